@@ -34,17 +34,17 @@ class Slice:
 def lanes_of(slices: Iterable[Slice]) -> Iterator[tuple[Slice, int]]:
     """Give every slice of one row the first lane where it lies within or beside what is there: viewers need them nested."""
     open_ends: list[list[int]] = []  # of each lane, the ends of what is open, outermost first
-    for one in sorted(slices, key=lambda one: (one.start, -one.length)):
-        end = one.start + one.length
+    for region in sorted(slices, key=lambda region: (region.start, -region.length)):
+        end = region.start + region.length
         for ends in open_ends:
-            while ends and ends[-1] <= one.start:
+            while ends and ends[-1] <= region.start:
                 ends.pop()
         lane = next((lane for lane, ends in enumerate(open_ends) if not ends or end <= ends[-1]), len(open_ends))
         if lane == len(open_ends):
             open_ends.append([])
-        if one.length:
+        if region.length:
             open_ends[lane].append(end)
-        yield one, lane
+        yield region, lane
 
 
 def chrome_events(
@@ -54,21 +54,27 @@ def chrome_events(
 
     `names` are of rows; rows come in its order, and their numbers are keys where those are integers.
     """
-    zero = min((one.start for row in rows.values() for one in row), default=0)
+    zero = min((region.start for row in rows.values() for region in row), default=0)
     events: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": process}}]
     place = 0
     for row, title in names.items():
         seen: dict[int, int] = {}
-        for one, lane in lanes_of(rows.get(row, ())):
+        for region, lane in lanes_of(rows.get(row, ())):
             if lane not in seen:
                 seen[lane] = tid = first_tid + place
                 place += 1
                 shown = title if lane == 0 else f"{title} ({lane + 1})"
                 events.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": shown}})
                 events.append({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}})
-            event: dict[str, Any] = {"name": one.name, "cat": "intrakernel", "pid": pid, "tid": seen[lane], "ts": (one.start - zero) / 1000}
-            event |= {"ph": "i", "s": "t"} if one.mark else {"ph": "X", "dur": one.length / 1000}
-            events.append(event | {"args": one.arguments})
+            event: dict[str, Any] = {
+                "name": region.name,
+                "cat": "intrakernel",
+                "pid": pid,
+                "tid": seen[lane],
+                "ts": (region.start - zero) / 1000,
+            }
+            event |= {"ph": "i", "s": "t"} if region.mark else {"ph": "X", "dur": region.length / 1000}
+            events.append(event | {"args": region.arguments})
     return events
 
 

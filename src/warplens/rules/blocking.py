@@ -77,4 +77,4 @@ def blocked(report: Report, selection: Selection, condition: str, shortest: floa
         if len(calls) < times or (min(cover.total - longest, lost.total)) * 100 < least * (end - begin):
             continue
         result.append(Blocked(name, thread, calls, cover, lost, ceiling(report, selection, cover)))
-    return sorted(result, key=lambda one: -one.cover.total)
+    return sorted(result, key=lambda blocker: -blocker.cover.total)

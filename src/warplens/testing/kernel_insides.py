@@ -64,7 +64,7 @@ def launch_tables(launches: Sequence[DrawnLaunch], *, origin: int = 1_000_000_00
             place = {"cta": warp.cta, "warp": warp.warp, "sm": warp.sm, "sm_end": warp.sm}
             counts = {"events": len(warp.regions), "dropped": 0, "ended": True}
             tables["intrakernel_units"].append({"id": unit, "process": process, "launch": key, **place, **times, **counts})
-            for region in sorted(warp.regions, key=lambda one: (one.start, -(one.end or one.start))):
+            for region in sorted(warp.regions, key=lambda drawn_region: (drawn_region.start, -(drawn_region.end or drawn_region.start))):
                 end = region.start if region.end is None else region.end
                 kind = "mark" if region.end is None else "asynchronous" if region.asynchronous else "region"
                 tables["intrakernel_events"].append(

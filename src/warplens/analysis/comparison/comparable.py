@@ -76,11 +76,11 @@ class Steps:
         step = np.full(len(time), -1, np.int32)
         if not self.count or not len(time):
             return step
-        one = bool((process == process[0]).all())
-        for key in [int(process[0])] if one else np.unique(process).tolist():
+        single = bool((process == process[0]).all())
+        for key in [int(process[0])] if single else np.unique(process).tolist():
             if key in self._of:
                 start, end, number = self._of[key]
-                mine: slice | Int64Array = slice(None) if one else np.flatnonzero(process == key)
+                mine: slice | Int64Array = slice(None) if single else np.flatnonzero(process == key)
                 place = np.searchsorted(start, time[mine], "right") - 1
                 step[mine] = np.where((place >= 0) & (time[mine] < end[place]), number[place], -1)
         return step
@@ -171,7 +171,7 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
     window = selection.window(report)
     reader, tell = Reader(table, window), {"nvtx_ranges": _range}.get(table, str)
 
-    def one(group: RowGroup) -> None:
+    def read_group(group: RowGroup) -> None:
         marked = table == "nvtx_ranges" and group.may_be_true("unfinished")
         rows = reader.read(group, ["process", "start", "end", *names, *(["unfinished"] if marked else [])])
         rows = rows.filter(pc.invert(rows.column("unfinished"))) if marked else rows
@@ -182,7 +182,7 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
 
     groups = row_groups(report, table, window)
     if groups:
-        each(groups, one)
+        each(groups, read_group)
 
 
 def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:

@@ -36,7 +36,7 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Compa
     taking.add(taking.numbers(labels)[label], of.end - of.start, step)
     reader = Reader("intrakernel_events")
 
-    def one(group: RowGroup) -> None:
+    def read_group(group: RowGroup) -> None:
         rows = reader.read(group, ["launch", "start", "end", "tag", "kind"])
         rows = rows.filter(pc.not_equal(pc.cast(rows.column("kind"), "string"), "mark"))
         launch, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("launch", "start", "end"))
@@ -51,7 +51,7 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Compa
 
     groups = row_groups(report, "intrakernel_events", of.window)
     if groups:
-        each(groups, one)
+        each(groups, read_group)
     yield taking.rows()
 
 

@@ -97,7 +97,7 @@ def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]
     """Return what filled the time from `begin` to `end` (ns, the report's clock) of a thread, most time first; together all of it."""
     causes = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
     rows = zip(*(causes.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
-    return sorted((Culprit(*row) for row in rows), key=lambda one: (-one.time, KINDS.index(one.kind), one.name))
+    return sorted((Culprit(*row) for row in rows), key=lambda culprit: (-culprit.time, KINDS.index(culprit.kind), culprit.name))
 
 
 def filled(report: Report, stretches: pa.Table) -> pa.Table:
@@ -199,8 +199,8 @@ def _pieces(
             "stretch": pa.array(np.concatenate([number[mine] for mine, *_ in layers_taken]), pa.int64()),
             "kind": pa.chunked_array([kind for *_, kind, _ in layers_taken]).combine_chunks(),
             "name": pa.chunked_array([name for *_, name in layers_taken]).combine_chunks(),
-            "start": pa.array(np.concatenate([one[1] - by for one, by in zip(layers_taken, back, strict=True)]), pa.int64()),
-            "end": pa.array(np.concatenate([one[2] - by for one, by in zip(layers_taken, back, strict=True)]), pa.int64()),
+            "start": pa.array(np.concatenate([cuts[1] - by for cuts, by in zip(layers_taken, back, strict=True)]), pa.int64()),
+            "end": pa.array(np.concatenate([cuts[2] - by for cuts, by in zip(layers_taken, back, strict=True)]), pa.int64()),
         }
     )
 

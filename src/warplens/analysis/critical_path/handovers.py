@@ -97,10 +97,12 @@ def idle(handovers: list[Handover], calls: RecordedCalls) -> Int64Array:
     thread = calls.columns["thread"]
     threads = np.unique(thread)
     waited = np.zeros(len(calls) + len(threads), np.int64)
-    for one in handovers:
-        last = one.before + 1 == len(calls) or thread[one.before + 1] != thread[one.before]
-        waited[len(calls) + int(np.searchsorted(threads, one.waiter)) if last else one.before + 1] += one.end - one.begin
-        waited[one.first] = NOTHING
+    for handover in handovers:
+        last = handover.before + 1 == len(calls) or thread[handover.before + 1] != thread[handover.before]
+        waited[len(calls) + int(np.searchsorted(threads, handover.waiter)) if last else handover.before + 1] += (
+            handover.end - handover.begin
+        )
+        waited[handover.first] = NOTHING
     return waited
 
 

@@ -81,8 +81,8 @@ class ApiCalls:
                     own = np.asarray(names.column("process").to_numpy()) == process
                     which = np.flatnonzero(waiting[np.asarray(coded.indices.fill_null(-1).to_numpy(), np.int64)] & own)
                     rows = self._reader.read(group, ["thread", "start", "end"])
-                    one, begin, finish = (np.asarray(column.to_numpy(), np.int64)[which] for column in rows.columns)
-                    parts.append((one, begin, finish))
+                    thread_of, begin, finish = (np.asarray(column.to_numpy(), np.int64)[which] for column in rows.columns)
+                    parts.append((thread_of, begin, finish))
         thread, start, end = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.argsort(thread, kind="stable")
         keys, first = np.unique(thread[order], return_index=True)

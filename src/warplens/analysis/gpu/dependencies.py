@@ -74,16 +74,16 @@ def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None],
 
     pairs: dict[tuple[tuple[int, int | None], tuple[int, int | None]], list[tuple[int, int]]] = {}
     for device, stream, api, from_device, from_stream, from_api in waits.get(gpus[0].process, []):
-        one, other = key_of(device, stream), key_of(from_device, from_stream)
-        if one is not None and other is not None and one != other:
-            pairs.setdefault((one, other), []).append((api, from_api))
-    for (one, other), calls in pairs.items():
+        waiter, other = key_of(device, stream), key_of(from_device, from_stream)
+        if waiter is not None and other is not None and waiter != other:
+            pairs.setdefault((waiter, other), []).append((api, from_api))
+    for (waiter, other), calls in pairs.items():
         array = np.array(calls, np.int64)
         # Behind the wait: the first operation launched after it. Before the record: the last operation launched before it.
-        first = np.searchsorted(order[one], array[:, 0], side="right")
+        first = np.searchsorted(order[waiter], array[:, 0], side="right")
         last = np.searchsorted(order[other], array[:, 1], side="left") - 1
-        some = np.flatnonzero((first < len(order[one])) & (last >= 0))
-        waits_of_stream, ends = held_streams.setdefault(one, Dependencies.nothing(len(streams[one]))), streams[other].end[last[some]]
+        some = np.flatnonzero((first < len(order[waiter])) & (last >= 0))
+        waits_of_stream, ends = held_streams.setdefault(waiter, Dependencies.nothing(len(streams[waiter]))), streams[other].end[last[some]]
         latest = np.argsort(ends, kind="stable")  # of several waits of one operation, the last to end is written last
         for_op, from_op, ends = first[some][latest], last[some][latest], ends[latest]
         later = ends > waits_of_stream.end[for_op]

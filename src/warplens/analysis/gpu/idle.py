@@ -135,7 +135,7 @@ def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependenc
     if not any((gpu.device, stream) in dependencies for stream in gpu.parts):
         return None
     known = [dependencies.get((gpu.device, stream)) or Dependencies.nothing(len(track)) for stream, track in gpu.streams.items()]
-    return Dependencies(np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known]))
+    return Dependencies(np.concatenate([part.end for part in known]), np.concatenate([part.kind for part in known]))
 
 
 @dataclass
@@ -192,7 +192,10 @@ class _ProcessGaps:
                 Dependencies.nothing(len(part[1])) if part[5] is None or part[6] is None else Dependencies(part[5], part[6])
                 for part in self.parts
             ]
-            held_end, held_kind = np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known])
+            held_end, held_kind = (
+                np.concatenate([part_known.end for part_known in known]),
+                np.concatenate([part_known.kind for part_known in known]),
+            )
         self.parts.clear()
         # Calls with neighbouring ids lie in one row group, so gaps are looked at in the order of the calls that ended them.
         order = np.argsort(api, kind="stable")

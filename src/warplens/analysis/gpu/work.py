@@ -110,14 +110,14 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
                     groups.setdefault(piece.part, []).append((table, group))
     readers = {table: Reader(table, window) for table in _COLUMNS}
 
-    def one(item: tuple[str, RowGroup]) -> dict[Place, WorkTrack]:
+    def read_group(item: tuple[str, RowGroup]) -> dict[Place, WorkTrack]:
         table, group = item
         return _split(table, readers[table].read(group, columns[table]), window)
 
     for wanted in groups.values():
         tracks: dict[Place, list[WorkTrack]] = {}
         with ThreadPoolExecutor(min(threads(), len(wanted))) as pool:
-            for pieces in pool.map(one, wanted):
+            for pieces in pool.map(read_group, wanted):
                 for place, track in pieces.items():
                     tracks.setdefault(place, []).append(track)
         give_back()  # what row groups were decoded in: hundreds of MB of a long recording

@@ -55,14 +55,14 @@ def pieces(report: Report, launches: IntrakernelLaunches, units: Units, tags: li
         size += len(part["unit"])
         if size < _AT_ONCE:
             continue
-        whole = {name: np.concatenate([one[name] for one in waiting]) for name in part}
+        whole = {name: np.concatenate([chunk[name] for chunk in waiting]) for name in part}
         cut = _cut(whole["unit"], closed)
         for low, high in _steps(whole["unit"][:cut], closed):
             yield _piece({name: values[low:high] for name, values in whole.items()}, kinds)
         waiting = [{name: values[cut:] for name, values in whole.items()}]
         size = len(waiting[0]["unit"])
     if size:
-        whole = {name: np.concatenate([one[name] for one in waiting]) for name in waiting[0]}
+        whole = {name: np.concatenate([chunk[name] for chunk in waiting]) for name in waiting[0]}
         for low, high in _steps(whole["unit"], closed):
             yield _piece({name: values[low:high] for name, values in whole.items()}, kinds)
 

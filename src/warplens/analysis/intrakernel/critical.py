@@ -58,8 +58,8 @@ def role_times(
         key = np.where(key >= 0, key + waiting[piece.tag], -1)
         spans = states(piece, key, 2 * most, block, group_of, stretches=starving is not None)
         works, idles = awaited(spans.active, most)
-        for one in np.unique(spans.group).tolist():
-            some, members = np.flatnonzero(spans.group == one), np.array(within[one][:most], np.int64)
+        for number_of_group in np.unique(spans.group).tolist():
+            some, members = np.flatnonzero(spans.group == number_of_group), np.array(within[number_of_group][:most], np.int64)
             busy, idle, length = works[some][:, : len(members)], idles[some][:, : len(members)], spans.length[some].astype(np.float64)
             work[members] += length @ busy
             wait[members] += length @ idle

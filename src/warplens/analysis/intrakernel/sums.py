@@ -36,7 +36,7 @@ def region_sums(report: Report, of: IntrakernelLaunches, part: Int64Array, *, un
     column = "launch" if units is None else "unit"
     with Durations() as durations:
 
-        def one(group: RowGroup) -> None:
+        def read_group(group: RowGroup) -> None:
             rows = reader.read(group, ["start", "end", column, "kind", "tag"])
             ids = np.asarray(rows.column(column).to_numpy(), np.int64)
             place = (of if units is None else units).place(ids)
@@ -51,7 +51,7 @@ def region_sums(report: Report, of: IntrakernelLaunches, part: Int64Array, *, un
 
         groups = row_groups(report, "intrakernel_events", of.window)
         if groups and width:
-            each(groups, one)
+            each(groups, read_group)
         statistics = durations.result({"p99": 0.99})
     number = pa.array([int(text) for text in statistics.column("domain").to_pylist()], pa.int64())
     figures = {name: statistics.column(name) for name in _FIGURES}

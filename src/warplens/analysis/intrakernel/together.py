@@ -71,10 +71,10 @@ def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:
     """Return for each group a square: ns in which two keys were active; a key with itself: it was."""
     number = states.active.shape[1]
     sums = np.zeros((groups, number, number))
-    for one in np.unique(states.group).tolist():
-        some = states.active[states.group == one].astype(np.float64)
+    for number_of_group in np.unique(states.group).tolist():
+        some = states.active[states.group == number_of_group].astype(np.float64)
         # A matrix product counts pairs: entry (a, b) adds the length of each state in which both a and b are active.
-        sums[one] += (some * states.length[states.group == one][:, None]).T @ some
+        sums[number_of_group] += (some * states.length[states.group == number_of_group][:, None]).T @ some
     return sums
 
 

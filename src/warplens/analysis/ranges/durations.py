@@ -38,14 +38,14 @@ def range_durations(report: Report, selection: Selection) -> tuple[pa.Table, Cou
     unfinished: Counter[str] = Counter()
     with Durations() as durations:
 
-        def one(group: RowGroup) -> None:
+        def read_group(group: RowGroup) -> None:
             marked = group.may_be_true("unfinished")
             rows = reader.read(group, ["start", "end", *_KEYS, *(["unfinished"] if marked else [])])
             durations.add(rows)
             if marked:
                 unfinished.update(rows.filter(rows.column("unfinished")).column("style").to_pylist())
 
-        each(row_groups(report, "nvtx_ranges", window), one)
+        each(row_groups(report, "nvtx_ranges", window), read_group)
         return durations.result(), unfinished
 
 

@@ -65,14 +65,14 @@ def _ranges(report: Report, selection: Selection) -> str:
     selection.window(report)  # says what is wrong with the name
     assert selection.nvtx is not None
     index = selection.nvtx[2]
-    one = "" if index is None else f' ORDER BY "start", id LIMIT 1 OFFSET {index}'
+    nth = "" if index is None else f' ORDER BY "start", id LIMIT 1 OFFSET {index}'
     first, last = 'r."start"', 'r."end"'
     if selection.time is not None:
         begin, end = (report.origin + edge for edge in selection.time)
         first, last = f"greatest({first}, {begin})", f"least({last}, {end})"
     return f"""(SELECT * FROM (
         SELECT coalesce(t.thread, r.thread) AS thread, {first} AS "start", {last} AS "end"
-        FROM (SELECT * FROM nvtx_ranges WHERE {named(selection.nvtx)}{one}) r
+        FROM (SELECT * FROM nvtx_ranges WHERE {named(selection.nvtx)}{nth}) r
         LEFT JOIN threads t ON r.end_thread <> r.thread AND r.process = t.process) WHERE "start" < "end")"""
 
 

@@ -105,7 +105,7 @@ def containing(
     window = selection.window(report)
     reader = Reader("nvtx_ranges", window)
 
-    def one(group: RowGroup) -> tuple[pa.Table, Int64Array, Int64Array]:
+    def read_group(group: RowGroup) -> tuple[pa.Table, Int64Array, Int64Array]:
         rows = reader.read(group, wanted)
         thread = _numbers(rows, "thread")
         first, last = inside.find(thread, _numbers(rows, "start"), _numbers(rows, "end"))
@@ -118,7 +118,7 @@ def containing(
     if not groups:
         return report.table("nvtx_ranges", columns).slice(0, 0), np.empty(0, np.int64), np.empty(0, np.int64)
     with ThreadPoolExecutor(min(threads(), len(groups))) as pool:
-        tables, begins, ends = zip(*pool.map(one, groups), strict=True)
+        tables, begins, ends = zip(*pool.map(read_group, groups), strict=True)
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), np.concatenate(begins), np.concatenate(ends)
 
 

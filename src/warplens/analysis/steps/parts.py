@@ -51,8 +51,8 @@ def parts(report: Report, steps: pa.Table, named: Mapping[str, str] | None = Non
     gpu = False
     for key in np.unique(process).tolist():
         rows = np.flatnonzero(process == key)
-        one = _StepsOfProcess(report, key, steps.take(pa.array(rows)), named or {})
-        time[rows], launched[rows], has_gpu = one.parts()
+        divided = _StepsOfProcess(report, key, steps.take(pa.array(rows)), named or {})
+        time[rows], launched[rows], has_gpu = divided.parts()
         gpu |= has_gpu
     return Parts(steps, time, launched, gpu)
 

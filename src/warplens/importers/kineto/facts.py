@@ -57,7 +57,7 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
         trace.say("warning", "broken-events", message, facts["broken"])
     elif facts["ending"] == layout.OPEN_ARRAY:
         trace.say(
-            "info", "open-array", f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be known"
+            "info", "open-array", f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be told"
         )
 
 

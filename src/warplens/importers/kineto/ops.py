@@ -66,17 +66,17 @@ def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Arr
     for place in at[wanted].tolist():
         begins.setdefault((int(ranges.thread[place]), int(ranges.start[place])), place)
     sources: dict[int, int] = {}
-    for one, when, who in zip(
+    for arrow, when, who in zip(
         number[phase == _BEGIN].tolist(), start[phase == _BEGIN].tolist(), thread[phase == _BEGIN].tolist(), strict=True
     ):
         if (who, when) in begins:
-            sources[one] = begins[who, when]
+            sources[arrow] = begins[who, when]
     within = np.full(len(ranges.id), -1, np.int64)
     # `within` maps a place among all ranges back to a place among the operations `at`.
     within[at] = np.arange(len(at))
-    for one, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
-        if one in sources and (who, when) in begins:
-            forward[within[begins[who, when]]] = sources[one]
+    for arrow, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
+        if arrow in sources and (who, when) in begins:
+            forward[within[begins[who, when]]] = sources[arrow]
     return forward
 
 

@@ -53,7 +53,7 @@ class KinetoWork:
         order, columns, rows = self._placed("kernel")
         texts = self.trace.texts
         name = self._taken("kernel", order, "name")
-        shared, registers, graph, node = (self._taken("kernel", order, one) for one in ("shared", "registers", "graph", "graph_node"))
+        shared, registers, graph, node = (self._taken("kernel", order, field) for field in ("shared", "registers", "graph", "graph_node"))
         sizes = {axis: filled(self._taken("kernel", order, axis)) for axis in _AXES}
         columns |= {
             "name": texts.column(name, lambda text: names.function(names.demangled(text) or text)),
@@ -72,7 +72,7 @@ class KinetoWork:
     def copies(self) -> None:
         """Write `memcpys`."""
         order, columns, _ = self._placed("memcpy")
-        name, size, graph, node = (self._taken("memcpy", order, one) for one in ("name", "bytes", "graph", "graph_node"))
+        name, size, graph, node = (self._taken("memcpy", order, field) for field in ("name", "bytes", "graph", "graph_node"))
         texts = self.trace.texts
         columns |= {
             "bytes": filled(size),
@@ -87,7 +87,7 @@ class KinetoWork:
     def memsets(self) -> None:
         """Write `memsets`."""
         order, columns, _ = self._placed("memset")
-        name, size, graph, node = (self._taken("memset", order, one) for one in ("name", "bytes", "graph", "graph_node"))
+        name, size, graph, node = (self._taken("memset", order, field) for field in ("name", "bytes", "graph", "graph_node"))
         columns |= {
             "bytes": filled(size),
             "value": np.zeros(len(name), np.int64),

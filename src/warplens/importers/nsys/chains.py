@@ -104,7 +104,9 @@ class Chains:
         always = np.ones(len(parent), bool)
         strings = self.database.strings(np.unique(np.concatenate([symbol, module])))
         codes, pairs = combined([symbol, module, flags])
-        described = [_described(strings.get(one) or f"[string {one}]", strings.get(two) or "", bits) for one, two, bits in pairs]
+        described = [
+            _described(strings.get(symbol_id) or f"[string {symbol_id}]", strings.get(two) or "", bits) for symbol_id, two, bits in pairs
+        ]
         first = process * RANGES_PER_PROCESS
 
         def texts(name: str) -> pa.DictionaryArray:

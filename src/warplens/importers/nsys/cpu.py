@@ -48,7 +48,7 @@ def samples(context: NsysContext, ranges: NsysRanges, chains: Chains, about: dic
     process = context.identity.process(rows.ints("globalTid"))[begins]
     start, end, thread, cpu, keys, on_cpu = start[begins], start[last], thread[begins], cpu[begins], keys[begins], on_cpu[begins]
     order = np.lexsort((-end, start, process))
-    start, end, thread, cpu, keys, count = (one[order] for one in (start, end, thread, cpu, keys, count))
+    start, end, thread, cpu, keys, count = (values[order] for values in (start, end, thread, cpu, keys, count))
     process, on_cpu = process[order], on_cpu[order]
     around = enclosing(ranges, thread, start)
     context.write(

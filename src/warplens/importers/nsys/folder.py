@@ -63,8 +63,8 @@ class TablesFolder(Database):
     ) -> NsysRows:
         """Return columns of rows; see `Database`."""
         names = [*ints, *reals, *texts]
-        asked = [one.column for one in where]
-        words = {*texts, *(one.column for one in where if isinstance(one, (Begins, Lacks, Named)))}
+        asked = [condition.column for condition in where]
+        words = {*texts, *(condition.column for condition in where if isinstance(condition, (Begins, Lacks, Named)))}
         kinds = {name: pa.string() if name in words else pa.float64() if name in reals else pa.int64() for name in (*names, *asked)}
         there = [name for name in kinds if table in self.tables and name in self.tables[table]]
         kept = []
@@ -74,8 +74,8 @@ class TablesFolder(Database):
                     part = _typed(pa.Table.from_batches([batch]), {name: kinds[name] for name in there})
                     rows = NsysRows(part, list(kinds), words)
                     good = np.ones(part.num_rows, bool)
-                    for one in where:
-                        good &= one.of(rows)
+                    for condition in where:
+                        good &= condition.of(rows)
                     kept.append(part if good.all() else part.filter(pa.array(good)))
             except _ERRORS as error:
                 raise self._broken(error, table) from error

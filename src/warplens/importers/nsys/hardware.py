@@ -29,16 +29,17 @@ def _used(context: NsysContext) -> set[tuple[int, int, int, int]]:
     """Return process, device, context and stream of everything that ran."""
     used = set()
     for table in _WORK:
-        for pid, device, one, stream in context.database.distinct(table, ("globalPid", "deviceId", "contextId", "streamId")):
+        for pid, device, gpu_context, stream in context.database.distinct(table, ("globalPid", "deviceId", "contextId", "streamId")):
             process = context.identity.keys.get(pid & ~0xFFFFFF)  # none: nothing of it had a time
-            if process is not None and (one or stream):  # migrations of unified memory may have neither
-                used.add((process, _int32(device), one, stream))
+            if process is not None and (gpu_context or stream):  # migrations of unified memory may have neither
+                used.add((process, _int32(device), gpu_context, stream))
     return used
 
 
 def _contexts(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list[_Row]:
     rows: dict[tuple[int, int], _Row] = {
-        (process, one): {"process": process, "context": one, "device": device} for process, device, one, _ in sorted(used)
+        (process, gpu_context): {"process": process, "context": gpu_context, "device": device}
+        for process, device, gpu_context, _ in sorted(used)
     }
     for table in ("TARGET_INFO_CUDA_NULL_STREAM", "TARGET_INFO_CUDA_CONTEXT_INFO"):
         for row_of_file in _rows_of(context, table, ("nullStreamId", "deviceId", "contextId")):
@@ -59,8 +60,8 @@ def _contexts(context: NsysContext, used: set[tuple[int, int, int, int]]) -> lis
 
 def _streams(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list[_Row]:
     rows: dict[tuple[int, int], _Row] = {}
-    for process, _, one, stream in sorted(used):
-        rows.setdefault((process, stream), {"process": process, "context": one, "stream": stream})
+    for process, _, gpu_context, stream in sorted(used):
+        rows.setdefault((process, stream), {"process": process, "context": gpu_context, "stream": stream})
     for row_of_file in _rows_of(context, "TARGET_INFO_CUDA_STREAM", ("streamId", "contextId", "priority", "flag")):
         key = row_of_file["process"], row_of_file["streamId"]
         row = rows.setdefault(

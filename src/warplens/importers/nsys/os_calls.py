@@ -68,8 +68,8 @@ def file_access(context: NsysContext) -> None:
     paths = dict(zip(opened.ints("fileAccessId").tolist(), opened.texts("filePath").to_pylist(), strict=True))
     times = rows.ints("startedAt"), rows.ints("endedAt")
     good = rows.valid("startedAt") & context.identity.knows(rows.ints("threadId"))
-    for one in times:
-        good &= (one <= LATEST) & (one >= -LATEST)
+    for column in times:
+        good &= (column <= LATEST) & (column >= -LATEST)
     if not good.all():
         message = f"rows of {_ACCESS} without a thread or a time that can be were left out"
         context.tally.say("warning", "no-time", message, int((~good).sum()))

@@ -69,7 +69,7 @@ class SqliteFile(Database):
         names = [*ints, *reals, *texts]
         if table not in self.tables:
             return NsysRows(pa.table({FLAG: pa.array([], pa.int64())}), names, texts)
-        condition = f" WHERE {' AND '.join(one.sql() for one in where)}" if where else ""
+        condition = f" WHERE {' AND '.join(part.sql() for part in where)}" if where else ""
         return NsysRows(
             self._query(f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table), names, texts
         )
@@ -84,7 +84,7 @@ class SqliteFile(Database):
         good = [
             f"{quoted(start)} IS NOT NULL",
             *(f"{time} BETWEEN -{LATEST} AND {LATEST}" for time in (begin, last)),
-            *(one.sql() for one in where),
+            *(part.sql() for part in where),
         ]
         rows = self._query(
             f"SELECT {keys} AS k, min({begin}) AS b, max(max({last}, {begin})) AS e "

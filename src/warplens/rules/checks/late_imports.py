@@ -54,7 +54,7 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
         inside = (thread == own) & (cover.within(start, start + 1) > 0)
         kept |= inside
         spent.append(Cover(start[inside], end[inside]).both(cover))
-    lost = Cover(np.concatenate([one.start for one in spent]), np.concatenate([one.end for one in spent]))
+    lost = Cover(np.concatenate([spans.start for spans in spent]), np.concatenate([spans.end for spans in spent]))
     whole = Cover(numbers(known, "start"), numbers(known, "end")).total
     if not lost.total or lost.total * 100 < least * whole:
         return []

@@ -78,7 +78,7 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
             numbers = np.unique(warps.warp[mine])[:_MOST]
             place = np.searchsorted(numbers, warps.warp[mine])
             of_unit[mine] = np.where(place < len(numbers), place, -1)
-            labels[group] = [f"warp {one}" for one in numbers.tolist()]
+            labels[group] = [f"warp {warp}" for warp in numbers.tolist()]
     width = max(map(len, labels), default=0)
     if width < 2:
         raise MissingData(f"does not contain two {by}s in one kernel that could overlap{selection.place(report)}.")

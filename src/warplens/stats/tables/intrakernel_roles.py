@@ -79,7 +79,7 @@ def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
     critical = (times.awaited > 0) & (times.awaited == most[group])
     columns |= {
         "Waits For": pa.array(waits_for, pa.string()),
-        "Critical": pa.array(["yes" if one else "" for one in critical.tolist()]),
+        "Critical": pa.array(["yes" if is_critical else "" for is_critical in critical.tolist()]),
         "Units": pa.array(np.bincount(known.of[known.of >= 0], minlength=len(known.names))),
         **located(report, recorded, group),
         "Kernel": names(recorded, group),

@@ -91,7 +91,9 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
     gpus: dict[tuple[int, int | None], list[Moved]] = {}
     for part in parts:
         gpus.setdefault((part.process, part.device), []).append(part)
-    busy = sum(covered(np.clip(one.start, begin, end), np.clip(one.end, begin, end)) for one in map(joined, gpus.values()))
+    busy = sum(
+        covered(np.clip(transfers.start, begin, end), np.clip(transfers.end, begin, end)) for transfers in map(joined, gpus.values())
+    )
     length = whole.end - whole.start
     large = (whole.bytes >= _LARGE) & (length > 0)
     some = large if large.any() else length > 0
