@@ -53,7 +53,6 @@ FAMILIES: dict[str, Family] = {
             ("SUFFIXES", "CONTENT", "DROPS"),
         ),
         Family("rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong"), ("LINK",)),
-        Family("capture.hooks", "capture hook", "attach", ("What it records", "Cost", "Needs", "Limits")),
         Family("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),
         Family("cli.commands", "command", "command"),
     )
