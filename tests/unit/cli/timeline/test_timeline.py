@@ -21,7 +21,7 @@ from warplens.testing.timeline import timeline
 pytestmark = pytest.mark.slow
 
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "timeline"
+GOLDEN = Path(__file__).parents[3] / "golden" / "timeline"
 SMALL = "".join("[a]" if n % 3 else "[bb]" for n in range(300))
 PICTURES = {
     "nested": """
