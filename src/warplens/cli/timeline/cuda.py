@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.gpu.names import gpu_label
 from warplens.analysis.gpu.occupancy import GpuRow, api_cells, gpu_cells, gpu_rows, utilization
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.gpu_gauges import gpu_gauges
 from warplens.cli.timeline.model import Group, Level, Track
+from warplens.timeline.kinds import label_of
+from warplens.timeline.names import direction, gpu_label, stream_name
 
 if TYPE_CHECKING:
     from warplens.analysis.occupancy import Window
@@ -21,7 +22,7 @@ def api_tracks(report: Report, window: Window, columns: int, threads: Sequence[i
     collected: dict[int, list[dict[str, Any]]] = {}
     for row in api_cells(report, window, columns, threads).to_pylist():
         collected.setdefault(row["thread"], []).append(row)
-    return {thread: Track("CUDA API", "", [bars_of(rows)], task=True) for thread, rows in collected.items()}
+    return {thread: Track(label_of("cuda_api"), "", [bars_of(rows)], task=True) for thread, rows in collected.items()}
 
 
 def gpu_groups(
@@ -83,8 +84,7 @@ def _busiest(rows: list[GpuRow], most: int) -> tuple[list[GpuRow], int]:
 
 def _track(row: GpuRow, names: dict[tuple[int, int, int], dict[str, Any]], several: bool) -> Track:
     if row.what is not None:
-        return Track(row.what.replace("Host", "H").replace("Device", "D").replace("Peer", "P").replace("-to-", "to"))
-    known = names.get((row.process, row.context or 0, row.stream or 0)) or {}
+        return Track(direction(row.what))
     context = f"{row.context}/" if several else ""
-    name = known.get("name") or ("default" if known.get("kind") == "null" else None)
+    name = stream_name(names.get((row.process, row.context or 0, row.stream or 0)))
     return Track(f"stream {context}{row.stream}", name or "")

@@ -21,6 +21,7 @@ from warplens.cli.timeline.gauges import gauges
 from warplens.cli.timeline.inside import inside_groups
 from warplens.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
 from warplens.errors import MissingData, ReportError
+from warplens.timeline.names import rank_label, task_label
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -223,7 +224,7 @@ class _Loader:
     def _track(self, key: _Key) -> Track:
         _, thread, task = key
         if task is not None:
-            label, id = _task_label(self.tasks[task]), ""
+            label, id = task_label(self.tasks[task]), ""
         else:
             label, id = ("start/end", "") if thread is None else _thread_label(self.threads[thread])
         lanes = int(self.found[key]["lanes"])
@@ -299,14 +300,9 @@ def _process_name(row: dict[str, Any]) -> str:
 
 
 def _process_label(row: dict[str, Any], hosts: bool) -> str:
-    rank = "" if row["rank"] is None else f"rank {row['rank']}: "
     where = f" on {row['host']}" if hosts else ""
-    return f"{rank}{row['command'] or _process_name(row)} (pid {row['pid']}{where})"
+    return f"{rank_label(row)}{row['command'] or _process_name(row)} (pid {row['pid']}{where})"
 
 
 def _thread_label(row: dict[str, Any]) -> tuple[str, str]:
     return (row["name"], str(row["tid"])) if row["name"] else (str(row["tid"]), "")
-
-
-def _task_label(row: dict[str, Any]) -> str:
-    return row["name"] or f"{row['library']} {row['task'] & 0xFFFFFFFF}"

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warplens.timeline.index import LaneIndex
-from warplens.viewer import limits
-from warplens.viewer.answers.binary import Rects
 
 if TYPE_CHECKING:
     from warplens.report.store import Stored
-    from warplens.timeline.index import Hit, IndexTrack
+    from warplens.timeline.index import Hit, IndexTrack, Viewport
 
 Chosen = Callable[["LaneIndex"], "np.ndarray[Any, Any]"]
 _KEY = 32  # ids are process << 32 | row
 _ROW = (1 << _KEY) - 1
+_EVER = 1 << 62  # ns
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,17 @@ class Lanes:
         """Return a track by its number; None where there is none."""
         return self.all[number] if 0 <= number < len(self.all) else None
 
-    def viewport(self, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> Rects:
-        """Return what is seen of some tracks in [begin, end) on `width` columns: at most about `limit` rectangles."""
-        found = []
+    def viewports(self, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> list[tuple[int, LaneIndex, Viewport]]:
+        """Return what is seen of some tracks in [begin, end) on `width` columns, for each index with the number of its first track.
+
+        Together at most about `limit` rectangles.
+        """
         split = list(self._by_index(tracks))
-        for index, base, numbers in split:
-            share = max(limit * len(numbers) // max(sum(len(one[2]) for one in split), 1), 1)
-            found.append((base, index.names, index.viewport(begin, end, width, numbers, share)))
-        return Rects.joined(found)
+        every = max(sum(len(numbers) for _, _, numbers in split), 1)
+        shares = (max(limit * len(numbers) // every, 1) for _, _, numbers in split)
+        return [
+            (base, index, index.viewport(begin, end, width, own, share)) for (index, base, own), share in zip(split, shares, strict=True)
+        ]
 
     def find(
         self, names: Chosen, begin: int, end: int, limit: int, *, backward: bool = False, tracks: Collection[int] | None = None
@@ -180,7 +182,7 @@ class Lanes:
             chosen = np.asarray(index.names.search(like.name, False))
             return np.array([one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype)
 
-        return self.find(names, -limits.TIME, limits.TIME, limit, tracks=tracks)
+        return self.find(names, -_EVER, _EVER, limit, tracks=tracks)
 
     def sums(self, tracks: Collection[int], begin: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
         """Yield layer, name, events, time and longest piece (ns) of what overlaps [begin, end), name by name."""
