@@ -13,6 +13,7 @@ import pyarrow as pa
 from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.analysis.occupancy import Window, cells_of
+from warplens.report.quoting import listed, quoted
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def api_threads(report: Report, window: Window) -> dict[tuple[int, int], int]:
 def api_cells(report: Report, window: Window, columns: int, threads: Sequence[int]) -> pa.Table:
     """Return a row per column of each thread's API calls, as `occupancy.cells` does; calls within calls are left out."""
     source = f"""(SELECT id, process, thread, "start", "end", {_AS_RANGES} FROM cuda_api
-                  WHERE {overlap(*window)} AND thread IN ({", ".join(map(str, threads)) or "NULL"})
+                  WHERE {overlap(*window)} AND thread IN ({listed(threads)})
                   QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread ORDER BY "start", "end" DESC
                                                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), true))"""
     return cells_of(report, source, window, columns, "")
@@ -79,12 +80,12 @@ def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
 
 def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRow]) -> pa.Table:
     """Return a row per column of each of `rows`, as `occupancy.cells` does; `thread` is the position of the row."""
-    listed = ", ".join(
-        f"({index}, {row.process}, {row.device}, {_number(row.context)}, {_number(row.stream)}, {_text(row.what)})"
+    places = ", ".join(
+        f"({index}, {row.process}, {row.device}, {_number(row.context)}, {_number(row.stream)}, {quoted(row.what or '')})"
         for index, row in enumerate(rows)
     )
     source = f"""(SELECT w.id, w.process, r.place::BIGINT AS thread, w."start", w."end", {_AS_RANGES}
-                  FROM {_WORK} w JOIN (VALUES {listed}) r(place, process, device, context, stream, what)
+                  FROM {_WORK} w JOIN (VALUES {places}) r(place, process, device, context, stream, what)
                   ON w.process = r.process AND w.device = r.device AND coalesce(w.context, -1) = r.context
                   AND coalesce(w.stream, -1) = r.stream AND coalesce(w.what, '') = r.what)"""
     return cells_of(report, source, window, columns, "")
@@ -126,7 +127,3 @@ def _order(row: GpuRow) -> tuple[int, ...]:
 
 def _number(value: int | None) -> int:
     return -1 if value is None else value
-
-
-def _text(value: str | None) -> str:
-    return "'" + (value or "").replace("'", "''") + "'"
