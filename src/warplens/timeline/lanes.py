@@ -15,7 +15,7 @@ from warplens.timeline.index import LaneIndex
 
 if TYPE_CHECKING:
     from warplens.report.store import Stored
-    from warplens.timeline.index import Hit, IndexTrack, Viewport
+    from warplens.timeline.index import Cells, Hit, IndexTrack, Viewport
 
 Chosen = Callable[["LaneIndex"], "np.ndarray[Any, Any]"]
 _KEY = 32  # ids are process << 32 | row
@@ -204,6 +204,19 @@ class Lanes:
             shares, events = index.busy(numbers, begin, end)
             found.update({base + own: (share, count) for own, share, count in zip(numbers, shares.tolist(), events.tolist(), strict=True)})
         return found
+
+    def deepest(self, tracks: Collection[int], begin: int, end: int) -> dict[int, int]:
+        """Return the deepest lane of each track that has something in [begin, end)."""
+        deepest: dict[int, int] = {}
+        for base, _, view in self.viewports(begin, end, 1, tracks, 1):
+            for track, lane in view.runs[:, :2].tolist():
+                deepest[base + track] = max(deepest.get(base + track, 0), lane)
+        return deepest
+
+    def cells(self, lane: Lane, depth: int, begin: int, end: int, columns: int) -> Cells:
+        """Return what occupied each column of [begin, end) on one lane of a track, by the text of names."""
+        own = lane.number - self._base[id(lane.index)]
+        return lane.index.cells([(own, depth)], begin, end, columns, lane.index.names.texts)
 
     def _by_index(self, tracks: Collection[int]) -> Iterator[tuple[LaneIndex, int, list[int]]]:
         wanted = np.unique(np.asarray(list(tracks), np.int64))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warplens.analysis.cpu.occupancy import Seen, cpu_threads
 from warplens.analysis.gpu.occupancy import api_threads
 from warplens.analysis.intrakernel.occupancy import inside_launches
-from warplens.analysis.occupancy import Window, cells, crowd, mark_cells, tracks
+from warplens.analysis.occupancy import Window, crowd, mark_cells
 from warplens.cli.printing.words import counted
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.cpu import ROWS, cpu_rows
@@ -20,6 +20,7 @@ from warplens.cli.timeline.cuda import api_tracks, gpu_groups
 from warplens.cli.timeline.gauges import gauges
 from warplens.cli.timeline.inside import inside_groups
 from warplens.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
+from warplens.cli.timeline.ranges import ranges_of
 from warplens.errors import MissingData, ReportError
 from warplens.timeline.names import rank_label, task_label
 
@@ -60,9 +61,8 @@ class _Loader:
         self.processes = {row["process"]: row for row in recorded}
         self.threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
         self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
-        self.found: dict[_Key, dict[str, Any]] = {
-            (row["process"], row["thread"], row["task"]): row for row in tracks(report, window).to_pylist()
-        }
+        self.ranges = ranges_of(report)
+        self.found: dict[_Key, dict[str, Any]] = {(row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)}
         self.of_thread: dict[int, list[_Key]] = {}
         self._crowds: dict[int, list[float]] | None = None
         self.folded = 0
@@ -246,7 +246,7 @@ class _Loader:
         threads = [thread for _, thread, _ in shown if thread is not None]
         tasks = [task for _, _, task in shown if task is not None]
         collected: dict[tuple[_Key, int], list[dict[str, Any]]] = {}
-        for row in cells(self.report, self.window, self.columns, self.wish.depth, threads, tasks).to_pylist():
+        for row in self.ranges.cells(self.window, self.columns, self.wish.depth, threads, tasks):
             key = (row["process"], row["thread"], row["task"])
             if key in shown:
                 collected.setdefault((key, row["depth"]), []).append(row)
