@@ -219,7 +219,7 @@ WARPLENS_API int64_t warplens_lod_sums(const lod::Index *index, const uint32_t *
 }
 
 // The cells of a row that some lanes (track and lane of each) make, in order of column; there is room for `columns` of them. Of each
-// cell: busy time and that of its group; slices, those of the group that begin in it, begin of its longest; column, group, and row, name
+// cell: busy time, time covered, and time of its group; slices, those of the group that begin in it, begin of its longest; column, group, and row, name
 // and track of its longest slice.
 WARPLENS_API int64_t warplens_lod_cells(const lod::Index *index, const lod::LaneOf *lanes,
                                         uint64_t lanes_count, int64_t begin, int64_t end, uint32_t columns,
@@ -230,6 +230,7 @@ WARPLENS_API int64_t warplens_lod_cells(const lod::Index *index, const lod::Lane
         lod::cells_of(*index, {lanes, lanes_count}, begin, end, columns, {groups, groups_count});
     for (const lod::Cell &cell : cells) {
       *times++ = cell.busy;
+      *times++ = cell.covered;
       *times++ = cell.time;
       *counts++ = static_cast<int64_t>(cell.number);
       *counts++ = static_cast<int64_t>(cell.begun);

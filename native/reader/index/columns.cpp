@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace warplens::desk::lod {
 
@@ -37,6 +38,8 @@ class Sums {
     ++number_;
   }
 
+  void cover(double from, double to) { spans_.emplace_back(from, to); }
+
   void take(uint32_t column, std::vector<Cell> &cells) {
     if (met_.empty()) {
       return;
@@ -44,19 +47,31 @@ class Sums {
     const auto most = std::max_element(shares_.begin(), shares_.end(),
                                        [](const Share &a, const Share &b) { return a.time < b.time; });
     const uint32_t group = met_[static_cast<size_t>(most - shares_.begin())];
-    cells.push_back({busy_, most->time, number_, most->begun, most->start, column, group, most->row,
-                     most->name, most->track});
+    cells.push_back({busy_, covered(), most->time, number_, most->begun, most->start, column, group,
+                     most->row, most->name, most->track});
     for (const uint32_t one : met_) {
       place_[one] = kNone;
     }
     met_.clear();
     shares_.clear();
+    spans_.clear();
     busy_ = 0;
     number_ = 0;
   }
 
  private:
+  double covered() {
+    std::sort(spans_.begin(), spans_.end());
+    double covered = 0, until = -1;
+    for (const auto &[from, to] : spans_) {
+      covered += std::max(to - std::max(from, until), 0.0);
+      until = std::max(until, to);
+    }
+    return covered;
+  }
+
   std::vector<uint32_t> place_, met_;
+  std::vector<std::pair<double, double>> spans_;
   std::vector<Share> shares_;
   double busy_ = 0;
   uint64_t number_ = 0;
@@ -115,11 +130,12 @@ std::vector<Cell> cells_of(const Index &index, std::span<const LaneOf> lanes, in
                   groups[names[i]] == kNone) {
                 continue;
               }
+              const double low = std::max(static_cast<double>(first - begin), left);
+              const double high = std::min(static_cast<double>(last - begin), right);
               // What lies within one column counts as it is.
-              const double time = first >= from && std::max(last - 1, first) < to
-                                      ? static_cast<double>(last - first)
-                                      : std::min(static_cast<double>(last - begin), right) -
-                                            std::max(static_cast<double>(first - begin), left);
+              const bool whole = first >= from && std::max(last - 1, first) < to;
+              const double time = whole ? static_cast<double>(last - first) : high - low;
+              sums.cover(low, high);
               sums.add(groups[names[i]], time, first >= from, start[i], leaf.row(i), names[i], record.track);
             }
             return true;

@@ -14,6 +14,7 @@ struct LaneOf {
 // A column that holds something. A group is what names count as together: `groups[name]`.
 struct Cell {
   double busy;      // time of all groups, ns
+  double covered;   // time in which at least one slice ran, ns
   double time;      // of the one with most
   uint64_t number;  // slices that touch the column
   uint64_t begun;   // slices of that group that begin in it

@@ -213,10 +213,16 @@ class Lanes:
                 deepest[base + track] = max(deepest.get(base + track, 0), lane)
         return deepest
 
-    def cells(self, lane: Lane, depth: int, begin: int, end: int, columns: int) -> Cells:
-        """Return what occupied each column of [begin, end) on one lane of a track, by the text of names."""
-        own = lane.number - self._base[id(lane.index)]
-        return lane.index.cells([(own, depth)], begin, end, columns, lane.index.names.texts)
+    def cells(self, row: Sequence[Lane], window: tuple[int, int], columns: int, depth: int | None = None, *, alike: bool = False) -> Cells:
+        """Return what occupied each column of a window (ns) in a row that some tracks of one process make.
+
+        `depth`: one lane of each alone; None: all. Names of one text count as one; `alike`: all do.
+        """
+        index = row[0].index
+        depths = ((lane, range(lane.lanes) if depth is None else (depth,)) for lane in row)
+        own = [(lane.number - self._base[id(index)], level) for lane, levels in depths for level in levels]
+        texts = index.names.texts
+        return index.cells(own, *window, columns, np.zeros_like(texts) if alike else texts)
 
     def _by_index(self, tracks: Collection[int]) -> Iterator[tuple[LaneIndex, int, list[int]]]:
         wanted = np.unique(np.asarray(list(tracks), np.int64))

@@ -75,7 +75,7 @@ def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
                    sum(least("end", {end}) - greatest("start", {begin}))::BIGINT AS busy
             FROM {_WORK} WHERE {overlap(begin, end)} GROUP BY ALL"""
     )
-    return sorted((GpuRow(**row) for row in found.to_pylist()), key=_order)
+    return sorted((GpuRow(**row) for row in found.to_pylist()), key=order)
 
 
 def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRow]) -> pa.Table:
@@ -120,7 +120,8 @@ def shares(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], window: Win
     return np.asarray(np.clip(np.diff(before) / ((finish - begin) / columns), 0, 1), np.float64)
 
 
-def _order(row: GpuRow) -> tuple[int, ...]:
+def order(row: GpuRow) -> tuple[int, ...]:
+    """Return what rows are sorted by: process, device, streams before copies."""
     known = _COPIES.index(row.what) if row.what in _COPIES else len(_COPIES)
     return row.process, row.device, known, _number(row.context), _number(row.stream)
 

@@ -20,7 +20,8 @@ from warplens.cli.timeline.cuda import api_tracks, gpu_groups
 from warplens.cli.timeline.gauges import gauges
 from warplens.cli.timeline.inside import inside_groups
 from warplens.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
-from warplens.cli.timeline.ranges import ranges_of
+from warplens.cli.timeline.ranges import IndexedRanges, Ranges, lanes_of
+from warplens.cli.timeline.work import IndexedWork, Work
 from warplens.errors import MissingData, ReportError
 from warplens.timeline.names import rank_label, task_label
 
@@ -61,7 +62,9 @@ class _Loader:
         self.processes = {row["process"]: row for row in recorded}
         self.threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
         self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
-        self.ranges = ranges_of(report)
+        lanes = lanes_of(report)
+        self.ranges = Ranges(report) if lanes is None else IndexedRanges(report, lanes)
+        self.work = Work(report) if lanes is None else IndexedWork(report, lanes)
         self.found: dict[_Key, dict[str, Any]] = {(row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)}
         self.of_thread: dict[int, list[_Key]] = {}
         self._crowds: dict[int, list[float]] | None = None
@@ -86,7 +89,7 @@ class _Loader:
             self.found.setdefault((process, thread, None), _NONE)
         kept, hidden = self._kept()
         threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
-        calls = api_tracks(self.report, self.window, self.columns, threads) if threads else {}
+        calls = api_tracks(self.work, self.window, self.columns, threads) if threads else {}
         below = self._below(kept)
         groups: dict[int, Group] = {}
         shown: dict[_Key, Track] = {}
@@ -205,7 +208,7 @@ class _Loader:
             for key, row in self.processes.items()
             if _matches(row, self.wish.processes, "pid", _process_name(row))
         }
-        return gpu_groups(self.report, self.window, self.columns, labels, self.wish.tracks, self.wish.counters)
+        return gpu_groups(self.report, self.work, self.window, self.columns, labels, self.wish.tracks, self.wish.counters)
 
     def _wanted(self, key: _Key) -> bool:
         process, thread, _ = key

@@ -21,16 +21,16 @@ Rows = list[dict[str, Any]]
 _KINDS = ("push_pop", "start_end")  # the index has the ranges of all tasks of a process on one track
 
 
-def ranges_of(report: Report) -> Ranges:
-    """Return the ranges of a report: from the index where it is large, whole, and can be indexed."""
+def lanes_of(report: Report) -> Lanes | None:
+    """Return the index of a report that is large and whole; None: it is asked in SQL."""
     if not report.windowed and sum(building.events(part.manifest) for part in report.stored.parts) >= building.LARGE:
         from warplens.flows.viewing import index_cache
 
         try:
-            return IndexedRanges(report, Lanes.open(report.stored, index_cache()))
+            return Lanes.open(report.stored, index_cache())
         except ReportError:
             pass  # SQL says what is wrong with the tables, if anything is
-    return Ranges(report)
+    return None
 
 
 class Ranges:
@@ -79,7 +79,7 @@ class IndexedRanges(Ranges):
         for lane in self._tracks:
             thread = lane.key.get("thread")
             levels = range(min(depth, lane.lanes)) if thread is None or thread in wanted else ()
-            drawn += [(lane, level, self._lanes.cells(lane, level, *window, columns)) for level in levels]
+            drawn += [(lane, level, self._lanes.cells([lane], window, columns, level)) for level in levels]
         about = self._about([(lane, found) for lane, _, found in drawn])
         for lane, level, found in drawn:
             rows += _rows(lane, level, found, about, unfinished)

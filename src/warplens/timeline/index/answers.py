@@ -59,12 +59,14 @@ class Sums:
 class Cells:
     """What occupied each column of a row: the group of names with most of its time. In order of column, only those that hold something.
 
-    `busy`: share of the column's time (0 to 1); `number`: slices that touch it; `begun`: slices of that group that begin in it; `group`:
-    its number; `row`, `name`, `track`, `start`: of the group's longest slice there.
+    `busy`: share of the column's time (0 to 1), slices that are there at once counted each; `covered`: counted once. `number`: slices that
+    touch it; `begun`: slices of the group that begin in it; `group`: its number; `row`, `name`, `track`, `start`: of the group's longest
+    slice there.
     """
 
     column: Numbers
     busy: npt.NDArray[np.float64]
+    covered: npt.NDArray[np.float64]
     number: Times
     begun: Times
     group: Numbers

@@ -237,16 +237,16 @@ class LaneIndex:
         mapped = self._open()
         wanted = np.ascontiguousarray(np.array(lanes, np.uint32).reshape(-1, 2))
         counted = np.ascontiguousarray(groups, np.uint32)
-        times, counts, about = np.empty((columns, 2)), np.empty((columns, 3), np.int64), np.empty((columns, 5), np.uint32)
+        times, counts, about = np.empty((columns, 3)), np.empty((columns, 3), np.int64), np.empty((columns, 5), np.uint32)
         span = _cut(begin - self.shift), _cut(end - self.shift), columns
         room = native.address(times), native.address(counts), native.address(about)
         what = native.address(wanted), len(wanted), *span, native.address(counted), len(counted)
         count = native.call("cells", mapped.handle, *what, *room)
         mapped.trim()
         column, group, row, name, track = about[:count].T
-        busy = np.minimum(times[:count, 0] / ((end - begin) / columns), 1.0)
+        busy, covered = np.minimum(times[:count, :2] / ((end - begin) / columns), 1.0).T
         number, begun, start = counts[:count].T
-        return Cells(column, busy, number, begun, group, row, name, track, start + self.shift)
+        return Cells(column, busy, covered, number, begun, group, row, name, track, start + self.shift)
 
     def close(self) -> None:
         """Let the file go; questions that are being answered are answered first."""

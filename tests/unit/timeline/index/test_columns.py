@@ -73,3 +73,15 @@ def test_names_count_together_or_not_at_all(tmp_path: Path) -> None:
         assert cells.group.tolist() == [0]
         assert index.cells([(0, 7), (9, 0)], 0, 40, 2, groups).column.tolist() == []  # lanes that are not there
         assert index.cells([(0, 0)], 0, 40, 2, groups[:0]).column.tolist() == []
+
+
+def test_what_runs_at_once_is_covered_once(tmp_path: Path) -> None:
+    slices = [One("kernels", 0, 0, 0, 8, "copy", 0), One("kernels", 0, 0, 4, 12, "Gemm", 1), One("kernels", 0, 1, 10, 30, "é", 2)]
+    with opened(tmp_path, slices) as index:
+        lanes = [(track.number, lane) for track in index.tracks for lane in range(track.lanes)]
+        cells = index.cells(lanes, 0, 40, 2, index.names.texts)
+        assert cells.column.tolist() == [0, 1]
+        assert cells.busy.tolist() == [1.0, 0.5]  # 26 of 20 ns
+        assert cells.covered.tolist() == [1.0, 0.5]
+        cells = index.cells(lanes[:2], 0, 40, 2, index.names.texts)
+        assert (cells.busy.tolist(), cells.covered.tolist()) == ([0.8], [0.6])
