@@ -9,7 +9,7 @@ Drawing = Literal["slices", "marks", "states", "samples", "counter"]
 
 
 @dataclass(frozen=True)
-class Kind:
+class RowKind:
     """A kind of rows: `name`, `short` (what it is called in addresses and options), and how its events are drawn.
 
     The events of `layer` are those of that layer of the index (`timeline.index.layers`). `label`: the terminal's name, where it has another
@@ -24,40 +24,40 @@ class Kind:
 
 
 # In the order in which they stand on the page: what a program says of itself, what it asks of the GPU, what it waits for, what the CPU did.
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, RowKind] = {
     kind.layer: kind
     for kind in (
-        Kind("nvtx_ranges", "NVTX", "nvtx"),
-        Kind("nvtx_gpu_projection", "NVTX", "nvtx"),
-        Kind("nvtx_marks", "Marks", "marks", "marks"),
-        Kind("python_calls", "Python", "python"),
-        Kind("task_samples", "Tasks", "tasks", label="tasks"),
-        Kind("kernels", "Kernels", "kernels"),
-        Kind("graphs", "Graphs", "graphs"),
-        Kind("memcpys", "Copies", "copies"),
-        Kind("memory_rows", "Copies", "copies"),
-        Kind("memsets", "Memset", "memset"),
-        Kind("cuda_events", "Events", "events", "marks"),
-        Kind("cuda_api", "CUDA API", "api"),
-        Kind("overhead", "CUDA overhead", "overhead"),
-        Kind("syncs", "CUDA synchronization", "syncs"),
-        Kind("collectives", "Collectives", "collectives"),
-        Kind("um_events", "Unified memory", "um"),
-        Kind("mpi_events", "MPI", "mpi"),
-        Kind("openmp_events", "OpenMP", "openmp"),
-        Kind("openacc_events", "OpenACC", "openacc"),
-        Kind("osrt", "OS calls", "osrt"),
-        Kind("file_access", "File access", "files"),
-        Kind("syscalls", "System calls", "syscalls"),
-        Kind("gc", "GC", "gc"),
-        Kind("gil", "GIL", "gil", "states"),
-        Kind("imports", "Imports", "imports", label="imports"),
-        Kind("samples", "Samples", "samples", "samples", label="samples"),
-        Kind("thread_states", "State", "state", "states", label="state"),
-        Kind("intrakernel_launches", "Launches that timed themselves", "launches"),
-        Kind("intrakernel_units", "Blocks", "blocks"),
-        Kind("intrakernel_events", "Regions", "regions"),
-        Kind("intrakernel_marks", "Marks", "marks", "marks"),
+        RowKind("nvtx_ranges", "NVTX", "nvtx"),
+        RowKind("nvtx_gpu_projection", "NVTX", "nvtx"),
+        RowKind("nvtx_marks", "Marks", "marks", "marks"),
+        RowKind("python_calls", "Python", "python"),
+        RowKind("task_samples", "Tasks", "tasks", label="tasks"),
+        RowKind("kernels", "Kernels", "kernels"),
+        RowKind("graphs", "Graphs", "graphs"),
+        RowKind("memcpys", "Copies", "copies"),
+        RowKind("memory_rows", "Copies", "copies"),
+        RowKind("memsets", "Memset", "memset"),
+        RowKind("cuda_events", "Events", "events", "marks"),
+        RowKind("cuda_api", "CUDA API", "api"),
+        RowKind("overhead", "CUDA overhead", "overhead"),
+        RowKind("syncs", "CUDA synchronization", "syncs"),
+        RowKind("collectives", "Collectives", "collectives"),
+        RowKind("um_events", "Unified memory", "um"),
+        RowKind("mpi_events", "MPI", "mpi"),
+        RowKind("openmp_events", "OpenMP", "openmp"),
+        RowKind("openacc_events", "OpenACC", "openacc"),
+        RowKind("osrt", "OS calls", "osrt"),
+        RowKind("file_access", "File access", "files"),
+        RowKind("syscalls", "System calls", "syscalls"),
+        RowKind("gc", "GC", "gc"),
+        RowKind("gil", "GIL", "gil", "states"),
+        RowKind("imports", "Imports", "imports", label="imports"),
+        RowKind("samples", "Samples", "samples", "samples", label="samples"),
+        RowKind("thread_states", "State", "state", "states", label="state"),
+        RowKind("intrakernel_launches", "Launches that timed themselves", "launches"),
+        RowKind("intrakernel_units", "Blocks", "blocks"),
+        RowKind("intrakernel_events", "Regions", "regions"),
+        RowKind("intrakernel_marks", "Marks", "marks", "marks"),
     )
 }
 # Below a thread in the terminal and in the files of other viewers, where the state comes first: the page draws it in the row of the thread.
@@ -68,9 +68,9 @@ CPU: tuple[str, ...] = (
 _PLACES = {layer: place for place, layer in enumerate(KINDS)}
 
 
-def kind_of(layer: str) -> Kind:
+def kind_of(layer: str) -> RowKind:
     """Return the kind of rows that show a layer; one that is not known is called as it is."""
-    return KINDS.get(layer) or Kind(layer, layer.replace("_", " "), layer)
+    return KINDS.get(layer) or RowKind(layer, layer.replace("_", " "), layer)
 
 
 def label_of(layer: str) -> str:

@@ -80,14 +80,14 @@ class IndexedRanges(Ranges):
             thread = lane.key.get("thread")
             levels = range(min(depth, lane.lanes)) if thread is None or thread in wanted else ()
             drawn += [(lane, level, self._lanes.cells([lane], window, columns, level)) for level in levels]
-        about = self._about([(lane, found) for lane, _, found in drawn])
-        for lane, level, found in drawn:
-            rows += _rows(lane, level, found, about, unfinished)
+        about = self._about([(lane, columns_of_lane) for lane, _, columns_of_lane in drawn])
+        for lane, level, columns_of_lane in drawn:
+            rows += _rows(lane, level, columns_of_lane, about, unfinished)
         return rows
 
     def _about(self, drawn: list[tuple[Lane, Cells]]) -> dict[int, dict[str, Any]]:
         """Return domain, name and color of the longest range of each cell, by its id."""
-        each = [lane.process << 32 | found.row.astype(np.int64) for lane, found in drawn]
+        each = [lane.process << 32 | columns_of_lane.row.astype(np.int64) for lane, columns_of_lane in drawn]
         if not each:
             return {}
         ids = np.unique(np.concatenate(each)).tolist()
@@ -108,10 +108,10 @@ class IndexedRanges(Ranges):
         return touched
 
 
-def _rows(lane: Lane, level: int, found: Cells, about: dict[int, dict[str, Any]], unfinished: set[Any]) -> Rows:
+def _rows(lane: Lane, level: int, columns_of_lane: Cells, about: dict[int, dict[str, Any]], unfinished: set[Any]) -> Rows:
     place = {"process": lane.process, "thread": lane.key.get("thread"), "task": None, "depth": level}
     rows = []
-    columns = (found.column, found.busy, found.number, found.begun, found.row)
+    columns = (columns_of_lane.column, columns_of_lane.busy, columns_of_lane.number, columns_of_lane.begun, columns_of_lane.row)
     for column, busy, number, begun, row in zip(*(each.tolist() for each in columns), strict=True):
         facts = about[lane.process << 32 | row]
         is_open = (lane.process, place["thread"], level, facts["message"], column) in unfinished

@@ -85,11 +85,11 @@ class IndexedWork(Work):
 
     def gpu_cells(self, window: Window, columns: int, rows: Sequence[GpuRow]) -> Rows:
         """Return the cells of rows of GPU work; those of copies and memsets are called as the row is."""
-        found: Rows = []
+        every: Rows = []
         for place, row in enumerate(rows):
             own, name = self._rows[replace(row, number=0, busy=0)], None if row.what is None else direction(row.what)
-            found += self._cells(own, self._lanes.cells(own, window, columns, alike=name is not None), place, name)
-        return found
+            every += self._cells(own, self._lanes.cells(own, window, columns, alike=name is not None), place, name)
+        return every
 
     def utilization(self, window: Window, columns: int) -> dict[tuple[int, int], npt.NDArray[np.float64]]:
         """Return of each GPU of a process the share of each column in which it did anything."""
@@ -101,9 +101,9 @@ class IndexedWork(Work):
                 shares[place][cells.column] = cells.covered
         return shares
 
-    def _cells(self, row: list[Lane], found: Cells, place: int, name: str | None = None) -> Rows:
+    def _cells(self, row: list[Lane], cells: Cells, place: int, name: str | None = None) -> Rows:
         names, rows = row[0].index.names, []
-        own = (found.column, found.busy, found.number, found.begun, found.row, found.name)
+        own = (cells.column, cells.busy, cells.number, cells.begun, cells.row, cells.name)
         for column, busy, number, begun, id_, text in zip(*(each.tolist() for each in own), strict=True):
             top = {"domain": None, "message": names.text(text) if name is None else name, "id": row[0].process << 32 | id_, "color": None}
             at = {"thread": place, "depth": 0, "col": column, "busy": busy, "number": number}
