@@ -108,6 +108,19 @@ def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: 
     assert text == golden.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("style", few(["plain", "color", "part"], 2))
+@pytest.mark.parametrize("name", few(["nested", "cuda", "tasks", "dense", "wide names"], 3))
+def test_a_large_report_looks_the_same(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ranges, CUDA calls and GPU work come from the index instead of SQL."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("COLORTERM", raising=False)
+    monkeypatch.setattr("warplens.timeline.index.building.LARGE", 0)
+    timeline(tmp_path / "run.warplens", PICTURES[name], counters=COUNTERS)
+    text = draw(tmp_path / "run.warplens", *STYLES[style])
+    assert text == (GOLDEN / f"{name.replace(' ', '-')}-{style}.txt").read_text(encoding="utf-8")
+    assert list((tmp_path / "run.warplens" / "index").iterdir())
+
+
 def test_no_line_is_too_long(tmp_path: Path) -> None:
     from rich.cells import cell_len
 
