@@ -14,19 +14,19 @@ import pyarrow.parquet as pq
 
 from warplens.arrays import Int64Array
 from warplens.convert import range_rows
-from warplens.convert.crowd import FEW, Converted, Crowd, Member
 from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise
 from warplens.convert.gathering import Gathering
 from warplens.convert.gpu_metrics import GpuMetrics
 from warplens.convert.nvtx.domains import Domains
 from warplens.convert.process_tables import ProcessTables
 from warplens.convert.process_tree import Family
+from warplens.convert.small_processes import FEW, Member, MergedTables, SmallProcesses
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
 from warplens.handover import pending
 from warplens.spool import clock as clocks
-from warplens.spool import desk, small
+from warplens.spool import desk, small_spools
 from warplens.spool import directory as spools
 from warplens.spool.events import Events
 from warplens.spool.layout import Clock, Head, Layouts
@@ -92,7 +92,7 @@ class _Spool(NamedTuple):
     layouts: Layouts
 
 
-class Seen(NamedTuple):
+class Lifespan(NamedTuple):
     """When a process did what is known of it first and last, and until when that counts (ns, the spool's clock)."""
 
     begin: int
@@ -129,7 +129,7 @@ class Builder:
     _threads: list[dict[str, Any]] = field(default_factory=list)
     _notes: list[tuple[Note, int | None]] = field(default_factory=list)
     _later: list[_Later] = field(default_factory=list)
-    _crowd: Crowd = field(default_factory=Crowd)
+    _small: SmallProcesses = field(default_factory=SmallProcesses)
 
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
@@ -165,10 +165,10 @@ class Builder:
             if self.as_of is not None and pending.living_writer(path):
                 ended = self.as_of
             if not self._joins(number, ended):
-                self._convert_crowd()
+                self._convert_small()
                 self._add_process(path, number, ended, done / total, size / total)
             done += size
-        self._convert_crowd()
+        self._convert_small()
         with self.timings.stage("write"):
             self._gathering.finish()
         self._finish_later()
@@ -210,24 +210,24 @@ class Builder:
         if self.as_of is not None or self._files[number].path.name in self.followers or self._windows.only() is not None:
             return False
         with self.timings.stage("decode"):
-            one = small.read(*self._files[number])
+            one = small_spools.read(*self._files[number])
         if one is None:
             return False
-        if not self._crowd.takes(one):
-            self._convert_crowd()
-        until = self._family.running_at(number) or small.LATEST
-        self._crowd.add(Member(number, self.part.key(self._before + number), one, ended, until))
+        if not self._small.takes(one):
+            self._convert_small()
+        until = self._family.running_at(number) or small_spools.LATEST
+        self._small.add(Member(number, self.part.key(self._before + number), one, ended, until))
         return True
 
-    def _convert_crowd(self) -> None:
+    def _convert_small(self) -> None:
         """Convert the processes that wait, together; each alone where they are few, or anything about them is odd."""
-        members, self._crowd = self._crowd.members, Crowd()
+        members, self._small = self._small.members, SmallProcesses()
         converted = None
         if len(members) >= FEW:
             mapped = _Map(self._correction(members[0].spool.head.clock))
             try:
                 with self.timings.stage("order"):
-                    converted = Converted(members, self._windows.spans(), mapped.all, self._symbols)
+                    converted = MergedTables(members, self._windows.spans(), mapped.all, self._symbols)
             except SpoolError:
                 pass
         if converted is None:
@@ -239,7 +239,7 @@ class Builder:
                 self._gathering.keep(table, rows)
         for member, seen, notes, threads in zip(members, converted.last_seen(), converted.notes(), converted.threads(), strict=True):
             key, head, process = member.key, member.spool.head, member.spool.process
-            self._process_row(member.number, key, mapped, process, head, Seen(process.start_ns, seen, member.until))
+            self._process_row(member.number, key, mapped, process, head, Lifespan(process.start_ns, seen, member.until))
             self._note_correction(self._correction(head.clock), process.pid, key)
             self._add_notes(notes, key, mapped)
             for thread in threads:
@@ -286,7 +286,7 @@ class Builder:
                 follower.check_last(Domains(spool.names, spool.strings))
             first = events.counts().first
             begin = spool.process.start_ns or (first if first < 1 << 62 else 0)
-            self._process_row(number, key, mapped, spool.process, spool.head, Seen(begin, spool.last_seen, spool.until))
+            self._process_row(number, key, mapped, spool.process, spool.head, Lifespan(begin, spool.last_seen, spool.until))
 
             def finish() -> None:
                 self._note_correction(fixed, spool.process.pid, key)
@@ -333,7 +333,7 @@ class Builder:
     def _add_notes(self, notes: Iterable[Note], key: int, mapped: _Map) -> None:
         self._notes += [(note if note.time is None else replace(note, time=mapped(note.time)), key) for note in notes]
 
-    def _process_row(self, number: int, key: int, mapped: _Map, facts: Process, head: Head, seen: Seen) -> None:
+    def _process_row(self, number: int, key: int, mapped: _Map, facts: Process, head: Head, seen: Lifespan) -> None:
         end = max(min(head.end_ns, seen.until) if head.end_ns <= 1 << 62 else 0, seen.last, seen.begin)
         self._family.add_spool(number, key, facts, mapped(seen.begin), mapped(end), head.end_ns != 0)
 

@@ -10,8 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.errors import SpoolError
 from warplens.handover import untrusted
 from warplens.spool import chunks as chunking
@@ -30,7 +30,6 @@ _NATIVE_SAMPLE = 2
 _STATES = (1, 2, 3)
 LATEST = 1 << 62
 _NOTHING = np.dtype("V8")
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def read(path: Path, process: Process, layouts: layout.Layouts) -> Small | None:
     return None if damaged else Small(head, process, layouts, records, tuple(strings))
 
 
-class Together:
+class MergedSpools:
     """Small spools of one machine as one process, for `CpuTables`. Threads, stacks, modules and strings get numbers that no two share.
 
     `spans`: windows (ns, the spools' clock); None: all records count. Raises SpoolError where anything is odd: read each alone then.
@@ -106,20 +105,20 @@ class Together:
         self.wide = self._wide()
 
     def _check(self) -> None:
-        for name, found in self._records.items():
+        for name, records in self._records.items():
             number, dtype = self._layouts[name]
-            if not wide.readable(name, dtype) or not (found["type"] == number).all():
+            if not wide.readable(name, dtype) or not (records["type"] == number).all():
                 raise SpoolError(f"records of another type than {name}")
         for name in TIMED:
             if name in self._records:
-                found = self._records[name]
-                start, end, kind = found["start"], found["end"], found["domain"]
+                records = self._records[name]
+                start, end, kind = records["start"], records["end"], records["domain"]
                 good = (start > 0) & (start <= end) & (end <= LATEST)
                 known = kind == _NATIVE_SAMPLE if name == "cpu_sample" else np.isin(kind, _STATES) if name == "cpu_state" else good
                 if not (good & known).all():
                     raise SpoolError(f"odd records of {name}")
 
-    def _last(self, *names: str) -> Numbers:
+    def _last(self, *names: str) -> Int64Array:
         """Return when the last of these records of each member ended (ns); 0 where it has none."""
         last = np.zeros(self._count, np.int64)
         for name in names:
@@ -147,15 +146,15 @@ class Together:
 
     def _notices(self) -> dict[int, list[tuple[int, str, int, int]]]:
         """Return of each member what it notes: number, text, value and time (ns)."""
-        found: dict[int, list[tuple[int, str, int, int]]] = {}
+        by_member: dict[int, list[tuple[int, str, int, int]]] = {}
         records = self._records.pop("cpu_notice", None)
         if records is not None:
             columns = (records[field].tolist() for field in ("notice", "name", "value", "start"))
             for owner, number, name, value, start in zip(self._owner["cpu_notice"].tolist(), *columns, strict=True):
-                found.setdefault(owner, []).append((number, self.strings.get(name) or "", value, start))
-        return found
+                by_member.setdefault(owner, []).append((number, self.strings.get(name) or "", value, start))
+        return by_member
 
-    def _number_threads(self) -> tuple[Numbers, Numbers, Numbers]:
+    def _number_threads(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Give each thread a number from 1 on in place of its system id: those of a member as they would have been numbered alone.
 
         Returns of each the member, the system id and when it was first seen (ns).
@@ -194,7 +193,7 @@ class Together:
                     return None
         return records
 
-    def _number_stacks(self) -> Numbers:
+    def _number_stacks(self) -> Int64Array:
         """Let the stacks of each member follow those of the one before; return what lies before those of each (one more at the end)."""
         most = np.zeros(self._count, np.int64)
         frames = self._records.get("cpu_frame")
@@ -216,23 +215,23 @@ class Together:
 
     def _number_modules(self) -> None:
         """Give files with code numbers that all members share: each is looked into once."""
-        found, frames = self._records.get("cpu_module"), self._records.get("cpu_frame")
+        modules, frames = self._records.get("cpu_module"), self._records.get("cpu_frame")
         if frames is None:
             return
         used = frames["module"] != 0
         key = self._owner["cpu_frame"].astype(np.int64) << 32 | frames["module"]
-        if found is None:
+        if modules is None:
             if used.any():
                 raise SpoolError("modules that were not written")
             return
-        known, first = np.unique(self._owner["cpu_module"].astype(np.int64) << 32 | found["module"], return_index=True)
-        file = found["name"][first].astype(np.int64) << 32 | found["build_id"][first]
+        known, first = np.unique(self._owner["cpu_module"].astype(np.int64) << 32 | modules["module"], return_index=True)
+        file = modules["name"][first].astype(np.int64) << 32 | modules["build_id"][first]
         distinct, row, number = np.unique(file, return_index=True, return_inverse=True)
         place = np.minimum(np.searchsorted(known, key), len(known) - 1)
         if (known[place] != key)[used].any():
             raise SpoolError("modules that were not written")
         frames["module"] = np.where(used, number.reshape(-1)[place] + 1, 0)
-        modules = found[first][row]
+        modules = modules[first][row]
         modules["module"] = np.arange(1, len(distinct) + 1)
         self._records["cpu_module"] = modules
 

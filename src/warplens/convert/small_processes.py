@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.convert.chosen import Times
+from warplens.arrays import Int32Array, Int64Array
 from warplens.convert.cpu import notices
 from warplens.convert.cpu.tables import CpuTables
 from warplens.convert.symbols.lookup import Symbols
@@ -17,7 +16,7 @@ from warplens.convert.threads import Threads
 from warplens.errors import SpoolError
 from warplens.spool.notes import Note
 from warplens.spool.reader import Names
-from warplens.spool.small import Numbers, Small, Together
+from warplens.spool.small_spools import MergedSpools, Small
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 
 FEW = 4  # processes that are not worth it
@@ -37,7 +36,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Thread:
+class MemberThread:
     """A thread of one of them; `start`: when it was first seen, ns on the spool's clock."""
 
     index: int
@@ -45,7 +44,7 @@ class Thread:
     start: int
 
 
-class Crowd:
+class SmallProcesses:
     """Small processes, in order of their keys, that wait to be converted together."""
 
     def __init__(self) -> None:
@@ -66,8 +65,8 @@ class Crowd:
         self._bytes += sum(map(len, member.spool.records.values()))
 
 
-class Converted:
-    """The rows of a crowd. Raises SpoolError where each of its members has to be read alone, for something of one of them is odd.
+class MergedTables:
+    """The rows of small processes. Raises SpoolError where each of its members has to be read alone, for something of one of them is odd.
 
     `spans`: the windows of the capture (ns, the raw clock), None where all counts; `clock` corrects times.
     """
@@ -76,54 +75,54 @@ class Converted:
         self,
         members: Sequence[Member],
         spans: Sequence[tuple[int, int]] | None,
-        clock: Callable[[Times], Times],
+        clock: Callable[[Int64Array], Int64Array],
         symbols: Symbols,
     ) -> None:
         self._members = members
-        self._together = together = Together([member.spool for member in members], spans)
+        self._spools = together = MergedSpools([member.spool for member in members], spans)
         self._key = np.array([member.key for member in members], np.int64)
-        found: dict[str, list[pa.Table]] = {}
+        pieces: dict[str, list[pa.Table]] = {}
         threads = _Numbered(Names(), np.empty((0, 3), np.int64))
         tables = CpuTables(
-            together, 0, 0, 0, lambda table, rows: found.setdefault(table, []).append(rows), clock, threads, symbols, 1 << 16
+            together, 0, 0, 0, lambda table, rows: pieces.setdefault(table, []).append(rows), clock, threads, symbols, 1 << 16
         )
         tables.finish(lambda part: None)
         if tables.notes():
             raise SpoolError("odd records")
         # Threads come one member after the other: those of each count from 0.
         self._thread_index = _counted(together.thread_owner, len(members))
-        whole = {table: pa.concat_tables(rows).unify_dictionaries().combine_chunks() for table, rows in found.items()}
+        whole = {table: pa.concat_tables(rows).unify_dictionaries().combine_chunks() for table, rows in pieces.items()}
         self.tables = [(table, self._own(table, rows)) for table, rows in whole.items()]
 
     def last_seen(self) -> list[int]:
         """Return when each member did the last thing that is known of it, ns on the spool's clock."""
         last = []
-        for member, call in zip(self._members, self._together.last_call.tolist(), strict=True):
+        for member, call in zip(self._members, self._spools.last_call.tolist(), strict=True):
             seen = member.spool.head.end_ns or member.ended
             last.append(max(min(call, member.until), min(seen, member.until), member.spool.process.start_ns))
         return last
 
     def notes(self) -> list[list[Note]]:
         """Return what was noted in each member."""
-        found = self._together.notices
-        return [notices.notes(found.get(number, ()), member.spool.process.pid) for number, member in enumerate(self._members)]
+        noticed = self._spools.notices
+        return [notices.notes(noticed.get(number, ()), member.spool.process.pid) for number, member in enumerate(self._members)]
 
-    def threads(self) -> list[list[Thread]]:
+    def threads(self) -> list[list[MemberThread]]:
         """Return the threads of each member."""
-        found: list[list[Thread]] = [[] for _ in self._members]
-        together = self._together
+        threads: list[list[MemberThread]] = [[] for _ in self._members]
+        together = self._spools
         columns = (together.thread_owner, self._thread_index, together.thread_tid, together.thread_start)
         for owner, *thread in zip(*(column.tolist() for column in columns), strict=True):
-            found[owner].append(Thread(*thread))
-        return found
+            threads[owner].append(MemberThread(*thread))
+        return threads
 
     def _own(self, table: str, rows: pa.Table) -> pa.Table:
         """Give rows the keys of their processes, and put those of each process together."""
         if table == "frames":
-            owner = np.searchsorted(self._together.node_base, rows.column("frame").to_numpy(), side="left") - 1
+            owner = np.searchsorted(self._spools.node_base, rows.column("frame").to_numpy(), side="left") - 1
         else:
             thread = rows.column("thread").to_numpy()
-            owner = self._together.thread_owner[thread]
+            owner = self._spools.thread_owner[thread]
             rows = _with(rows, "thread", pa.array(self._key[owner] * THREADS_PER_PROCESS + self._thread_index[thread]))
             rows = _with(rows, "id", pa.array(self._key[owner] * RANGES_PER_PROCESS + _counted(owner, len(self._members))))
         rows = _with(rows, "process", pa.array(self._key[owner]))
@@ -132,31 +131,31 @@ class Converted:
                 rows = _with(rows, column, self._stacks(owner, rows.column(column)))
         return rows.take(pa.array(np.argsort(owner, kind="stable"))).combine_chunks()
 
-    def _stacks(self, owner: Numbers, numbers: pa.ChunkedArray) -> pa.Array:
+    def _stacks(self, owner: Int64Array, numbers: pa.ChunkedArray) -> pa.Array:
         absent = numbers.is_null().to_numpy()
-        number = numbers.fill_null(0).to_numpy() - self._together.node_base[owner]
+        number = numbers.fill_null(0).to_numpy() - self._spools.node_base[owner]
         return pa.array(self._key[owner] * RANGES_PER_PROCESS + number, mask=absent)
 
 
 class _Numbered(Threads):
     """Threads that have numbers of their own in place of system ids, from 1 on."""
 
-    def match(self, tid: npt.NDArray[np.int64], time: Times, *, known: bool = False) -> npt.NDArray[np.int32]:
+    def match(self, tid: Int64Array, time: Int64Array, *, known: bool = False) -> Int32Array:
         """Return the index of each."""
         return (tid - 1).astype(np.int32)
 
-    def of(self, tid: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def of(self, tid: Int64Array) -> Int32Array:
         """Return the indexes of them all."""
         return np.sort(tid - 1).astype(np.int32)
 
 
-def _counted(owner: Numbers, count: int) -> Numbers:
+def _counted(owner: Int64Array, count: int) -> Int64Array:
     """Return how many came before each row that have the same owner; `count`: of owners."""
     order = np.argsort(owner, kind="stable")
     begins = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))])
-    found = np.empty(len(owner), np.int64)
-    found[order] = np.arange(len(owner)) - begins[owner[order]]
-    return found
+    place = np.empty(len(owner), np.int64)
+    place[order] = np.arange(len(owner)) - begins[owner[order]]
+    return place
 
 
 def _with(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.thorough import few
 from tests.unit.convert.test_following import tables
 from warplens.convert import build, finish
-from warplens.convert.crowd import Converted
+from warplens.convert.small_processes import MergedTables
 from warplens.testing import spool_writer as sw
 
 NATIVE, KERNEL = 1, 3
@@ -23,15 +23,15 @@ Records = dict[str, list[dict[str, int]]]
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return how many processes were converted at once each time."""
+    """Return how many processes were converted together each time."""
     sizes: list[int] = []
 
-    class Seen(Converted):
+    class Seen(MergedTables):
         def __init__(self, members: Any, *arguments: Any) -> None:
             super().__init__(members, *arguments)
             sizes.append(len(members))
 
-    monkeypatch.setattr(build, "Converted", Seen)
+    monkeypatch.setattr(build, "MergedTables", Seen)
     return sizes
 
 
