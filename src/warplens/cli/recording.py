@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from warplens.cli.checks.kernel import Event, Kernel
 from warplens.cli.light import give_back_early
 from warplens.cli.options import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.options.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
@@ -33,6 +34,8 @@ from warplens.recording.launch.launcher import Outcome, Recording
 from warplens.recording.launch.program import find_program
 from warplens.recording.launch.unrecorded import run_unrecorded
 from warplens.recording.options.capture import DEFAULTS, CaptureOptions, Wait
+from warplens.recording.options.cpu import CPU_TRACES, CpuOptions
+from warplens.recording.options.cpu_settings import cpu_settings
 from warplens.recording.options.gpu import GpuMetrics
 from warplens.recording.session.control import Attendant
 from warplens.recording.spool.place import Place, take_place
@@ -51,6 +54,7 @@ OPTIONS = {
     "--spool-dir": ("--spool-dir", False),
 }
 Kind = Literal["profile", "launch"]
+UNASKED = ("cuda", "nvtx", "gc", "import")  # of -t; `DEFAULTS.trace` is of a recording that a program makes of itself
 OPTIONS |= {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES
 
 
@@ -93,7 +97,7 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
     """
     if not request.program:
         raise UsageError(f"There is no program to run.\nFor example: warplens {request.kind} python train.py")
-    traces, later_traces = chosen_traces(",".join(DEFAULTS.trace) if request.trace is None else request.trace)
+    traces, later_traces = chosen_traces(",".join(UNASKED) if request.trace is None else request.trace)
     options = replace(
         capture_arguments.capture_options(request.capture),
         start_later=request.kind == "launch" or request.capture.get("--start-later") == "true",
@@ -103,6 +107,7 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
         spool_dir=request.spool_dir,
         keep_raw=request.keep_raw,
     )
+    options = replace(options, cpu=_possible(options.cpu, asked=request.trace is not None and any(name in CPU_TRACES for name in traces)))
     if not options.gpu_metrics.chosen and jobs.is_later_local_rank() and "%" not in (request.output or ""):
         options = replace(options, gpu_metrics=GpuMetrics("none"))  # the first rank of each host samples its GPUs into their one report
     _say_what_is_later(request, later_traces)
@@ -176,6 +181,20 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
     return Recorded(place.report, exit_status, finished)
 
 
+def _possible(cpu: CpuOptions, *, asked: bool) -> CpuOptions:
+    """Return what of `cpu` can be had. What nobody asked for is left out in silence where the kernel refuses it: `doctor` says so.
+
+    `asked`: `-t` names a source of the CPU side, for all processes.
+    """
+    if not cpu.python_only:
+        return cpu
+    if cpu.sample or cpu.states:
+        kernel = Kernel()
+        samples = kernel.open_event(Event.CLOCK, cpu.native_hz, with_kernel=False) == 0
+        cpu = replace(cpu, sample=samples, states=samples and kernel.open_event(Event.SWITCHES, cpu.native_hz, with_kernel=False) == 0)
+    return replace(cpu, python_only=not asked)
+
+
 def _converting(place: Place, request: Request, options: CaptureOptions) -> Converting | None:
     """Return what writes the report during the run; of a flight recorder, nobody knows yet what will be in it."""
     if options.convert == "end" or options.keep_last is not None:
@@ -197,7 +216,7 @@ def _session_name(template: str | None) -> str | None:
 
 def _note_beginning(recording: Recording, place: Place, attendant: Attendant, request: Request) -> None:
     place.warn(recording.facts)
-    if not recording.options.trace:
+    if not recording.options.trace and not cpu_settings(recording.options).flags:
         recording.facts.note(
             "warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show."
         )
