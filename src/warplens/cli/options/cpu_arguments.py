@@ -30,7 +30,11 @@ ARGUMENTS = (
     ),
     Argument(("--cpuctxsw",), "WHAT", "When threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]"),
     Argument(("--python-sampling",), "WHETHER", "Sample the Python stacks of all threads: true or false.  [default: as --sample]"),
-    Argument(("--python-sampling-frequency",), "HZ", "Python samples a second of each thread, 1 to 2000.  [default: 200; with -s or --python-sampling 1000]"),
+    Argument(
+        ("--python-sampling-frequency",),
+        "HZ",
+        "Python samples a second of each thread, 1 to 2000.  [default: 200; with -s or --python-sampling 1000]",
+    ),
     Argument(
         ("--python-sampling-opcodes",),
         "WHETHER",

@@ -15,7 +15,16 @@ _HEADINGS = (
     ("The program", ["--env-var", "--wait", "--kill"]),
     (
         "When it is recorded",
-        ["--delay", "--duration", "--start-later", "--session-new", "--capture-range", "--nvtx-capture", "--capture-range-end", "--keep-last"],
+        [
+            "--delay",
+            "--duration",
+            "--start-later",
+            "--session-new",
+            "--capture-range",
+            "--nvtx-capture",
+            "--capture-range-end",
+            "--keep-last",
+        ],
     ),
     ("Where, and how much", ["--max-size", "--spool-dir", "--convert", "--keep-raw"]),
     ("NVTX", ["--nvtx-domain-include", "--nvtx-domain-exclude"]),
