@@ -16,6 +16,7 @@ from warplens.cli.checks.kernel import Event, Kernel
 from warplens.cli.light import give_back_early
 from warplens.cli.options import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.options.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
+from warplens.cli.options.presets import PRESETS
 from warplens.cli.printing.messages import complain, tell
 from warplens.cli.printing.unfinished import leave_for_later
 from warplens.cli.printing.words import short_path
@@ -55,7 +56,9 @@ OPTIONS = {
 }
 Kind = Literal["profile", "launch"]
 UNASKED = ("cuda", "nvtx", "gc", "import")  # of -t; `DEFAULTS.trace` is of a recording that a program makes of itself
-OPTIONS |= {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES
+OPTIONS |= (
+    {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES | {name: (name, True) for name in PRESETS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
     traces, later_traces = chosen_traces(",".join(UNASKED) if request.trace is None else request.trace)
     options = replace(
         capture_arguments.capture_options(request.capture),
+        cpu=_possible(request, traces),
         start_later=request.kind == "launch" or request.capture.get("--start-later") == "true",
         trace=traces,
         environment=variables(request.variables),
@@ -107,7 +111,6 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
         spool_dir=request.spool_dir,
         keep_raw=request.keep_raw,
     )
-    options = replace(options, cpu=_possible(options.cpu, asked=request.trace is not None and any(name in CPU_TRACES for name in traces)))
     if not options.gpu_metrics.chosen and jobs.is_later_local_rank() and "%" not in (request.output or ""):
         options = replace(options, gpu_metrics=GpuMetrics("none"))  # the first rank of each host samples its GPUs into their one report
     _say_what_is_later(request, later_traces)
@@ -181,18 +184,19 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
     return Recorded(place.report, exit_status, finished)
 
 
-def _possible(cpu: CpuOptions, *, asked: bool) -> CpuOptions:
-    """Return what of `cpu` can be had. What nobody asked for is left out in silence where the kernel refuses it: `doctor` says so.
+def _possible(request: Request, traces: Sequence[str]) -> CpuOptions:
+    """Return what is recorded of the CPU side. What nobody asked for is left out in silence where the kernel refuses it: `doctor` says so.
 
-    `asked`: `-t` names a source of the CPU side, for all processes.
+    It is recorded in processes of Python alone, unless `-t` or an option names what all processes have.
     """
+    cpu = cpu_arguments.cpu_options(request.capture, cpu_arguments.UNASKED)
+    if request.trace is not None and any(name in CPU_TRACES for name in traces):
+        return replace(cpu, python_only=False)
     if not cpu.python_only:
-        return cpu
-    if cpu.sample or cpu.states:
-        kernel = Kernel()
-        samples = kernel.open_event(Event.CLOCK, cpu.native_hz, with_kernel=False) == 0
-        cpu = replace(cpu, sample=samples, states=samples and kernel.open_event(Event.SWITCHES, cpu.native_hz, with_kernel=False) == 0)
-    return replace(cpu, python_only=not asked)
+        return replace(cpu, python_only=not (cpu.sample or cpu.states or cpu.python_sample))
+    kernel = Kernel()
+    samples = kernel.open_event(Event.CLOCK, cpu.native_hz, with_kernel=False) == 0
+    return replace(cpu, sample=samples, states=samples and kernel.open_event(Event.SWITCHES, cpu.native_hz, with_kernel=False) == 0)
 
 
 def _converting(place: Place, request: Request, options: CaptureOptions) -> Converting | None:

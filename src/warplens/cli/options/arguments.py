@@ -53,7 +53,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]], command: st
         elif later is not None:
             long, flag = later.name, later.flag
         else:
-            raise UsageError(_unknown(name, [*own, *presets.PRESETS, *LATER_OPTIONS], command))
+            raise UsageError(_unknown(name, [*own, *LATER_OPTIONS], command))
         if flag:
             # "-f true prog" is a value, "--stats true" is the program called true
             if value is None and len(rest) > 1 and rest[0].lower() in ("true", "false"):

@@ -48,13 +48,17 @@ ARGUMENTS = (
     Argument(("--python-functions-trace",), "FILE", "Record the calls of the Python functions that FILE names, in the JSON of nsys."),
 )
 _ASKED = ("--sample", "--cpuctxsw", "--python-sampling", "--python-sampling-opcodes")  # who chooses hears what does not work
-_UNASKED = CpuOptions(sample=True, native_hz=100, states=True, python_sample=True, python_hz=200, python_only=True)
+_NOTHING = CpuOptions()
+UNASKED = CpuOptions(sample=True, native_hz=100, states=True, python_sample=True, python_hz=200, python_only=True)
 _PLACES = ("process-tree", "cpu", "none", "system-wide")
 
 
-def cpu_options(given: Mapping[str, str]) -> CpuOptions:
-    """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense."""
-    base = CpuOptions() if any(name in given for name in _ASKED) else _UNASKED
+def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> CpuOptions:
+    """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense.
+
+    `unasked`: what is recorded where `given` does not choose samples or states.
+    """
+    base = _NOTHING if any(name in given for name in _ASKED) else unasked
     sample = _place("--sample", given["--sample"]) if "--sample" in given else base.sample
     opcodes = _truth("--python-sampling-opcodes", given.get("--python-sampling-opcodes", "false"))
     python_sample = _truth("--python-sampling", given["--python-sampling"]) if "--python-sampling" in given else sample or opcodes
@@ -73,7 +77,7 @@ def cpu_options(given: Mapping[str, str]) -> CpuOptions:
         os_backtrace_ns=_number("--osrt-backtrace-threshold", given, 0, 10**12, base.os_backtrace_ns, "ns"),
         os_backtrace_depth=_number("--osrt-backtrace-depth", given, 1, 512, base.os_backtrace_depth, "frames"),
         file_access=given.get("--osrt-file-access") == "true",
-        python_only=base.python_only or not (sample or states or python_sample),
+        python_only=base.python_only,
         gil_threshold_ns=_number("--gil-threshold", given, 0, 10**9, base.gil_threshold_ns, "ns"),
         functions=_file(given["--python-functions-trace"]) if "--python-functions-trace" in given else None,
     )

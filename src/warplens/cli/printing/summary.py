@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warplens.cli.printing import cpu_summary, gpu_summary, inside_summary, windows
+from warplens.analysis.cpu.whereabouts import whereabouts
+from warplens.cli.printing import cpu_summary, gpu_summary, inside_summary, where, windows
 from warplens.cli.printing.tables import apart, printable, shorten
 from warplens.cli.printing.words import counted, duration, short_path, size
 from warplens.storage.manifest import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
+    from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
     from warplens.storage.manifest import Manifest
 
@@ -22,6 +24,7 @@ LONGEST = 5
 # Few programs have them: silent otherwise.
 _WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
 # The rows of which tables, or what of them.
+_PYTHON_FUNCTION = 0.5  # share of the time from which on a single function is looked at line by line
 _COUNTS = {
     "recorded": ("processes", "count(*) FILTER (recorded IS NOT FALSE)"),
     "silent": ("processes", "count(*) FILTER (recorded IS FALSE)"),
@@ -39,7 +42,13 @@ _COUNTS = {
     "clipped": ("nvtx_ranges", "count(*) FILTER (clipped)"),
     **cpu_summary.COUNTS,
 }
+_NAMED = ("threads", "ranges", "marks", *_WHERE_ANY, "collections")  # counts of other things tell nobody anything
 _SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
+_BUSY = 0.25  # share of the machine
+_MOST_PLACES, _PLACES = 8, 4  # lines on where the time went: alone, and beside NVTX ranges
+_LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
+_FINDINGS = 3
+_MOST_LINES = 25
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
 _LABEL = 10
@@ -49,31 +58,121 @@ _COLORS = {"error": "red", "warning": "yellow"}
 def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     """Yield the lines about the part `manifest` of `report`, at most 79 columns wide apart from paths."""
     facts = _facts(report, manifest)
-    yield ""
-    yield from _lost(report, manifest)
-    yield from _ended(manifest)
+    low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
+    lost, ended = [*_lost(report, manifest)], [*_ended(manifest)]
     wall = manifest.end - manifest.origin
-    always = [("recorded", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
-    where_any = [(name, name.removesuffix("s")) for name in _WHERE_ANY if facts[name]]
-    where_any += [(name, cpu_summary.noun(name)) for name in cpu_summary.COUNTS if facts[name]]
-    others = counted(facts["silent"], "silent process")
-    silent = f"; {others.replace(' ', _HARD_SPACE)} beside (see warplens info)" if facts["silent"] else ""
-    recorded = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in (*always, *where_any)]
-    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(recorded)} in {duration(wall)}{silent}")
-    yield from _windows(report, manifest, facts)
-    yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
-    yield from _gpus(report, manifest, wall)
-    yield from _longest(report, manifest)
-    for label, text in cpu_summary.lines(report, _part(manifest)):
-        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+    found = whereabouts(report, low, high, _PLACES if facts["ranges"] else _MOST_PLACES)
+    where = [*where_it_went(found, facts["recorded"] > 1)] if found is not None else [*_programs(report, low, high)]
+    parts = [
+        ended,
+        [*_recorded(facts, wall), *_used(report, manifest, wall)],
+        [*_windows(report, manifest, facts), *_cost(manifest, facts["busiest"], wall)],
+        [*_gpus(report, manifest, wall)],
+        [*_longest(report, manifest)] if facts["ranges"] else [],
+        where,
+    ]
+    judged = _findings(report, manifest, wall)
+    last = [*judged, *_next(report, manifest, facts, found, bool(judged))]
+    room = _MOST_LINES - 1 - len(last)
+    yield ""
+    yield from lost
+    for part in parts:
+        shown = part[: max(room - len(lost), 0)]
+        room -= len(shown)
+        yield from shown
+    yield from last
+
+
+def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
+    names = [("recorded", "process"), *((name, cpu_summary.noun(name)) for name in _NAMED if facts[name])]
+    counts = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in names]
+    others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
+    silent = f"; {others} beside (see warplens info)" if facts["silent"] else ""
+    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(counts)} in {duration(wall)}{silent}")
+
+
+def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
+    """CPU time against what there was of it, and memory."""
+    words = []
+    spent = manifest.usage.get("user_ns", 0) + manifest.usage.get("system_ns", 0)
+    cpus = next((row["cpus"] for row in report.table("targets").to_pylist() if row["host"] == manifest.host), 0)
+    if spent and wall > 0:
+        words.append(f"{duration(spent)} of CPU time: {spent / wall:.2f} of {counted(cpus, 'CPU')}")
+    sizes = [row for row in report.table("processes", ["process", "name", "max_rss"]).to_pylist() if row["max_rss"]]
+    mine = [row for row in sizes if manifest.part * PART <= row["process"] < (manifest.part + 1) * PART]
+    if mine:
+        largest = max(mine, key=lambda row: row["max_rss"])
+        words.append(f"at most {size(largest['max_rss'])} of memory{' in ' + printable(largest['name'] or '') if len(mine) > 1 else ''}")
+    words += _load(report, wall, spent, cpus)
+    if words:
+        yield from _wrapped(click.style("Used".ljust(_LABEL), bold=True), "; ".join(words))
+
+
+def _load(report: Report, wall: int, spent: int, cpus: int) -> Iterator[str]:
+    """What others did on this machine meanwhile, where it was much."""
+    if not report.tables["host_metrics"] or not wall or not cpus:
+        return
+    rows = report.table("host_metrics", ["metric", "value"]).to_pylist()
+    load = [row["value"] for row in rows if row["metric"] == "CPU Load"]
+    others = sum(load) / len(load) / 100 * cpus - spent / wall if load else 0
+    if others >= _BUSY * cpus:
+        yield f"others used {others:.1f} of the CPUs"
+
+
+def where_it_went(found: Whereabouts, several: bool) -> Iterator[str]:
+    """Yield the lines that say where the time went."""
+    for index, text in enumerate(where.lines(found, several, _WIDTH - _LABEL)):
+        yield _line("" if index else "Time", text)
+
+
+def _programs(report: Report, low: int, high: int) -> Iterator[str]:
+    for index, text in enumerate(where.programs(report, low, high, _WIDTH - _LABEL)):
+        yield _line("" if index else "Time", text)
+
+
+def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
+    """What recording cost: of sources whose cost is measured, where they recorded anything."""
+    if busiest or not any("cost_ns" in source or not source.get("on") for source in manifest.sources.values()):
+        yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
+
+
+def _findings(report: Report, manifest: Manifest, wall: int) -> list[str]:
+    """The findings that `analyze` puts first, with what a fix is worth; runs too short for anybody to ask are not judged."""
+    if wall < _LEAST_NS or len(report.manifests) > 1:
+        return []
+    from warplens.report import Selection
+    from warplens.rules.judging import judge
+
+    worth = [finding for finding in judge(report, Selection()).findings if finding.severity != "info"]
+    lines = []
+    for index, finding in enumerate(worth[:_FINDINGS]):
+        amount = finding.estimate if finding.estimate is not None else finding.bound
+        head = f"{duration(amount) if amount is not None else '':>8}  "
+        lines.append(_line("" if index else "Fix", head + shorten(printable(finding.title), _WIDTH - _LABEL - len(head))))
+    return lines
+
+
+def _next(report: Report, manifest: Manifest, facts: dict[str, int], found: Whereabouts | None, judged: bool) -> Iterator[str]:
+    """The report, and the two commands that help most with this one."""
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
-    if any(facts[name] for name in _SHOWN):
-        yield _line("Next", f"warplens stats {path}")
-        yield _line("", f"warplens timeline {path}")
-        yield _line("", f"warplens view {path}")
+    commands = []
+    if judged:
+        commands.append("analyze")
+    if any(facts[name] for name in ("ranges", "marks", "samples", "API calls", "kernels", "inside")):
+        commands.append("timeline")
+        commands.append("stats")
+    elif found is not None and found.hot is not None:
+        commands.append("source" if found.hot.ns >= _PYTHON_FUNCTION * found.whole else "flame --kind python")
+        commands.append("flame --kind python")
+    elif found is not None:
+        commands += ["flame --kind python --wall", "timeline"]
+    elif any(facts[name] for name in _SHOWN):
+        commands += ["timeline", "stats"]
     else:
-        yield _line("Next", f"warplens info {path}")
+        commands.append("info")
+    for index, name in enumerate(list(dict.fromkeys(commands))[:2]):
+        yield _line("" if index else "Next", f"warplens {name} {path}")
 
 
 def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
