@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 _MOST = 3
+_LEAST = 0.01  # share of the run below which collections are not worth a line
 # What is counted: the rows of which table, or what of them; silent where there is none.
 COUNTS = {
     "Python samples": ("samples", "sum(count) FILTER (kind = 'python')"),
@@ -31,12 +32,13 @@ def noun(name: str) -> str:
     return name.removesuffix("s")
 
 
-def lines(report: Report, part: str) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts about the processes of a part (an SQL condition)."""
-    yield from _hot(report, part)
+def lines(report: Report, part: str, wall: int, *, hottest: bool) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts about the processes of a part (an SQL condition) of `wall` ns; `hottest`: also the functions that ran most."""
+    if hottest:
+        yield from _hot(report, part)
     for label, table, text in (("OS calls", "osrt", _calls), ("GC", "gc", _collections), ("GIL", "gil", _lock)):
         if report.tables[table]:
-            found = text(report, part)
+            found = text(report, part, wall)
             if found:
                 yield label, found
 
@@ -57,7 +59,7 @@ def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
         yield "Hottest", ", ".join(hot)
 
 
-def _calls(report: Report, part: str) -> str:
+def _calls(report: Report, part: str, wall: int) -> str:
     rows = report.sql(
         f"""SELECT name, count(*) AS n, sum("end" - "start")::BIGINT AS total FROM osrt WHERE {part}
             GROUP BY name ORDER BY total DESC, name LIMIT {_MOST}"""
@@ -65,15 +67,19 @@ def _calls(report: Report, part: str) -> str:
     return ", ".join(f"{duration(row['total'])} in {printable(row['name'])} ({row['n']:,} x)" for row in rows)
 
 
-def _collections(report: Report, part: str) -> str:
+def _collections(report: Report, part: str, wall: int) -> str:
     (row,) = report.sql(
         f"""SELECT count(*) AS n, coalesce(sum("end" - "start"), 0)::BIGINT AS total, coalesce(max("end" - "start"), 0)::BIGINT AS longest
             FROM gc WHERE {part}"""
     ).to_pylist()
-    return f"{duration(row['total'])} in {counted(row['n'], 'collection')}, the longest {duration(row['longest'])}" if row["n"] else ""
+    return (
+        f"{duration(row['total'])} in {counted(row['n'], 'collection')}, the longest {duration(row['longest'])}"
+        if row["total"] > _LEAST * wall
+        else ""
+    )
 
 
-def _lock(report: Report, part: str) -> str:
+def _lock(report: Report, part: str, wall: int) -> str:
     (row,) = report.sql(
         f"""SELECT coalesce(sum(waits), 0)::BIGINT AS n, coalesce(sum(waited), 0)::BIGINT AS waited,
                    coalesce(sum(held), 0)::BIGINT AS held FROM gil WHERE {part}"""

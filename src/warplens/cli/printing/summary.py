@@ -42,7 +42,17 @@ _COUNTS = {
     "clipped": ("nvtx_ranges", "count(*) FILTER (clipped)"),
     **cpu_summary.COUNTS,
 }
-_NAMED = ("threads", "ranges", "marks", *_WHERE_ANY, "collections")  # counts of other things tell nobody anything
+_NAMED = (
+    "threads",
+    "ranges",
+    "marks",
+    *_WHERE_ANY,
+    "Python samples",
+    "OS calls",
+    "GIL holds",
+    "collections",
+    "Python calls",
+)  # counts of other things tell nobody anything
 _SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
 _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 4  # lines on where the time went: alone, and beside NVTX ranges
@@ -70,6 +80,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
         [*_gpus(report, manifest, wall)],
         [*_longest(report, manifest)] if facts["ranges"] else [],
         where,
+        [*_cpu_side(report, manifest, wall, hottest=found is None)],
     ]
     judged = _findings(report, manifest, wall)
     last = [*judged, *_next(report, manifest, facts, found, bool(judged))]
@@ -119,6 +130,11 @@ def _load(report: Report, wall: int, spent: int, cpus: int) -> Iterator[str]:
         yield f"others used {others:.1f} of the CPUs"
 
 
+def _cpu_side(report: Report, manifest: Manifest, wall: int, *, hottest: bool) -> Iterator[str]:
+    for label, text in cpu_summary.lines(report, _part(manifest), wall, hottest=hottest):
+        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+
+
 def where_it_went(found: Whereabouts, several: bool) -> Iterator[str]:
     """Yield the lines that say where the time went."""
     for index, text in enumerate(where.lines(found, several, _WIDTH - _LABEL)):
@@ -163,8 +179,8 @@ def _next(report: Report, manifest: Manifest, facts: dict[str, int], found: Wher
         commands.append("timeline")
         commands.append("stats")
     elif found is not None and found.hot is not None:
-        commands.append("source" if found.hot.ns >= _PYTHON_FUNCTION * found.whole else "flame --kind python")
-        commands.append("flame --kind python")
+        looks = ["flame --kind python", "source"]
+        commands += looks[::-1] if found.hot.ns >= _PYTHON_FUNCTION * found.whole else looks
     elif found is not None:
         commands += ["flame --kind python --wall", "timeline"]
     elif any(facts[name] for name in _SHOWN):
