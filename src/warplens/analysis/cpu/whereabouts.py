@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
+import warplens.report.arrow_compute as pc
 from warplens.analysis.cpu.frames import Frame, Frames, Numbers
 from warplens.analysis.cpu.own_code import OwnCode, package_of
 
@@ -111,8 +111,9 @@ def _main_thread(report: Report, samples: pa.Table) -> tuple[int, int] | None:
         if pids.get(row["process"]) == row["tid"]
     }
     python = samples.filter(pc.equal(pc.cast(samples["kind"], "string"), "python"))
-    sums = python.group_by("thread").aggregate([("weight", "sum")]).to_pylist()
-    known = [(row["weight_sum"], row["thread"]) for row in sums if row["thread"] in mains]
+    threads, code = np.unique(python["thread"].to_numpy(), return_inverse=True)
+    sums = np.bincount(code, python["weight"].to_numpy(), len(threads)).tolist()
+    known = [(spent, thread) for spent, thread in zip(sums, threads.tolist(), strict=True) if thread in mains]
     if not known:
         return None
     thread = max(known)[1]

@@ -32,15 +32,18 @@ def noun(name: str) -> str:
     return name.removesuffix("s")
 
 
-def lines(report: Report, part: str, wall: int, *, hottest: bool) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts about the processes of a part (an SQL condition) of `wall` ns; `hottest`: also the functions that ran most."""
+def lines(report: Report, processes: tuple[int, int], wall: int, *, hottest: bool) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts about the processes with keys from one to another in `wall` ns; `hottest`: also what ran most."""
+    part = f"process BETWEEN {processes[0]} AND {processes[1]}"
     if hottest:
         yield from _hot(report, part)
-    for label, table, text in (("OS calls", "osrt", _calls), ("GC", "gc", _collections), ("GIL", "gil", _lock)):
-        if report.tables[table]:
-            found = text(report, part, wall)
-            if found:
-                yield label, found
+    for label, table, text in (
+        ("OS calls", "osrt", lambda: _calls(report, part)),
+        ("GC", "gc", lambda: _collections(report, processes, wall)),
+        ("GIL", "gil", lambda: _lock(report, part)),
+    ):
+        if report.tables[table] and (found := text()):
+            yield label, found
 
 
 def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
@@ -59,7 +62,7 @@ def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
         yield "Hottest", ", ".join(hot)
 
 
-def _calls(report: Report, part: str, wall: int) -> str:
+def _calls(report: Report, part: str) -> str:
     rows = report.sql(
         f"""SELECT name, count(*) AS n, sum("end" - "start")::BIGINT AS total FROM osrt WHERE {part}
             GROUP BY name ORDER BY total DESC, name LIMIT {_MOST}"""
@@ -67,11 +70,10 @@ def _calls(report: Report, part: str, wall: int) -> str:
     return ", ".join(f"{duration(row['total'])} in {printable(row['name'])} ({row['n']:,} x)" for row in rows)
 
 
-def _collections(report: Report, part: str, wall: int) -> str:
-    (row,) = report.sql(
-        f"""SELECT count(*) AS n, coalesce(sum("end" - "start"), 0)::BIGINT AS total, coalesce(max("end" - "start"), 0)::BIGINT AS longest
-            FROM gc WHERE {part}"""
-    ).to_pylist()
+def _collections(report: Report, processes: tuple[int, int], wall: int) -> str:
+    rows = [row for row in report.table("gc", ["process", "start", "end"]).to_pylist() if processes[0] <= row["process"] <= processes[1]]
+    lengths = [row["end"] - row["start"] for row in rows]
+    row = {"n": len(rows), "total": sum(lengths), "longest": max(lengths, default=0)}
     return (
         f"{duration(row['total'])} in {counted(row['n'], 'collection')}, the longest {duration(row['longest'])}"
         if row["total"] > _LEAST * wall
@@ -79,7 +81,7 @@ def _collections(report: Report, part: str, wall: int) -> str:
     )
 
 
-def _lock(report: Report, part: str, wall: int) -> str:
+def _lock(report: Report, part: str) -> str:
     (row,) = report.sql(
         f"""SELECT coalesce(sum(waits), 0)::BIGINT AS n, coalesce(sum(waited), 0)::BIGINT AS waited,
                    coalesce(sum(held), 0)::BIGINT AS held FROM gil WHERE {part}"""

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from warplens.analysis.cpu.whereabouts import whereabouts
-from warplens.cli.printing import cpu_summary, gpu_summary, inside_summary, where, windows
+from warplens.cli.printing import cpu_summary, where, windows
 from warplens.cli.printing.tables import apart, printable, shorten
 from warplens.cli.printing.words import counted, duration, short_path, size
 from warplens.storage.manifest import PROCESSES_PER_PART as PART
@@ -54,6 +55,8 @@ _NAMED = (
     "Python calls",
 )  # counts of other things tell nobody anything
 _SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
+_GPU = ("kernels", "memcpys", "memsets", "graphs", "overhead", "cuda_api", "gpu_metrics", "intrakernel_launches")
+_PLAIN = ("processes", "samples")  # counted without SQL
 _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 4  # lines on where the time went: alone, and beside NVTX ranges
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
@@ -131,7 +134,8 @@ def _load(report: Report, wall: int, spent: int, cpus: int) -> Iterator[str]:
 
 
 def _cpu_side(report: Report, manifest: Manifest, wall: int, *, hottest: bool) -> Iterator[str]:
-    for label, text in cpu_summary.lines(report, _part(manifest), wall, hottest=hottest):
+    processes = manifest.part * PART, (manifest.part + 1) * PART - 1
+    for label, text in cpu_summary.lines(report, processes, wall, hottest=hottest):
         yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
 
 
@@ -192,6 +196,10 @@ def _next(report: Report, manifest: Manifest, facts: dict[str, int], found: Wher
 
 
 def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
+    if not any(manifest.rows(table) for table in _GPU):
+        return
+    from warplens.cli.printing import gpu_summary, inside_summary
+
     part = _part(manifest)
     for label, text in gpu_summary.busy(report, part, wall):
         yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
@@ -218,13 +226,34 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
     """Count, asking no more tables than have something to tell: each takes a few milliseconds."""
     part = _part(manifest)
     facts = {name: 0 if what else manifest.rows(table) for name, (table, what) in _COUNTS.items()}
-    asked = {name: f"SELECT {what} FROM {table} WHERE {part}" for name, (table, what) in _COUNTS.items() if what and manifest.rows(table)}
+    facts |= _without_sql(report, manifest)
+    asked = {
+        name: f"SELECT {what} FROM {table} WHERE {part}"
+        for name, (table, what) in _COUNTS.items()
+        if what and manifest.rows(table) and table not in _PLAIN
+    }
     facts["busiest"] = 0
     if manifest.rows("nvtx_ranges"):
         asked["busiest"] = f"SELECT max(n) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)"
     if asked:
         row = report.sql("SELECT " + ", ".join(f'({query}) AS "{name}"' for name, query in asked.items())).to_pylist()[0]
         facts |= {name: int(value or 0) for name, value in row.items()}
+    return facts
+
+
+def _without_sql(report: Report, manifest: Manifest) -> dict[str, int]:
+    """Count what every run has: to load DuckDB takes longer than all else of a short run's last lines."""
+    low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
+    mine = [row["recorded"] for row in report.table("processes", ["process", "recorded"]).to_pylist() if low <= row["process"] <= high]
+    silent = sum(recorded is False for recorded in mine)
+    facts = {"recorded": len(mine) - silent, "silent": silent}
+    if manifest.rows("samples"):
+        rows = report.table("samples", ["process", "kind", "count"])
+        process, count = (np.asarray(rows[name].to_numpy(), np.int64) for name in ("process", "count"))
+        kind = np.asarray(rows["kind"].cast("string").to_numpy(zero_copy_only=False), str)
+        here = (process >= low) & (process <= high)
+        facts["native samples"] = int(count[here & (kind == "native")].sum())
+        facts["Python samples"] = int(count[here & (kind == "python")].sum())
     return facts
 
 
@@ -241,6 +270,8 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
 
 
 def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
+    if not {"error", "warning"} & set(report.table("diagnostics", ["severity"])["severity"].to_pylist()):
+        return
     rows = report.sql(
         """SELECT severity, message, more FROM (
              SELECT *, CASE WHEN source = 'cpu' THEN count(*) OVER same - 1 ELSE 0 END AS more, row_number() OVER same AS number
