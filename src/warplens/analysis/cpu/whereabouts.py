@@ -152,6 +152,8 @@ def _functions(code: OwnCode, stack: Numbers, weight: Times, native: _Native) ->
         if anchor < 0:
             key = ("", "", None)
             sums[key] += spent  # type: ignore[assignment]
+            at = int(code.python[position])
+            below.setdefault(key, Counter())[package_of(code.frames.frame(at).file or "") if at >= 0 else "?"] += spent  # type: ignore[assignment]
             continue
         frame = code.frames.frame(anchor)
         key = (frame.function, frame.file or "", frame.first_line)
@@ -161,7 +163,7 @@ def _functions(code: OwnCode, stack: Numbers, weight: Times, native: _Native) ->
     found = []
     for key, spent in sums.most_common(_MOST):
         if not key[0]:
-            found.append(Piece(round(spent), "package", "other code that is not the program's own"))
+            found.append(Piece(round(spent), "package", "around your code", f"most in {below[key].most_common(1)[0][0]}"))
             continue
         function, file, _ = key
         line, at_line = lines[key].most_common(1)[0]

@@ -57,6 +57,7 @@ _NAMED = (
 _SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
 _GPU = ("kernels", "memcpys", "memsets", "graphs", "overhead", "cuda_api", "gpu_metrics", "intrakernel_launches")
 _PLAIN = ("processes", "samples")  # counted without SQL
+_LOST = 0.01  # share of samples and switches up to which their loss changes nothing: `info` has it
 _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 4  # lines on where the time went: alone, and beside NVTX ranges
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
@@ -273,7 +274,7 @@ def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
     if not {"error", "warning"} & set(report.table("diagnostics", ["severity"])["severity"].to_pylist()):
         return
     rows = report.sql(
-        """SELECT severity, message, more FROM (
+        """SELECT severity, message, more, code, count FROM (
              SELECT *, CASE WHEN source = 'cpu' THEN count(*) OVER same - 1 ELSE 0 END AS more, row_number() OVER same AS number
              FROM diagnostics
              WHERE severity IN ('error', 'warning') AND (process IS NULL OR process BETWEEN $low AND $high)
@@ -283,6 +284,8 @@ def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
            ORDER BY severity, count DESC NULLS LAST""",
         {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
     ).to_pylist()
+    seen = manifest.rows("samples") + manifest.rows("thread_states")
+    rows = [row for row in rows if row["code"] != "perf-lost" or (row["count"] or 0) > _LOST * seen]
     for row in rows[:8]:
         label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
         more = f" (the same in {counted(row['more'], 'other process')})" if row["more"] else ""
