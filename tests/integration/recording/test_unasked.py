@@ -67,7 +67,7 @@ def test_memory_and_time_of_each_process_are_known(plain: tuple[str, Path]) -> N
         assert shell["max_rss"] < 32 << 20  # of the shell, not of the Python that it was
         assert shell["recorded"] is False
         memory = report.sql("SELECT max(value) AS most FROM host_metrics WHERE metric = 'RSS'").to_pylist()[0]["most"]
-        assert 64 << 20 < memory <= python["max_rss"]
+        assert 64 << 20 < memory < 1.02 * python["max_rss"]  # the kernel counts pages in batches
         assert report.manifests[0].usage["user_ns"] >= python["user_time"] // 2
 
 

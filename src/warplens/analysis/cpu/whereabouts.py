@@ -7,9 +7,9 @@ what the scheduler says of it, where that is known, divides it into running, wai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     from warplens.report.report import Report
 
+_Name = TypeVar("_Name")
 Times = npt.NDArray[np.float64]
 _MOST = 8
 _LEAST = 0.02  # share of the whole below which nothing has a line of its own
+_OWN = 0.2  # share of the time from which on a program has code of its own
 _MOSTLY = 0.5  # share of a function from which on what it calls, or its line, is worth naming
 _NATIVE = 8  # samples below which shares of native code say nothing
 # Where Python waits, by the file of its innermost function.
@@ -138,40 +140,68 @@ def _pieces(
     return tuple(kept[:most])
 
 
+_Key = tuple[str, str, int | None]  # function, file, first line; empty: code around the program's own
+_AROUND: _Key = ("", "", None)
+
+
+@dataclass
+class _Spent:
+    """What was spent in one function: in all, by its line, and by the package that it called."""
+
+    ns: float = 0.0
+    lines: dict[int, float] = field(default_factory=dict)
+    below: dict[str, float] = field(default_factory=dict)
+
+    def add(self, ns: float, line: int, package: str) -> None:
+        """Add a stack."""
+        self.ns += ns
+        self.lines[line] = self.lines.get(line, 0.0) + ns
+        self.below[package] = self.below.get(package, 0.0) + ns
+
+
+def _most(sums: Mapping[_Name, float]) -> tuple[_Name, float]:
+    """The largest of some sums, which are not none."""
+    return max(sums.items(), key=lambda item: item[1])
+
+
+def _summed(stack: Numbers, weight: Times) -> Iterator[tuple[int, float]]:
+    """Each stack with what it weighs in all."""
+    known, code = np.unique(stack, return_inverse=True)
+    return zip(known.tolist(), np.bincount(code, weight, len(known)).tolist(), strict=True)
+
+
 def _functions(code: OwnCode, stack: Numbers, weight: Times, native: _Native) -> list[Piece]:
     """Time by own function; where a program has none of its own (a tool that is installed), by package."""
     own = code.own[stack]
-    if float(weight[own >= 0].sum()) < 0.2 * float(weight.sum()):
+    if float(weight[own >= 0].sum()) < _OWN * float(weight.sum()):
         return _packages(code, stack, weight)
-    sums: Counter[tuple[str, str, int | None]] = Counter()
-    lines: dict[tuple[str, str, int | None], Counter[int]] = {}
-    below: dict[tuple[str, str, int | None], Counter[str]] = {}
-    for position in np.unique(stack).tolist():
-        spent = float(weight[stack == position].sum())
+    spent: dict[_Key, _Spent] = {}
+    for position, ns in _summed(stack, weight):
         anchor = int(code.own[position])
         if anchor < 0:
-            key = ("", "", None)
-            sums[key] += spent  # type: ignore[assignment]
-            at = int(code.python[position])
-            below.setdefault(key, Counter())[package_of(code.frames.frame(at).file or "") if at >= 0 else "?"] += spent  # type: ignore[assignment]
+            spent.setdefault(_AROUND, _Spent()).add(ns, 0, _package_at(code, position))
             continue
         frame = code.frames.frame(anchor)
         key = (frame.function, frame.file or "", frame.first_line)
-        sums[key] += spent  # type: ignore[assignment]
-        lines.setdefault(key, Counter())[frame.line or 0] += spent  # type: ignore[assignment]
-        below.setdefault(key, Counter())[_called(code, position, anchor)] += spent  # type: ignore[assignment]
+        spent.setdefault(key, _Spent()).add(ns, frame.line or 0, _called(code, position, anchor))
     found = []
-    for key, spent in sums.most_common(_MOST):
-        if not key[0]:
-            found.append(Piece(round(spent), "package", "around your code", f"most in {below[key].most_common(1)[0][0]}"))
+    for key, one in sorted(spent.items(), key=lambda item: -item[1].ns)[:_MOST]:
+        callee, in_callee = _most(one.below)
+        if key == _AROUND:
+            found.append(Piece(round(one.ns), "package", "around your code", f"most in {callee}"))
             continue
-        function, file, _ = key
-        line, at_line = lines[key].most_common(1)[0]
-        callee, in_callee = below[key].most_common(1)[0]
-        place = f"{file.rpartition('/')[2]}:{line}" if at_line >= _MOSTLY * spent else file.rpartition("/")[2]
-        inside = f"in {callee}" if callee and in_callee >= _MOSTLY * spent else native.where(key)
-        found.append(Piece(round(spent), "function", function, f"{place}{', ' + inside if inside else ''}"))
+        line, at_line = _most(one.lines)
+        name = key[1].rpartition("/")[2]
+        place = f"{name}:{line}" if at_line >= _MOSTLY * one.ns else name
+        inside = f"in {callee}" if callee and in_callee >= _MOSTLY * one.ns else native.where(key)
+        found.append(Piece(round(one.ns), "function", key[0], f"{place}{', ' + inside if inside else ''}"))
     return found
+
+
+def _package_at(code: OwnCode, position: int) -> str:
+    """The package that a stack ended in."""
+    at = int(code.python[position])
+    return package_of(code.frames.frame(at).file or "") if at >= 0 else "?"
 
 
 def _called(code: OwnCode, position: int, anchor: int) -> str:
@@ -188,37 +218,29 @@ def _called(code: OwnCode, position: int, anchor: int) -> str:
 
 
 def _packages(code: OwnCode, stack: Numbers, weight: Times) -> list[Piece]:
-    sums: Counter[str] = Counter()
-    best: dict[str, Counter[str]] = {}
-    for position in np.unique(stack).tolist():
-        spent = float(weight[stack == position].sum())
+    spent: dict[str, dict[str, float]] = {}
+    for position, ns in _summed(stack, weight):
         at = int(code.python[position])
-        frame = code.frames.frame(at) if at >= 0 else Frame("python", "?", file="?")
-        package = package_of(frame.file or "?")
-        sums[package] += spent  # type: ignore[assignment]
-        best.setdefault(package, Counter())[frame.function] += spent  # type: ignore[assignment]
-    found = []
-    for package, spent in sums.most_common(_MOST):
-        function, _ = best[package].most_common(1)[0]
-        found.append(Piece(round(spent), "package", package, f"most in {function}"))
-    return found
+        functions = spent.setdefault(_package_at(code, position), {})
+        name = code.frames.frame(at).function if at >= 0 else "?"
+        functions[name] = functions.get(name, 0.0) + ns
+    sums = {package: sum(functions.values()) for package, functions in spent.items()}
+    largest = sorted(sums, key=lambda package: -sums[package])[:_MOST]
+    return [Piece(round(sums[package]), "package", package, f"most in {_most(spent[package])[0]}") for package in largest]
 
 
 def _waits(code: OwnCode, stack: Numbers, weight: Times) -> list[Piece]:
-    sums: Counter[str] = Counter()
-    places: dict[str, Counter[str]] = {}
-    for position in np.unique(stack).tolist():
-        spent = float(weight[stack == position].sum())
-        at = int(code.python[position])
+    spent: dict[str, dict[str, float]] = {}
+    for position, ns in _summed(stack, weight):
+        at, own = int(code.python[position]), int(code.own[position])
         frame = code.frames.frame(at) if at >= 0 else Frame("python", "?")
         kind = next((text for files, text in _WAITS if any(part in (frame.file or "") for part in files)), "(sleep, file or lock)")
-        sums[kind] += spent  # type: ignore[assignment]
-        own = int(code.own[position])
         shown = code.frames.frame(own) if own >= 0 else frame
         place = f"{shown.function}  {(shown.file or '').rpartition('/')[2]}:{shown.line}"
         place += f", in {package_of(frame.file or '')}" if own >= 0 and at != own else ""
-        places.setdefault(kind, Counter())[place] += spent  # type: ignore[assignment]
-    return [Piece(round(spent), "waiting", f"waits {kind}", places[kind].most_common(1)[0][0]) for kind, spent in sums.items()]
+        places = spent.setdefault(kind, {})
+        places[place] = places.get(place, 0.0) + ns
+    return [Piece(round(sum(places.values())), "waiting", f"waits {kind}", _most(places)[0]) for kind, places in spent.items()]
 
 
 def _imported(report: Report, thread: int) -> str:
@@ -310,8 +332,3 @@ def _short(module: str) -> str:
     if not name or name.startswith(_INTERPRETER) or name.startswith("["):
         return ""
     return name.partition(".so")[0].partition(".cpython-")[0].partition("-")[0]
-
-
-def first_of(pieces: Sequence[Piece], kind: str) -> Piece | None:
-    """Return the largest piece of a kind."""
-    return next((piece for piece in pieces if piece.kind == kind), None)

@@ -48,8 +48,8 @@ def programs(report: Report, low: int, high: int, width: int) -> Iterator[str]:
     if whole < _LEAST_NS:
         return
     yield f"{duration(whole)} of CPU time, by program:"
-    for name, (spent, count) in sorted(sums.items(), key=lambda item: -item[1][0])[:_PROGRAMS]:
-        if spent >= 0.02 * whole:
-            head = f"{duration(spent):>8} {_percent(spent / whole):>5}  "
+    for name, (time, count) in sorted(sums.items(), key=lambda item: -item[1][0])[:_PROGRAMS]:
+        if time >= 0.02 * whole:
+            head = f"{duration(time):>8} {_percent(time / whole):>5}  "
             times = f"  {counted(count, 'process')}" if count > 1 else ""
             yield head + shorten(printable(name) + times, width - len(head))
