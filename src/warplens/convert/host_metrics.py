@@ -85,12 +85,12 @@ def _empty() -> Columns:
 
 def _reading(line: bytes) -> Reading | None:
     try:
-        found = json.loads(line)
+        values = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, list) or len(found) != 3:
+    if not isinstance(values, list) or len(values) != 3:
         return None
-    time, load, sizes = found
+    time, load, sizes = values
     if not _whole(time, 1 << 62) or not isinstance(sizes, list):
         return None
     if load is not None and not (isinstance(load, (int, float)) and 0 <= load <= 100):

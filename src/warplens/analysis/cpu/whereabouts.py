@@ -128,7 +128,7 @@ def _pieces(
     stack = code.frames.positions(seen["stack"])
     ran, waited, starved = _divided(report, thread, seen, whole - begun)
     loading = code.importing[stack]
-    found = [
+    pieces = [
         Piece(begun, "startup", "Python starts"),
         Piece(round((ran + waited)[loading].sum()), "imports", "imports", _imported(report, thread)),
         Piece(starved, "cpu", "waits for a CPU"),
@@ -136,7 +136,7 @@ def _pieces(
         *_waits(code, stack[~loading], waited[~loading]),
     ]
     least = _LEAST * max(whole - starved, 0)
-    kept = sorted((piece for piece in found if piece.ns >= least and piece.ns > 0), key=lambda piece: -piece.ns)
+    kept = sorted((piece for piece in pieces if piece.ns >= least and piece.ns > 0), key=lambda piece: -piece.ns)
     return tuple(kept[:most])
 
 
@@ -184,18 +184,18 @@ def _functions(code: OwnCode, stack: Numbers, weight: Times, native: _Native) ->
         frame = code.frames.frame(anchor)
         key = (frame.function, frame.file or "", frame.first_line)
         spent.setdefault(key, _Spent()).add(ns, frame.line or 0, _called(code, position, anchor))
-    found = []
+    pieces = []
     for key, one in sorted(spent.items(), key=lambda item: -item[1].ns)[:_MOST]:
         callee, in_callee = _most(one.below)
         if key == _AROUND:
-            found.append(Piece(round(one.ns), "package", "around your code", f"most in {callee}"))
+            pieces.append(Piece(round(one.ns), "package", "around your code", f"most in {callee}"))
             continue
         line, at_line = _most(one.lines)
         name = key[1].rpartition("/")[2]
         place = f"{name}:{line}" if at_line >= _MOSTLY * one.ns else name
         inside = f"in {callee}" if callee and in_callee >= _MOSTLY * one.ns else native.where(key)
-        found.append(Piece(round(one.ns), "function", key[0], f"{place}{', ' + inside if inside else ''}"))
-    return found
+        pieces.append(Piece(round(one.ns), "function", key[0], f"{place}{', ' + inside if inside else ''}"))
+    return pieces
 
 
 def _package_at(code: OwnCode, position: int) -> str:
@@ -313,11 +313,11 @@ class _Native:
 
     def where(self, key: tuple[str, str, int | None]) -> str:
         """Say where most of an own function's native samples ended; empty where there are too few."""
-        found = self._modules.get(key)
-        if not found or found.total() < _NATIVE:
+        counts = self._modules.get(key)
+        if not counts or counts.total() < _NATIVE:
             return ""
-        name, count = found.most_common(1)[0]
-        if count < _MOSTLY * found.total():
+        name, count = counts.most_common(1)[0]
+        if count < _MOSTLY * counts.total():
             return ""
         return f"in {name}" if name else "Python's own bytecode"
 

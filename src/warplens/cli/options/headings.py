@@ -38,8 +38,8 @@ def under_headings(options: Sequence[click.Parameter]) -> Iterator[tuple[str, li
     """Yield headings and their options: each option once, under the first heading that names it."""
     left = {option.opts[0] if len(option.opts) == 1 else max(option.opts, key=len): option for option in options}
     for heading, names in _HEADINGS:
-        found = [left.pop(name) for name in names if name in left]
-        if found:
-            yield heading, found
+        listed = [left.pop(name) for name in names if name in left]
+        if listed:
+            yield heading, listed
     if left:
         yield _LAST, list(left.values())

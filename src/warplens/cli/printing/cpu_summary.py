@@ -37,12 +37,12 @@ def lines(report: Report, processes: tuple[int, int], wall: int, *, hottest: boo
     part = f"process BETWEEN {processes[0]} AND {processes[1]}"
     if hottest:
         yield from _hot(report, part)
-    found = {
+    texts = {
         "OS calls": _calls(report, part) if report.tables["osrt"] else "",
         "GC": _collections(report, processes, wall) if report.tables["gc"] else "",
         "GIL": _lock(report, part) if report.tables["gil"] else "",
     }
-    yield from ((label, text) for label, text in found.items() if text)
+    yield from ((label, text) for label, text in texts.items() if text)
 
 
 def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:

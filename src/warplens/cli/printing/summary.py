@@ -75,8 +75,8 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
     lost, ended = [*_lost(report, manifest)], [*_ended(manifest)]
     wall = manifest.end - manifest.origin
-    found = whereabouts(report, low, high, _PLACES if facts["ranges"] else _MOST_PLACES)
-    where = [*where_it_went(found, facts["recorded"] > 1)] if found is not None else [*_programs(report, low, high)]
+    times = whereabouts(report, low, high, _PLACES if facts["ranges"] else _MOST_PLACES)
+    where = [*where_it_went(times, facts["recorded"] > 1)] if times is not None else [*_programs(report, low, high)]
     parts = [
         ended,
         [*_recorded(facts, wall), *_used(report, manifest, wall)],
@@ -84,10 +84,10 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
         [*_gpus(report, manifest, wall)],
         [*_longest(report, manifest)] if facts["ranges"] else [],
         where,
-        [*_cpu_side(report, manifest, wall, hottest=found is None)],
+        [*_cpu_side(report, manifest, wall, hottest=times is None)],
     ]
     judged = _findings(report, manifest, wall)
-    last = [*judged, *_next(report, manifest, facts, found, bool(judged))]
+    last = [*judged, *_next(report, manifest, facts, times, bool(judged))]
     room = _MOST_LINES - 1 - len(last)
     yield ""
     yield from lost
@@ -140,9 +140,9 @@ def _cpu_side(report: Report, manifest: Manifest, wall: int, *, hottest: bool) -
         yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
 
 
-def where_it_went(found: Whereabouts, several: bool) -> Iterator[str]:
+def where_it_went(times: Whereabouts, several: bool) -> Iterator[str]:
     """Yield the lines that say where the time went."""
-    for index, text in enumerate(where.lines(found, several, _WIDTH - _LABEL)):
+    for index, text in enumerate(where.lines(times, several, _WIDTH - _LABEL)):
         yield _line("" if index else "Time", text)
 
 
@@ -173,7 +173,7 @@ def _findings(report: Report, manifest: Manifest, wall: int) -> list[str]:
     return lines
 
 
-def _next(report: Report, manifest: Manifest, facts: dict[str, int], found: Whereabouts | None, judged: bool) -> Iterator[str]:
+def _next(report: Report, manifest: Manifest, facts: dict[str, int], times: Whereabouts | None, judged: bool) -> Iterator[str]:
     """The report, and the two commands that help most with this one."""
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
@@ -183,10 +183,10 @@ def _next(report: Report, manifest: Manifest, facts: dict[str, int], found: Wher
     if any(facts[name] for name in ("ranges", "marks", "samples", "API calls", "kernels", "inside")):
         commands.append("timeline")
         commands.append("stats")
-    elif found is not None and found.hot is not None:
+    elif times is not None and times.hot is not None:
         looks = ["flame --kind python", "source"]
-        commands += looks[::-1] if found.hot.ns >= _PYTHON_FUNCTION * found.whole else looks
-    elif found is not None:
+        commands += looks[::-1] if times.hot.ns >= _PYTHON_FUNCTION * times.whole else looks
+    elif times is not None:
         commands += ["flame --kind python --wall", "timeline"]
     elif any(facts[name] for name in _SHOWN):
         commands += ["timeline", "stats"]

@@ -16,12 +16,12 @@ _PROGRAMS = 5
 _LEAST_NS = 100_000_000  # of CPU time, in all: below it nobody asks which program took it
 
 
-def lines(found: Whereabouts, several: bool, width: int) -> Iterator[str]:
+def lines(times: Whereabouts, several: bool, width: int) -> Iterator[str]:
     """Yield a heading and a line for each piece, `width` columns at most; `several`: other processes recorded, too."""
-    other = f" of process {found.pid}" if several else ""
-    yield f"{duration(found.whole)} of the main thread{other}:"
-    for piece in found.pieces:
-        yield _line(piece, found.whole, width)
+    other = f" of process {times.pid}" if several else ""
+    yield f"{duration(times.whole)} of the main thread{other}:"
+    for piece in times.pieces:
+        yield _line(piece, times.whole, width)
 
 
 def _line(piece: Piece, whole: int, width: int) -> str:
@@ -51,5 +51,5 @@ def programs(report: Report, low: int, high: int, width: int) -> Iterator[str]:
     for name, (time, count) in sorted(sums.items(), key=lambda item: -item[1][0])[:_PROGRAMS]:
         if time >= 0.02 * whole:
             head = f"{duration(time):>8} {_percent(time / whole):>5}  "
-            times = f"  {counted(count, 'process')}" if count > 1 else ""
-            yield head + shorten(printable(name) + times, width - len(head))
+            number = f"  {counted(count, 'process')}" if count > 1 else ""
+            yield head + shorten(printable(name) + number, width - len(head))
