@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import numpy as np
-import numpy.typing as npt
 
-from warplens.analysis.cpu.frames import Frames, Numbers, is_library
+from warplens.analysis.cpu.frames import Frames, is_library
+from warplens.arrays import BoolArray, Int64Array
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([^/]+)")
 _STANDARD = re.compile(r"lib/python3[^/]*/([^/]+)")
@@ -26,9 +26,9 @@ class OwnCode:
     """
 
     frames: Frames
-    own: Numbers
-    importing: npt.NDArray[np.bool_]
-    python: Numbers
+    own: Int64Array
+    importing: BoolArray
+    python: Int64Array
 
     @classmethod
     def of(cls, frames: Frames) -> OwnCode:
@@ -47,7 +47,7 @@ class OwnCode:
         return cls(frames, own, (imports >= 0) & (np.where(imports >= 0, depth[imports], -1) > inside), nearest(frames.parent, python))
 
 
-def nearest(parent: Numbers, wanted: npt.NDArray[np.bool_]) -> Numbers:
+def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:
     """Return of each frame itself where it is wanted, else its nearest caller that is; -1 where none is."""
     near = np.where(wanted, np.arange(len(parent)), np.where(parent >= 0, parent, -1))
     settled = wanted | (near < 0)
@@ -72,7 +72,7 @@ def _is_starter(file: str) -> bool:
     return len(parts) > 1 and parts[-2] in _STARTERS
 
 
-def _depths(parent: Numbers) -> Numbers:
+def _depths(parent: Int64Array) -> Int64Array:
     depth = np.zeros(len(parent), np.int64)
     at = parent.copy()
     while (going := at >= 0).any():

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 import warplens.report.arrow_compute as pc
-from warplens.analysis.cpu.frames import Frame, Frames, Numbers
+from warplens.analysis.cpu.frames import Frame, Frames
 from warplens.analysis.cpu.own_code import OwnCode, package_of
+from warplens.arrays import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
 
 _Name = TypeVar("_Name")
-Times = npt.NDArray[np.float64]
 _MOST = 8
 _LEAST = 0.02  # share of the whole below which nothing has a line of its own
 _OWN = 0.2  # share of the time from which on a program has code of its own
@@ -164,13 +163,13 @@ def _most(sums: Mapping[_Name, float]) -> tuple[_Name, float]:
     return max(sums.items(), key=lambda item: item[1])
 
 
-def _summed(stack: Numbers, weight: Times) -> Iterator[tuple[int, float]]:
+def _summed(stack: Int64Array, weight: Float64Array) -> Iterator[tuple[int, float]]:
     """Each stack with what it weighs in all."""
     known, code = np.unique(stack, return_inverse=True)
     return zip(known.tolist(), np.bincount(code, weight, len(known)).tolist(), strict=True)
 
 
-def _functions(code: OwnCode, stack: Numbers, weight: Times, native: _Native) -> list[Piece]:
+def _functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: _Native) -> list[Piece]:
     """Time by own function; where a program has none of its own (a tool that is installed), by package."""
     own = code.own[stack]
     if float(weight[own >= 0].sum()) < _OWN * float(weight.sum()):
@@ -217,7 +216,7 @@ def _called(code: OwnCode, position: int, anchor: int) -> str:
     return package_of(frame.file or "")
 
 
-def _packages(code: OwnCode, stack: Numbers, weight: Times) -> list[Piece]:
+def _packages(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece]:
     spent: dict[str, dict[str, float]] = {}
     for position, ns in _summed(stack, weight):
         at = int(code.python[position])
@@ -229,7 +228,7 @@ def _packages(code: OwnCode, stack: Numbers, weight: Times) -> list[Piece]:
     return [Piece(round(sums[package]), "package", package, f"most in {_most(spent[package])[0]}") for package in largest]
 
 
-def _waits(code: OwnCode, stack: Numbers, weight: Times) -> list[Piece]:
+def _waits(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece]:
     spent: dict[str, dict[str, float]] = {}
     for position, ns in _summed(stack, weight):
         at, own = int(code.python[position]), int(code.own[position])
@@ -257,7 +256,7 @@ def _imported(report: Report, thread: int) -> str:
     return ", ".join(shown)
 
 
-def _divided(report: Report, thread: int, seen: pa.Table, whole: int) -> tuple[Times, Times, int]:
+def _divided(report: Report, thread: int, seen: pa.Table, whole: int) -> tuple[Float64Array, Float64Array, int]:
     """Divide `whole` ns: return what of it each sample stands for, running and waiting, and the time without a CPU that could have run.
 
     Samples are rarer where no CPU is free, for the sampler neither: so the scheduler's sums count, where they are there, and samples
@@ -287,7 +286,7 @@ def _divided(report: Report, thread: int, seen: pa.Table, whole: int) -> tuple[T
     return ran, waited, round(sums["runnable"] / known * whole)
 
 
-def _within(start: Numbers, end: Numbers, time: Numbers) -> Numbers:
+def _within(start: Int64Array, end: Int64Array, time: Int64Array) -> Int64Array:
     """How much of the intervals, which are in order and apart, lies before each time."""
     if not len(start):
         return np.zeros(len(time), np.int64)
