@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from warplens.analysis.cpu.frames import Frames, is_library
+from warplens.analysis.cpu.frames import FrameTable, is_library
 from warplens.arrays import BoolArray, Int64Array
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([^/]+)")
@@ -25,13 +25,13 @@ class OwnCode:
     `python`: its innermost frame of Python, -1: none.
     """
 
-    frames: Frames
+    frames: FrameTable
     own: Int64Array
     importing: BoolArray
     python: Int64Array
 
     @classmethod
-    def of(cls, frames: Frames) -> OwnCode:
+    def of(cls, frames: FrameTable) -> OwnCode:
         """Look at all frames."""
         files, code_of_file = frames.texts("file")
         kinds, code_of_kind = frames.texts("kind")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 import warplens.report.arrow_compute as pc
-from warplens.analysis.cpu.frames import Frame, Frames
+from warplens.analysis.cpu.frames import Frame, FrameTable
 from warplens.analysis.cpu.own_code import OwnCode, package_of
 from warplens.arrays import Float64Array, Int64Array
 
@@ -78,7 +78,7 @@ def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _
     row = next(row for row in report.table("processes").to_pylist() if row["process"] == process)
     whole = row["end"] - row["start"]
     begun = min(max(pc.min(seen["start"]).as_py() - row["start"], 0), whole)
-    code = OwnCode.of(Frames.of(report))
+    code = OwnCode.of(FrameTable.of(report))
     pieces = _pieces(report, code, seen, _native(code, mine), thread, whole, begun, most)
     waits = sum(piece.ns for piece in pieces if piece.kind == "waiting")
     if waits >= _MOSTLY / 2 * whole and (others := _others(code, samples, thread)) is not None:
