@@ -62,13 +62,10 @@ static int usage_of(struct WarplensUsage *out) {
   if (system_call(SYS_getrusage, RUSAGE_SELF, (long)&used, 0, 0) != 0) {
     return 0;
   }
-  *out = (struct WarplensUsage){peak_of_program(),
-                                nanoseconds(used.ru_utime),
-                                nanoseconds(used.ru_stime),
-                                (uint64_t)used.ru_minflt,
-                                (uint64_t)used.ru_majflt,
-                                (uint64_t)used.ru_nvcsw,
-                                (uint64_t)used.ru_nivcsw};
+  *out =
+      (struct WarplensUsage){peak_of_program(),        nanoseconds(used.ru_utime), nanoseconds(used.ru_stime),
+                             (uint64_t)used.ru_minflt, (uint64_t)used.ru_majflt,   (uint64_t)used.ru_nvcsw,
+                             (uint64_t)used.ru_nivcsw};
   return 1;
 }
 
