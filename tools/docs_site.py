@@ -104,7 +104,9 @@ def record_live() -> None:
                 shutil.copy(ROOT / "examples" / word, WORK / "live")
         program = ["python", *(Path(word).name for word in words)]
         report = f"{name}.warplens"
-        subprocess.run([*command, "profile", "-q", *options, "-o", report, *program], cwd=WORK / "live", env=environment, check=True)
+        subprocess.run(
+            [*command, "profile", "--light", "-q", *options, "-o", report, *program], cwd=WORK / "live", env=environment, check=True
+        )
         page = PAGES / "live" / f"{name}.html"
         subprocess.run([*command, "export", "-q", "-t", "html", "-o", page, report], cwd=WORK / "live", env=environment, check=True)
         rows.append(f"- [{title}](live/{name}.html): `{' '.join(program)}`, {page.stat().st_size / 1024:,.0f} KiB")

@@ -92,3 +92,18 @@ def test_an_estimate_above_its_bound_is_refused() -> None:
 def test_most_keeps_the_longest() -> None:
     rows = [Evidence("kernels", index, 0, length, "k") for index, length in enumerate((5, 9, 1))]
     assert [row.id for row in most(rows, 2)] == [1, 0]
+
+
+def test_a_table_of_all_comes_first_then_as_many_in_detail_as_are_asked_for() -> None:
+    lines = list(as_text(judgement(COSTLY, FREE), 3, 100, details=1))
+    assert lines[0].split() == ["#", "expected", "at", "most", "finding"]
+    assert lines[1].split()[:5] == ["1", "10.0", "ms", "20.0", "ms"]
+    assert "Copies from pageable memory" in lines[1]
+    assert sum(line.startswith("    fix") for line in lines) == 1
+    assert "… and 1 more in the table; --details all explains them." in lines
+    assert " #" not in next(iter(as_text(judgement(COSTLY), 3, 100)))
+
+
+def test_rules_without_their_data_are_one_line_where_no_reasons_are_asked_for() -> None:
+    lines = list(as_text(judgement(COSTLY, FREE), 3, 100, reasons=False))
+    assert lines[-1] == "Not judged: 2 rules, for lack of GIL data (--why-not: each rule)"

@@ -106,7 +106,7 @@ def test_what_few_programs_have_is_named_where_it_is_there(tmp_path: Path) -> No
     path = tmp_path / "run.warplens"
     picture = "main |[step   ]\nmain#t1 | {fetch }\nmain#t2 | {fetch }\nmain~mem |1 2 3"
     text = "\n".join(_lines(path, timeline(path, picture, payloads={"step": [1]})))
-    assert "3 ranges, 0 marks, 2 tasks, 1 payload, 1 counter, 3 samples in " in " ".join(text.split())
+    assert "3 ranges, 2 tasks, 1 payload, 1 counter, 3 samples in " in " ".join(text.split())
     assert "object" not in text
 
 
