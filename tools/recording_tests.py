@@ -1,11 +1,11 @@
 """Runs the tests of recording (`recording` of tools/run_tests.py) with each CPython, and keeps what they said.
 
-usage: PYTHON tools/recording_tests.py [here] [unstable] [--only 3.12,3.15] [--keep]
+usage: PYTHON tools/recording_tests.py [here] [free-threaded] [unstable] [--only 3.12,3.15] [--keep]
 
-`here` are the CPythons of this machine, `unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an
-environment and a build of its own. The results are in build/recorded/results.json, for as long as the sources are the same; `--keep`
-writes them into tests/tested_pythons.json, from which `make docs` makes the table of tested versions. Exits with 2 where tests failed,
-with 3 where nothing could run. Only the standard library.
+`here` are the CPythons of this machine, `free-threaded` those of them without a GIL, which tools/free_threaded.py builds first,
+`unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an environment and a build. The results are in
+build/recorded/results.json, for as long as the sources are the same; `--keep` writes them into tests/tested_pythons.json, from which
+`make docs` makes the table of tested versions. Exits with 2 where tests failed, with 3 where nothing could run. Only the standard library.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import free_threaded
 import unstable
-from pythons import pythons
+from pythons import named, pythons
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "recorded"
@@ -87,9 +88,10 @@ def system_of(release: Path) -> str:
 
 @dataclass
 class Place:
-    """Where tests run: this machine, or the root file system."""
+    """Where tests run: this machine, or the root file system. Of its CPythons, those whose names end with `suffix`."""
 
     inside: bool
+    suffix: str = ""
 
     @property
     def checkout(self) -> Path:
@@ -103,7 +105,8 @@ class Place:
 
     def pythons(self) -> dict[str, str]:
         """Its CPythons."""
-        return unstable.pythons() if self.inside else {path.name.removeprefix("python"): str(path) for path in pythons().values()}
+        there = unstable.pythons() if self.inside else {named(version): str(path) for version, path in pythons().items()}
+        return {name: path for name, path in there.items() if name.endswith(self.suffix)}
 
     def run(self, *command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a command in its checkout."""
@@ -150,7 +153,13 @@ def keep(found: dict[str, Result]) -> None:
 
 def places(names: list[str]) -> list[Place]:
     """The places that were asked for and are there."""
-    found = [Place(inside=False)] if "here" in names else []
+    found = []
+    if "free-threaded" in names:
+        free_threaded.make()
+    if "here" in names:
+        found.append(Place(inside=False))
+    elif "free-threaded" in names:
+        found.append(Place(inside=False, suffix="t"))
     if "unstable" in names:
         try:
             unstable.make(())
@@ -164,7 +173,7 @@ def places(names: list[str]) -> list[Place]:
 def main() -> int:
     """Run what the command line asks, and say in a line each how it went."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("places", nargs="*", metavar="here|unstable", default=["unstable"])
+    parser.add_argument("places", nargs="*", metavar="here|free-threaded|unstable", default=["unstable", "free-threaded"])
     parser.add_argument("--only", default="", metavar="VERSIONS", help="these CPythons alone, as 3.12,3.15")
     parser.add_argument("--keep", action="store_true", help="write the results into tests/tested_pythons.json")
     words = parser.parse_args()
