@@ -13,7 +13,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +34,7 @@ _WHOLE = "import ctypes, pip, sqlite3, ssl, sysconfig, zlib; assert sysconfig.ge
 def check() -> None:
     """Lacking where nothing can be fetched or built here."""
     compiler = os.environ.get("CC", "gcc")
-    for program, package in ((HELPER, "apt"), ("apt-get", "apt"), (compiler, "gcc"), ("make", "make")):
+    for program, package in ((HELPER, "apt"), ("apt-get", "apt"), (compiler, "gcc"), ("make", "make"), ("xz", "xz-utils")):
         if shutil.which(program) is None:
             raise unstable.Lacking(f"there is no {program} (Debian: apt-get install {package})")
     words = [compiler, "-E", "-x", "c", "-"]
@@ -79,12 +78,11 @@ def build(name: str) -> Path:
     print(f"building {archive.name} without a GIL into {home.relative_to(ROOT)}; its log is {log.relative_to(ROOT)}", flush=True)
     for old in (source, staged):
         shutil.rmtree(old, ignore_errors=True)
-    with tarfile.open(archive) as packed:
-        packed.extractall(source, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
-    top = next(path.parent for path in sorted(source.glob("*/configure")))
+    source.mkdir()
     made = staged / home.relative_to("/")  # a build that breaks off leaves nothing in build/pythons
     jobs = f"-j{len(os.sched_getaffinity(0))}"
     steps = (
+        ["tar", "--extract", "--strip-components=1", f"--file={archive}"],
         ["./configure", "--disable-gil", f"--prefix={home}"],
         ["make", jobs],
         ["make", "install", f"DESTDIR={staged}"],
@@ -92,7 +90,7 @@ def build(name: str) -> Path:
     )
     with open(log, "w", encoding="utf-8") as out:
         for words in steps:
-            done = subprocess.run(words, cwd=top, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False, timeout=LONGEST)
+            done = subprocess.run(words, cwd=source, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False, timeout=LONGEST)
             if done.returncode:
                 raise unstable.Lacking(f"{words[0]} of {archive.name} failed: {log.read_text(encoding='utf-8', errors='replace')[-1500:]}")
     home.parent.mkdir(parents=True, exist_ok=True)
