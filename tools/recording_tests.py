@@ -3,9 +3,11 @@
 usage: PYTHON tools/recording_tests.py [here] [free-threaded] [unstable] [--only 3.12,3.15] [--keep]
 
 `here` are the CPythons of this machine, `free-threaded` those of them without a GIL, which tools/free_threaded.py builds first,
-`unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an environment and a build. The results are in
-build/recorded/results.json, for as long as the sources are the same; `--keep` writes them into tests/tested_pythons.json, from which
-`make docs` makes the table of tested versions. Exits with 2 where tests failed, with 3 where nothing could run. Only the standard library.
+`unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an environment and a build, but free-threaded
+ones: DuckDB, which reads reports, has no release for them, so this Python runs those tests that record programs of theirs. The results
+are in build/recorded/results.json, for as long as the sources are the same; `--keep` writes them into tests/tested_pythons.json, from
+which `make docs` makes the table of tested versions. Exits with 2 where tests failed, with 3 where nothing could run. Only the standard
+library.
 """
 
 from __future__ import annotations
@@ -126,12 +128,15 @@ class Place:
         report = f"{folder}/junit.xml"
         (self.checkout / folder).mkdir(parents=True, exist_ok=True)
         (self.checkout / report).unlink(missing_ok=True)
-        made = self.run("make", "native", f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native", environment={})
+        apart = name.endswith("t")
+        words = [] if apart else [f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native"]
+        made = self.run("make", "native", *words, environment={})
         version = self.run(python, "-c", "import platform; print(platform.python_version())", environment={}).stdout.strip()
         if made.returncode != 0:
             print(made.stdout[-4000:])
             return Result(version, self.system, 0, 0, ["make native"], [], round(time.monotonic() - began))
-        words = [f"{folder}/venv/bin/python", "tools/run_tests.py", "recording", "--", f"--junitxml={report}"]
+        venv, chosen = (".venv", ["-k", name]) if apart else (f"{folder}/venv", [])
+        words = [f"{venv}/bin/python", "tools/run_tests.py", "recording", "--", *chosen, f"--junitxml={report}"]
         done = self.run(*words, environment={"WARPLENS_PYTHONS": name, "WARPLENS_REQUIRE": NEEDED})
         (FOLDER / f"{name}.log").write_text(made.stdout + done.stdout, encoding="utf-8")
         if not (self.checkout / report).exists():
