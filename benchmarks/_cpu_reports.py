@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from _tables import texts, write
+from warplens.arrays import Int64Array
 from warplens.storage.writer import THREADS_PER_PROCESS, Facts, PartWriter
 
 THREADS = 32
@@ -18,7 +18,6 @@ GROUP = 1 << 17
 RANGES = 10_000  # of each of four threads
 _STEP = 10_000  # ns from row to row, of one thread
 _CALLS = ("read", "write", "poll", "epoll_wait", "pthread_mutex_lock", "pthread_cond_wait", "sem_wait", "recvmsg", "openat", "nanosleep")
-_Numbers = npt.NDArray[np.int64]
 
 
 def make_cpu_report(path: Path, rows: int) -> Path:
@@ -49,7 +48,7 @@ def make_cpu_report(path: Path, rows: int) -> Path:
     return path
 
 
-def _happenings(part: PartWriter, number: _Numbers, rng: np.random.Generator) -> None:
+def _happenings(part: PartWriter, number: Int64Array, rng: np.random.Generator) -> None:
     place = _place(number, rng)
     length = place["end"] - place["start"]
     count = 1 + rng.zipf(2.0, len(number)) % 50
@@ -76,7 +75,7 @@ def _happenings(part: PartWriter, number: _Numbers, rng: np.random.Generator) ->
     assert (length > 0).all()
 
 
-def _traced(number: _Numbers, rng: np.random.Generator) -> dict[str, _Numbers | pa.Array]:
+def _traced(number: Int64Array, rng: np.random.Generator) -> dict[str, Int64Array | pa.Array]:
     """Calls in calls: of each 20 rows of a thread, one is around four, and each of those around four or less."""
     group, within = number // (20 * THREADS), number // THREADS % 20
     level = np.where(within == 0, 0, np.where(within % 5 == 0, 1, 2))
@@ -95,7 +94,7 @@ def _traced(number: _Numbers, rng: np.random.Generator) -> dict[str, _Numbers | 
     return {**place, "parent": parent, "kind": texts(0 * number, ["function"]), **names, "line": code, **flags}
 
 
-def _place(number: _Numbers, rng: np.random.Generator) -> dict[str, _Numbers]:
+def _place(number: Int64Array, rng: np.random.Generator) -> dict[str, Int64Array]:
     thread = number % THREADS
     start = number // THREADS * _STEP + thread
     length = np.clip(np.exp(rng.normal(7.5, 1, len(number))), 100, _STEP - 100).astype(np.int64)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from _tables import texts, write
+from warplens.arrays import Int64Array
 from warplens.storage.writer import THREADS_PER_PROCESS, Facts, PartWriter
 
 NAMES = 400
@@ -44,10 +44,7 @@ def make_cuda_report(path: Path, kernels: int) -> Path:
     return path
 
 
-_Numbers = npt.NDArray[np.int64]
-
-
-def _calls(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers, around: _Numbers) -> None:
+def _calls(part: PartWriter, number: Int64Array, thread: Int64Array, begin: Int64Array, around: Int64Array) -> None:
     names = ["cudaLaunchKernel", "cudaMemcpyAsync"]
     write(
         part,
@@ -67,7 +64,9 @@ def _calls(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers
     )
 
 
-def _kernels(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers, length: _Numbers, rng: np.random.Generator) -> None:
+def _kernels(
+    part: PartWriter, number: Int64Array, thread: Int64Array, begin: Int64Array, length: Int64Array, rng: np.random.Generator
+) -> None:
     start = begin + 4_000
     write(
         part,
@@ -83,7 +82,7 @@ def _kernels(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbe
     )
 
 
-def _copies(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Numbers) -> None:
+def _copies(part: PartWriter, number: Int64Array, thread: Int64Array, begin: Int64Array) -> None:
     write(
         part,
         "memcpys",
@@ -99,7 +98,7 @@ def _copies(part: PartWriter, number: _Numbers, thread: _Numbers, begin: _Number
     )
 
 
-def _ranges(part: PartWriter, kernels: int) -> _Numbers:
+def _ranges(part: PartWriter, kernels: int) -> Int64Array:
     """Write each thread's ranges: epochs of 50 steps, steps of 25 ops, an op for each launch; return the id of each launch's op."""
     last = kernels // THREADS // (50 * LAUNCHES) + 1
     counts = [last, last * 50, last * 50 * LAUNCHES]  # per thread
@@ -133,15 +132,15 @@ def _ranges(part: PartWriter, kernels: int) -> _Numbers:
     for first in range(0, len(order), GROUP):
         write(part, "nvtx_ranges", {name: values[first : first + GROUP] for name, values in rows.items()})
     launch = np.arange(kernels)
-    around: _Numbers = ids[offsets[2] + launch % THREADS * counts[2] + launch // THREADS]
+    around: Int64Array = ids[offsets[2] + launch % THREADS * counts[2] + launch // THREADS]
     return around
 
 
-def _place(number: _Numbers, thread: _Numbers) -> dict[str, _Numbers]:
+def _place(number: Int64Array, thread: Int64Array) -> dict[str, Int64Array]:
     return {"id": number, "process": 0 * number, "device": thread % DEVICES, "context": 1 + thread % DEVICES, "stream": 7 + thread}
 
 
-def launches(number: _Numbers, names: int, rng: np.random.Generator) -> dict[str, _Numbers | pa.Array]:
+def launches(number: Int64Array, names: int, rng: np.random.Generator) -> dict[str, Int64Array | pa.Array]:
     """What kernels are called and launched with: a few of the `names` are frequent, most are rare."""
     code = (rng.zipf(1.3, len(number)) % names).astype(np.int64)
     full = [f"void library::operation<{'float, ' * (n % 40)}{n}>(float*, int)" for n in range(names)]

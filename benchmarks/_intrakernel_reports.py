@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from _tables import texts, write
@@ -17,7 +16,6 @@ REGIONS = 80  # of a warp: what it does and what it waits for, in turn
 TAGS = ("load", "wait empty", "mma", "wait full")
 _STEP = 500  # ns from region to region
 _LIFE = REGIONS * _STEP
-_Numbers = npt.NDArray[np.int64]
 
 
 def make_intrakernel_report(path: Path, events: int, launches: int = 8) -> Path:

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from _cuda_reports import launches
 from _tables import texts
+from warplens.arrays import Int64Array
 from warplens.storage.schema import schema
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 
@@ -24,7 +24,6 @@ NAMES = 300
 _STEP = 5_000  # ns from launch to launch, of one thread
 _OPS, _STEPS = 8, 64  # launches in a range of each level
 _ROWS_PER_LAUNCH = 2 + 1 / _OPS + 1 / _STEPS  # call, kernel, ranges
-_Numbers = npt.NDArray[np.int64]
 
 
 def make_timeline_report(path: Path, events: int) -> int:
@@ -66,13 +65,13 @@ def make_timeline_report(path: Path, events: int) -> int:
     return total
 
 
-def _begin(number: _Numbers) -> _Numbers:
+def _begin(number: Int64Array) -> Int64Array:
     """When a launch begins: in order of `number`, and two threads that use one stream take turns."""
     thread = number % THREADS
     return number // THREADS * _STEP + thread * 2_500 // THREADS
 
 
-def _calls(part: PartWriter, process: int, number: _Numbers, rng: np.random.Generator) -> None:
+def _calls(part: PartWriter, process: int, number: Int64Array, rng: np.random.Generator) -> None:
     begin = _begin(number)
     columns = {
         "start": begin,
@@ -86,7 +85,7 @@ def _calls(part: PartWriter, process: int, number: _Numbers, rng: np.random.Gene
     _write(part, "cuda_api", process, number, columns)
 
 
-def _kernels(part: PartWriter, process: int, number: _Numbers, rng: np.random.Generator) -> None:
+def _kernels(part: PartWriter, process: int, number: Int64Array, rng: np.random.Generator) -> None:
     thread = number % THREADS
     start = number // THREADS * _STEP + thread // STREAMS * 2_500 + 2_000 + thread
     length = np.clip(np.exp(rng.normal(6.5, 1, len(number))), 100, 2_400).astype(np.int64)
@@ -122,7 +121,7 @@ def _ranges(part: PartWriter, process: int, each: int) -> int:
         "end": start + widths[level] - 100 * (level + 1),
         "depth": level,
     }
-    rows: dict[str, _Numbers | pa.Array] = {name: values[order] for name, values in columns.items()}
+    rows: dict[str, Int64Array | pa.Array] = {name: values[order] for name, values in columns.items()}
     rows["parent"] = pa.array((process * RANGES_PER_PROCESS + parent)[order], mask=(level == 0)[order])
     rows["message"] = texts(message[order], ["step", *(f"op{n}" for n in range(40))])
     rows["style"] = texts(0 * level, ["PushPop"])
@@ -134,7 +133,7 @@ def _ranges(part: PartWriter, process: int, each: int) -> int:
     return len(order)
 
 
-def _write(part: PartWriter, table: str, process: int, number: _Numbers, columns: dict[str, _Numbers | pa.Array]) -> None:
+def _write(part: PartWriter, table: str, process: int, number: Int64Array, columns: dict[str, Int64Array | pa.Array]) -> None:
     wanted = schema(table)
     every = {"id": process * RANGES_PER_PROCESS + number, "process": np.full(len(number), process), **columns}
     arrays = [pa.array(every[item.name]).cast(item.type) if item.name in every else pa.nulls(len(number), item.type) for item in wanted]

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from _finishing import finish_sizes, measure
 from finish_cuda import _rows, _write
 from harness import Row
+from warplens.arrays import Int64Array
 from warplens.testing import spool_writer as sw
 
 THREADS = 4
@@ -27,7 +27,6 @@ FRAMES = 2_000
 EVERY = 10_000  # ns from one OS call to the next
 BLOCK = 100_000
 TABLE_NAMES = ("samples", "osrt", "thread_states", "gil", "python_calls", "frames")
-_Numbers = npt.NDArray[np.int64]
 
 
 def run(quick: bool) -> list[Row]:
@@ -65,7 +64,7 @@ def _frames(file: BinaryIO) -> None:
     _write(file, rows)
 
 
-def _calls(file: BinaryIO, number: _Numbers, rng: np.random.Generator) -> None:
+def _calls(file: BinaryIO, number: Int64Array, rng: np.random.Generator) -> None:
     rows = _rows("os_call", len(number))
     rows["start"] = 1_000_000 + number * EVERY
     rows["end"] = rows["start"] + rng.integers(1_000, 30_000, len(number))
@@ -80,7 +79,7 @@ def _calls(file: BinaryIO, number: _Numbers, rng: np.random.Generator) -> None:
     _write(file, rows[np.argsort(rows["tid"], kind="stable")])
 
 
-def _samples(file: BinaryIO, number: _Numbers, rng: np.random.Generator) -> None:
+def _samples(file: BinaryIO, number: Int64Array, rng: np.random.Generator) -> None:
     rows = _rows("cpu_sample", len(number))
     rows["start"] = rows["end"] = 1_000_000 + number * EVERY
     rows["domain"], rows["count"], rows["interval"], rows["cpu"], rows["flags"] = 1, 1, 1_000_000, 0xFFFFFFFF, 1
@@ -88,7 +87,7 @@ def _samples(file: BinaryIO, number: _Numbers, rng: np.random.Generator) -> None
     _write(file, rows)
 
 
-def _others(file: BinaryIO, number: _Numbers) -> None:
+def _others(file: BinaryIO, number: Int64Array) -> None:
     for place, kind in enumerate(("cpu_state", "gil", "python_span")):
         mine = number[place::3]
         rows = _rows(kind, len(mine))
@@ -103,7 +102,7 @@ def _others(file: BinaryIO, number: _Numbers) -> None:
         _write(file, rows)
 
 
-def _ranges(file: BinaryIO, number: _Numbers) -> None:
+def _ranges(file: BinaryIO, number: Int64Array) -> None:
     for thread in range(THREADS):
         mine = number[number // 10 % THREADS == thread]
         items = [sw.event("range", 1_000_000 + at * EVERY - 100, 1_000_000 + (at + 9) * EVERY, 6) for at in mine.tolist()]

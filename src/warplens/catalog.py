@@ -22,7 +22,7 @@ _ROOT = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Family:
+class UnitFamily:
     """A folder of units: `noun` is what one unit is called, `entry` its function, `sections` what its docstring must have."""
 
     name: str
@@ -37,22 +37,24 @@ class Family:
         return _ROOT.joinpath(*self.name.split("."))
 
 
-FAMILIES: dict[str, Family] = {
+FAMILIES: dict[str, UnitFamily] = {
     family.name: family
     for family in (
-        Family("stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")),
-        Family("exporters.formats", "export format", "write", ("What maps to what", "What is lost"), ("SUFFIX", "LOSES")),
-        Family(
+        UnitFamily("stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")),
+        UnitFamily("exporters.formats", "export format", "write", ("What maps to what", "What is lost"), ("SUFFIX", "LOSES")),
+        UnitFamily(
             "importers.formats",
             "import format",
             "read",
             ("Made by", "What maps to what", "What is dropped"),
             ("SUFFIXES", "CONTENT", "DROPS"),
         ),
-        Family("rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong"), ("LINK",)),
-        Family("capture.hooks", "capture hook", "attach", ("What it records", "Cost", "Needs", "Limits")),
-        Family("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),
-        Family("cli.commands", "command", "command"),
+        UnitFamily(
+            "rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong"), ("LINK",)
+        ),
+        UnitFamily("capture.hooks", "capture hook", "attach", ("What it records", "Cost", "Needs", "Limits")),
+        UnitFamily("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),
+        UnitFamily("cli.commands", "command", "command"),
     )
 }
 
@@ -82,7 +84,7 @@ class Unit:
     """One file of a family, read from its source."""
 
     id: str
-    family: Family
+    family: UnitFamily
     path: Path
 
     @property
@@ -155,7 +157,7 @@ class Unit:
         return import_module(self.module)
 
 
-def family(name: str) -> Family:
+def family(name: str) -> UnitFamily:
     """Return the family called `name`, e.g. `stats.tables`; KeyError if there is none."""
     return FAMILIES[name]
 

@@ -11,23 +11,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import Float64Array, Int64Array
+
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-_Times = npt.NDArray[np.int64]
-_Values = npt.NDArray[np.float64]
 DELTA = "delta"
 # What of the time between two samples a counter says something about.
 HOLDS = ("since_last", "until_next", "linear")
 
 
 @dataclass(frozen=True)
-class Series:
+class CounterSeries:
     """One counter: `facts` is its row of `nvtx_counters`, `times` (ns) rise, `values` are in its unit; NaN: there was none."""
 
     facts: dict[str, Any]
-    times: _Times
-    values: _Values
+    times: Int64Array
+    values: Float64Array
 
     @property
     def is_delta(self) -> bool:
@@ -39,12 +39,12 @@ class Series:
         """Whether the values are integers."""
         return "int" in self.facts["type"] and float(self.facts["scale"] or 1).is_integer()
 
-    def within(self, begin: int, end: int) -> Series:
+    def within(self, begin: int, end: int) -> CounterSeries:
         """Return the samples of [begin, end)."""
         first, last = np.searchsorted(self.times, (begin, end))
-        return Series(self.facts, self.times[first:last], self.values[first:last])
+        return CounterSeries(self.facts, self.times[first:last], self.values[first:last])
 
-    def pieces(self, end: int) -> tuple[_Times, _Times, _Values, _Values]:
+    def pieces(self, end: int) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
         """Return the stretches of time of which the value is known: begin, end (ns), value at the begin and at the end.
 
         Between samples `since_last` has the later value, `until_next` the earlier one (after the last sample until `end`), `linear`
@@ -62,7 +62,7 @@ class Series:
         return times[:-1][known], times[1:][known], before[known], after[known]
 
 
-def time_average(series: Series, begin: int, end: int) -> float | None:
+def time_average(series: CounterSeries, begin: int, end: int) -> float | None:
     """Return the mean over time of the value within [begin, end), of the stretches where it is known and finite; None: nowhere."""
     starts, ends, before, after = series.pieces(end)
     first, last = np.maximum(starts, begin), np.minimum(ends, end)
@@ -74,7 +74,7 @@ def time_average(series: Series, begin: int, end: int) -> float | None:
     return float(np.average(middle, weights=(last - first)[inside]))
 
 
-def all_series(report: Report) -> Iterator[Series]:
+def all_series(report: Report) -> Iterator[CounterSeries]:
     """Yield the counters of a report that have samples, by process, then in the order in which they were registered."""
     if not report.tables["nvtx_counter_samples"]:
         return
@@ -96,10 +96,10 @@ def all_series(report: Report) -> Iterator[Series]:
             own = _repeated(own, unchanged[rows], known["value_type"] == DELTA)
         with np.errstate(over="ignore", invalid="ignore"):  # whatever scale the program gave
             scaled = own * float(known["scale"] or 1)
-        yield Series(known, np.asarray(times[rows], np.int64), scaled)
+        yield CounterSeries(known, np.asarray(times[rows], np.int64), scaled)
 
 
-def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> _Values:
+def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> Float64Array:
     """Return the values of samples as floats, unscaled: 0 where the program said `zero`, NaN where there is no value.
 
     `unsigned` says of each row whether its counter is a uint64, whose large values are negative in the table.
@@ -117,7 +117,7 @@ def counter_name(facts: dict[str, Any]) -> str:
     return f"{facts['domain'] or ''}:{facts['name'] or facts['id']}"
 
 
-def _repeated(values: _Values, unchanged: npt.NDArray[np.bool_], delta: bool) -> _Values:
+def _repeated(values: Float64Array, unchanged: npt.NDArray[np.bool_], delta: bool) -> Float64Array:
     """Put in the values of samples that were said to be as before."""
     if delta:
         return np.where(unchanged, 0.0, values)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-Numbers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
+from warplens.arrays import Int32Array, Int64Array
 
 
-def distinct(key: Numbers, width: int) -> tuple[Numbers, Codes]:
+def distinct(key: Int64Array, width: int) -> tuple[Int64Array, Int32Array]:
     """Return the keys that occur, in order, and which of them each row has. They are from 0 to `width` - 1."""
     if width > 4 * len(key) + 1024:
         used, inverse = np.unique(key, return_inverse=True)
@@ -25,7 +23,7 @@ def distinct(key: Numbers, width: int) -> tuple[Numbers, Codes]:
     return used, place[key]
 
 
-def labelled(place: Codes, texts: Sequence[str]) -> pa.DictionaryArray:
+def labelled(place: Int32Array, texts: Sequence[str]) -> pa.DictionaryArray:
     """Return the text of each row as a dictionary in which each text stands once."""
     known: dict[str, int] = {}
     code = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)

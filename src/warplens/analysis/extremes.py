@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Numbers = npt.NDArray[np.int64]
+from warplens.arrays import Int64Array
+
 _BLOCK = 32
 
 
@@ -16,7 +16,7 @@ class Extremes:
     others there are the extremes from each value to the edges of its block, and of 1, 2, 4, … whole blocks.
     """
 
-    def __init__(self, values: Numbers, *, greatest: bool) -> None:
+    def __init__(self, values: Int64Array, *, greatest: bool) -> None:
         self._better = np.maximum if greatest else np.minimum
         self._values = values
         blocks = max(-(-len(values) // _BLOCK), 1)
@@ -26,11 +26,12 @@ class Extremes:
         self._before = self._better.accumulate(grid, axis=1).ravel()  # from the begin of the block up to the value
         self._behind = self._better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()  # from the value to the end of the block
         self._levels = [self._behind[::_BLOCK].copy()]
+        # Level k has the extreme of 2^k blocks from each block on; two overlapping runs of a level cover any number of blocks between.
         while 2 << (len(self._levels) - 1) <= blocks:
             last, half = self._levels[-1], 1 << (len(self._levels) - 1)
             self._levels.append(self._better(last[:-half], last[half:]))
 
-    def of(self, first: Numbers, last: Numbers) -> Numbers:
+    def of(self, first: Int64Array, last: Int64Array) -> Int64Array:
         """Return the extreme of values[first:last] of each pair. Stretches must not be empty, nor reach over the ends."""
         result = self._values[first]
         low, high = first // _BLOCK, (last - 1) // _BLOCK

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.spool import desk
 
-Times = npt.NDArray[np.int64]
 
-
-def union(start: npt.ArrayLike, end: npt.ArrayLike) -> tuple[Times, Times]:
+def union(start: npt.ArrayLike, end: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
     """Return the union as disjoint intervals sorted by start; touching ones are joined, empty ones vanish. Any order goes in."""
     first, last = _times(start), _times(end)
     if len(first) != len(last):
@@ -27,20 +26,23 @@ def covered(start: npt.ArrayLike, end: npt.ArrayLike) -> int:
     return int((last - first).sum())
 
 
-def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> tuple[Times, Times]:
+def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> tuple[Int64Array, Int64Array]:
     """Return what of [begin, finish) no interval covers, sorted."""
     if finish <= begin:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     first, last = union(start, end)
     inside = (last > begin) & (first < finish)
     first, last = np.clip(first[inside], begin, finish), np.clip(last[inside], begin, finish)
+    # Gaps lie between the end of one interval and the start of the next: [2, 4) and [6, 7) in [0, 9) leave (0, 2), (4, 6), (7, 9).
     starts, ends = np.concatenate(([begin], last)), np.concatenate((first, [finish]))
     some = ends > starts
     return starts[some].astype(np.int64), ends[some].astype(np.int64)
 
 
-def intersection(start: Times, end: Times, other_start: Times, other_end: Times) -> tuple[Times, Times]:
+def intersection(start: Int64Array, end: Int64Array, other_start: Int64Array, other_end: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return what lies in both of two unions (disjoint intervals, sorted, as `union` returns them), sorted."""
+    # The intervals of `other` that touch mine are a run of rows, [first, behind): those that end after my start and begin before my end.
+    # `mine` and `theirs` list all such pairs; for first = [0, 1], number = [2, 1] they are mine = [0, 0, 1], theirs = [0, 1, 1].
     first = np.searchsorted(other_end, start, "right")
     behind = np.searchsorted(other_start, end, "left")
     number = np.maximum(behind - first, 0)
@@ -61,14 +63,16 @@ class Cover:
         """Length of the union, ns."""
         return int(self._sums[-1])
 
-    def before(self, times: Times) -> Times:
+    def before(self, times: Int64Array) -> Int64Array:
         """Return how much of the union lies before each time, ns."""
+        # Whole intervals that begin by then, less the portion of the last one that lies behind the time:
+        # of [0, 10) and [20, 30), 25 has 10 + 10 - 5 = 15 before it.
         index = np.searchsorted(self.start, times, "right")
         last = np.append(self.end, np.iinfo(np.int64).min)[index - 1]  # of the interval that begins last; none: behind the others
         over = np.where(index > 0, np.maximum(last - times, 0), 0)
         return np.asarray(self._sums[index] - over, np.int64)
 
-    def within(self, begin: Times, end: Times) -> Times:
+    def within(self, begin: Int64Array, end: Int64Array) -> Int64Array:
         """Return how much of the union lies in each [begin, end), ns; 0 where the end comes first."""
         return self.before(np.maximum(begin, end)) - self.before(begin)
 
@@ -83,5 +87,5 @@ class Cover:
         return self.both(Cover(*gaps(other.start, other.end, int(self.start[0]), int(self.end[-1]))))
 
 
-def _times(values: npt.ArrayLike) -> Times:
+def _times(values: npt.ArrayLike) -> Int64Array:
     return np.ascontiguousarray(values, np.int64)

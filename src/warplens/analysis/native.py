@@ -60,8 +60,8 @@ def codes(column: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
 def _together() -> Callable[..., int]:
     function = load().warplens_together
     function.argtypes, function.restype = [*[_P] * 5, _U64, *[_P] * 10], _I64
-    found: Callable[..., int] = function
-    return found
+    typed: Callable[..., int] = function
+    return typed
 
 
 def together(*arguments: int | None) -> int:

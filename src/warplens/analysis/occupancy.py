@@ -1,4 +1,4 @@
-"""What occupied each column of a timeline: aggregated in SQL, so that the cost of drawing does not grow with the ranges."""
+"""Aggregates ranges into the columns of a timeline in SQL, so that the cost of drawing does not grow with the ranges."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ FROM nvtx_ranges WHERE {_INSIDE} GROUP BY ALL ORDER BY ALL
 
 # Ranges within one column are summed up as they are; only those that reach over an edge, at most one per column and lane and
 # side, are spread over the columns they touch.
+# `shown`: each range cut to the window, with its first and last column (c0, c1). `pieces`: one row per range and column that it touches.
 _PIECES = f"""
 WITH shown AS (
   SELECT id, process, {_THREAD} AS thread, task, depth, domain, message, color, unfinished,
@@ -46,6 +47,7 @@ pieces AS (
   FROM (SELECT *, unnest(range(c0, c1 + 1)) AS col FROM shown WHERE c0 < c1)
 )"""
 
+# Two steps: time per name in a cell, then per cell the sum and the name with the most time.
 _CELLS = f"""{_PIECES},
 names AS (
   SELECT process, thread, task, depth, col, domain, message, sum(time) AS time, count(*) AS number, sum(begun) AS begun,
@@ -57,6 +59,7 @@ SELECT process, thread, task, depth, col::INTEGER AS col, least(sum(time) / {{wi
 FROM names GROUP BY ALL ORDER BY process, thread, task, depth, col
 """
 
+# The average number of tasks that are in a range at once, per thread and column: time in ranges by the width of the column.
 _CROWD = f"""{_PIECES}
 SELECT t.process, t.thread, p.col::INTEGER AS col, sum(p.time) / {{width}} AS number
 FROM pieces p JOIN tasks t ON t.task = p.task GROUP BY ALL ORDER BY ALL
@@ -108,8 +111,8 @@ def cells(
     pieces = min(columns, -(-rows // _FEW_ROWS) or 1, 8 + rows // _MANY_ROWS)  # a file is read in pieces larger than that: not too many
     edges = [columns * piece // pieces for piece in range(pieces + 1)]
     parts = [cells_of(report, "nvtx_ranges", window, columns, only, depth, part) for part in pairwise(edges)]
-    found = pa.concat_tables(parts)
-    return found.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else found
+    lanes = pa.concat_tables(parts)
+    return lanes.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else lanes
 
 
 def cells_of(

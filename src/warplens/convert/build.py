@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from warplens.arrays import Int64Array
 from warplens.convert import range_rows
 from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise
 from warplens.convert.gathering import Gathering
@@ -39,7 +40,7 @@ _LEAST_ROWS = 1 << 13
 _LATE_S = 0.2  # buffered files are less than that behind what their processes have recorded
 
 Progress = Callable[[str, float], None]
-Correction = tuple[desk.Times, desk.Times, int]  # see clock.correction
+Correction = tuple[Int64Array, Int64Array, int]  # see clock.correction
 
 
 @dataclass
@@ -349,7 +350,7 @@ class _Map:
             return time_ns
         return int(self.all(np.array([time_ns], np.int64))[0])
 
-    def all(self, times: desk.Times) -> desk.Times:
+    def all(self, times: Int64Array) -> Int64Array:
         return times if self._fixed is None else desk.map_times(self._fixed[0], self._fixed[1], np.ascontiguousarray(times))
 
 

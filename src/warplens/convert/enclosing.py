@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.spool import desk
 from warplens.spool.events import RANGES, Events
 
 KINDS = {"thread": np.int64, "start": np.int64, "end": np.int64, "id": np.int64, "style": np.int32}
-Numbers = npt.NDArray[np.int64]
-Columns = Mapping[str, Numbers]
+Columns = Mapping[str, Int64Array]
 
 
 class _Ranges(ctypes.Structure):
@@ -40,7 +40,7 @@ class Around:
             raise MemoryError("the desk library ran out of memory")
         self._free = weakref.finalize(self, desk.library()["enclosing_free"], self._handle)
 
-    def find(self, ranges: Columns, thread: npt.NDArray[np.int32], start: Numbers, out: Numbers) -> None:
+    def find(self, ranges: Columns, thread: npt.NDArray[np.int32], start: Int64Array, out: Int64Array) -> None:
         """Take the next ranges, and put into `out` which one is around each of the next points; -1: none.
 
         Points lie before all later ranges.
@@ -50,7 +50,7 @@ class Around:
         where = (desk.address(keys), desk.address(start), len(start), desk.address(out))
         desk.call("enclosing_add", self._handle, ctypes.addressof(some), *where)
 
-    def among(self, ranges: Stream, thread: npt.NDArray[np.int32], start: Numbers) -> Numbers:
+    def among(self, ranges: Stream, thread: npt.NDArray[np.int32], start: Int64Array) -> Int64Array:
         """Return which range is around each of the next points, -1 for none; the ranges up to there are taken from `ranges`."""
         found = np.full(len(start), -1, np.int64)
         done = 0
@@ -84,7 +84,7 @@ class Stream:
 class Enclosing:
     """Points in order of `start`, all at once; `thread` counts from `base`. `found` is the id of a range, -1 without one."""
 
-    def __init__(self, thread: npt.NDArray[np.int32], start: Numbers, base: int = 0) -> None:
+    def __init__(self, thread: npt.NDArray[np.int32], start: Int64Array, base: int = 0) -> None:
         self._thread, self._start = thread, start
         self.found = np.full(len(start), -1, np.int64)
         self._done = 0
@@ -109,6 +109,6 @@ class Enclosing:
         self._done = rows.stop
 
 
-def column(found: Numbers) -> pa.Array:
+def column(found: Int64Array) -> pa.Array:
     """Return ids as a column; null for -1."""
     return pa.array(found, mask=found < 0)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.convert.chosen import Spans, Times
+from warplens.arrays import Int64Array
+from warplens.convert.chosen import Spans
 from warplens.convert.threads import Threads
 from warplens.spool.strings import Strings
 
@@ -32,7 +33,7 @@ class Place:
     process: int
     first: int
     thread_base: int
-    clock: Callable[[Times], Times]
+    clock: Callable[[Int64Array], Int64Array]
     strings: Strings
     spans: Spans
     threads: Threads
@@ -59,7 +60,7 @@ class Place:
         }
 
 
-def ordered(kept: npt.NDArray[np.bool_], start: Times) -> npt.NDArray[np.int64]:
+def ordered(kept: npt.NDArray[np.bool_], start: Int64Array) -> Int64Array:
     """Return the numbers of the records that are kept, in order of start."""
     found = np.flatnonzero(kept)
     return found[np.argsort(start[found], kind="stable")]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert import enclosing, range_rows
 from warplens.convert.cpu.tables import CpuTables
 from warplens.convert.cuda.tables import CudaTables
@@ -19,7 +20,6 @@ from warplens.convert.nvtx.samples import Samples
 from warplens.convert.nvtx.schemas import Schemas
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.threads import Threads
-from warplens.spool import desk
 from warplens.spool.events import MARKS, RANGES, Rows
 from warplens.spool.notes import Note
 from warplens.spool.reader import SpoolFile
@@ -38,7 +38,7 @@ class ProcessTables:
         key: int,
         write: Callable[[str, pa.Table], None],
         clock: Callable[[int], int],
-        clocks: Callable[[desk.Times], desk.Times],
+        clocks: Callable[[Int64Array], Int64Array],
         symbols: Symbols | None = None,
         most: int | None = None,
         keep: Callable[[str, pa.Table], None] | None = None,

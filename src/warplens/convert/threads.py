@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from warplens.convert.chosen import Times
+from warplens.arrays import Int64Array
 from warplens.spool.reader import UNKNOWN_THREAD, Names
 from warplens.spool.wide import WideRecords
 
@@ -17,7 +17,7 @@ _TID = (1 << 31) - 1
 class Threads:
     """The threads of a spool. Those that made calls and nothing else are added to its names."""
 
-    def __init__(self, names: Names, seen: npt.NDArray[np.int64]) -> None:
+    def __init__(self, names: Names, seen: Int64Array) -> None:
         """`seen`: index, first start and number of events of each thread with events."""
         self._names = names
         first = {index: start for index, start, _ in seen.tolist()}
@@ -28,7 +28,7 @@ class Threads:
         known = [min(index, UNKNOWN_THREAD - 1) for index in (*first, *names.threads) if index != UNKNOWN_THREAD]
         self._next = max(known, default=-1) + 1
 
-    def match(self, tid: npt.NDArray[np.int64], time: Times, *, known: bool = False) -> npt.NDArray[np.int32]:
+    def match(self, tid: Int64Array, time: Int64Array, *, known: bool = False) -> npt.NDArray[np.int32]:
         """Return the index of the thread that had each system id at each time; times rise.
 
         `known`: none is added, and threads that did nothing else are -1: they may be our own.
@@ -51,7 +51,7 @@ class Threads:
             self._see(lives[0][1], int(time[mine[0]]))
         return out
 
-    def of(self, tid: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def of(self, tid: Int64Array) -> npt.NDArray[np.int32]:
         """Return the indexes of all threads that had one of these system ids, one after the other."""
         found = {min(index, UNKNOWN_THREAD) for one in tid.tolist() for _, index in self._of.get(one, ())}
         return np.array(sorted(found), np.int32)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 _PER_PROCESS = 32  # bits
 _MOST = 1 << 28  # calls of a process; arrows of later ones are left out
 _KNOWN, _TAKEN = 1, 2
-_Ids = npt.NDArray[np.int64]
 
 
 class Arrows:
@@ -33,7 +33,7 @@ class Arrows:
                     state[low] = _KNOWN
                     self._states[process] = state
 
-    def ends(self, calls: _Ids) -> _Ids:
+    def ends(self, calls: Int64Array) -> Int64Array:
         """Return the call whose arrow ends at each piece of work, -1 where none does. `calls`: what started it, -1: not known."""
         found = np.full(len(calls), -1, np.int64)
         for process, rows, low in _split(calls):
@@ -49,7 +49,7 @@ class Arrows:
             found[chosen] = calls[chosen]
         return found
 
-    def begins(self, ids: _Ids) -> _Ids:
+    def begins(self, ids: Int64Array) -> Int64Array:
         """Return the ids of calls at which an arrow begins, -1 for the others."""
         found = np.full(len(ids), -1, np.int64)
         for process, rows, low in _split(ids):
@@ -58,7 +58,7 @@ class Arrows:
         return found
 
 
-def _split(ids: _Ids) -> Iterator[tuple[int, _Ids, _Ids]]:
+def _split(ids: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array]]:
     """Yield process, places and numbers within the process of the ids that are known."""
     rows = np.flatnonzero(ids >= 0)
     owner, low = ids[rows] >> _PER_PROCESS, ids[rows] & (1 << _PER_PROCESS) - 1

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.analysis.native import codes
+from warplens.arrays import Int64Array
 from warplens.spool import desk
-
-Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,13 @@ class Events:
 
     kind: Kind
     row: npt.NDArray[np.int32]
-    id: Ids
-    parent: Ids
-    start: Ids
-    end: Ids | None
+    id: Int64Array
+    parent: Int64Array
+    start: Int64Array
+    end: Int64Array | None
     name: pa.Array
     details: list[tuple[str, pa.Array]]
-    arrow: Ids
+    arrow: Int64Array
     starts: bool = False
 
 
@@ -67,9 +66,9 @@ class Nesting:
     """Finds the event that encloses each event of its row (the runtime calls the driver), across the borders of batches."""
 
     def __init__(self) -> None:
-        self._open: tuple[Ids, Ids, Ids, Ids] = (np.empty(0, np.int64),) * 4
+        self._open: tuple[Int64Array, Int64Array, Int64Array, Int64Array] = (np.empty(0, np.int64),) * 4
 
-    def parents(self, ids: Ids, row: npt.NDArray[np.signedinteger[Any]], start: Ids, end: Ids) -> Ids:
+    def parents(self, ids: Int64Array, row: npt.NDArray[np.signedinteger[Any]], start: Int64Array, end: Int64Array) -> Int64Array:
         """Return the id of the innermost event around each, -1: none. Batches come in the order of the report."""
         before = len(self._open[0])
         columns = [np.concatenate(pair) for pair in zip(self._open, (ids, row.astype(np.int64), start, end), strict=True)]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -16,7 +17,7 @@ _SQL = """SELECT process, device, "start", "offset" FROM intrakernel_launches
     WHERE stored AND device IS NOT NULL AND "offset" IS NOT NULL AND merged <> 'host' ORDER BY process, device, "start" """
 
 
-def gpu_clocks(report: Report) -> Iterator[tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+def gpu_clocks(report: Report) -> Iterator[tuple[int, int, Int64Array, Int64Array]]:
     """Yield process, device, and times of the report with those of the GPU's global timer, ns; both rise."""
     if not report.tables["intrakernel_launches"]:
         return

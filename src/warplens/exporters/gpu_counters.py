@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import Int64Array
 from warplens.exporters.samples import Samples
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
     from warplens.report import Report
 
-_Ids = npt.NDArray[np.int64]
 _MEMORY = ("process", "device", "kind")
 _TENSORS = ("process", "device", "device_type")
 _METRICS = ("host", "gpu", "metric", "unit")
@@ -76,7 +76,7 @@ class GpuCounters:
             yield Samples(counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool))
 
 
-def _counter(batch: pa.RecordBatch, rows: list[dict[str, Any]], keys: tuple[str, ...], first: int) -> _Ids:
+def _counter(batch: pa.RecordBatch, rows: list[dict[str, Any]], keys: tuple[str, ...], first: int) -> Int64Array:
     """Return the position of each row's counter."""
     counter = np.full(batch.num_rows, -1, np.int64)
     masks: dict[tuple[str, Any], npt.NDArray[np.bool_]] = {}

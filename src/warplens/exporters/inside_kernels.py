@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from warplens.analysis.gpu.names import gpu_label
 from warplens.analysis.native import codes
-from warplens.exporters.events import Events, Ids, Kind, Nesting, details, names
+from warplens.arrays import Int64Array
+from warplens.exporters.events import Events, Kind, Nesting, details, names
 from warplens.exporters.rows import NONE, Row, Rows
 from warplens.exporters.tracks import Tracks, batches, values
 from warplens.timeline.index.inside import NEEDED, SLOTS, Insides
@@ -91,11 +92,11 @@ class InsideTracks(Rows):
             rows[number] = self._put((f"warp {at} {sm}", owner, slot, warp), row)
         self._row_of_unit = rows[which.reshape(-1)]
 
-    def of_launches(self, ids: Ids) -> npt.NDArray[np.int32]:
+    def of_launches(self, ids: Int64Array) -> npt.NDArray[np.int32]:
         """Return the row of each launch."""
         return np.array([self._group_of[id_] for id_ in ids.tolist()], np.int32)
 
-    def of_units(self, ids: Ids) -> tuple[npt.NDArray[np.int32], Ids]:
+    def of_units(self, ids: Int64Array) -> tuple[npt.NDArray[np.int32], Int64Array]:
         """Return the row of each unit, -1 where it has none, and its block."""
         known = self._insides.id
         if not len(known):
@@ -125,7 +126,7 @@ def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = No
                 yield _regions(piece, row, block, nests)
 
 
-def _regions(batch: pa.RecordBatch, row: npt.NDArray[np.int32], block: Ids, nesting: Nesting | None) -> Events:
+def _regions(batch: pa.RecordBatch, row: npt.NDArray[np.int32], block: Int64Array, nesting: Nesting | None) -> Events:
     ids, start, end = (values(batch, name) for name in ("id", "start", "end"))
     none = np.full(len(ids), NONE, np.int64)
     parent = none.copy()

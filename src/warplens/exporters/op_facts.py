@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class OpFacts:
         self._rows: pa.Table | None = None
         self._last = -1
 
-    def of(self, ids: npt.NDArray[np.int64]) -> list[tuple[str, pa.Array]]:
+    def of(self, ids: Int64Array) -> list[tuple[str, pa.Array]]:
         """Return the facts of the ranges with these ids, which grow: each a column with nulls; nothing where there are none."""
         if not len(ids):
             return []

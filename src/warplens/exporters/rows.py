@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.exporters.tracks import Tracks
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 NONE = -1
-Keys = npt.NDArray[np.int64]
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
 
 
@@ -50,7 +50,7 @@ class Rows:
         self._found: dict[tuple[str, int, int, int], int] = {}
         self._sorted: dict[str, tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]] = {}
 
-    def find(self, what: str, process: Keys, first: Keys, second: Keys) -> npt.NDArray[np.int32]:
+    def find(self, what: str, process: Int64Array, first: Int64Array, second: Int64Array) -> npt.NDArray[np.int32]:
         """Return the row of each event of a kind: by process, and thread or context and stream (-1: none)."""
         keys, rows = self._sorted[what]
         wanted = _mixed(process, first, second)
@@ -93,7 +93,7 @@ class Rows:
         return self._found[key]
 
 
-def _mixed(process: Keys, first: Keys, second: Keys) -> npt.NDArray[np.uint64]:
+def _mixed(process: Int64Array, first: Int64Array, second: Int64Array) -> npt.NDArray[np.uint64]:
     """Return one number for three; which of the few keys of a report meet in it is as good as never the case."""
     with np.errstate(over="ignore"):
         mixed: npt.NDArray[np.uint64] = process.astype(np.uint64) * _PRIMES[0]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.counters import DELTA, sample_values
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.exporters.tracks import batches, values
 
@@ -39,9 +40,9 @@ class Counter:
 class Samples:
     """Samples in the order of the report: position of the counter, ns, and the value as an integer, or as a float where `is_float`."""
 
-    counter: npt.NDArray[np.int64]
-    time: npt.NDArray[np.int64]
-    whole: npt.NDArray[np.int64]
+    counter: Int64Array
+    time: Int64Array
+    whole: Int64Array
     real: npt.NDArray[np.float64]
     is_float: npt.NDArray[np.bool_]
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.native import codes, library
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.report.row_groups import stream
 
@@ -146,7 +147,7 @@ class Tracks:
                 family[there] = self._find("task", self._task_keys, values(batch, "task")[there]) + self.first_task
         return family
 
-    def _find(self, what: str, keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _find(self, what: str, keys: Int64Array, wanted: Int64Array) -> Int64Array:
         """Return the places of keys. The native encoders index with them: ReportError for a key that is not there."""
         places = np.searchsorted(keys, wanted)
         known = places < len(keys)
@@ -173,7 +174,7 @@ class Lanes:
         """Return the lane of each row; batches come in the order of the report."""
         return self.place(family, values(batch, "id"), values(batch, "parent", -1), values(batch, "start"), values(batch, "end"))
 
-    def place(self, family: npt.NDArray[np.int32], *columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def place(self, family: npt.NDArray[np.int32], *columns: Int64Array) -> npt.NDArray[np.int32]:
         """Return the lane of each event, from id, parent (-1: none), start and end."""
         lane = np.empty(len(family), np.int32)
         arrays: list[npt.NDArray[Any]] = [family, *columns, lane]
@@ -187,7 +188,7 @@ def batches(report: Report, table: str, columns: Sequence[str], *, most: int | N
         yield from rows.to_batches(max_chunksize=most)
 
 
-def values(batch: pa.RecordBatch, name: str, missing: int = 0) -> npt.NDArray[np.int64]:
+def values(batch: pa.RecordBatch, name: str, missing: int = 0) -> Int64Array:
     """Return an integer column as contiguous int64, nulls as `missing`."""
     column = batch.column(name)
     filled = pc.fill_null(column, missing) if column.null_count else column

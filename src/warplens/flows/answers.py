@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from warplens import catalog
-from warplens.analysis.intervals import Times, covered
+from warplens.analysis.intervals import covered
+from warplens.arrays import Int64Array
 from warplens.errors import UsageError
 from warplens.model.tables import TABLES
 from warplens.report import report as reports
@@ -98,7 +99,7 @@ class Report(reports.Report):
         either = covered(*(np.concatenate(edges) for edges in zip(first, second, strict=True)))
         return Overlap(*each, sum(each) - either)
 
-    def _intervals(self, of: str | pa.Table) -> tuple[Times, Times]:
+    def _intervals(self, of: str | pa.Table) -> tuple[Int64Array, Int64Array]:
         rows = of if isinstance(of, pa.Table) else self.table(of, ["start", "end"]) if of in TABLES else self.sql(of)
         missing = [name for name in ("start", "end") if name not in rows.column_names]
         if missing:

@@ -1,4 +1,4 @@
-"""What rules about copies say alike."""
+"""Copies between the host and GPUs, for rules about copies: the rows, and sentences that those rules share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import during
-from warplens.analysis.intervals import Times
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ _ONE_VALUE = 16  # bytes: a number, or a complex one
 class Copies:
     """Copies that leave or enter a GPU, by id."""
 
-    id: Times
-    bytes: Times
+    id: Int64Array
+    bytes: Int64Array
     kind: npt.NDArray[np.object_]
     pageable: npt.NDArray[np.bool_]
     pinned: npt.NDArray[np.bool_]
 
-    def find(self, ids: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
+    def find(self, ids: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
         """Return for each id the place of its copy, and whether there is one."""
         place = np.searchsorted(self.id, ids)
         known = place < len(self.id)

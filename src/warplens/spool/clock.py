@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.handover import untrusted
 from warplens.spool.layout import Clock
 from warplens.spool.process import number
@@ -57,7 +57,7 @@ def realtime_offset(samples: list[ClockSample]) -> int | None:
     return offsets[(len(offsets) - 1) // 2] if offsets else None
 
 
-def correction(clock: Clock, samples: list[ClockSample]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int] | None:
+def correction(clock: Clock, samples: list[ClockSample]) -> tuple[Int64Array, Int64Array, int] | None:
     """Return knots from the spool's times to CLOCK_MONOTONIC and the largest error (ns), when it is above the tolerance.
 
     Times before the reading that shows it stay as they are: of what was converted by then, nothing changes while a recording goes on.

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.errors import WarplensError
 
 ABI = 7
-Times = npt.NDArray[np.int64]
 
 _P, _U32, _U64, _I64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 _SIGNATURES: dict[str, tuple[list[Any], Any]] = {
@@ -108,14 +108,14 @@ def address(array: npt.NDArray[Any]) -> int:
     return int(array.ctypes.data)
 
 
-def unite(start: Times, end: Times) -> tuple[Times, Times]:
+def unite(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the union of intervals that come sorted by start."""
     first, last = np.empty_like(start), np.empty_like(end)
     count = call("unite", address(start), address(end), len(start), address(first), address(last))
     return first[:count], last[:count]
 
 
-def map_times(source: Times, target: Times, times: Times) -> Times:
+def map_times(source: Int64Array, target: Int64Array, times: Int64Array) -> Int64Array:
     """Map times through the knots `source` -> `target`: linear between them, the outer offsets beyond."""
     out = np.empty_like(times)
     call("map_times", address(source), address(target), len(source), address(times), address(out), len(times))
@@ -132,7 +132,7 @@ class Nests:
         self._rows = 0
         weakref.finalize(self, library()["nests_free"], self._handle)
 
-    def add(self, thread: Times, start: Times, end: Times) -> tuple[npt.NDArray[np.int32], Times]:
+    def add(self, thread: Int64Array, start: Int64Array, end: Int64Array) -> tuple[npt.NDArray[np.int32], Int64Array]:
         """Return depth and parent (row number from the first ranges on, -1 for none) of the next ranges."""
         depth, parent = np.empty(len(start), np.int32), np.empty(len(start), np.int64)
         columns = (address(thread), address(start), address(end))
@@ -141,12 +141,12 @@ class Nests:
         return depth, parent
 
 
-def nest(thread: Times, start: Times, end: Times) -> tuple[npt.NDArray[np.int32], Times]:
+def nest(thread: Int64Array, start: Int64Array, end: Int64Array) -> tuple[npt.NDArray[np.int32], Int64Array]:
     """Return depth and parent (row number, -1 for none) of push/pop ranges sorted by start, the longer first."""
     return Nests().add(thread, start, end)
 
 
-def lanes(start: Times, end: Times) -> npt.NDArray[np.int32]:
+def lanes(start: Int64Array, end: Int64Array) -> npt.NDArray[np.int32]:
     """Return the smallest free lane of each of one process's start/end ranges, sorted by start."""
     lane = np.empty(len(start), np.int32)
     call("lanes", address(start), address(end), len(start), address(lane))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.spool import desk
 from warplens.spool.chunks import Chunk
 from warplens.spool.layout import Layouts
@@ -137,7 +138,7 @@ class Events:
         """Set what message ids mean."""
         desk.call("set_strings", self._handle, desk.address(strings.lookup), len(strings.lookup), len(strings.values))
 
-    def set_clock(self, source: desk.Times, target: desk.Times) -> None:
+    def set_clock(self, source: Int64Array, target: Int64Array) -> None:
         """Correct all times through these knots."""
         desk.call("set_clock", self._handle, desk.address(source), desk.address(target), len(source))
 
@@ -204,11 +205,11 @@ class Events:
         """Return thread, start, name, domain, type of the last event of each stretch of records."""
         return self._read("last_events", 5, np.uint64)
 
-    def threads(self) -> npt.NDArray[np.int64]:
+    def threads(self) -> Int64Array:
         """Return index, first start and number of events of each thread."""
         return self._read("threads", 3, np.int64)
 
-    def tasks(self) -> npt.NDArray[np.int64]:
+    def tasks(self) -> Int64Array:
         """Return number, first start (2^62 where unknown) and thread of each task that ran."""
         return self._read("tasks", 3, np.int64)
 

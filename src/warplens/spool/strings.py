@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.spool import desk
 from warplens.spool.chunks import Chunk
 
@@ -46,7 +47,7 @@ class Strings:
         return self.values.take(pa.array(positions)).cast(pa.string())
 
 
-def _block(memory: npt.NDArray[np.uint8], chunk: Chunk) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint8], int]:
+def _block(memory: npt.NDArray[np.uint8], chunk: Chunk) -> tuple[npt.NDArray[np.uint32], Int64Array, npt.NDArray[np.uint8], int]:
     start = desk.address(memory) + chunk.offset
     total, broken = np.full(1, _ALL, np.uint64), np.zeros(1, np.uint32)
     tally = (desk.address(total), desk.address(broken))
@@ -57,7 +58,7 @@ def _block(memory: npt.NDArray[np.uint8], chunk: Chunk) -> tuple[npt.NDArray[np.
     return ids[:found], ends[: found + 1], data, int(broken[0])
 
 
-def _texts(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.Array:
+def _texts(ends: Int64Array, data: npt.NDArray[np.uint8]) -> pa.Array:
     if len(ends) == 1:
         return pa.array([], pa.large_string())
     buffers: list[Any] = [None, pa.py_buffer(ends), pa.py_buffer(data)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.spool.chunks import Chunk
 
 _RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
@@ -84,7 +85,7 @@ class WideRecords:
         """Bytes of a record."""
         return int(self._dtype.itemsize)
 
-    def column(self, name: str) -> npt.NDArray[np.int64]:
+    def column(self, name: str) -> Int64Array:
         """Return one field of all records. What does not fit into 63 bits wraps around: callers look at what they get."""
         out = np.empty(self._count, np.int64)
         at = 0
@@ -93,7 +94,7 @@ class WideRecords:
             at += len(block)
         return out
 
-    def offsets(self) -> npt.NDArray[np.int64]:
+    def offsets(self) -> Int64Array:
         """Return where each record lies in the file: what `rows` takes, in any order."""
         size = self._dtype.itemsize
         out = np.empty(self._count, np.int64)
@@ -105,7 +106,7 @@ class WideRecords:
             at += len(places)
         return out
 
-    def blocks(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
+    def blocks(self) -> Iterator[tuple[Int64Array, npt.NDArray[Any]]]:
         """Yield all records, some at a time: where they lie, and a view of them that is good until the next one."""
         size = self._dtype.itemsize
         for offset, count, usable in self._pieces:
@@ -118,7 +119,7 @@ class WideRecords:
                 self._touch(some * size)
         self._release()
 
-    def stretches(self, offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def stretches(self, offsets: Int64Array, counts: Int64Array) -> npt.NDArray[Any]:
         """Return the records of places that lie behind each other, as far as they can be used; `counts`: how many at each offset."""
         size = self._dtype.itemsize
         ends = np.cumsum(counts)
@@ -135,7 +136,7 @@ class WideRecords:
         usable = found["type"] == self._number
         return found if usable.all() else found[usable]
 
-    def rows(self, offsets: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def rows(self, offsets: Int64Array) -> npt.NDArray[Any]:
         """Return records by where they lie."""
         out = np.empty(len(offsets), self._dtype)
         words = self._memory[: len(self._memory) // 8 * 8].view("<u8")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.ranges.projection import TABLES, projected
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.stats.launches import no_kernels
 from warplens.stats.summary import range_names
@@ -24,7 +24,7 @@ _COLUMNS = ("id", "process", "thread", "start", "end", "domain", "message", "sty
 def projections(report: Report, selection: Selection, *, stacks: bool = False) -> pa.Table:
     """Return the ranges with GPU work, in the order in which that began. MissingData where there is none.
 
-    Beside columns of `nvtx_ranges`: first, last, operations (see `query.projection.projected`), name (`domain:name`, a dictionary),
+    Beside columns of `nvtx_ranges`: first, last, operations (see `ranges.projection.projected`), name (`domain:name`, a dictionary),
     level (how many of these ranges enclose it), number (how many of them are directly inside it), parent (null where that is none of
     them) and, with `stacks`, stack (ids from the outermost one to this one, each after a colon).
     """
@@ -55,7 +55,7 @@ def _names(rows: pa.Table) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(names.indices.take(pairs.indices), names.dictionary)
 
 
-def _texts(column: pa.DictionaryArray, codes: npt.NDArray[np.int64]) -> pa.Array:
+def _texts(column: pa.DictionaryArray, codes: Int64Array) -> pa.Array:
     return column.dictionary.take(pa.array(codes - 1, mask=codes == 0))
 
 

@@ -8,10 +8,10 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+
+from warplens.arrays import Float64Array
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "view"
-_Pixels = npt.NDArray[np.float64]
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _FAR = 48  # of 255, in any colour: more than smooth edges differ
 _COMMON = 0.9  # of the larger picture that both must have
@@ -90,12 +90,12 @@ def differing(before: bytes, after: bytes, out: Path) -> float:
     return share
 
 
-def _array(png: bytes) -> _Pixels:
+def _array(png: bytes) -> Float64Array:
     width, height, rows = pixels(png)
     return np.frombuffer(rows, np.uint8).reshape(height, width, 3).astype(np.float64)
 
 
-def _means(whole: _Pixels, height: int, width: int) -> _Pixels:
+def _means(whole: Float64Array, height: int, width: int) -> Float64Array:
     high, wide = height // _BLOCK, width // _BLOCK
-    found: _Pixels = whole[: high * _BLOCK, : wide * _BLOCK].reshape(high, _BLOCK, wide, _BLOCK, 3).mean(axis=(1, 3))
+    found: Float64Array = whole[: high * _BLOCK, : wide * _BLOCK].reshape(high, _BLOCK, wide, _BLOCK, 3).mean(axis=(1, 3))
     return found

@@ -11,7 +11,7 @@ import pytest
 from warplens.cli.printing.summary import summary
 from warplens.report import open as open_report
 from warplens.storage.manifest import Manifest
-from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.kernel_insides import DrawnLaunch, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
@@ -119,7 +119,7 @@ def test_a_recording_of_counters_alone_has_something_to_show(tmp_path: Path) -> 
 def test_what_kernels_recorded_inside_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     launches = [
-        Launch(
+        DrawnLaunch(
             "gemm" + "<long>" * 30 * (number == 6) + f"_{number}", at, at + 100 * number, list(pipeline(at, at + 100 * number)), kernel=None
         )
         for number in range(1, 8)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from warplens.cli.group import commands
-from warplens.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
+from warplens.testing.kernel_insides import DrawnLaunch, Region, Warp, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
@@ -30,8 +30,8 @@ REGIONS = [
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("COLUMNS", raising=False)
     launches = [
-        Launch("gemm", 0, 10_000, [Warp(4, 1, 3, 0, 8_000, REGIONS)]),
-        Launch("many", 20_000, 24_000, list(pipeline(20_000, 24_000, blocks=30, sms=30)), kernel=None, device=None),
+        DrawnLaunch("gemm", 0, 10_000, [Warp(4, 1, 3, 0, 8_000, REGIONS)]),
+        DrawnLaunch("many", 20_000, 24_000, list(pipeline(20_000, 24_000, blocks=30, sms=30)), kernel=None, device=None),
     ]
     timeline(tmp_path / "r.warplens", PICTURE, origin=0, tables=launch_tables(launches, origin=0))
     return tmp_path / "r.warplens"
@@ -84,8 +84,12 @@ def test_of_a_report_with_nothing_else_the_longest_launch_is_shown(tmp_path: Pat
     """Drawn whole it would be next to nothing: launches take a thousandth of a program that compiles kernels before it runs them."""
     monkeypatch.delenv("COLUMNS", raising=False)
     launches = [
-        Launch("short", 900_000, 901_000, [Warp(0, 0, 0, 900_000, 901_000, [Region("load", 900_000, 901_000)])], kernel=None, device=None),
-        Launch("long", 950_000, 960_000, [Warp(0, 0, 0, 950_000, 960_000, [Region("store", 951_000, 959_000)])], kernel=None, device=None),
+        DrawnLaunch(
+            "short", 900_000, 901_000, [Warp(0, 0, 0, 900_000, 901_000, [Region("load", 900_000, 901_000)])], kernel=None, device=None
+        ),
+        DrawnLaunch(
+            "long", 950_000, 960_000, [Warp(0, 0, 0, 950_000, 960_000, [Region("store", 951_000, 959_000)])], kernel=None, device=None
+        ),
     ]
     path = tmp_path / "r.warplens"
     timeline(path, "", origin=0, tables=launch_tables(launches, origin=0))

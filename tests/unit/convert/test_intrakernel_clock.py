@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from warplens.arrays import Int64Array
 from warplens.convert.intrakernel import sandwich
 
-Times = npt.NDArray[np.int64]
 OFFSET = -1_780_000_000_123_456_789  # the GPU counts from 1970, the report from the boot
 
 
 def _launches(
     count: int, span_s: float, *, drift: float = 0.0, noise: float = 150.0, seed: int = 1, step: int = 32
-) -> tuple[Times, Times, Times, Times]:
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
     """Times on the GPU's clock, bounds, and the true offset: the model of the issue (lead 0.4-2.5 µs, tail 0.6-3 µs)."""
     random = np.random.default_rng(seed)
     begin = 1_780_000_000_000_000_000 + np.sort(random.integers(0, int(span_s * 1e9) + 1, count))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.stats.drawing import line
 from warplens import catalog
-from warplens.analysis.gpu.memory_levels import Level
+from warplens.analysis.gpu.memory_levels import MemoryLevel
 from warplens.errors import MissingData, UsageError
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
@@ -95,7 +95,7 @@ def test_highest_and_peak_against_every_tick(seed: int) -> None:
     rng = random.Random(seed)
     times = sorted(rng.choices(range(60), k=rng.randrange(1, 30)))
     values = [rng.randrange(100) for _ in times]
-    level = Level(0, 0, "CUDA", np.array(times, np.int64), np.array(values, np.int64))
+    level = MemoryLevel(0, 0, "CUDA", np.array(times, np.int64), np.array(values, np.int64))
 
     def at(tick: int) -> int:
         return next((value for time, value in reversed(list(zip(times, values, strict=True))) if time <= tick), 0)

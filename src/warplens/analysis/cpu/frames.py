@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import Int64Array
 from warplens.errors import UsageError
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-Numbers = npt.NDArray[np.int64]
 NO_STACK = "[no stack]"
 # Code that others wrote.
 _LIBRARY = re.compile(
@@ -43,7 +43,7 @@ class Frame(NamedTuple):
     first_line: int | None = None
 
 
-class Frames:
+class FrameTable:
     """All frames by position (from 0). The last one stands for stacks that were not taken: `[no stack]`, without a caller.
 
     `parent`: position of each one's caller, -1 for the outermost ones.
@@ -62,12 +62,12 @@ class Frames:
         self.parent = np.append(self._find(_numbers(rows.column("parent"))), np.int64(-1))
         self._texts = {name: self._rows.column(name).combine_chunks() for name in _TEXTS}
         self._made: dict[int, Frame] = {}
-        self._stands: Numbers | None = None  # of each frame the one that has its place
+        self._stands: Int64Array | None = None  # of each frame the one that has its place
         if only_python:
             self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
 
     @classmethod
-    def of(cls, report: Report, *, only_python: bool = False) -> Frames:
+    def of(cls, report: Report, *, only_python: bool = False) -> FrameTable:
         """Read the frames of a report; there may be none."""
         return cls(report.table("frames", ["frame", "parent", *_TEXTS, *_LINES]), only_python=only_python)
 
@@ -88,29 +88,30 @@ class Frames:
     def __len__(self) -> int:
         return len(self.parent)
 
-    def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Numbers:
+    def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Int64Array:
         """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
-        found = self._find(_numbers(stacks))
-        found = np.where(found < 0, len(self) - 1, found)
-        return found if self._stands is None else self._stands[found]
+        position = self._find(_numbers(stacks))
+        # The last frame is `[no stack]`.
+        position = np.where(position < 0, len(self) - 1, position)
+        return position if self._stands is None else self._stands[position]
 
     def frame(self, position: int) -> Frame:
         """Return one frame."""
-        found = self._made.get(position)
-        if found is None:
+        frame = self._made.get(position)
+        if frame is None:
             values = [self._rows.column(name)[position].as_py() for name in (*_TEXTS, *_LINES)]
-            found = self._made[position] = Frame(*values)
-        return found
+            frame = self._made[position] = Frame(*values)
+        return frame
 
     def path(self, position: int) -> tuple[Frame, ...]:
         """Return the stack that ends in a frame, the outermost first."""
-        found: list[Frame] = []
-        while position >= 0 and len(found) < len(self):
-            found.append(self.frame(position))
+        innermost_first: list[Frame] = []
+        while position >= 0 and len(innermost_first) < len(self):
+            innermost_first.append(self.frame(position))
             position = int(self.parent[position])
-        return tuple(reversed(found))
+        return tuple(reversed(innermost_first))
 
-    def labels(self, by: str) -> Numbers:
+    def labels(self, by: str) -> Int64Array:
         """Number the frames so that equal numbers are the same `function`, `line` or `module`. Raises UsageError for other words.
 
         Functions differ by module (native), or by file and the line they begin in (Python). What has no module is told apart by its
@@ -120,29 +121,29 @@ class Frames:
             raise UsageError(f"frames cannot be told apart by {by!r}; there are: {', '.join(LABELS)}.")
         return _combined([part(self) for part in LABELS[by]])
 
-    def _code(self, name: str) -> Numbers:
+    def _code(self, name: str) -> Int64Array:
         if name in _LINES:
             return _numbers(self._rows.column(name))
         return _numbers(self._texts[name].indices)
 
-    def _place(self) -> Numbers:
+    def _place(self) -> Int64Array:
         """Number the modules, and below 0 the files of what has none."""
         module = self._code("module")
         return np.where(module >= 0, module, -2 - self._code("file"))
 
-    def _python_only(self, name: str) -> Numbers:
+    def _python_only(self, name: str) -> Int64Array:
         """A column that tells functions of Python apart; of native ones, the file is that of the line, which may be an inlined one's."""
         python = pc.equal(pc.cast(self._rows.column("kind"), pa.string()), "python").combine_chunks()
         return np.where(np.asarray(python), self._code(name), -1)
 
-    def _find(self, keys: Numbers) -> Numbers:
+    def _find(self, keys: Int64Array) -> Int64Array:
         if not len(self._keys):
             return np.full(len(keys), -1, np.int64)
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where((self._keys[place] == keys) & (keys >= 0), self._order[place], -1)
 
 
-_Part = Callable[[Frames], Numbers]
+_Part = Callable[[FrameTable], Int64Array]
 
 
 def _of(name: str) -> _Part:
@@ -163,7 +164,7 @@ LABELS: dict[str, list[_Part]] = {
 }
 
 
-def _combined(columns: Sequence[Numbers]) -> Numbers:
+def _combined(columns: Sequence[Int64Array]) -> Int64Array:
     """Number the combinations of values that there are."""
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -172,6 +173,6 @@ def _combined(columns: Sequence[Numbers]) -> Numbers:
     return number.astype(np.int64)
 
 
-def _numbers(column: pa.ChunkedArray | pa.Array) -> Numbers:
+def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
     filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
     return np.asarray(filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False), np.int64)

@@ -1,4 +1,4 @@
-"""Who waited for Python's global lock while who held it."""
+"""Waits for Python's global lock (GIL), by waiting and by holding thread."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.distinct import Codes, distinct
+from warplens.analysis.distinct import distinct
 from warplens.analysis.ranges.phases import chosen, spans
+from warplens.arrays import Int32Array, Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-Numbers = npt.NDArray[np.int64]
 _AT_ONCE = 1 << 21  # pairs of wait and hold that are in memory together
 _COLUMNS = 'process, interpreter, thread, "start", "end"'
 
@@ -61,9 +60,9 @@ class _Pairs:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._blocks: list[tuple[Numbers, Numbers, Numbers, Numbers]] = []
+        self._blocks: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
 
-    def add(self, pair: Numbers, both: Numbers, once: Numbers) -> None:
+    def add(self, pair: Int64Array, both: Int64Array, once: Int64Array) -> None:
         """Add meetings of pairs that took `both` ns; `once`: the pair of each wait and each thread that it met."""
         used, place = distinct(pair, self._width)
         waits = np.bincount(np.searchsorted(used, once), minlength=len(used)).astype(np.int64)
@@ -71,7 +70,7 @@ class _Pairs:
         if sum(len(block[0]) for block in self._blocks) > _AT_ONCE:
             self._merge()
 
-    def result(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def result(self) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
         """Return the pairs, how long one waited in all, how often, and at the longest, the greatest first."""
         self._merge()
         pairs, waited, longest, waits = self._blocks[0]
@@ -88,7 +87,7 @@ class _Pairs:
         self._blocks = [(used, summed, most, number)]
 
 
-def _summed(count: int, place: Codes, values: Numbers, longest: Numbers) -> tuple[Numbers, Numbers]:
+def _summed(count: int, place: Int32Array, values: Int64Array, longest: Int64Array) -> tuple[Int64Array, Int64Array]:
     total, most = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.add.at(total, place, values)
     np.maximum.at(most, place, longest)
@@ -115,7 +114,7 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
     return pa.concat_tables(parts).sort_by([(name, "ascending") for name in ("process", "interpreter", "start")])
 
 
-def _meetings(start: Numbers, end: Numbers, first: Numbers, last: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+def _meetings(start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array) -> Iterator[tuple[Int64Array, Int64Array]]:
     """Yield the positions of intervals and of those they may overlap, many at once. `first` is sorted; its intervals hardly overlap."""
     low = np.searchsorted(np.maximum.accumulate(last), start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
@@ -130,24 +129,25 @@ def _meetings(start: Numbers, end: Numbers, first: Numbers, last: Numbers) -> It
 
 def _alike(left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", "interpreter")) -> Iterator[tuple[slice, slice]]:
     """Yield the rows of two tables, both sorted by the keys, in which these agree."""
-    found = []
+    slices_by_key = []
     for table in (left, right):
         columns = [_numbers(table, name) for name in keys]
         changes = np.zeros(table.num_rows, bool)
         for column in columns:
+            # `column[:1] - 1` differs from the first value, so the first row always begins a group (and an empty column stays empty).
             changes |= np.diff(column, prepend=column[:1] - 1) != 0
         edges = [*np.flatnonzero(changes).tolist(), table.num_rows]
-        found.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})
-    for key, rows in found[0].items():
-        if key in found[1]:
-            yield rows, found[1][key]
+        slices_by_key.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})
+    for key, rows in slices_by_key[0].items():
+        if key in slices_by_key[1]:
+            yield rows, slices_by_key[1][key]
 
 
-def _with(rows: pa.Table, columns: dict[str, Numbers]) -> pa.Table:
+def _with(rows: pa.Table, columns: dict[str, Int64Array]) -> pa.Table:
     for name, values in columns.items():
         rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(values, pa.int64()))
     return rows
 
 
-def _numbers(table: pa.Table, name: str) -> Numbers:
+def _numbers(table: pa.Table, name: str) -> Int64Array:
     return np.asarray(table.column(name).to_numpy(), np.int64)

@@ -1,4 +1,4 @@
-"""What each thread did on the CPU in each column of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
+"""Aggregates the CPU side into the columns of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OUTERMOST = """QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread OR
 
 
 @dataclass(frozen=True)
-class Kind:
+class BarKind:
     """A row of bars of a thread. `name`, `color`, `depth` and `where` are SQL over its table."""
 
     table: str
@@ -37,11 +37,11 @@ class Kind:
 _PYTHON = "CASE kind WHEN 'lock' THEN 'waits for ' || name WHEN 'pause' THEN 'pause: ' || name ELSE name END"
 _TASK = "coalesce(task || ': ', '') || CASE state WHEN 'running' THEN coalesce(doing, '?') ELSE '(' || coalesce(doing, '?') || ')' END"
 BARS = {
-    "osrt": Kind("osrt", "name", outermost=True),
-    "gc": Kind("gc", "'gen ' || generation", color=str(0xE38686)),
-    "python": Kind("python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"),
-    "tasks": Kind("task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"),
-    "imports": Kind("imports", "name", depth="depth"),
+    "osrt": BarKind("osrt", "name", outermost=True),
+    "gc": BarKind("gc", "'gen ' || generation", color=str(0xE38686)),
+    "python": BarKind("python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"),
+    "tasks": BarKind("task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"),
+    "imports": BarKind("imports", "name", depth="depth"),
 }
 # Name, table, what counts for how busy a thread is, and the columns that say which share of its time a row of a band stands for.
 _BANDS = {
@@ -61,14 +61,14 @@ KINDS_OF_SAMPLES = ("python", "native")
 
 
 @dataclass(frozen=True)
-class Seen:
+class ThreadActivity:
     """What is known of a thread in the window: how many levels each row has (by its name), and how long (ns) it was busy."""
 
     lanes: dict[str, int]
     busy: int
 
 
-def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], Seen]:
+def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadActivity]:
     """Return the threads that anything of the CPU side is known of, by process and thread.
 
     Busy is the time on a CPU by the scheduler, else by samples, else the time in OS calls, collections and calls of Python.
@@ -91,10 +91,10 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], Seen]:
             selects.append(_known(f"{_SAMPLES} {kind_of}", _SAMPLES, where, "1", "CASE WHEN on_cpu THEN weight ELSE 0 END", 1))
     if not selects:
         return {}
-    found: dict[tuple[int, int], dict[str, tuple[int, int, int]]] = {}
+    rows_of_thread: dict[tuple[int, int], dict[str, tuple[int, int, int]]] = {}
     for row in report.sql(" UNION ALL ".join(selects) + " ORDER BY ALL").to_pylist():
-        found.setdefault((row["process"], row["thread"]), {})[row["name"]] = (row["lanes"], row["busy"], row["rank"])
-    return {key: _seen(rows) for key, rows in found.items()}
+        rows_of_thread.setdefault((row["process"], row["thread"]), {})[row["name"]] = (row["lanes"], row["busy"], row["rank"])
+    return {key: _seen(rows) for key, rows in rows_of_thread.items()}
 
 
 def bar_cells(report: Report, window: Window, columns: int, name: str, threads: Sequence[int], depth: int) -> pa.Table:
@@ -164,10 +164,10 @@ def _known(name: str, table: str, where: str, lanes: str, time: str, rank: int) 
     return f"SELECT process, thread, '{name}' AS name, {values} FROM {table} WHERE {where} GROUP BY ALL"
 
 
-def _seen(rows: dict[str, tuple[int, int, int]]) -> Seen:
+def _seen(rows: dict[str, tuple[int, int, int]]) -> ThreadActivity:
     best = min((rank for _, busy, rank in rows.values() if busy), default=0)
     busiest = max((busy for _, busy, rank in rows.values() if rank == best), default=0)
-    return Seen({name: lanes for name, (lanes, _, _) in rows.items()}, busiest)
+    return ThreadActivity({name: lanes for name, (lanes, _, _) in rows.items()}, busiest)
 
 
 def _list(keys: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from warplens.analysis.step_functions import Numbers
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.spool.desk import address, load
 
@@ -42,7 +42,7 @@ class Dag:
     many edges asked for more than was observed, and are left out. Raises ReportError for a graph with a circle.
     """
 
-    def __init__(self, start: Numbers, end: Numbers, weight: Numbers, observed: Numbers) -> None:
+    def __init__(self, start: Int64Array, end: Int64Array, weight: Int64Array, observed: Int64Array) -> None:
         self._from, self._to, self._weight, self._observed = (_plain(values) for values in (start, end, weight, observed))
         points = len(observed)
         self._handle = _library().warplens_critical_new(address(self._from), address(self._to), len(self._from), points)
@@ -55,25 +55,25 @@ class Dag:
         self.dead = 0
         self.observe(self._weight)
 
-    def observe(self, weight: Numbers) -> None:
+    def observe(self, weight: Int64Array) -> None:
         """Work out times, delays and what binds, with these weights from now on."""
         self._weight = _plain(weight)
         out = (address(values) for values in (self.time, self.delay, self.binding))
         self.dead = int(_library().warplens_critical_observe(self._handle, address(self._weight), address(self._observed), *out))
 
-    def times(self, weight: Numbers) -> Numbers:
+    def times(self, weight: Int64Array) -> Int64Array:
         """Return when each point comes if edges have other weights."""
-        weight, found = _plain(weight), np.empty_like(self.time)
+        weight, times = _plain(weight), np.empty_like(self.time)
         inputs = (address(values) for values in (weight, self.delay, self.time))
-        _library().warplens_critical_times(self._handle, *inputs, address(found))
-        return found
+        _library().warplens_critical_times(self._handle, *inputs, address(times))
+        return times
 
-    def latest(self, last: int) -> Numbers:
+    def latest(self, last: int) -> Int64Array:
         """Return how late each point may come so that no point comes after `last`."""
-        found = np.empty_like(self.time)
-        _library().warplens_critical_latest(self._handle, address(self._weight), address(self.delay), last, address(found))
-        return found
+        latest = np.empty_like(self.time)
+        _library().warplens_critical_latest(self._handle, address(self._weight), address(self.delay), last, address(latest))
+        return latest
 
 
-def _plain(values: Numbers) -> Numbers:
+def _plain(values: Int64Array) -> Int64Array:
     return np.ascontiguousarray(values, np.int64)

@@ -10,9 +10,9 @@ import numpy as np
 from warplens.analysis.critical_path import collectives, handovers, host, streams, syncs
 from warplens.analysis.critical_path import edges as edges_of
 from warplens.analysis.critical_path.dag import UNKNOWN, Dag
-from warplens.analysis.critical_path.parts import Builder
-from warplens.analysis.critical_path.recorded import Calls, Window, Work, read_calls, read_work
-from warplens.analysis.step_functions import Numbers
+from warplens.analysis.critical_path.parts import GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, RecordedWork, Window, read_calls, read_work
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ class Graph:
     `edges`: columns start, end (points), weight (ns), kind (of `parts.KINDS`), thing (-1: none). `last`: the point of the end.
     """
 
-    edges: dict[str, Numbers]
+    edges: dict[str, Int64Array]
     dag: Dag
     last: int
-    threads: Numbers
-    processes: Numbers
-    calls: Calls
-    work: Work
+    threads: Int64Array
+    processes: Int64Array
+    calls: RecordedCalls
+    work: RecordedWork
 
     @property
     def begin(self) -> int:
@@ -45,7 +45,7 @@ class Graph:
         """When the last point is, ns."""
         return int(self.dag.time[self.last])
 
-    def ends_with(self, weight: Numbers) -> int:
+    def ends_with(self, weight: Int64Array) -> int:
         """Return when all would be done if edges had other weights."""
         return int(self.dag.times(weight)[self.last])
 
@@ -57,8 +57,8 @@ def build(report: Report, selection: Selection) -> Graph:
     work = read_work(report, window, calls)
     if not len(calls) and not len(work):
         raise MissingData(f"does not contain CUDA data{selection.place(report)}.")
-    builder = Builder()
-    listed = streams.Waits.read(report, window, calls)
+    builder = GraphBuilder()
+    listed = streams.SyncWaits.read(report, window, calls)
     handed = handovers.find(report, window, calls)
     chains = host.chains(report, window, calls, builder, handovers.idle(handed, calls))
     first_call, first_work = len(chains.threads), len(chains.threads) + len(calls)

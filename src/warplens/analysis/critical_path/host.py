@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.critical_path.parts import CALL, CPU, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window
-from warplens.analysis.step_functions import NOTHING, Numbers
+from warplens.analysis.critical_path.parts import CALL, CPU, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, Window
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -22,15 +23,15 @@ class Host:
     `begin`, `end`: points of each call. `first`, `last`: points of each thread in `threads`; `process` is theirs.
     """
 
-    threads: Numbers
-    process: Numbers
-    first: Numbers
-    last: Numbers
-    begin: Numbers
-    end: Numbers
+    threads: Int64Array
+    process: Int64Array
+    first: Int64Array
+    last: Int64Array
+    begin: Int64Array
+    end: Int64Array
 
 
-def chains(report: Report, window: Window | None, calls: Calls, builder: Builder, idle: Numbers) -> Host:
+def chains(report: Report, window: Window | None, calls: RecordedCalls, builder: GraphBuilder, idle: Int64Array) -> Host:
     """Add the chains of all threads that call CUDA. Things: threads come first, by their place, then the calls.
 
     `idle[i]`: how much of the time before call i its thread did nothing but wait for another one, NOTHING: it had no work before; the last
@@ -45,6 +46,7 @@ def chains(report: Report, window: Window | None, calls: Calls, builder: Builder
     place = np.searchsorted(threads, thread)
     opens = np.zeros(len(calls), bool)
     opens[begins] = True
+    # Calls come by thread and start, so the point before a call is the end of the row above it, or the begin of its thread.
     before = np.where(opens, first[place], np.roll(done, 1))
     before_time = np.where(opens, first_time[place], np.roll(end, 1))
     works = np.flatnonzero(idle[: len(calls)] != NOTHING)
@@ -56,7 +58,9 @@ def chains(report: Report, window: Window | None, calls: Calls, builder: Builder
     return Host(threads, calls.columns["process"][begins], first, last, begin, done)
 
 
-def _reach(report: Report, window: Window | None, threads: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
+def _reach(
+    report: Report, window: Window | None, threads: Int64Array, first: Int64Array, last: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Return from when to when each thread is looked at: from its first call or push/pop range to its last one, within the window."""
     if not len(threads) or not report.tables["nvtx_ranges"]:
         return first, last

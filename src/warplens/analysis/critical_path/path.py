@@ -11,7 +11,8 @@ import numpy as np
 
 from warplens.analysis.critical_path.graph import Graph
 from warplens.analysis.critical_path.shares import BEFORE, CATEGORIES, Shares, shares
-from warplens.analysis.step_functions import NOTHING, Numbers
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -26,7 +27,7 @@ class Path:
 
     graph: Graph
     all: Shares
-    on: Numbers
+    on: Int64Array
     before: int
 
     @property
@@ -34,7 +35,7 @@ class Path:
         """Ns from the first point to the last: what is on the path adds up to it."""
         return self.graph.end - self.graph.begin
 
-    def matching(self, name: str) -> Numbers:
+    def matching(self, name: str) -> Int64Array:
         """Return the rows of `all` that a name means: a category, a kernel (in full or short), a call, an NVTX range; `*` is wild."""
         wanted = {place for place, text in enumerate(CATEGORIES) if text.lower() == name.lower()}
         if wanted:
@@ -43,11 +44,11 @@ class Path:
         # What lies between things has names of its own, and those of things are not theirs.
         return np.flatnonzero(np.isin(self.all.name, codes) & ~np.isin(self.all.category, _BETWEEN))
 
-    def what_if(self, rows: Numbers, factor: float) -> int:
+    def what_if(self, rows: Int64Array, factor: float) -> int:
         """Return how long it would take from the first to the last point if these rows of `all` took `factor` times as long."""
         return self.graph.ends_with(self.all.scaled(self.graph, rows, factor)) - self.graph.begin
 
-    def slack(self) -> Numbers:
+    def slack(self) -> Int64Array:
         """Return for each row of `all` how much later it could end without the whole ending later."""
         late = self.graph.dag.latest(self.graph.end)
         point = self.graph.edges["end"][self.all.edge]
@@ -61,16 +62,16 @@ def path(report: Report, graph: Graph) -> Path:
     while (edge := int(binding[point])) != NOTHING:
         edges.append(edge)
         point = int(start[edge])
-    found = shares(report, graph)
-    on = np.flatnonzero(np.isin(found.edge, np.array(edges, np.int64)))
-    on = on[np.argsort(found.start[on], kind="stable")]
-    return Path(graph, found, on, int(graph.dag.time[point]) - graph.begin)
+    every = shares(report, graph)
+    on = np.flatnonzero(np.isin(every.edge, np.array(edges, np.int64)))
+    on = on[np.argsort(every.start[on], kind="stable")]
+    return Path(graph, every, on, int(graph.dag.time[point]) - graph.begin)
 
 
 def _means(name: str, text: str) -> bool:
     short = re.split(r"[<(]", text)[0].rsplit("::", 1)[-1].rsplit(" ", 1)[-1]
     around = text.partition(":")[2]
-    return any(one == name or fnmatch.fnmatchcase(one, name) for one in (text, short, around))
+    return any(candidate == name or fnmatch.fnmatchcase(candidate, name) for candidate in (text, short, around))
 
 
 __all__ = ["BEFORE", "Path", "path"]

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.step_functions import NOTHING, Numbers
+from warplens.analysis.step_functions import NOTHING
+from warplens.arrays import Int64Array
 from warplens.spool import desk
 
 if TYPE_CHECKING:
@@ -22,34 +23,34 @@ Window = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Calls:
+class RecordedCalls:
     """Calls of CUDA that are in no other call, in order of thread and start. `root[i]`: row of the outermost call around call `ids[i]`."""
 
-    columns: dict[str, Numbers]
+    columns: dict[str, Int64Array]
     names: list[str]
-    ids: Numbers
-    root: Numbers
+    ids: Int64Array
+    root: Int64Array
 
     def __len__(self) -> int:
         return len(self.columns["id"])
 
-    def find(self, api: Numbers) -> Numbers:
+    def find(self, api: Int64Array) -> Int64Array:
         """Return the row of each call that is wanted by its id, NOTHING where it is not here."""
         return np.where((place := positions(self.ids, api)) < 0, NOTHING, self.root[place]) if len(self.ids) else np.full(len(api), NOTHING)
 
 
 @dataclass(frozen=True)
-class Work:
+class RecordedWork:
     """What GPUs did: columns id, table (of OPERATIONS), process, device, stream, start, end, api, name (of `names`), pageable (0, 1)."""
 
-    columns: dict[str, Numbers]
+    columns: dict[str, Int64Array]
     names: list[str]
 
     def __len__(self) -> int:
         return len(self.columns["id"])
 
 
-def read_calls(report: Report, window: Window | None) -> Calls:
+def read_calls(report: Report, window: Window | None) -> RecordedCalls:
     """Read the calls that overlap the window, cut to it. Columns: id, process, thread, start, end, name (of `names`)."""
     rows = report.table("cuda_api", ["id", "process", "thread", "start", "end", "name"]).unify_dictionaries()
     columns = {name: numbers(rows, name) for name in ("id", "process", "thread", "start", "end")}
@@ -68,12 +69,12 @@ def read_calls(report: Report, window: Window | None) -> Calls:
         np.append(kept["thread"][1:] == kept["thread"][:-1], False), np.minimum(kept["end"], np.append(kept["start"][1:], 0)), kept["end"]
     )
     sequence = np.argsort(columns["id"], kind="stable")
-    return Calls(kept, names, columns["id"][sequence], np.searchsorted(outer, root)[sequence])
+    return RecordedCalls(kept, names, columns["id"][sequence], np.searchsorted(outer, root)[sequence])
 
 
-def read_work(report: Report, window: Window | None, calls: Calls) -> Work:
+def read_work(report: Report, window: Window | None, calls: RecordedCalls) -> RecordedWork:
     """Read what GPUs did in the window, cut to it, in order of process, device, stream and start; and, uncut, what came of calls later."""
-    parts: list[dict[str, Numbers]] = []
+    parts: list[dict[str, Int64Array]] = []
     names: list[str] = []
     for number, table in enumerate(OPERATIONS):
         if not report.tables[table]:
@@ -94,12 +95,12 @@ def read_work(report: Report, window: Window | None, calls: Calls) -> Work:
         later = (whole["start"] >= window[1]) & (calls.find(whole["api"]) != NOTHING)
         columns = {name: np.concatenate((values, whole[name][later])) for name, values in columns.items()}
     order = np.lexsort((columns["end"], columns["start"], columns["stream"], columns["device"], columns["process"]))
-    return Work({name: values[order] for name, values in columns.items()}, names)
+    return RecordedWork({name: values[order] for name, values in columns.items()}, names)
 
 
 def read_table(
     report: Report, table: str, columns: Sequence[str], window: Window | None, texts: Sequence[str] = ()
-) -> tuple[dict[str, Numbers], pa.Table]:
+) -> tuple[dict[str, Int64Array], pa.Table]:
     """Read number columns of a table, -1 for null, of the rows that begin before the window's end; and its text columns."""
     rows = report.table(table, [*columns, *texts])
     if window is not None:
@@ -107,7 +108,7 @@ def read_table(
     return {name: numbers(rows, name) for name in columns}, rows.select(list(texts))
 
 
-def positions(ids: Numbers, wanted: Numbers) -> Numbers:
+def positions(ids: Int64Array, wanted: Int64Array) -> Int64Array:
     """Return the place of each id in sorted `ids`, NOTHING where it is not there."""
     if not len(ids):
         return np.full(len(wanted), NOTHING)
@@ -115,12 +116,12 @@ def positions(ids: Numbers, wanted: Numbers) -> Numbers:
     return np.asarray(np.where(ids[place] == wanted, place, NOTHING), np.int64)
 
 
-def numbers(rows: pa.Table, name: str) -> Numbers:
+def numbers(rows: pa.Table, name: str) -> Int64Array:
     """Return a column as numbers, -1 for null."""
     return np.asarray(pc.fill_null(pc.cast(rows.column(name), pa.int64(), safe=False), -1).to_numpy(), np.int64)
 
 
-def coded(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
+def coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
     """Return the numbers of a text column's values, and the texts; null is a text of its own."""
     flat = column.combine_chunks()
     flat = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
@@ -128,7 +129,7 @@ def coded(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
     return np.asarray(pc.fill_null(flat.indices, len(texts) - 1).to_numpy(zero_copy_only=False), np.int64), texts
 
 
-def grouped(columns: list[Numbers]) -> tuple[list[Numbers], Numbers]:
+def grouped(columns: list[Int64Array]) -> tuple[list[Int64Array], Int64Array]:
     """Return the combinations of values that there are, by column, and the number of each row's."""
     number = np.zeros(len(columns[0]), np.int64)
     for values in columns:
@@ -138,15 +139,15 @@ def grouped(columns: list[Numbers]) -> tuple[list[Numbers], Numbers]:
     return [values[first] for values in columns], number
 
 
-def _waited_for(rows: pa.Table) -> Numbers:
+def _waited_for(rows: pa.Table) -> Int64Array:
     """1 for copies that their call waited for, as far as the row says: those that are not asynchronous, or of pageable memory."""
-    said = pc.equal(rows.column("asynchronous"), False)
+    waited_for = pc.equal(rows.column("asynchronous"), False)
     kinds = [pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable") for name in ("source_kind", "destination_kind")]
-    found = pc.or_(pc.fill_null(said, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
-    return np.asarray(found.to_numpy(), np.int64)
+    waited = pc.or_(pc.fill_null(waited_for, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
+    return np.asarray(waited.to_numpy(), np.int64)
 
 
-def _cut(columns: dict[str, Numbers], window: Window | None) -> dict[str, Numbers]:
+def _cut(columns: dict[str, Int64Array], window: Window | None) -> dict[str, Int64Array]:
     if window is None:
         return columns
     begin, end = window

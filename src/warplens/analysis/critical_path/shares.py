@@ -1,4 +1,4 @@
-"""What each edge of a graph stands for, by name: which kernel, which call, which NVTX range of the host's own time."""
+"""Names each edge of a graph: its kernel, its call, or the NVTX range of the host's own time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from warplens.analysis.critical_path.graph import Graph
 from warplens.analysis.critical_path.parts import BEGIN, CALL, CPU, LAUNCH, QUEUE, SYNC, WORK
 from warplens.analysis.critical_path.recorded import OPERATIONS, coded, numbers
 from warplens.analysis.gpu.kernel_classes import classes
-from warplens.analysis.step_functions import NOTHING, Numbers, Pieces
+from warplens.analysis.step_functions import NOTHING, StepFunction
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -44,24 +45,24 @@ class Shares:
     of an edge lie one after the other and fill the time between its points.
     """
 
-    edge: Numbers
-    start: Numbers
-    length: Numbers
-    weight: Numbers
-    category: Numbers
-    name: Numbers
-    process: Numbers
-    thread: Numbers
-    device: Numbers
-    stream: Numbers
-    thing: Numbers
+    edge: Int64Array
+    start: Int64Array
+    length: Int64Array
+    weight: Int64Array
+    category: Int64Array
+    name: Int64Array
+    process: Int64Array
+    thread: Int64Array
+    device: Int64Array
+    stream: Int64Array
+    thing: Int64Array
     names: list[str]
 
-    def take(self, rows: Numbers) -> Shares:
+    def take(self, rows: Int64Array) -> Shares:
         """Return some of the rows."""
         return Shares(**{name: values if name == "names" else values[rows] for name, values in vars(self).items()})
 
-    def scaled(self, graph: Graph, rows: Numbers, factor: float) -> Numbers:
+    def scaled(self, graph: Graph, rows: Int64Array, factor: float) -> Int64Array:
         """Return the weights of edges if what these rows stand for took `factor` times as long."""
         change = np.zeros(len(graph.edges["weight"]))
         np.add.at(change, self.edge[rows], self.weight[rows] * (factor - 1))
@@ -83,16 +84,19 @@ def shares(report: Report, graph: Graph) -> Shares:
     return Shares(**columns, names=[*names, *latency])
 
 
-def _host(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, ranges: dict[str, Numbers], first_name: int) -> dict[str, Numbers]:
+def _host(
+    graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array, ranges: dict[str, Int64Array], first_name: int
+) -> dict[str, Int64Array]:
     """Cut what threads did by themselves where their innermost range changes."""
-    found: list[tuple[Numbers, Numbers, Numbers, Numbers]] = []
+    cut: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
     thing = graph.edges["thing"][edges]
     for place in np.unique(thing).tolist():
         own = edges[thing == place]
         own = own[np.argsort(start[own], kind="stable")]
         mine = ranges["thread"] == graph.threads[place]
-        pieces = Pieces.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
+        pieces = StepFunction.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
         # Edges of a thread may lie in one another: a cut belongs to every edge around it.
+        # The changes of the innermost range that lie inside an edge: pieces.time[first:last]. An edge with n changes gives n + 1 shares.
         first, last = np.searchsorted(pieces.time, start[own], side="right"), np.searchsorted(pieces.time, end[own], side="left")
         cuts = np.maximum(last - first, 0)
         edge = np.repeat(own, cuts + 1)
@@ -104,9 +108,9 @@ def _host(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, ranges: di
         )
         ends = np.append(begin[1:], 0)
         ends = np.where(nth == np.repeat(cuts, cuts + 1), end[edge], ends)
-        found.append((edge, begin, ends - begin, pieces.at(begin)))
+        cut.append((edge, begin, ends - begin, pieces.at(begin)))
     edge, begin, length, name = (
-        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*found, strict=True)) if found else [np.empty(0, np.int64)] * 4
+        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*cut, strict=True)) if cut else [np.empty(0, np.int64)] * 4
     )
     thing = graph.edges["thing"][edge]
     nothing = np.full(len(edge), NOTHING)
@@ -125,7 +129,7 @@ def _host(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, ranges: di
     }
 
 
-def _others(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, first_name: int) -> dict[str, Numbers]:
+def _others(graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array, first_name: int) -> dict[str, Int64Array]:
     """Name calls, operations, and what lies between them."""
     calls, work = graph.calls, graph.work
     kind, thing = graph.edges["kind"][edges], graph.edges["thing"][edges]
@@ -159,7 +163,7 @@ def _others(graph: Graph, edges: Numbers, start: Numbers, end: Numbers, first_na
     }
 
 
-def _ranges(report: Report, graph: Graph) -> tuple[dict[str, Numbers], list[str]]:
+def _ranges(report: Report, graph: Graph) -> tuple[dict[str, Int64Array], list[str]]:
     """Push/pop ranges of the graph's threads in its time; names as `domain:name`, each once."""
     rows = report.sql(
         f"""SELECT thread, "start", "end", coalesce(domain, '') || ':' || coalesce(message, '') AS name FROM nvtx_ranges

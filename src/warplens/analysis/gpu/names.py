@@ -1,4 +1,4 @@
-"""What a GPU is called where people read it."""
+"""The label of a GPU in tables and pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CUDA did in each column of a timeline: API calls by thread, GPU work by stream and kind of copy, and how busy each GPU was."""
+"""Aggregates CUDA into the columns of a timeline: API calls by thread, GPU work by stream and kind of copy, GPU utilization."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.analysis.occupancy import Window, cells_of
+from warplens.arrays import Int64Array
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -69,12 +70,12 @@ def api_cells(report: Report, window: Window, columns: int, threads: Sequence[in
 def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
     """Return the rows of GPU work that have something in the window, by process and device: streams, then copies."""
     begin, end = window
-    found = report.sql(
+    rows = report.sql(
         f"""SELECT process, device, context, stream, what, count(*) AS number,
                    sum(least("end", {end}) - greatest("start", {begin}))::BIGINT AS busy
             FROM {_WORK} WHERE {overlap(begin, end)} GROUP BY ALL"""
     )
-    return sorted((GpuRow(**row) for row in found.to_pylist()), key=_order)
+    return sorted((GpuRow(**row) for row in rows.to_pylist()), key=_order)
 
 
 def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRow]) -> pa.Table:
@@ -98,14 +99,15 @@ def utilization(report: Report, window: Window, columns: int) -> dict[tuple[int,
             WHERE {overlap(begin, end)} AND device IS NOT NULL ORDER BY process, device, first"""
     )
     process, device, first, last = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names)
+    # The first row of each GPU, and the number of rows as the last edge.
     edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-1, append=-1) != 0))
-    found = {}
+    share_of = {}
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        found[int(process[low]), int(device[low])] = shares(*union(first[low:high], last[low:high]), window, columns)
-    return found
+        share_of[int(process[low]), int(device[low])] = shares(*union(first[low:high], last[low:high]), window, columns)
+    return share_of
 
 
-def shares(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], window: Window, columns: int) -> npt.NDArray[np.float64]:
+def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> npt.NDArray[np.float64]:
     """Return the share of each column that disjoint, sorted intervals cover."""
     begin, finish = window
     edges = begin + np.arange(columns + 1, dtype=np.float64) * ((finish - begin) / columns)

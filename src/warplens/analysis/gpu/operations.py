@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from warplens.analysis.gpu.ops import Naming, during, operations
 from warplens.analysis.ranges.nested import outermost
-from warplens.analysis.step_functions import NOTHING, Numbers, innermost
+from warplens.analysis.step_functions import NOTHING, innermost
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.spool import desk
 
@@ -28,9 +29,9 @@ class Operations:
     """
 
     rows: pa.Table
-    parent: Numbers
+    parent: Int64Array
     launches: pa.Table
-    of: Numbers
+    of: Int64Array
 
     @classmethod
     def read(cls, report: Report, selection: Selection, naming: Naming = "demangled") -> Operations:
@@ -52,7 +53,7 @@ class Operations:
         kept = np.flatnonzero(of != NOTHING)
         return cls(rows, desk.nest(thread, start, end)[1], launches.take(pa.array(kept)), of[kept])
 
-    def keys(self, shapes: bool) -> tuple[Numbers, pa.Table]:
+    def keys(self, shapes: bool) -> tuple[Int64Array, pa.Table]:
         """Number the kinds of operations: by process and name, with `shapes` by those too. Returns each row's number, and the kinds."""
         columns = ["process", "name", *(["shapes"] if shapes else [])]
         number = np.zeros(self.rows.num_rows, np.int64)
@@ -63,7 +64,7 @@ class Operations:
         first = np.unique(number, return_index=True)[1]
         return number, self.rows.select(columns).take(pa.array(first))
 
-    def own(self) -> Numbers:
+    def own(self) -> Int64Array:
         """Return what each operation took on the host without the operations inside."""
         length = self.length()
         inside = self.parent >= 0
@@ -71,25 +72,27 @@ class Operations:
         np.subtract.at(own, self.parent[inside], length[inside])
         return own
 
-    def length(self) -> Numbers:
+    def length(self) -> Int64Array:
         """Return what each operation took on the host."""
         start, end = (np.asarray(self.rows.column(name).to_numpy(), np.int64) for name in ("start", "end"))
         return end - start
 
-    def outermost(self, key: Numbers) -> Numbers:
+    def outermost(self, key: Int64Array) -> Int64Array:
         """Return the rows of operations that are in no other one of their kind."""
         return np.flatnonzero(outermost(self.parent, key))
 
-    def pairs(self, key: Numbers, *, inclusive: bool) -> tuple[Numbers, Numbers]:
+    def pairs(self, key: Int64Array, *, inclusive: bool) -> tuple[Int64Array, Int64Array]:
         """Return kinds and launches: each launch with the kind of the innermost operation around it, or once with each kind around it."""
         launch = np.arange(len(self.of))
         if not inclusive:
             return key[self.of], launch
-        found, around = [], self.of
+        keys, around = [], self.of
         width = len(launch) + 1
+        # One pass per nesting level: every launch moves to the operation around its current one until it has none.
         while len(around):
-            found.append(key[around] * width + launch)
+            keys.append(key[around] * width + launch)
             above = self.parent[around] != NOTHING
             launch, around = launch[above], self.parent[around][above]
-        kind, launch = np.divmod(np.unique(np.concatenate([np.empty(0, np.int64), *found])), width)
+        # (kind, launch) in one number, so that np.unique counts a launch once per kind even where operations of a kind nest.
+        kind, launch = np.divmod(np.unique(np.concatenate([np.empty(0, np.int64), *keys])), width)
         return np.asarray(kind, np.int64), np.asarray(launch, np.int64)

@@ -1,4 +1,4 @@
-"""What the GPU did, as one SQL relation: kernels, copies, memsets and graphs, each with the name that stats know it by."""
+"""One SQL relation of all GPU operations: kernels, copies, memsets and graphs, each with the name that stats use."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def busy(report: Report, selection: Selection) -> pa.Table:
 
     `busy` is the union: overlapping work counts once. What reaches over an edge of the selection counts with the piece inside.
     """
-    found = []
+    rows = []
     for gpu in gpus(report, selection, classes=False):
         track = gpu.together()
         spent = {"busy": covered(track.start, track.end), "first": int(track.start.min()), "last": int(track.end.max())}
-        found.append({"process": gpu.process, "device": gpu.device, "operations": len(track), **spent})
+        rows.append({"process": gpu.process, "device": gpu.device, "operations": len(track), **spent})
     names = ("process", "device", "operations", "busy", "first", "last")
-    return pa.Table.from_pylist(found, pa.schema([(name, pa.int32() if name == "device" else pa.int64()) for name in names]))
+    return pa.Table.from_pylist(rows, pa.schema([(name, pa.int32() if name == "device" else pa.int64()) for name in names]))
 
 
 def _migration() -> str:

@@ -1,4 +1,4 @@
-"""What copies and memsets moved, as arrays by GPU and direction, and how much of it in each stretch of time."""
+"""Bytes that copies and memsets moved, as arrays by GPU and direction, and the amount in each stretch of time."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import MEMORY, during, operations
-from warplens.analysis.intervals import Times
+from warplens.arrays import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass
@@ -27,9 +24,9 @@ class Moved:
     device: int | None
     stream: int | None
     operation: str
-    start: Times
-    end: Times
-    bytes: Times
+    start: Int64Array
+    end: Int64Array
+    bytes: Int64Array
 
 
 def moved(report: Report, selection: Selection) -> list[Moved]:
@@ -40,17 +37,18 @@ def moved(report: Report, selection: Selection) -> list[Moved]:
     if not rows.num_rows:
         return []
     keys = [rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode") for name in rows.column_names[:4]]
+    # Rows are sorted by the four keys: a group ends where any of them changes.
     change = np.zeros(rows.num_rows - 1, bool)
     for key in keys:
         change |= np.diff(np.asarray(key.indices.to_numpy())) != 0
     edges = [0, *(np.flatnonzero(change) + 1).tolist(), rows.num_rows]
     start, end, size = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("start", "end", "bytes"))
-    found = []
+    transfers = []
     for begin, finish in pairwise(edges):
         process, device, stream, operation = (key[begin].as_py() for key in keys)
         own = slice(begin, finish)
-        found.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
-    return found
+        transfers.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
+    return transfers
 
 
 def joined(parts: list[Moved]) -> Moved:
@@ -60,7 +58,7 @@ def joined(parts: list[Moved]) -> Moved:
     return Moved(first.process, first.device, first.stream, first.operation, *arrays)
 
 
-def inside(what: Moved, begin: int, end: int) -> Floats:
+def inside(what: Moved, begin: int, end: int) -> Float64Array:
     """Return how many bytes of each operation were moved from `begin` to `end`: they move evenly, those without length all at once."""
     length = what.end - what.start
     within = np.minimum(what.end, end) - np.maximum(what.start, begin)
@@ -68,7 +66,7 @@ def inside(what: Moved, begin: int, end: int) -> Floats:
     return np.asarray(what.bytes * part, np.float64)
 
 
-def in_bins(what: Moved, edges: Floats) -> Floats:
+def in_bins(what: Moved, edges: Float64Array) -> Float64Array:
     """Return how many bytes were moved between each two edges."""
     length = (what.end - what.start).astype(np.float64)
     lasting = length > 0

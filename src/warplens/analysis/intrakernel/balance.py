@@ -9,21 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.intervals import union
+from warplens.arrays import Float64Array
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Numbers, Units
-
-Floats = npt.NDArray[np.float64]
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
+    from warplens.arrays import Int64Array
 
 
 @dataclass(frozen=True, eq=False)
 class Ctas:
     """Blocks, launch by launch: place of the launch, SM where the first warp began, first begin and last end of the warps."""
 
-    launch: Numbers
-    sm: Numbers
-    start: Numbers
-    end: Numbers
+    launch: Int64Array
+    sm: Int64Array
+    start: Int64Array
+    end: Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,41 +36,41 @@ class Balance:
     recorded; else waves and what is lost are not known.
     """
 
-    ctas: Numbers
-    sms: Numbers
-    resident: Numbers
-    span: Numbers
-    cta_mean: Floats
-    cta_most: Numbers
-    busy_mean: Floats
-    busy_most: Numbers
-    tail: Numbers
-    lost: Floats
+    ctas: Int64Array
+    sms: Int64Array
+    resident: Int64Array
+    span: Int64Array
+    cta_mean: Float64Array
+    cta_most: Int64Array
+    busy_mean: Float64Array
+    busy_most: Int64Array
+    tail: Int64Array
+    lost: Float64Array
     whole: npt.NDArray[np.bool_]
 
     @property
-    def capacity(self) -> Numbers:
+    def capacity(self) -> Int64Array:
         """Blocks that fit onto the SMs at once."""
         return np.asarray(np.maximum(self.sms * self.resident, 1), np.int64)
 
     @property
-    def waves(self) -> Floats:
+    def waves(self) -> Float64Array:
         """How often the SMs were filled; 2.25: the third wave was a quarter full."""
         return np.asarray(self.ctas / self.capacity, np.float64)
 
     @property
-    def last(self) -> Numbers:
+    def last(self) -> Int64Array:
         """Blocks in the last wave."""
         return np.asarray(self.ctas - (np.maximum(-(-self.ctas // self.capacity), 1) - 1) * self.capacity, np.int64)
 
     @property
-    def by_wave(self) -> Floats:
+    def by_wave(self) -> Float64Array:
         """What of `lost` comes of a last wave with fewer blocks than SMs: SMs without one wait for as long as a block lasts."""
         empty = 1.0 - np.minimum(self.last, self.sms) / np.maximum(self.sms, 1)
         return np.where(self.ctas > self.capacity, np.minimum(self.lost, empty * self.cta_mean), 0.0)
 
     @property
-    def by_length(self) -> Floats:
+    def by_length(self) -> Float64Array:
         """The rest of `lost`: some blocks, or SMs, had more to do than others."""
         return np.asarray(self.lost - self.by_wave, np.float64)
 
@@ -86,12 +86,13 @@ def ctas(units: Units) -> Ctas:
     return Ctas(launch[first], units.sm[order][first], start, end)
 
 
-def balance(launches: Launches, blocks: Ctas) -> Balance:
+def balance(launches: IntrakernelLaunches, blocks: Ctas) -> Balance:
     """Return how evenly each launch ran."""
     number = len(launches)
     empty = Balance(*(np.zeros(number, kind) for kind in "qqqqdqdqqd?"))
     if not len(blocks.launch):
         return empty
+    # Rows by launch, then SM, then start: `by_launch` and `by_sm` hold the first row of each, as `reduceat` takes them.
     order = np.lexsort((blocks.start, blocks.sm, blocks.launch))
     launch, sm, start, end = (values[order] for values in (blocks.launch, blocks.sm, blocks.start, blocks.end))
     by_launch = _edges(launch)
@@ -121,8 +122,9 @@ def balance(launches: Launches, blocks: Ctas) -> Balance:
     )
 
 
-def _busy(launch: Numbers, by_sm: Numbers, start: Numbers, end: Numbers, begin: Numbers, finish: Numbers) -> Numbers:
+def _busy(launch: Int64Array, by_sm: Int64Array, start: Int64Array, end: Int64Array, begin: Int64Array, finish: Int64Array) -> Int64Array:
     """Return for how long each SM of each launch had any block: all laid one behind the other, so that one union does."""
+    # SM k of launch l occupies [base, base + span) on one line; the + 1 keeps neighbours from touching, which would join them.
     spans = (finish - begin)[launch[by_sm]] + 1
     base = np.cumsum(spans) - spans
     which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(launch))))
@@ -131,9 +133,11 @@ def _busy(launch: Numbers, by_sm: Numbers, start: Numbers, end: Numbers, begin: 
     return np.bincount(np.searchsorted(base, first, "right") - 1, (last - first).astype(np.float64), len(base)).astype(np.int64)
 
 
-def _resident(by_sm: Numbers, start: Numbers, end: Numbers) -> Numbers:
+def _resident(by_sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
     """Return the most blocks that each SM of each launch had at once."""
     which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(start))))
+    # +1 where a block begins, -1 where it ends; the running sum is the number of resident blocks. Each SM ends with 0, so one sum serves
+    # all SMs. Ends sort before begins at the same time (-1 < 1): blocks that only touch are not resident together.
     step = np.concatenate((np.ones(len(start), np.int64), -np.ones(len(end), np.int64)))
     lasts = np.maximum(end, start + 1)
     order = np.lexsort((step, np.concatenate((start, lasts)), np.concatenate((which, which))))
@@ -141,13 +145,13 @@ def _resident(by_sm: Numbers, start: Numbers, end: Numbers) -> Numbers:
     return np.maximum.reduceat(at_once, 2 * by_sm)
 
 
-def _most(values: Numbers, where: Numbers, number: int) -> Numbers:
-    found = np.zeros(number, np.int64)
-    np.maximum.at(found, where, values)
-    return found
+def _most(values: Int64Array, where: Int64Array, number: int) -> Int64Array:
+    most = np.zeros(number, np.int64)
+    np.maximum.at(most, where, values)
+    return most
 
 
-def _edges(*keys: Numbers) -> Numbers:
+def _edges(*keys: Int64Array) -> Int64Array:
     """Return where a new combination of keys begins, in rows that are sorted by them."""
     if not len(keys[0]):
         return np.zeros(0, np.int64)

@@ -7,47 +7,46 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import during
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-Numbers = npt.NDArray[np.int64]
 _LABEL = "coalesce(name, buffer_name, 'buffer ' || buffer)"
 
 
 @dataclass(frozen=True, eq=False)
-class Launches:
+class IntrakernelLaunches:
     """Launches by id, of those that were read. `group`: which of `groups` (process, device or -1, name) each belongs to.
 
     `uncertainty`: ns by which each may be off on the report's clock, as a whole; -1: not known.
     """
 
-    id: Numbers
-    start: Numbers
-    end: Numbers
-    group: Numbers
+    id: Int64Array
+    start: Int64Array
+    end: Int64Array
+    group: Int64Array
     groups: tuple[tuple[int, int, str], ...]
-    dropped: Numbers
-    units_lost: Numbers
-    needed_slots: Numbers
-    sample_blocks: Numbers
-    uncertainty: Numbers
+    dropped: Int64Array
+    units_lost: Int64Array
+    needed_slots: Int64Array
+    sample_blocks: Int64Array
+    uncertainty: Int64Array
 
     def __len__(self) -> int:
         return len(self.id)
 
-    def place(self, ids: Numbers) -> Numbers:
+    def place(self, ids: Int64Array) -> Int64Array:
         """Return the place of each launch here, -1 for those that are not; fast where many rows of one launch come together."""
         if not len(ids):
             return np.zeros(0, np.int64)
         first = np.flatnonzero(np.diff(ids, prepend=~ids[0]))
-        found = located(self.id, ids[first])
-        return np.repeat(found, np.diff(np.append(first, len(ids))))
+        place = located(self.id, ids[first])
+        return np.repeat(place, np.diff(np.append(first, len(ids))))
 
     def name(self, launch: int) -> str:
         """Return the name of a launch by its place."""
@@ -63,17 +62,17 @@ class Launches:
 class Units:
     """Warps that recorded, by id. `launch`: place among the launches; `cta`: linear block; `sm` where it began; `events` that are here."""
 
-    id: Numbers
-    launch: Numbers
-    cta: Numbers
-    warp: Numbers
-    sm: Numbers
-    start: Numbers
-    end: Numbers
-    events: Numbers
-    dropped: Numbers
+    id: Int64Array
+    launch: Int64Array
+    cta: Int64Array
+    warp: Int64Array
+    sm: Int64Array
+    start: Int64Array
+    end: Int64Array
+    events: Int64Array
+    dropped: Int64Array
 
-    def place(self, ids: Numbers) -> Numbers:
+    def place(self, ids: Int64Array) -> Int64Array:
         """Return the place of each unit here, -1 for those that are not; rows of one unit come together."""
         if not len(ids):
             return np.zeros(0, np.int64)
@@ -81,7 +80,7 @@ class Units:
         return np.repeat(located(self.id, ids[first]), np.diff(np.append(first, len(ids))))
 
 
-def launches(report: Report, selection: Selection) -> Launches:
+def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     """Return the launches that overlap the selection. Raises MissingData where there are none, or none of them was read."""
     rows = report.sql(
         f"""SELECT id, "start", "end", process, coalesce(device, -1)::INTEGER AS device, {_LABEL} AS label, dropped, units_lost,
@@ -100,10 +99,10 @@ def launches(report: Report, selection: Selection) -> Launches:
     known: dict[tuple[int, int, str], int] = {}
     group = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
     columns = ("id", "start", "end", "dropped", "units_lost", "needed_slots", "sample_blocks", "uncertainty")
-    return Launches(group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns})
+    return IntrakernelLaunches(group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns})
 
 
-def units(report: Report, of: Launches) -> Units:
+def units(report: Report, of: IntrakernelLaunches) -> Units:
     """Return the warps of launches."""
     columns = ["id", "launch", "cta", "warp", "sm", "start", "end", "events", "dropped"]
     rows = report.table("intrakernel_units", columns)
@@ -116,7 +115,7 @@ def units(report: Report, of: Launches) -> Units:
     return Units(**values)
 
 
-def located(known: Numbers, ids: Numbers) -> Numbers:
+def located(known: Int64Array, ids: Int64Array) -> Int64Array:
     """Return where each id is among those known (sorted), -1 for none."""
     if not len(known):
         return np.full(len(ids), -1, np.int64)
@@ -124,5 +123,5 @@ def located(known: Numbers, ids: Numbers) -> Numbers:
     return np.where(known[place] == ids, place, -1)
 
 
-def _numbers(rows: Any, name: str) -> Numbers:
+def _numbers(rows: Any, name: str) -> Int64Array:
     return np.asarray(rows.column(name).to_numpy(), np.int64)

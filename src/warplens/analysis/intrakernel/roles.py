@@ -16,7 +16,8 @@ import numpy as np
 from warplens.analysis.intrakernel.sums import region_sums
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Numbers, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
+    from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
 WAITS = (
@@ -51,7 +52,7 @@ def is_wait(tag: str, waits: Collection[str] = WAITS) -> bool:
 class Roles:
     """`of`: for each unit the place of its role in `names` (group of launches, name); -1: it recorded no region."""
 
-    def __init__(self, names: list[tuple[int, str]], of: Numbers, tags: list[dict[str, int]]) -> None:
+    def __init__(self, names: list[tuple[int, str]], of: Int64Array, tags: list[dict[str, int]]) -> None:
         self.names, self.of, self.tags = names, of, tags
 
     def within(self, group: int) -> list[int]:
@@ -59,7 +60,7 @@ class Roles:
         return [number for number, (of, _) in enumerate(self.names) if of == group]
 
 
-def roles(report: Report, launches: Launches, units: Units) -> Roles:
+def roles(report: Report, launches: IntrakernelLaunches, units: Units) -> Roles:
     """Return the roles of the warps of launches; `tags` of each: ns in regions of this tag."""
     if not len(units.id):
         return Roles([], np.zeros(0, np.int64), [])

@@ -9,17 +9,17 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.analysis.intrakernel.launches import Numbers
+    from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
 
-def at_once(report: Report, launch: int, edges: Numbers) -> Numbers:
+def at_once(report: Report, launch: int, edges: Int64Array) -> Int64Array:
     """Return how long units of a launch ran in each slice, added up, ns. `edges`: of the slices, rising."""
     rows = report.sql(f'SELECT "start", "end" FROM intrakernel_units WHERE launch = {launch}')
     return _within(_numbers(rows, "start"), _numbers(rows, "end"), edges)
 
 
-def active(report: Report, launch: int, edges: Numbers) -> dict[str, tuple[Numbers, Numbers]]:
+def active(report: Report, launch: int, edges: Int64Array) -> dict[str, tuple[Int64Array, Int64Array]]:
     """Return for each tag of a launch how long its regions lasted in each slice, added up, ns, and in how many units there were any."""
     rows = report.sql(
         f"""SELECT unit, "start", "end", tag FROM intrakernel_events WHERE launch = {launch} AND kind <> 'mark' AND "end" > "start"
@@ -29,19 +29,19 @@ def active(report: Report, launch: int, edges: Numbers) -> dict[str, tuple[Numbe
     code = np.asarray(tags.indices.to_numpy(), np.int64)
     unit, start, end = (_numbers(rows, name) for name in ("unit", "start", "end"))
     bounds = np.searchsorted(code, np.arange(len(tags.dictionary) + 1))  # codes are given in the order in which tags come
-    found = {}
+    by_tag = {}
     for number, tag in enumerate(tags.dictionary.to_pylist()):
         mine = slice(int(bounds[number]), int(bounds[number + 1]))
-        found[tag] = _within(start[mine], end[mine], edges), _units(unit[mine], start[mine], end[mine], edges)
-    return found
+        by_tag[tag] = _within(start[mine], end[mine], edges), _units(unit[mine], start[mine], end[mine], edges)
+    return by_tag
 
 
-def _within(start: Numbers, end: Numbers, edges: Numbers) -> Numbers:
+def _within(start: Int64Array, end: Int64Array, edges: Int64Array) -> Int64Array:
     """Return how much of intervals, added up, lies between each edge and the next."""
     return np.diff(_before(start, edges) - _before(end, edges))
 
 
-def _before(times: Numbers, edges: Numbers) -> Numbers:
+def _before(times: Int64Array, edges: Int64Array) -> Int64Array:
     """Return how far times before each edge are away from it, added up."""
     ordered = np.sort(times) - edges[0]
     sums = np.append(0, np.cumsum(ordered))
@@ -49,7 +49,7 @@ def _before(times: Numbers, edges: Numbers) -> Numbers:
     return np.asarray(number * (edges - edges[0]) - sums[number], np.int64)
 
 
-def _units(unit: Numbers, start: Numbers, end: Numbers, edges: Numbers) -> Numbers:
+def _units(unit: Int64Array, start: Int64Array, end: Int64Array, edges: Int64Array) -> Int64Array:
     """Return in how many units there was an interval in each slice; rows are in order of unit and start."""
     slices = len(edges) - 1
     first = np.clip(np.searchsorted(edges, start, "right") - 1, 0, slices - 1)
@@ -65,5 +65,5 @@ def _units(unit: Numbers, start: Numbers, end: Numbers, edges: Numbers) -> Numbe
     return np.cumsum(change)[:-1]
 
 
-def _numbers(rows: pa.Table, name: str) -> Numbers:
+def _numbers(rows: pa.Table, name: str) -> Int64Array:
     return np.asarray(rows.column(name).to_numpy(), np.int64)

@@ -1,4 +1,4 @@
-"""What goes on at the same time in a block (CTA): how long pairs of tags, or roles, do, and which role the others wait for."""
+"""Concurrency within a block (CTA): how long pairs of tags, or roles, overlap, and which role the others wait for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.native import together
+from warplens.arrays import BoolArray
 from warplens.spool.desk import address
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.blocks import Piece
-    from warplens.analysis.intrakernel.launches import Numbers
+    from warplens.analysis.intrakernel.blocks import RegionChunk
+    from warplens.arrays import Int64Array
 
 KEYS = 64
-Active = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +26,13 @@ class States:
     stretches: unit (any of the block), start, length and row here of each stretch in which a block did so; None: not asked for.
     """
 
-    group: Numbers
-    length: Numbers
-    active: Active
-    stretches: tuple[Numbers, Numbers, Numbers, Numbers] | None
+    group: Int64Array
+    length: Int64Array
+    active: BoolArray
+    stretches: tuple[Int64Array, Int64Array, Int64Array, Int64Array] | None
 
 
-def states(piece: Piece, key: Numbers, number: int, block: Numbers, group: Numbers, *, stretches: bool = False) -> States:
+def states(piece: RegionChunk, key: Int64Array, number: int, block: Int64Array, group: Int64Array, *, stretches: bool = False) -> States:
     """Return what the blocks of a piece do.
 
     Args:
@@ -60,26 +60,29 @@ def states(piece: Piece, key: Numbers, number: int, block: Numbers, group: Numbe
     )  # fmt: skip
     if known < 0:
         raise MemoryError("no room for what blocks do")
+    # Each state is a bit mask of active keys: mask 0b101 means keys 0 and 2; the result has a row per state and a column per key.
     active = (masks[:known, None] >> np.arange(number, dtype=np.uint64)) & np.uint64(1) != 0
     count = int(long[0])
     seen = (single[0][:count], single[1][:count], single[2][:count], single[3][:count]) if stretches else None
     return States(of[:known], length[:known], active, seen)
 
 
-def pairs(found: States, groups: int) -> npt.NDArray[np.float64]:
+def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:
     """Return for each group a square: ns in which two keys were active; a key with itself: it was."""
-    number = found.active.shape[1]
+    number = states.active.shape[1]
     sums = np.zeros((groups, number, number))
-    for one in np.unique(found.group).tolist():
-        some = found.active[found.group == one].astype(np.float64)
-        sums[one] += (some * found.length[found.group == one][:, None]).T @ some
+    for number_of_group in np.unique(states.group).tolist():
+        some = states.active[states.group == number_of_group].astype(np.float64)
+        # A matrix product counts pairs: entry (a, b) adds the length of each state in which both a and b are active.
+        sums[number_of_group] += (some * states.length[states.group == number_of_group][:, None]).T @ some
     return sums
 
 
-def awaited(active: Active, roles: int) -> tuple[Active, Active]:
+def awaited(active: BoolArray, roles: int) -> tuple[BoolArray, BoolArray]:
     """Return which roles work and which wait, in each state; keys are 2 * role, and that + 1 for its waiting.
 
     A role of several warps waits where none of them works.
     """
+    # Even columns are a role's work, odd ones its waits.
     works = active[:, 0 : 2 * roles : 2]
     return works, active[:, 1 : 2 * roles : 2] & ~works

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from warplens.analysis.ranges.durations import Durations
 from warplens.analysis.ranges.phases import chosen
+from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-Numbers = npt.NDArray[np.int64]
 FIGURES = ("count", "total", "median", "min", "max", "stddev")
 
 
@@ -63,8 +63,9 @@ def nested(
     outer = outermost(above, label)[kept]
     del label
     start, end = _numbers(column("start")), _numbers(column("end"))
+    # `own` starts as the length of each row; the length of each child is taken from its parent's below.
     length = end - start
-    found = figures(start[kept], end[kept], group)
+    statistics = figures(start[kept], end[kept], group)
     del start, end
     np.add.at(sums["whole"], group, np.where(outer, length[kept], 0))
     inside = np.flatnonzero(above >= 0)
@@ -74,14 +75,15 @@ def nested(
     failed = np.asarray(pc.fill_null(column("failed"), False).to_numpy(zero_copy_only=False))
     np.add.at(sums["failed"], group, failed[kept].astype(np.int64))
     wanted = pa.array(kept[example])
-    return pa.table({**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **found, **sums})
+    return pa.table({**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **statistics, **sums})
 
 
-def outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
+def outermost(above: Int64Array, label: Int64Array) -> npt.NDArray[np.bool_]:
     """Say of each row whether none with its label is around it."""
     result = np.ones(len(above), bool)
     row = np.flatnonzero(above >= 0)
     around = above[row]
+    # All rows climb one ancestor per pass and stop at the first with their label: passes are as many as rows nest.
     for _ in range(len(above)):  # not for ever, if parents should be in a circle
         if not len(row):
             break
@@ -92,7 +94,7 @@ def outermost(above: Numbers, label: Numbers) -> npt.NDArray[np.bool_]:
     return result
 
 
-def places(ids: Numbers, wanted: Numbers) -> Numbers:
+def places(ids: Int64Array, wanted: Int64Array) -> Int64Array:
     """Return the position of each id that is wanted, -1 for what there is not."""
     if not len(ids):
         return np.full(len(wanted), -1, np.int64)
@@ -101,26 +103,27 @@ def places(ids: Numbers, wanted: Numbers) -> Numbers:
     return np.where(ids[place] == wanted, place, -1)
 
 
-def figures(start: Numbers, end: Numbers, group: Numbers) -> dict[str, pa.Array]:
+def figures(start: Int64Array, end: Int64Array, group: Int64Array) -> dict[str, pa.Array]:
     """Return the statistics of the lengths of each group, in order of their numbers."""
     if not len(group):
         return {name: pa.array(np.zeros(0, np.float64 if name in ("median", "stddev") else np.int64)) for name in FIGURES}
     names = pa.array([str(number) for number in range(int(group.max()) + 1)])
     nothing = pa.nulls(len(group), pa.string())
+    # The native statistics group by text, so the number of the group goes in as a text and comes back below.
     message = pa.DictionaryArray.from_arrays(pa.array(group.astype(np.int32)), names)
     with Durations() as durations:
         durations.add(pa.table({"start": start, "end": end, "style": nothing, "domain": nothing, "message": message}))
-        found = durations.result()
-    order = np.argsort(np.array(found.column("message").to_pylist(), np.int64))
-    return {name: found.column(name).take(pa.array(order)) for name in FIGURES}
+        statistics = durations.result()
+    order = np.argsort(np.array(statistics.column("message").to_pylist(), np.int64))
+    return {name: statistics.column(name).take(pa.array(order)) for name in FIGURES}
 
 
-def _chosen(report: Report, selection: Selection, table: str, ids: Numbers) -> Numbers:
+def _chosen(report: Report, selection: Selection, table: str, ids: Int64Array) -> Int64Array:
     """Return the positions of the rows that count."""
     if selection.time is None and selection.nvtx is None:
         return np.arange(len(ids))
-    found = places(ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id")))
-    return np.sort(found[found >= 0])
+    place = places(ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id")))
+    return np.sort(place[place >= 0])
 
 
 def _renamed(names: pa.DictionaryArray, change: Callable[[str], str]) -> pa.DictionaryArray:
@@ -132,12 +135,12 @@ def _plain(column: pa.Array) -> pa.Array:
     return pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column
 
 
-def _codes(column: pa.ChunkedArray) -> Numbers:
+def _codes(column: pa.ChunkedArray) -> Int64Array:
     flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return _numbers(flat.indices if pa.types.is_dictionary(flat.type) else flat)
 
 
-def _combined(columns: Sequence[Numbers]) -> Numbers:
+def _combined(columns: Sequence[Int64Array]) -> Int64Array:
     """Number the combinations of values that there are."""
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -146,6 +149,6 @@ def _combined(columns: Sequence[Numbers]) -> Numbers:
     return number
 
 
-def _numbers(column: pa.ChunkedArray | pa.Array) -> Numbers:
+def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
     filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
     return np.asarray(filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False), np.int64)

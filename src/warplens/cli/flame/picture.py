@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from rich.cells import cell_len
 
 from warplens.analysis.cpu.stacks import flat
+from warplens.arrays import Int64Array
 from warplens.cli.flame.difference import Changed
 from warplens.cli.flame.load import Flame
 from warplens.cli.flame.words import called, where
@@ -99,7 +99,7 @@ def _placed(head: str, name: str, place: str, style: Style) -> str:
     return head + name + ("  " + paint(place, _DIM, style) if place and cell_len(place) <= room else "")
 
 
-def _edges(flame: Flame, width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _edges(flame: Flame, width: int) -> tuple[Int64Array, Int64Array]:
     """Return the first column of each node and the one behind its last: children side by side below their parent, the greatest first."""
     tree = flame.tree
     begin = np.zeros(len(tree), np.int64)  # ns from the left
@@ -117,18 +117,18 @@ def _edges(flame: Flame, width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray
     return np.rint(begin * scale).astype(np.int64), np.rint((begin + tree.total) * scale).astype(np.int64)
 
 
-def _group_starts(flame: Flame) -> npt.NDArray[np.int64]:
+def _group_starts(flame: Flame) -> Int64Array:
     roots = flame.tree.parent < 0
     sums = np.zeros(max(len(flame.groups), 1) + 1, np.int64)
     np.add.at(sums, flame.tree.group[roots] + 1, flame.tree.total[roots])
     return np.asarray(np.cumsum(sums), np.int64)
 
 
-def _group_edges(flame: Flame, width: int) -> npt.NDArray[np.int64]:
+def _group_edges(flame: Flame, width: int) -> Int64Array:
     return np.asarray(np.rint(_group_starts(flame) * (width / max(flame.weight, 1))), np.int64)
 
 
-def _group(flame: Flame, number: int, ends: npt.NDArray[np.int64], width: int) -> Bar:
+def _group(flame: Flame, number: int, ends: Int64Array, width: int) -> Bar:
     first, last = int(ends[number]), int(ends[number + 1]) - 1
     return Bar(first, last, flame.groups[number], "thread", 0xC0C0C0, False, 1, (1.0,) * (last - first + 1))
 

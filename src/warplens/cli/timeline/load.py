@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.cpu.occupancy import Seen, cpu_threads
+from warplens.analysis.cpu.occupancy import ThreadActivity, cpu_threads
 from warplens.analysis.gpu.occupancy import api_threads
 from warplens.analysis.intrakernel.occupancy import inside_launches
 from warplens.analysis.occupancy import Window, cells, crowd, mark_cells, tracks
@@ -175,7 +175,7 @@ class _Loader:
         own = Path(command.split(" ", 1)[0]).name
         return re.sub("[0-9]+", "#", command if name in ("", own, own[:15]) else f"{name} of {command}")
 
-    def _shows(self, seen: Seen) -> bool:
+    def _shows(self, seen: ThreadActivity) -> bool:
         return any(name.split()[0] in self.wish.rows for name in seen.lanes)
 
     def _cpu_busy(self, key: _Key) -> int:

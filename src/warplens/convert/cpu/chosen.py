@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.convert.chosen import sane
 from warplens.convert.place import Place
 from warplens.spool.wide import WideRecords
@@ -17,8 +18,6 @@ from warplens.spool.wide import WideRecords
 NONE = 0xFFFFFFFF
 _SAMPLE_EVERY = 64  # records: so many starts are looked at to cut time into slices
 _GAP = 16  # records that do not count may lie between two that are read together
-Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,8 @@ class Piece:
     rows: slice
     found: npt.NDArray[Any]
     thread: npt.NDArray[np.int32]
-    start: Numbers
-    end: Numbers
+    start: Int64Array
+    end: Int64Array
 
 
 class Chosen:
@@ -53,7 +52,7 @@ class Chosen:
         place.threads.match(tids, np.array([first[tid] for tid in tids.tolist()], np.int64))
         self.threads = place.threads.of(tids)
         self._bounds = _bounds(np.concatenate([np.empty(0, np.int64), *samples]), -(-self._count // place.step))
-        self._runs: tuple[Numbers, Numbers, Numbers] | None = None
+        self._runs: tuple[Int64Array, Int64Array, Int64Array] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -86,7 +85,7 @@ class Chosen:
             "end": pa.array(place.clock(piece.end)),
         }
 
-    def _counted(self, block: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+    def _counted(self, block: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
         """Return start and thread of those of some records that become rows, and count those of ours that are damaged."""
         start, end = block["start"].astype(np.int64), block["end"].astype(np.int64)
         odd = ~sane(start, end)
@@ -95,29 +94,29 @@ class Chosen:
         kept = self._kept(block, start, end)
         return (start, block["tid"].astype(np.int64)) if kept.all() else (start[kept], block["tid"][kept].astype(np.int64))
 
-    def _mine(self, records: npt.NDArray[Any]) -> Mask:
+    def _mine(self, records: npt.NDArray[Any]) -> BoolArray:
         if self._of is None:
             return np.ones(len(records), bool)
-        mine: Mask = np.zeros(len(records), bool)
+        mine: BoolArray = np.zeros(len(records), bool)
         for one in self._of:  # np.isin takes longer for the few that a short process has
             mine |= records["domain"] == one
         return mine
 
-    def _kept(self, records: npt.NDArray[Any], start: Numbers, end: Numbers) -> Mask:
+    def _kept(self, records: npt.NDArray[Any], start: Int64Array, end: Int64Array) -> BoolArray:
         if self._all:
             return np.ones(len(records), bool)
         kept = sane(start, end) & self._mine(records)
         return kept if self._place.spans.all else kept & self._place.spans.overlap(start, end)
 
-    def _within(self, start: Numbers, number: int) -> Mask:
+    def _within(self, start: Int64Array, number: int) -> BoolArray:
         """Say which times lie in a slice."""
-        within: Mask = start >= self._bounds[number] if number else np.ones(len(start), bool)
+        within: BoolArray = start >= self._bounds[number] if number else np.ones(len(start), bool)
         return within & (start < self._bounds[number + 1]) if number + 1 < len(self._bounds) else within
 
-    def _assigned(self) -> tuple[Numbers, Numbers, Numbers]:
+    def _assigned(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Return where stretches of records lie that hold the rows of a slice, how long each is, and the edges of slices."""
         size = self._records.size
-        found: list[tuple[Numbers, Numbers, Numbers]] = []
+        found: list[tuple[Int64Array, Int64Array, Int64Array]] = []
         for offsets, block in self._records.blocks():
             start = block["start"].astype(np.int64)
             at = np.flatnonzero(self._kept(block, start, block["end"].astype(np.int64)))
@@ -135,13 +134,13 @@ class Chosen:
         return offsets[order], counts[order], edges
 
 
-def _taken(records: npt.NDArray[Any], order: Numbers) -> npt.NDArray[Any]:
+def _taken(records: npt.NDArray[Any], order: Int64Array) -> npt.NDArray[Any]:
     """Return records in another order: by words, for NumPy copies structures field by field."""
     words = records.view("<u8").reshape(len(records), records.dtype.itemsize // 8)
     return np.take(words, order, axis=0).view(records.dtype).reshape(-1)
 
 
-def _in_order(order: Numbers, start: Numbers, end: Numbers) -> Numbers:
+def _in_order(order: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
     """Return the numbers of records in order of start; what is around another one comes first where both begin at once."""
     begin = start[order]
     if (begin[1:] < begin[:-1]).any():
@@ -154,7 +153,7 @@ def _in_order(order: Numbers, start: Numbers, end: Numbers) -> Numbers:
     return order
 
 
-def _first_of(tid: Numbers, start: Numbers, first: dict[int, int]) -> None:
+def _first_of(tid: Int64Array, start: Int64Array, first: dict[int, int]) -> None:
     """Note when each thread was first seen."""
     if (tid == tid[0]).all():
         met = [(int(tid[0]), int(start.min()))]
@@ -166,7 +165,7 @@ def _first_of(tid: Numbers, start: Numbers, first: dict[int, int]) -> None:
         first[one] = min(first.get(one, begin), begin)
 
 
-def _bounds(samples: Numbers, slices: int) -> Numbers:
+def _bounds(samples: Int64Array, slices: int) -> Int64Array:
     """Return where so many slices of time begin, which have about the same number of rows."""
     if slices <= 1:
         return np.zeros(1, np.int64)

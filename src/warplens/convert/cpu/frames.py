@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.cpu.natives import Natives, modules
 from warplens.convert.place import Place
@@ -20,7 +21,6 @@ from warplens.storage import schema
 NATIVE, PYTHON, KERNEL, TASK = 1, 2, 3, 4
 _KINDS = {NATIVE: "native", PYTHON: "python", KERNEL: "kernel", TASK: "task"}
 _SPARSE = 16  # stacks are looked up in a table, where it need not be longer than so many times the frames
-Numbers = npt.NDArray[np.int64]
 
 
 class Frames:
@@ -121,7 +121,7 @@ class Frames:
             natives.look_up(rows, module, offset, flags, modules(mapped, self._place.strings), symbols)
         return natives
 
-    def _known(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    def _known(self, numbers: Int64Array) -> npt.NDArray[np.bool_]:
         if self._table is not None:
             inside = (numbers >= 0) & (numbers < len(self._table))
             return inside & self._table[np.where(inside, numbers, 0)]
@@ -129,11 +129,11 @@ class Frames:
         return self._node[place] == numbers if len(self._node) else np.zeros(len(numbers), bool)
 
 
-def _lines(line: Numbers) -> pa.Array:
+def _lines(line: Int64Array) -> pa.Array:
     return pa.array(line.astype(np.int32), mask=(line <= 0) | (line > 0x7FFFFFFF))
 
 
-def _depths(parent: Numbers) -> npt.NDArray[np.int32]:
+def _depths(parent: Int64Array) -> npt.NDArray[np.int32]:
     """Return how many frames lie below each, from the rows of their parents (-1: none), which come before them."""
     depth = (parent >= 0).astype(np.int32)
     above = parent.copy()

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert.symbols.kernel import KERNEL
 from warplens.convert.symbols.lookup import Place as Where
 from warplens.convert.symbols.lookup import Symbols
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 
-Numbers = npt.NDArray[np.int64]
 UNKNOWN = "[unknown]"
 _RETURN = 0x01  # of a frame's flags: the address is behind a call
 
@@ -52,7 +52,9 @@ class Natives:
         self.line = np.zeros(count, np.int32)
         self._numbers: dict[str, int] = {}
 
-    def look_up(self, rows: Numbers, number: Numbers, offset: Numbers, flags: Numbers, known: dict[int, Module], symbols: Symbols) -> None:
+    def look_up(
+        self, rows: Int64Array, number: Int64Array, offset: Int64Array, flags: Int64Array, known: dict[int, Module], symbols: Symbols
+    ) -> None:
         """Look at frames that are in module `number` at `offset` each."""
         order = np.argsort(number, kind="stable")
         edges = np.flatnonzero(np.diff(number[order], prepend=-1, append=-1)).tolist() if len(order) else []
@@ -71,7 +73,7 @@ class Natives:
             found = symbols.look_up(module.path, module.build_id, asked)
             self._take(mine, back.reshape(-1), offset[some], module.name, found)
 
-    def look_up_kernel(self, rows: Numbers, address: Numbers, flags: Numbers, boot_id: str, symbols: Symbols) -> None:
+    def look_up_kernel(self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols) -> None:
         """Look at frames of the kernel that started as `boot_id`."""
         whole = address.astype(np.uint64)
         asked, back = np.unique(whole - (flags & _RETURN).astype(np.uint64), return_inverse=True)
@@ -94,7 +96,7 @@ class Natives:
             return _united(codes, both)
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string()))
 
-    def _take(self, rows: Numbers, back: Numbers, offset: Numbers, name: str, found: Sequence[Where | None]) -> None:
+    def _take(self, rows: Int64Array, back: Int64Array, offset: Int64Array, name: str, found: Sequence[Where | None]) -> None:
         functions = np.array([-1 if one is None else self._text(one.function) for one in found], np.int32)[back]
         files = np.array([-1 if one is None or not one.file else self._text(one.file) for one in found], np.int32)[back]
         lines = np.array([0 if one is None else one.line for one in found], np.int32)[back]
@@ -106,7 +108,7 @@ class Natives:
         return self._numbers.setdefault(text, len(self._numbers))
 
 
-def _united(codes: npt.NDArray[np.int64], words: pa.Array) -> pa.DictionaryArray:
+def _united(codes: Int64Array, words: pa.Array) -> pa.DictionaryArray:
     """Return a dictionary column; `words` may say the same thing twice."""
     distinct = words.dictionary_encode()
     places = np.append(distinct.indices.to_numpy(), -1)[codes].astype(np.int32)

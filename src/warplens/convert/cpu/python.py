@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.chosen import LATEST
 from warplens.convert.cpu.chosen import Chosen, Piece
@@ -24,7 +24,6 @@ HOLD, WAIT, BRIEF = 1, 2, 3
 GIL = (HOLD, WAIT, BRIEF)
 _STATES = {HOLD: "hold", WAIT: "wait", BRIEF: "brief"}
 _LOCK = (("held", HOLD, "held_ns"), ("waited", WAIT, "waited_ns"), ("holds", HOLD, "holds"), ("waits", WAIT, "waits"))
-Numbers = npt.NDArray[np.int64]
 
 
 class _Nested:
@@ -33,7 +32,7 @@ class _Nested:
     def __init__(self, first: int) -> None:
         self._first, self._nests = first, desk.Nests()
 
-    def columns(self, piece: Piece) -> tuple[dict[str, pa.Array], Numbers]:
+    def columns(self, piece: Piece) -> tuple[dict[str, pa.Array], Int64Array]:
         """Return the columns of the next rows, and the row around each, -1 for none."""
         depth, parent = self._nests.add(piece.thread.astype(np.int64), piece.start, piece.end)
         return {"depth": pa.array(depth), "parent": pa.array(self._first + parent, mask=parent < 0)}, parent

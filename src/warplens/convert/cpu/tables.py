@@ -8,9 +8,10 @@ from typing import Any
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.convert.chosen import Spans, Times
+from warplens.arrays import Int64Array
+from warplens.convert.chosen import Spans
 from warplens.convert.cpu import notices, python, samples, task_samples
-from warplens.convert.cpu.chosen import Chosen, Numbers, Piece
+from warplens.convert.cpu.chosen import Chosen, Piece
 from warplens.convert.cpu.frames import Frames
 from warplens.convert.cpu.opcodes import Opcodes
 from warplens.convert.cpu.os_calls import OsCalls
@@ -41,7 +42,7 @@ class CpuTables:
         first: int,
         thread_base: int,
         write: Callable[[str, pa.Table], None],
-        clock: Callable[[Times], Times],
+        clock: Callable[[Int64Array], Int64Array],
         threads: Threads,
         symbols: Symbols | None = None,
         most: int | None = None,
@@ -90,7 +91,7 @@ class CpuTables:
 
     def _add(
         self,
-        pieces: Iterable[tuple[Piece, Numbers | None]],
+        pieces: Iterable[tuple[Piece, Int64Array | None]],
         chosen: Chosen,
         make: Make,
         progress: Callable[[float], None] = lambda part: None,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.cpu.chosen import Chosen, Piece
 from warplens.convert.cpu.frames import Frames
@@ -51,7 +52,7 @@ class TaskSamples:
         yield "task_samples", schema.build("task_samples", columns)
 
 
-def _doing(stack: npt.NDArray[np.int64], outer: npt.NDArray[np.bool_], place: Place, frames: Frames) -> pa.DictionaryArray:
+def _doing(stack: Int64Array, outer: npt.NDArray[np.bool_], place: Place, frames: Frames) -> pa.DictionaryArray:
     """Return the innermost function of each stack, or the tasks that are awaited there."""
     keys, code = np.unique(stack << 1 | outer, return_inverse=True)
     awaited = frames.tasks_below()
@@ -89,8 +90,8 @@ class _Lanes:
         return found
 
 
-def _task_of(piece: Piece) -> npt.NDArray[np.int64]:
-    key: npt.NDArray[np.int64] = piece.thread.astype(np.int64) << 32 | piece.found["cpu"].astype(np.int64)
+def _task_of(piece: Piece) -> Int64Array:
+    key: Int64Array = piece.thread.astype(np.int64) << 32 | piece.found["cpu"].astype(np.int64)
     return key
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from warplens.convert.cpu.chosen import Chosen, Numbers, Piece
+from warplens.arrays import Int64Array
+from warplens.convert.cpu.chosen import Chosen, Piece
 from warplens.convert.enclosing import Around, Columns
 from warplens.convert.place import Place
 
@@ -21,7 +22,7 @@ class Watched:
         self._time = self._found = np.empty(0, np.int64)
         self._done = 0
 
-    def pass_by(self, ranges: Columns) -> Iterator[tuple[Piece, Numbers]]:
+    def pass_by(self, ranges: Columns) -> Iterator[tuple[Piece, Int64Array]]:
         """Take the next ranges, in order of start: later ones begin no earlier than the last of them."""
         begins = ranges["start"]
         taken = 0
@@ -36,7 +37,7 @@ class Watched:
                 return
             yield self._whole(piece)
 
-    def finish(self) -> Iterator[tuple[Piece, Numbers]]:
+    def finish(self) -> Iterator[tuple[Piece, Int64Array]]:
         """Return what lies behind the last range."""
         while (piece := self._next()) is not None:
             self._find({}, len(self._time))
@@ -54,6 +55,6 @@ class Watched:
         self._around.find(ranges, self._piece.thread[rows], self._time[rows], self._found[rows])
         self._done = behind
 
-    def _whole(self, piece: Piece) -> tuple[Piece, Numbers]:
+    def _whole(self, piece: Piece) -> tuple[Piece, Int64Array]:
         self._piece = None
         return piece, self._found

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.cuda import names
 from warplens.convert.cuda.place import CudaPlace
@@ -27,7 +28,7 @@ class Api:
     ) -> None:
         """`backtraces` name stacks of some calls; `stacks` makes a column of their numbers."""
         self._records, self._place, self._stacks = records, place, stacks
-        self._stack: npt.NDArray[np.int64] | None = None
+        self._stack: Int64Array | None = None
         if backtraces is not None:
             row = place.calls.rows(place.calls.find(backtraces.column("correlation")))
             self._stack = np.zeros(int(place.calls.kept.sum()), np.int64)

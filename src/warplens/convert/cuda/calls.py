@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.convert.chosen import Spans, Times, sane
+from warplens.arrays import Int64Array
+from warplens.convert.chosen import Spans, sane
 from warplens.convert.cuda.nested import nested
 from warplens.convert.cuda.own import OwnCalls
 from warplens.convert.threads import Threads
@@ -56,7 +57,7 @@ class Calls:
                 extra[inner] = np.isin(correlation[inner], correlation[~driver[order]])
             order, self.nested = order[~extra], inner[~extra]
         del driver
-        self.start: Times = start[order]
+        self.start: Int64Array = start[order]
         self.kept = spans.overlap(self.start, end[order])
         self._own: npt.NDArray[np.bool_] | None = None
         if own is not None and records is not None:
@@ -73,7 +74,7 @@ class Calls:
         self.span = spans.place(self.start).astype(np.int32)
         self._table: npt.NDArray[np.int32] | None = None
         self._least = 0
-        self._sorted: npt.NDArray[np.int64] | None = None
+        self._sorted: Int64Array | None = None
 
     def written(self) -> None:
         """Forget what only the rows of `cuda_api` need: they are written."""
@@ -82,7 +83,7 @@ class Calls:
     def __len__(self) -> int:
         return len(self.start)
 
-    def find(self, correlation: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def find(self, correlation: Int64Array) -> Int64Array:
         """Return the call with each correlation, -1 without one. Where several have it, it is the first of them: the outermost."""
         if not len(self.start) or not len(correlation):
             return np.full(len(correlation), -1, np.int64)
@@ -96,13 +97,11 @@ class Calls:
         found = order[np.minimum(np.searchsorted(self.correlation[order], correlation), len(order) - 1)]
         return np.where((self.correlation[found] == correlation) & (correlation != 0), found, -1)
 
-    def are_own(self, call: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def are_own(self, call: Int64Array) -> npt.NDArray[np.bool_]:
         """Say which of these calls the agent made itself; -1 is none."""
         return np.zeros(len(call), bool) if self._own is None else np.append(self._own, False)[call]
 
-    def launched_inside(
-        self, call: npt.NDArray[np.int64], correlation: npt.NDArray[np.int64], start: Times, end: Times
-    ) -> npt.NDArray[np.bool_]:
+    def launched_inside(self, call: Int64Array, correlation: Int64Array, start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
         """Say which pieces of work (their calls, correlations and times on the GPU) the program launched within a span.
 
         Correlations rise as calls are made. So where a call was not recorded, it was made between the calls with the numbers around it.
@@ -117,7 +116,7 @@ class Calls:
             inside[odd] = self._between(correlation[odd], start[odd], end[odd])
         return inside & ~self.are_own(call)
 
-    def _between(self, correlation: npt.NDArray[np.int64], start: Times, end: Times) -> npt.NDArray[np.bool_]:
+    def _between(self, correlation: Int64Array, start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
         order = self._by_correlation()
         place = np.searchsorted(self.correlation[order], correlation)
         first = self._spans.place(np.array([self._began], np.int64))
@@ -126,13 +125,13 @@ class Calls:
         known = (before >= 0) & ((start < self._spans.end(before)) | (before == after))
         return np.where(correlation == 0, self._spans.overlap(start, end), known)
 
-    def ids(self, call: npt.NDArray[np.int64], first: int) -> pa.Array:
+    def ids(self, call: Int64Array, first: int) -> pa.Array:
         """Return the ids of calls as a column, `first` being that of the first row; null for -1 and for calls that are no rows."""
         known = call >= 0
         known[known] = self.kept[call[known]]
         return pa.array(first + self._row[call].astype(np.int64) if len(self._row) else call, mask=~known)
 
-    def rows(self, call: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def rows(self, call: Int64Array) -> Int64Array:
         """Return the rows of calls, counted from 0; -1 for -1 and for calls that are no rows."""
         known = call >= 0
         known[known] = self.kept[call[known]]
@@ -148,7 +147,7 @@ class Calls:
         else:
             self._by_correlation()
 
-    def _by_correlation(self) -> npt.NDArray[np.int64]:
+    def _by_correlation(self) -> Int64Array:
         if self._sorted is None:
             self._sorted = np.argsort(self.correlation, kind="stable")
         return self._sorted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.chosen import sane
 from warplens.convert.cuda import labels
@@ -62,7 +62,7 @@ def unified_memory(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]
         yield schema.build("um_events", columns)
 
 
-def _causes(kind: npt.NDArray[np.int64], flags: npt.NDArray[np.int64]) -> pa.DictionaryArray:
+def _causes(kind: Int64Array, flags: Int64Array) -> pa.DictionaryArray:
     used, codes = np.unique(kind << 32 | flags & 0xFFFFFFFF, return_inverse=True)
     words = [_CAUSES.get(both >> 32, {}).get(both & 0xFFFFFFFF) for both in used.tolist()]
     return pa.array(words, pa.string()).take(pa.array(codes.reshape(-1))).dictionary_encode()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.chosen import sane
 from warplens.convert.cuda.labels import MEMORY_KINDS, MEMORY_OPERATIONS
@@ -18,7 +19,6 @@ from warplens.convert.words import labelled, optional
 from warplens.spool.wide import WideRecords
 from warplens.storage import schema
 
-Numbers = npt.NDArray[np.int64]
 _ALLOCATE, _FREE = 1, 2
 _MOST = 1 << 56  # bytes of an allocation; more is damage
 
@@ -66,8 +66,8 @@ def _nothing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def running(
-    operation: Numbers, address: Numbers, given: Numbers, device: Numbers, kind: Numbers
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    operation: Int64Array, address: Int64Array, given: Int64Array, device: Int64Array, kind: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Return for operations in order of time what each is about (bytes), and what the process has after it on the device, of the kind.
 
     Memory counts from its allocation on: what was allocated before the recording is not known, so freeing it changes nothing.
@@ -102,7 +102,7 @@ def running(
     return size, total
 
 
-def _groups(device: Numbers, kind: Numbers) -> Numbers:
+def _groups(device: Int64Array, kind: Int64Array) -> Int64Array:
     """Number the pairs of device and kind of memory."""
     _, group = np.unique(device << 32 | kind & 0xFFFFFFFF, return_inverse=True)
     return np.asarray(group.reshape(-1), np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from warplens.convert.chosen import Times
+from warplens.arrays import Int64Array
 from warplens.spool.wide import WideRecords
 
 
@@ -19,7 +19,7 @@ class OwnCalls:
         order = np.lexsort((begin, tid))
         self._begin, self._end, self._tid = begin[order], end[order], tid[order]
 
-    def holds(self, tid: npt.NDArray[np.int64], start: Times, end: Times) -> npt.NDArray[np.bool_]:
+    def holds(self, tid: Int64Array, start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
         """Say which calls lie in such a time."""
         out = np.zeros(len(tid), bool)
         for thread in np.unique(self._tid).tolist():

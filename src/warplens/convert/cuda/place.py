@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert.cuda.calls import Calls
 from warplens.convert.cuda.unanswered import Asked
 from warplens.convert.place import Place
@@ -22,6 +21,6 @@ class CudaPlace(Place):
     calls: Calls = field(kw_only=True)
     asked: Asked = field(kw_only=True)
 
-    def api(self, call: npt.NDArray[np.int64]) -> pa.Array:
+    def api(self, call: Int64Array) -> pa.Array:
         """Return the ids of calls as a column; null for -1 and for calls that are no rows."""
         return self.calls.ids(call, self.first)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.convert.chosen import Spans, Times
+from warplens.arrays import Int64Array
+from warplens.convert.chosen import Spans
 from warplens.convert.cuda import happenings, memory, notices, unanswered, waits, work
 from warplens.convert.cuda.api import Api
 from warplens.convert.cuda.calls import Calls
@@ -56,7 +57,7 @@ class CudaTables:
         first: int,
         thread_base: int,
         write: Callable[[str, pa.Table], None],
-        clock: Callable[[Times], Times],
+        clock: Callable[[Int64Array], Int64Array],
         threads: Threads,
         stacks: Callable[[npt.NDArray[Any]], pa.Array] = lambda stack: pa.nulls(len(stack), pa.int64()),
         most: int | None = None,

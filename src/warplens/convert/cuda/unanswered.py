@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.chosen import LATEST, Spans
 from warplens.convert.cuda.calls import Calls
 from warplens.convert.texts import Ids
@@ -54,7 +55,7 @@ class Asked:
         kinds = np.where(failed & (kinds == END), FAILED_END, np.where(left & (kinds != END), 0, kinds))
         self.kinds[rows] = kinds
 
-    def answer(self, call: npt.NDArray[np.int64]) -> None:
+    def answer(self, call: Int64Array) -> None:
         """Note that there is work of these calls; -1 is none."""
         self.answered[call[call >= 0]] = True
 
@@ -118,7 +119,7 @@ def silent(calls: Calls, made: Sequence[WideRecords], spans: Spans, others: Sequ
     return []
 
 
-def _captures(kinds: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], span: npt.NDArray[np.int32], spans: Spans) -> Spans:
+def _captures(kinds: npt.NDArray[np.uint8], start: Int64Array, span: npt.NDArray[np.int32], spans: Spans) -> Spans:
     """Return when streams were captured into graphs, of the whole process: frameworks launch into them from several threads."""
     rows = np.flatnonzero(kinds >= CAPTURE)
     found: list[tuple[int, int]] = []

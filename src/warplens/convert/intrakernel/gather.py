@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.intrakernel.batch import Batch
 from warplens.convert.intrakernel.kept import Kept
 from warplens.convert.intrakernel.regions import Regions, Where
@@ -17,7 +18,6 @@ from warplens.model.intrakernel_layout import HEADER_WORDS
 from warplens.spool import intrakernel
 from warplens.spool.intrakernel import Decoded
 
-Numbers = npt.NDArray[np.int64]
 _UNITS, _SAMPLE_BLOCKS, _KEEP = (HEADER_WORDS[name] for name in ("units", "sample_blocks", "keep"))
 
 
@@ -25,14 +25,14 @@ _UNITS, _SAMPLE_BLOCKS, _KEEP = (HEADER_WORDS[name] for name in ("units", "sampl
 class Places:
     """Of each launch: its id, offset, the edges of its kernel, and the text of its tags; `names`: the names in each text."""
 
-    id: Numbers
-    offset: Numbers
-    first: Numbers
-    last: Numbers
-    text: Numbers
+    id: Int64Array
+    offset: Int64Array
+    first: Int64Array
+    last: Int64Array
+    text: Int64Array
     names: Mapping[int, Mapping[int, str]]
 
-    def where(self, launch: int | Numbers, text: int) -> Where:
+    def where(self, launch: int | Int64Array, text: int) -> Where:
         """Return where times of a launch, or those of each unit, belong."""
         own = (self.id[launch], self.offset[launch], self.first[launch], self.last[launch])
         id_, offset, first, last = (int(value) for value in own) if isinstance(launch, int) else own

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.intrakernel import sandwich
 from warplens.convert.intrakernel.launches import Launches
 
-Ints = npt.NDArray[np.int64]
 _EARLY, _LATE = 1_000, 20_000  # ns by which a kernel may seem to begin before its launch, and to end after it was read
 _SLACK = int(2 * sandwich.NOISE) + 64  # ns by which a kernel may seem shorter than what happened in it
 _USUAL = 20_000  # ns by which a kernel may be longer than what happened in it, beside a quarter
@@ -23,7 +22,7 @@ _MOST = 512  # kernels that are looked at for a launch, the last ones
 _AT_ONCE = 1 << 20  # pairs of a launch and a kernel
 
 
-def match_graphs(launches: Launches, kernels: dict[str, Ints], row: Ints) -> Ints:
+def match_graphs(launches: Launches, kernels: dict[str, Int64Array], row: Int64Array) -> Int64Array:
     """Return for each launch the row of its kernel: `row` where it has one, else that of a kernel of a graph, -1 for none."""
     out = row.copy()
     of_graphs = np.flatnonzero(kernels["node"] != 0)
@@ -38,7 +37,7 @@ def match_graphs(launches: Launches, kernels: dict[str, Ints], row: Ints) -> Int
     return out
 
 
-def _pairs(launches: Launches, kernels: dict[str, Ints], mine: Ints, theirs: Ints) -> tuple[Ints, Ints]:
+def _pairs(launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, theirs: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return what may belong together: launches, and of each node the last kernel that such a launch can be."""
     found = [_last_runs(launches, kernels, *some) for some in _windows(launches, kernels["start"][theirs], mine, theirs)]
     launch, kernel = (np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in (0, 1))
@@ -49,7 +48,7 @@ def _pairs(launches: Launches, kernels: dict[str, Ints], mine: Ints, theirs: Int
     return launch[kept], kernel[kept]
 
 
-def _windows(launches: Launches, start: Ints, mine: Ints, theirs: Ints) -> Iterator[tuple[Ints, Ints]]:
+def _windows(launches: Launches, start: Int64Array, mine: Int64Array, theirs: Int64Array) -> Iterator[tuple[Int64Array, Int64Array]]:
     """Yield pairs of launches and kernels (rows, in order of start) that began between launch and reading."""
     last = np.searchsorted(start, launches.over[mine])  # the next replay begins after it
     first = np.maximum(np.searchsorted(start, launches.launched[mine] - _EARLY), last - _MOST)
@@ -64,7 +63,7 @@ def _windows(launches: Launches, start: Ints, mine: Ints, theirs: Ints) -> Itera
         yield np.repeat(mine[begin:end], number), theirs[np.repeat(first[begin:end], number) + within]
 
 
-def _last_runs(launches: Launches, kernels: dict[str, Ints], launch: Ints, kernel: Ints) -> tuple[Ints, Ints]:
+def _last_runs(launches: Launches, kernels: dict[str, Int64Array], launch: Int64Array, kernel: Int64Array) -> tuple[Int64Array, Int64Array]:
     span = (launches.of_read("last_ns") - launches.of_read("first_ns"))[launch]
     longer = kernels["end"][kernel] - kernels["start"][kernel] - span
     good = (longer + _SLACK >= 0) & (longer <= _USUAL + span // 4) & (kernels["end"][kernel] <= launches.over[launch] + _LATE)
@@ -77,7 +76,9 @@ def _last_runs(launches: Launches, kernels: dict[str, Ints], launch: Ints, kerne
     return launch[last], kernel[last]
 
 
-def _match_device(launches: Launches, kernels: dict[str, Ints], launch: Ints, kernel: Ints, device: int, out: Ints) -> None:
+def _match_device(
+    launches: Launches, kernels: dict[str, Int64Array], launch: Int64Array, kernel: Int64Array, device: int, out: Int64Array
+) -> None:
     first, last = launches.of_read("first_ns"), launches.of_read("last_ns")
     low = kernels["start"][kernel] - first[launch] - sandwich.tick(np.concatenate([first[launch], last[launch]]))
     high = kernels["end"][kernel] - last[launch]
@@ -107,7 +108,7 @@ def _match_device(launches: Launches, kernels: dict[str, Ints], launch: Ints, ke
     out[chosen] = kernel[fits[where]]
 
 
-def _agreed(low: Ints, high: Ints, launch: Ints) -> tuple[Ints, Ints]:
+def _agreed(low: Int64Array, high: Int64Array, launch: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the one offset at which most launches find a kernel; where that is one launch, or several offsets do, a doubt for none."""
     count = len(low)
     edges = np.concatenate([low, np.maximum(high, low)])

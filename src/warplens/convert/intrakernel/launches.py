@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warplens.convert.chosen import LATEST, Spans, Times
+from warplens.arrays import Int64Array
+from warplens.convert.chosen import LATEST, Spans
 from warplens.spool import kernel_buffers
 from warplens.spool.wide import FIELDS, WideRecords
 
@@ -22,28 +23,28 @@ class Launches:
 
     noted: npt.NDArray[Any]
     reads: npt.NDArray[Any]
-    read: npt.NDArray[np.int64]
+    read: Int64Array
 
     def __len__(self) -> int:
         return len(self.noted)
 
     @property
-    def launched(self) -> Times:
+    def launched(self) -> Int64Array:
         """Just before each launch."""
         return self.noted["start"].astype(np.int64)
 
-    def of_read(self, name: str, nothing: int = 0) -> npt.NDArray[np.int64]:
+    def of_read(self, name: str, nothing: int = 0) -> Int64Array:
         """Return a field of what was read, `nothing` where nothing was."""
         values = np.append(self.reads[name].astype(np.int64), nothing)
         return values[self.read]
 
     @property
-    def result(self) -> npt.NDArray[np.int64]:
+    def result(self) -> Int64Array:
         """What became of each: an IntrakernelResult."""
         return self.of_read("domain", NO_READ)
 
     @property
-    def over(self) -> Times:
+    def over(self) -> Int64Array:
         """When each was known to be over."""
         return self.of_read("start", LATEST)
 

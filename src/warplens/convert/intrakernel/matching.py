@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.intrakernel.sandwich import NOISE
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 
-Ints = npt.NDArray[np.int64]
 _LAUNCHES = re.compile(r"cu(da)?Launch(?!Host)")  # not of graphs: their kernels were launched when they were made
 _MOST = 8  # kernels that are looked at for a launch: the program may fill its output first, say
 _SLACK = int(2 * NOISE) + 64  # ns by which a kernel may seem shorter than what happened in it
@@ -23,12 +23,12 @@ _SLACK = int(2 * NOISE) + 64  # ns by which a kernel may seem shorter than what 
 class Candidates:
     """Calls that may be the launch: rows in the order of launches, and of calls within one."""
 
-    launch: Ints
-    correlation: Ints
-    outer: Ints  # number of the call that it is, or is inside of
+    launch: Int64Array
+    correlation: Int64Array
+    outer: Int64Array  # number of the call that it is, or is inside of
 
 
-def candidates(start: Ints, tid: Ints, calls: WideRecords, strings: Strings) -> Candidates:
+def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: Strings) -> Candidates:
     """Return the calls that each launch (its time and thread, in order of time) may be: those of its thread up to the next one."""
     begins, name = calls.column("start"), calls.column("name")
     used = np.unique(name)
@@ -40,7 +40,7 @@ def candidates(start: Ints, tid: Ints, calls: WideRecords, strings: Strings) -> 
     threads, correlation, ends = calls.column("tid")[some], calls.column("correlation")[some], calls.column("end")[some]
     order = np.argsort(begins, kind="stable")
     begins, threads, correlation, ends = begins[order], threads[order], correlation[order], ends[order]
-    found: list[tuple[Ints, ...]] = []
+    found: list[tuple[Int64Array, ...]] = []
     for thread in np.unique(tid).tolist():
         mine, theirs = np.flatnonzero(tid == thread), np.flatnonzero(threads == thread)
         edges = np.searchsorted(begins[theirs], np.append(start[mine], np.int64(1 << 62)))
@@ -58,11 +58,11 @@ def candidates(start: Ints, tid: Ints, calls: WideRecords, strings: Strings) -> 
 class Kernels:
     """Collects kernels that may be asked for while their table is written: those of `wanted` (correlations; None: all) and of graphs."""
 
-    def __init__(self, wanted: Ints | None) -> None:
+    def __init__(self, wanted: Int64Array | None) -> None:
         self._wanted = None if wanted is None else np.unique(wanted)
         self._parts: list[tuple[Any, ...]] = []
 
-    def add(self, found: npt.NDArray[Any], ids: npt.NDArray[np.int64], apis: npt.NDArray[np.int64]) -> None:
+    def add(self, found: npt.NDArray[Any], ids: Int64Array, apis: Int64Array) -> None:
         """Take records of kernels, their ids and those of their calls (-1: none)."""
         correlation = found["correlation"].astype(np.int64)
         asked = np.ones(len(found), bool) if self._wanted is None else np.isin(correlation, self._wanted)
@@ -73,7 +73,7 @@ class Kernels:
             numbers = (rows[name].astype(np.int64) for name in ("start", "end", "device", "stream", "name", "graph_node"))
             self._parts.append((correlation[some], *numbers, grid, ids[some], apis[some]))
 
-    def table(self) -> dict[str, Ints]:
+    def table(self) -> dict[str, Int64Array]:
         """Return the kernels in order of start."""
         names = ("correlation", "start", "end", "device", "stream", "name", "node", "grid", "id", "api")
         columns = {
@@ -83,7 +83,9 @@ class Kernels:
         return {name: values[order] for name, values in columns.items()}
 
 
-def match(kernels: dict[str, Ints], asked: Candidates | None, launched: Ints, over: Ints, span: Ints, blocks: Ints) -> Ints:
+def match(
+    kernels: dict[str, Int64Array], asked: Candidates | None, launched: Int64Array, over: Int64Array, span: Int64Array, blocks: Int64Array
+) -> Int64Array:
     """Return for each launch the row of its kernel, -1 for none.
 
     `launched`, `over`: between these times it ran; `span`: how long units ran, all together; `blocks`: how many there were at least.
@@ -120,12 +122,16 @@ def _before_captured(asked: Candidates, good: npt.NDArray[np.bool_]) -> npt.NDAr
     return np.asarray(missing[call] == missing[begin])
 
 
-def _can_be(kernels: dict[str, Ints], row: Ints, launched: Ints, over: Ints, span: Ints, blocks: Ints) -> npt.NDArray[np.bool_]:
+def _can_be(
+    kernels: dict[str, Int64Array], row: Int64Array, launched: Int64Array, over: Int64Array, span: Int64Array, blocks: Int64Array
+) -> npt.NDArray[np.bool_]:
     start, end = kernels["start"][row], kernels["end"][row]
     return (end - start + _SLACK >= span) & (kernels["grid"][row] >= blocks) & (start + 1000 >= launched) & (end <= over + 1_000_000)
 
 
-def _by_time(kernels: dict[str, Ints], launched: Ints, over: Ints, span: Ints, blocks: Ints, out: Ints) -> Ints:
+def _by_time(
+    kernels: dict[str, Int64Array], launched: Int64Array, over: Int64Array, span: Int64Array, blocks: Int64Array, out: Int64Array
+) -> Int64Array:
     taken: set[int] = set()
     for launch in range(len(launched)):
         begin = int(np.searchsorted(kernels["start"], launched[launch] - 1000))

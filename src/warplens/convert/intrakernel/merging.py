@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.intrakernel import sandwich
 from warplens.convert.intrakernel.launches import Launches
 
-Ints = npt.NDArray[np.int64]
 NOTHING, KERNEL, NEIGHBOURS, BRACKET, HOST = range(5)
 MERGED = {KERNEL: "kernel", NEIGHBOURS: "neighbours", BRACKET: "bracket", HOST: "host"}
 _HOST_NS = 2_000  # by which the spool's clock and CLOCK_MONOTONIC may differ
@@ -21,16 +21,16 @@ _USUAL_NS = 20_000.0  # from a launch to its kernel, where the GPU was idle
 class Merged:
     """Of each launch: the row of its kernel (-1: none), what its times rest on, and the numbers of that."""
 
-    kernel: Ints
-    how: Ints
-    offset: Ints
-    uncertainty: Ints
+    kernel: Int64Array
+    how: Int64Array
+    offset: Int64Array
+    uncertainty: Int64Array
     drift: npt.NDArray[np.float64]
     odd: int = 0  # launches whose kernels were at times that contradict all others
     ticks: dict[int, int] = field(default_factory=dict)  # device -> how fine its clock is, ns
 
 
-def merge(launches: Launches, kernels: dict[str, Ints], kernel: Ints) -> Merged:
+def merge(launches: Launches, kernels: dict[str, Int64Array], kernel: Int64Array) -> Merged:
     """Find the offset of each launch that has times. `kernel`: rows in `kernels`, -1 for none."""
     count = len(launches)
     out = Merged(kernel.copy(), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count))
@@ -42,12 +42,12 @@ def merge(launches: Launches, kernels: dict[str, Ints], kernel: Ints) -> Merged:
     return out
 
 
-def devices(launches: Launches, kernels: dict[str, Ints], kernel: Ints) -> Ints:
+def devices(launches: Launches, kernels: dict[str, Int64Array], kernel: Int64Array) -> Int64Array:
     """Return the device of each launch; -1: memory of the host, or not known."""
     return np.where(kernel >= 0, np.append(kernels["device"], -1)[kernel], launches.noted["device"].astype(np.int64))
 
 
-def _merge_device(launches: Launches, kernels: dict[str, Ints], mine: Ints, device: int, out: Merged) -> None:
+def _merge_device(launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, device: int, out: Merged) -> None:
     first, last = launches.of_read("first_ns")[mine], launches.of_read("last_ns")[mine]
     step = out.ticks[device] = sandwich.tick(np.concatenate([first, last]))
     at = first + (last - first) // 2
@@ -85,5 +85,5 @@ def _merge_device(launches: Launches, kernels: dict[str, Ints], mine: Ints, devi
     out.kernel[mine] = -1
 
 
-def _take(out: Merged, rows: Ints, how: int, offset: Ints, uncertainty: Ints, drift: npt.NDArray[np.float64]) -> None:
+def _take(out: Merged, rows: Int64Array, how: int, offset: Int64Array, uncertainty: Int64Array, drift: npt.NDArray[np.float64]) -> None:
     out.how[rows], out.offset[rows], out.uncertainty[rows], out.drift[rows] = how, offset, uncertainty, drift

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Times = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from warplens.arrays import Float64Array, Int64Array
 
 NOISE = 200.0  # by which bounds may be wrong: CUPTI works times of the GPU out between readings of two clocks
 _WINDOW = 1_000_000_000  # bounds so far apart are intersected, once the drift is taken out of them
@@ -27,13 +26,13 @@ _FAR = 20_000.0  # a launch that lies farther off than this contradicts the othe
 class Fit:
     """For each launch: report's clock minus the GPU's, how far that may be off, the drift there (1e-6), and whether it contradicts."""
 
-    offset: Times
-    uncertainty: Times
-    drift: Floats
+    offset: Int64Array
+    uncertainty: Int64Array
+    drift: Float64Array
     odd: npt.NDArray[np.bool_]
 
 
-def fit(at: Times, low: Times, high: Times) -> Fit:
+def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
     """Find the offset of each launch. `at`: when it ran, on the GPU's clock; `low`, `high`: bounds of its offset, `low` <= `high` + noise.
 
     The offset of a launch that does not contradict the others lies within its own bounds.
@@ -69,7 +68,7 @@ def fit(at: Times, low: Times, high: Times) -> Fit:
     return Fit(np.rint(offset).astype(np.int64) + zero, np.ceil(uncertainty).astype(np.int64), drift * 1e6, odd)
 
 
-def between(at: Times, known: Times, of: Fit) -> tuple[Times, Times, Floats]:
+def between(at: Int64Array, known: Int64Array, of: Fit) -> tuple[Int64Array, Int64Array, Float64Array]:
     """Return offset, uncertainty and drift at times of which there are no bounds, from launches that ran at `known` (rising)."""
     good = np.flatnonzero(~of.odd)
     known = known[good]
@@ -84,7 +83,7 @@ def between(at: Times, known: Times, of: Fit) -> tuple[Times, Times, Floats]:
     return offset, of.uncertainty[nearest] + np.ceil(np.abs(away) * _DRIFT).astype(np.int64), drift
 
 
-def tick(stamps: Times) -> int:
+def tick(stamps: Int64Array) -> int:
     """Return how fine a clock is of which these are readings: what their distances are multiples of, at most 2048 ns."""
     different = np.unique(stamps)
     if len(different) < 8:
@@ -92,7 +91,7 @@ def tick(stamps: Times) -> int:
     return int(np.clip(np.gcd.reduce(np.diff(different)), 1, 2048))
 
 
-def _slope(time: Floats, lower: Floats, upper: Floats, mean: float, spread: float) -> tuple[float, float]:
+def _slope(time: Float64Array, lower: Float64Array, upper: Float64Array, mean: float, spread: float) -> tuple[float, float]:
     """Return the drift and its doubt, given what was thought before; few launches close together change little."""
     doubt = np.maximum((upper - lower) / 2, NOISE)
     middle = (lower + upper) / 2
@@ -118,7 +117,7 @@ def _slope(time: Floats, lower: Floats, upper: Floats, mean: float, spread: floa
     return slope, sigma
 
 
-def _consensus(lower: Floats, upper: Floats) -> tuple[float, float]:
+def _consensus(lower: Float64Array, upper: Float64Array) -> tuple[float, float]:
     """Return the bounds that most launches agree on, after the loosest are left out where there are very many."""
     if len(lower) > _MOST:
         tight = np.argpartition(upper - lower, _MOST)[:_MOST]

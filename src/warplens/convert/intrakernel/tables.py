@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.convert.chosen import LATEST, Spans, Times
+from warplens.arrays import Int64Array
+from warplens.convert.chosen import LATEST, Spans
 from warplens.convert.cuda import names
 from warplens.convert.intrakernel import matching, merging, notices
 from warplens.convert.intrakernel.gather import Gather, Places
@@ -25,8 +26,6 @@ from warplens.spool.notes import Note
 from warplens.spool.reader import SpoolFile
 from warplens.storage import schema
 
-Numbers = npt.NDArray[np.int64]
-
 
 class IntrakernelTables:
     """Writes what launches wrote into their buffers as the rows of process `process`; a spool without any costs nothing.
@@ -41,7 +40,7 @@ class IntrakernelTables:
         first: int,
         thread_base: int,
         write: Callable[[str, pa.Table], None],
-        clock: Callable[[Times], Times],
+        clock: Callable[[Int64Array], Int64Array],
         threads: Threads,
     ) -> None:
         self._spool, self._process, self._first, self._thread_base = spool, process, first, thread_base
@@ -84,7 +83,7 @@ class IntrakernelTables:
         """What was lost, and how exact the times are."""
         return self._notes
 
-    def _regions(self, launches: Launches, kernels: dict[str, Numbers], merged: Merged) -> Tally:
+    def _regions(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged) -> Tally:
         tally = Tally(len(launches))
         regions = Regions(self._process, self._first, self._write, self._clock)
         gather = Gather(self._places(launches, kernels, merged), regions, tally)
@@ -97,23 +96,23 @@ class IntrakernelTables:
         tally.broken += pieces.lost
         return tally
 
-    def _places(self, launches: Launches, kernels: dict[str, Numbers], merged: Merged) -> Places:
+    def _places(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged) -> Places:
         first, last = (np.append(kernels[edge], nowhere)[merged.kernel] for edge, nowhere in (("start", 0), ("end", LATEST)))
         texts = launches.of_read("tags")
         names_of = {text: tag_names(self._spool.strings.get(text)) for text in np.unique(texts).tolist()}
         return Places(self._first + np.arange(len(launches)), merged.offset, first, last, texts, names_of)
 
-    def _rows(self, launches: Launches, kernels: dict[str, Numbers], merged: Merged, tally: Tally) -> pa.Table:
+    def _rows(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged, tally: Tally) -> pa.Table:
         noted, strings, count = launches.noted, self._spool.strings, len(launches)
         stored = merged.how != merging.NOTHING
         launched = launches.launched
         row = merged.kernel
         known = row >= 0
 
-        def of_kernel(name: str) -> Numbers:
+        def of_kernel(name: str) -> Int64Array:
             return np.append(kernels[name], -1)[row]
 
-        def edge(name: str) -> Numbers:
+        def edge(name: str) -> Int64Array:
             time = launches.of_read(f"{name}_ns") + merged.offset
             time = np.where(known, np.clip(time, of_kernel("start"), of_kernel("end")), time)
             return np.where(stored, time, launched)
@@ -159,5 +158,5 @@ class IntrakernelTables:
         return schema.build("intrakernel_launches", columns)
 
 
-def _known(numbers: npt.NDArray[np.int64]) -> pa.Array:
+def _known(numbers: Int64Array) -> pa.Array:
     return pa.array(np.minimum(numbers, (1 << 31) - 1).astype(np.int32), mask=numbers == 0)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.intrakernel.launches import Launches
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -19,13 +17,13 @@ class Tally:
     count: InitVar[int]
     mode: list[str | None] = field(init=False)
     clock: list[str | None] = field(init=False)
-    units: Numbers = field(init=False)
-    events: Numbers = field(init=False)
-    dropped: Numbers = field(init=False)
-    unended: Numbers = field(init=False)
-    needed: Numbers = field(init=False)
-    sampled: Numbers = field(init=False)
-    wanted: Numbers = field(init=False)  # slices that its warps asked for, where there were not so many
+    units: Int64Array = field(init=False)
+    events: Int64Array = field(init=False)
+    dropped: Int64Array = field(init=False)
+    unended: Int64Array = field(init=False)
+    needed: Int64Array = field(init=False)
+    sampled: Int64Array = field(init=False)
+    wanted: Int64Array = field(init=False)  # slices that its warps asked for, where there were not so many
     surplus: int = 0  # events beyond those that were asked for
     garbled: int = 0
     broken: int = 0  # pieces that are no buffers
@@ -35,7 +33,7 @@ class Tally:
         for name in ("units", "events", "dropped", "unended", "needed", "sampled", "wanted"):
             setattr(self, name, np.zeros(count, np.int64))
 
-    def units_lost(self, launches: Launches) -> Numbers:
+    def units_lost(self, launches: Launches) -> Int64Array:
         """Return how many warps of each launch found no slice."""
         wanted = np.maximum(launches.of_read("claimed"), self.wanted)
         return np.asarray(np.maximum(wanted - launches.of_read("room"), 0))

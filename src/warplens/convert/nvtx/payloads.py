@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert.nvtx.schemas import JSON, Schemas
 from warplens.spool.events import Blobs, Events
 from warplens.spool.payload_schema import Struct, leaves
@@ -32,20 +33,20 @@ class Payloads:
     strings: Strings
     write: Callable[[str, pa.Table], None]
 
-    def follow(self, kind: str, event: npt.NDArray[np.int64], domain: npt.NDArray[np.uint32], first: npt.NDArray[np.uint64]) -> None:
+    def follow(self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], first: npt.NDArray[np.uint64]) -> None:
         """Write all payloads of events of one kind; `first`: where the first one of each lies in the spool."""
         for begin in range(0, len(first), _EVENTS_AT_ONCE):
             some = slice(begin, begin + _EVENTS_AT_ONCE)
             self.add(kind, event[some], domain[some], self.events.blobs(first[some]))
 
-    def add(self, kind: str, event: npt.NDArray[np.int64], domain: npt.NDArray[np.uint32], blobs: Blobs) -> None:
+    def add(self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], blobs: Blobs) -> None:
         """Write the payloads of events of one kind: `event` and `domain` are those of the events that `blobs` was asked for."""
         for first, last in _blocks(blobs.size):
             block = blobs.take(slice(first, last))
             self.write("payloads", self._table(kind, event[block.event], domain[block.event], block))
             self.events.release()  # large payloads would fill the memory with the spool
 
-    def _table(self, kind: str, event: npt.NDArray[np.int64], domain: npt.NDArray[np.uint32], blobs: Blobs) -> pa.Table:
+    def _table(self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], blobs: Blobs) -> pa.Table:
         rows = len(event)
         codes, kinds = distinct(domain, blobs.schema)
         places = [self.schemas.find(*pair) for pair in kinds]
@@ -72,9 +73,7 @@ class Payloads:
         }
         return schema.build("payloads", columns)
 
-    def _note_strings(
-        self, pair: tuple[int, int], data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
-    ) -> None:
+    def _note_strings(self, pair: tuple[int, int], data: npt.NDArray[np.uint8], ends: Int64Array, rows: Int64Array) -> None:
         """Keep the texts of registered strings: their numbers mean nothing without the spool."""
         layout = self.schemas.layout(*pair)
         place = self.schemas.find(*pair)

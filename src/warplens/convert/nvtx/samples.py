@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.convert.nvtx.counters import Counter, Counters
 from warplens.convert.nvtx.payloads import Payloads
 from warplens.spool.events import SAMPLES, Blobs, Events
@@ -24,9 +25,9 @@ _TABLE = "nvtx_counter_samples"
 class _Piece:
     """Some samples as rows: their places in the slice, keys, values."""
 
-    row: npt.NDArray[np.int64]
-    counter: npt.NDArray[np.int64]
-    ints: npt.NDArray[np.int64]
+    row: Int64Array
+    counter: Int64Array
+    ints: Int64Array
     floats: npt.NDArray[np.float64]
     kind: npt.NDArray[np.int8]  # of the value: 0 none, 1 an integer, 2 a float
 
@@ -82,7 +83,7 @@ class Samples:
         return tuple(found)
 
     def _from_blobs(
-        self, used: list[tuple[int, int]], known: list[Counter | None], code: npt.NDArray[np.int32], row: npt.NDArray[np.int64]
+        self, used: list[tuple[int, int]], known: list[Counter | None], code: npt.NDArray[np.int32], row: Int64Array
     ) -> tuple[list[_Piece], Blobs]:
         """Values from bytes; what holds no number that is known stays a payload of a sample without a value."""
         blobs = self.events.blobs(self.events.column(SAMPLES, "blob_offset", np.uint64))
@@ -110,7 +111,7 @@ class Samples:
             self.undecoded += len(lost)
         return pieces, blobs.take(left[blobs.event])
 
-    def _write(self, pieces: list[_Piece], has_blob: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def _write(self, pieces: list[_Piece], has_blob: npt.NDArray[np.bool_]) -> Int64Array:
         """Write rows in order of the samples; returns which sample of the slice each one is of."""
         events = self.events
         row, counter, ints, floats, kind = (
@@ -138,7 +139,7 @@ class Samples:
         return row
 
 
-def _numbers(leaf: Leaf, fixed: npt.NDArray[np.uint8], row: npt.NDArray[np.int64], key: int) -> _Piece:
+def _numbers(leaf: Leaf, fixed: npt.NDArray[np.uint8], row: Int64Array, key: int) -> _Piece:
     values = np.ascontiguousarray(fixed[:, leaf.offset : leaf.offset + leaf.scalar.size]).reshape(-1).view(leaf.scalar.type.format)
     if leaf.scalar.type.name == "bfloat16":
         values = (values.astype(np.uint32) << 16).view(np.float32)
@@ -148,7 +149,7 @@ def _numbers(leaf: Leaf, fixed: npt.NDArray[np.uint8], row: npt.NDArray[np.int64
     return _Piece(row, np.full(len(row), key, np.int64), ints, floats, np.full(len(row), 2 if is_float else 1, np.int8))
 
 
-def _silent(counter: Counter, row: npt.NDArray[np.int64]) -> list[_Piece]:
+def _silent(counter: Counter, row: Int64Array) -> list[_Piece]:
     """Samples of a structure that say there is no value: none of its numbers has one."""
     nothing = np.zeros(len(row), np.int64)
     if not counter.fields or not len(row):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.symbols import elf
 from warplens.convert.symbols.elf import BadElf, Elf, Section
 from warplens.spool import desk
@@ -20,7 +20,6 @@ _BINDING_ORDER = (2, 0, 1)  # of local, global and weak symbols: global ones are
 _BACK = 8  # symbols before an address that may be around it
 _SLOT = 16  # bytes of a stub
 _EXECUTABLE = 4
-Numbers = npt.NDArray[np.int64]
 
 
 class Functions:
@@ -37,7 +36,7 @@ class Functions:
     def __len__(self) -> int:
         return len(self._start)
 
-    def names(self, addresses: Numbers) -> list[str | None]:
+    def names(self, addresses: Int64Array) -> list[str | None]:
         """Return the function that each address is in, None for none."""
         last = np.searchsorted(self._start, addresses, side="right")
         found: list[str | None] = []
@@ -115,7 +114,7 @@ def _others(file: Elf) -> Iterator[Elf]:
             pass
 
 
-def _symbols(file: Elf, number: int) -> Iterator[tuple[Numbers, ...]]:
+def _symbols(file: Elf, number: int) -> Iterator[tuple[Int64Array, ...]]:
     """Yield start, size, name, binding and place (file, table of texts) of the functions of each table."""
     tables = [section for section in file.sections if section.kind == elf.SYMTAB] or [
         one for one in file.sections if one.kind == elf.DYNSYM

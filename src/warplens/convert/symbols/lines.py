@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.symbols.elf import COMPRESSED, Elf
 
 _SET_ADDRESS = re.compile(rb"\x00\x09\x02(.{8})", re.DOTALL)
@@ -113,7 +113,7 @@ class Lines:
         self._texts = {_LINE_STRP: _contents(file, ".debug_line_str"), _STRP: b""}
         self._file = file
 
-    def find(self, addresses: npt.NDArray[np.int64]) -> dict[int, Line]:
+    def find(self, addresses: Int64Array) -> dict[int, Line]:
         """Return file and line of those addresses (rising) for which they are known."""
         if not self._data or not len(addresses):
             return {}
@@ -149,7 +149,7 @@ class Lines:
             yield at, at + 4 + length
             at += 4 + length
 
-    def _decode(self, begin: int, end: int, addresses: npt.NDArray[np.int64], found: dict[int, Line]) -> None:
+    def _decode(self, begin: int, end: int, addresses: Int64Array, found: dict[int, Line]) -> None:
         unit = self._header(begin, end)
         files: dict[int, str | None] = {}
         for address, number, line in _run(self._data, unit, addresses.tolist()):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.convert.symbols.elf import BadElf, Elf
 from warplens.convert.symbols.functions import Functions, open_all
 from warplens.convert.symbols.kernel import KERNEL, Function, KernelSymbols, read_symbols, this_boot
@@ -35,7 +36,7 @@ class Symbols:
     _missing: dict[str, list[str]] = field(default_factory=dict)
     _kernel: KernelSymbols | None = None
 
-    def look_up(self, path: str, build_id: str | None, addresses: npt.NDArray[np.int64]) -> Sequence[Place | None]:
+    def look_up(self, path: str, build_id: str | None, addresses: Int64Array) -> Sequence[Place | None]:
         """Return what lies at each address (p_vaddr, rising) of the file `path`, None where that is not known.
 
         A file that is gone, or has another build id than the one that ran, tells nothing; `notes` says so.
@@ -72,7 +73,7 @@ class Symbols:
             found.append(Note("info", "no-symbols", "report", message, len(paths)))
         return found
 
-    def _read(self, path: str, build_id: str | None, addresses: npt.NDArray[np.int64]) -> list[Place | None]:
+    def _read(self, path: str, build_id: str | None, addresses: Int64Array) -> list[Place | None]:
         nothing: list[Place | None] = [None] * len(addresses)
         if not path.startswith("/"):
             return nothing  # [vdso] and the like

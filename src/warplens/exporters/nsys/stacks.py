@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import Int64Array
 from warplens.exporters.nsys.database import Writer, places
 from warplens.exporters.nsys.layout import columns
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _COLUMNS = ("frame", "parent", "kind", "function", "module", "file", "line", "address", "path")
 _DEEPEST = 4096
 _ROWS = 1 << 16
-Numbers = npt.NDArray[np.int64]
 
 
 class Stacks:
@@ -53,7 +52,7 @@ class Stacks:
             numbers = places(self.keys, batch.column(0)).to_numpy()
             self.write(writer, table, numbers[numbers > 0], numbers[numbers > 0])
 
-    def write(self, writer: Writer, table: str, ids: Numbers, numbers: Numbers) -> None:
+    def write(self, writer: Writer, table: str, ids: Int64Array, numbers: Int64Array) -> None:
         """Write one chain for each of `numbers` (of stacks), called `ids`."""
         for begin in range(0, len(ids), _ROWS):
             chain, at, depth = ids[begin : begin + _ROWS], numbers[begin : begin + _ROWS] - 1, 0
@@ -72,5 +71,5 @@ class Stacks:
                 chain, at, depth = chain[above >= 0], above[above >= 0], depth + 1
 
 
-def _numbers(column: pa.Array) -> Numbers:
+def _numbers(column: pa.Array) -> Int64Array:
     return np.asarray(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), np.int64)

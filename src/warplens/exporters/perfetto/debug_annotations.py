@@ -5,9 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
+from warplens.arrays import Int64Array
 from warplens.exporters.protobuf import message, number, text, varint
 from warplens.report.payloads.carried import Carried, carried
 from warplens.report.payloads.text import text as as_text
@@ -21,7 +19,7 @@ _PAYLOAD, _END_PAYLOAD, _CUT = 2, 6, 7
 _MOST = 1000
 
 
-def encoded(report: Report, kind: str, ids: npt.NDArray[np.int64]) -> list[bytes]:
+def encoded(report: Report, kind: str, ids: Int64Array) -> list[bytes]:
     """Encode the payloads of each event as debug annotations; nothing for those without."""
     found = carried(report, kind, ids, _annotated)
     return [found.get(id, b"") for id in ids.tolist()] if found else []

@@ -13,7 +13,7 @@ from warplens.exporters.protobuf import message, number
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
-    from warplens.analysis.cpu.frames import Numbers
+    from warplens.arrays import Int64Array
     from warplens.report import Report
 
 # Field numbers of TracePacket, then of InternedData.
@@ -51,7 +51,14 @@ class PerfSamples:
             yield from self._batch(labels, threads, stacks, *(values(batch, name) for name in ("thread", "start", "end", "count")))
 
     def _batch(
-        self, labels: Labels, threads: Threads, stacks: Numbers, thread: Numbers, start: Numbers, end: Numbers, count: Numbers
+        self,
+        labels: Labels,
+        threads: Threads,
+        stacks: Int64Array,
+        thread: Int64Array,
+        start: Int64Array,
+        end: Int64Array,
+        count: Int64Array,
     ) -> Iterator[bytes]:
         bodies: dict[tuple[int, int], bytes] = {}
         parts = []

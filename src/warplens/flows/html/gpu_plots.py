@@ -12,6 +12,7 @@ from warplens.analysis.gpu.idle import CAUSES, idle
 from warplens.analysis.gpu.names import gpu_label
 from warplens.analysis.gpu.ops import at, during, operations
 from warplens.analysis.intervals import union
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.flows.html.plots import Series, over_time, stacked
 from warplens.flows.html.words import safe
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _BUCKETS = 480
 _MOST = 16  # GPUs, or lines
-Times = npt.NDArray[np.int64]
 
 
 def utilisation(report: Report, selection: Selection) -> str:
@@ -47,7 +47,7 @@ def utilisation(report: Report, selection: Selection) -> str:
     return "".join(out) + (f'<p class="dim">… and {left_out} more GPUs</p>' if left_out > 0 else "")
 
 
-def shares(first: Times, last: Times, begin: int, end: int) -> npt.NDArray[np.float64]:
+def shares(first: Int64Array, last: Int64Array, begin: int, end: int) -> npt.NDArray[np.float64]:
     """Return which part of each of the buckets between `begin` and `end` intervals cover that are sorted and do not overlap."""
     edges = np.linspace(begin, end, _BUCKETS + 1)
     before = np.concatenate(([0], np.cumsum(last - first)))

@@ -9,19 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int32Array, Int64Array
 from warplens.importers.kineto.layout import NULL, NULL32
 from warplens.storage.writer import RANGES_PER_PROCESS
 
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 ROWS_PER_GROUP = 1 << 18
 
 
 class Texts:
     """The texts of a trace by their code."""
 
-    def __init__(self, ends: Ints, data: bytes) -> None:
+    def __init__(self, ends: Int64Array, data: bytes) -> None:
         self._begins = np.concatenate([np.zeros(1, np.int64), ends])
         self._data = data
 
@@ -31,7 +29,7 @@ class Texts:
     def __getitem__(self, code: int) -> str:
         return self._data[self._begins[code] : self._begins[code + 1]].decode()
 
-    def column(self, codes: Codes, change: Callable[[str], str | None] = str) -> pa.DictionaryArray:
+    def column(self, codes: Int32Array, change: Callable[[str], str | None] = str) -> pa.DictionaryArray:
         """Return a dictionary column of the texts with these codes; null where there is none, or where `change` gives none."""
         used, where = self.distinct(codes)
         values = [change(self[code]) for code in used.tolist()]
@@ -39,8 +37,9 @@ class Texts:
         numbers = np.array([-1 if value is None else unique[value] for value in values] + [-1], np.int32)
         return dictionary(numbers[where], list(unique))
 
-    def distinct(self, codes: Codes) -> tuple[Ints, Codes]:
+    def distinct(self, codes: Int32Array) -> tuple[Int64Array, Int32Array]:
         """Return the codes that occur, in order, and which of them each row has (one behind the last where it has none)."""
+        # Codes are small integers, so a table with an entry per text replaces a sort; the last entry stands for "no text".
         there = np.zeros(len(self) + 1, bool)
         there[np.where(codes < 0, len(self), codes)] = True
         there[len(self)] = False
@@ -50,7 +49,7 @@ class Texts:
         return used, places[np.where(codes < 0, len(self), codes)]
 
 
-def dictionary(codes: Codes, values: Sequence[str]) -> pa.DictionaryArray:
+def dictionary(codes: Int32Array, values: Sequence[str]) -> pa.DictionaryArray:
     """Return a dictionary column; null where the code is negative."""
     numbers = np.asarray(codes, np.int32)
     missing = numbers < 0
@@ -65,21 +64,21 @@ def constant(value: str, count: int) -> pa.DictionaryArray:
 
 
 def optional(values: npt.NDArray[Any]) -> pa.Array:
-    """Return an integer column, null where the reader found nothing."""
+    """Return an integer column, null where the reader has no value."""
     return pa.array(values, mask=values == (NULL if values.dtype == np.int64 else NULL32))
 
 
 def filled(values: npt.NDArray[Any], default: int = 0) -> npt.NDArray[Any]:
-    """Return an integer column with `default` where the reader found nothing."""
+    """Return an integer column with `default` where the reader has no value."""
     return np.where(values == (NULL if values.dtype == np.int64 else NULL32), values.dtype.type(default), values)
 
 
-def where_known(values: Ints) -> pa.Array:
+def where_known(values: Int64Array) -> pa.Array:
     """Return ids; null where they are negative."""
     return pa.array(values, pa.int64(), mask=values < 0)
 
 
-def ordered(process: Ints, start: Ints, end: Ints | None = None) -> Ints | None:
+def ordered(process: Int64Array, start: Int64Array, end: Int64Array | None = None) -> Int64Array | None:
     """Return the order by process and start, the longer first; None where that is how they come."""
     many = len(process) > 0 and bool((process != process[0]).any())
     if not many and len(start) and bool((start[1:] >= start[:-1]).all()):
@@ -90,15 +89,16 @@ def ordered(process: Ints, start: Ints, end: Ints | None = None) -> Ints | None:
     return np.lexsort([*keys, process] if many else keys)
 
 
-def taken(order: Ints | None, *columns: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+def taken(order: Int64Array | None, *columns: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     """Return columns in an order; None: as they are."""
     return list(columns) if order is None else [column[order] for column in columns]
 
 
-def numbered(process: Ints) -> Ints:
+def numbered(process: Int64Array) -> Int64Array:
     """Return ids for rows that are sorted by process: `process * 2^32` and their number within it."""
     if not len(process):
         return process
+    # Processes [3, 3, 5] get the ids 3 << 32, (3 << 32) + 1, 5 << 32.
     first = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
     lengths = np.diff(np.append(first, len(process)))
     return np.asarray(process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warplens.importers.kineto.columns import Codes, Ints
+from warplens.arrays import Int32Array, Int64Array
 from warplens.importers.kineto.layout import NULL
 from warplens.storage.writer import THREADS_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _HOST = ("op", "annotation", "python", "runtime", "driver", "memory", "flow", "range", "async", "mark", "counter")
 _FIRST = ("op", "runtime", "driver", "python", "annotation")  # whose process comes first
@@ -23,11 +23,11 @@ _RANK = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
 
 
 @dataclass
-class Identity:
+class KinetoIdentity:
     """Who did what. `process` and `thread` are by lane; -1 where a lane is no thread of the host."""
 
-    trace: Trace
-    lanes: dict[str, Codes] = field(default_factory=dict)  # of the kinds that are taken over
+    trace: KinetoTrace
+    lanes: dict[str, Int32Array] = field(default_factory=dict)  # of the kinds that are taken over
 
     def __post_init__(self) -> None:
         trace = self.trace
@@ -62,7 +62,7 @@ class Identity:
         self.spans: dict[int, tuple[int, int]] = {}
         self.begins: dict[int, int] = {}
 
-    def _adopt(self, numbers: dict[tuple[int, int], int], weights: list[int], owner: Ints) -> None:
+    def _adopt(self, numbers: dict[tuple[int, int], int], weights: list[int], owner: Int64Array) -> None:
         """Threads of Python that PyTorch knows nothing of have no ids in a Kineto trace: they are of the process that did most."""
         nobody = numbers.get((0, 0))
         if nobody is not None and len(numbers) > 1:
@@ -75,22 +75,22 @@ class Identity:
         """The process that GPU work belongs to where nothing says otherwise."""
         return int(self.keys[0])
 
-    def process_of(self, lane: Codes) -> Ints:
+    def process_of(self, lane: Int32Array) -> Int64Array:
         """Return the process of each lane; without memory for each row where there is only one."""
         if len(self.keys) == 1 and bool((self.process[lane] >= 0).all()):
             return np.broadcast_to(self.keys, len(lane))
         return np.asarray(self.process[lane] if len(lane) else np.empty(0), np.int64)
 
-    def thread_of(self, lane: Codes) -> Ints:
+    def thread_of(self, lane: Int32Array) -> Int64Array:
         """Return the thread of each lane; -1 for those of no thread."""
         return np.asarray(self.thread[lane] if len(lane) else np.empty(0), np.int64)
 
-    def of_gpu(self, lane: Codes) -> Ints:
+    def of_gpu(self, lane: Int32Array) -> Int64Array:
         """Return the process of what was done elsewhere than on a thread: the one with this pid, else the main one."""
         process = self.process[lane] if len(self.process) else np.full(len(lane), -1, np.int64)
         return np.where(process < 0, self.main, process)
 
-    def saw(self, process: Ints, thread: Ints | None, start: Ints, end: Ints) -> None:
+    def saw(self, process: Int64Array, thread: Int64Array | None, start: Int64Array, end: Int64Array) -> None:
         """Let processes and threads reach to these times."""
         if not len(start):
             return
@@ -102,7 +102,7 @@ class Identity:
             for key, first in _firsts(thread, start):
                 self.begins[key] = min(self.begins.get(key, first), first)
 
-    def _reach(self, process: Ints, start: Ints, end: Ints) -> list[tuple[int, int, int]]:
+    def _reach(self, process: Int64Array, start: Int64Array, end: Int64Array) -> list[tuple[int, int, int]]:
         """Return each process with its first start and last end."""
         if len(self.keys) == 1:
             return [(self.main, int(start.min()), int(end.max()))]
@@ -139,7 +139,7 @@ class Identity:
         self.trace.part.write("processes", rows)
         self.trace.part.write("threads", [row | {"name": threads.get(row["thread"], row["name"])} for row in self._thread_rows(first)])
 
-    def _number_threads(self, used: Ints) -> None:
+    def _number_threads(self, used: Int64Array) -> None:
         self.thread = np.full(len(self.pids), -1, np.int64)
         self._thread_lanes: dict[int, int] = {}
         counts: dict[int, int] = {}
@@ -183,16 +183,16 @@ class Identity:
             if kind == "process_name" and given:
                 processes[int(self.pids[lane]), int(self._texts[lane] & 1)] = given
             elif kind == "thread_name" and given:
-                found = _THREAD_NAME.match(given)
+                match = _THREAD_NAME.match(given)
                 if self.thread[lane] >= 0:
-                    threads[int(self.thread[lane])] = found[1] if found else given
+                    threads[int(self.thread[lane])] = match[1] if match else given
         return processes, threads
 
     def _text(self, code: int) -> str:
         return self.trace.texts[code] if 0 <= code < len(self.trace.texts) else ""
 
 
-def _firsts(keys: Ints, start: Ints) -> list[tuple[int, int]]:
+def _firsts(keys: Int64Array, start: Int64Array) -> list[tuple[int, int]]:
     """Return each key with its first start; the rows of a key are in order of time."""
     low = int(keys.min())
     width = int(keys.max()) - low + 1
@@ -208,9 +208,9 @@ def _firsts(keys: Ints, start: Ints) -> list[tuple[int, int]]:
 
 def rank_of(header: dict[str, Any], stem: str) -> int | None:
     """Return the rank that a trace is of, as it says itself or else as its file name does."""
-    told = header.get("distributedInfo")
-    rank = told.get("rank") if isinstance(told, dict) else None
+    distributed = header.get("distributedInfo")
+    rank = distributed.get("rank") if isinstance(distributed, dict) else None
     if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31:
         return rank
-    found = _RANK.search(stem)
-    return int(found[1]) if found else None
+    match = _RANK.search(stem)
+    return int(match[1]) if match else None

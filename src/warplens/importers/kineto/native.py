@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.importers.kineto.layout import COUNTS, FACTS, FIELDS, KINDS, WIDE
 from warplens.spool.desk import load
 
@@ -44,7 +45,7 @@ def _library() -> dict[str, Any]:
 
 
 @dataclass
-class Reader:
+class TraceParser:
     """Takes the text of a trace apart. Feed it all, `finish` it once, then ask for columns."""
 
     facts: dict[str, int] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Reader:
         if not self._handle:
             raise MemoryError("no memory for reading a trace")
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> TraceParser:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -69,9 +70,9 @@ class Reader:
 
     def finish(self) -> None:
         """End the text: now `facts` and `counts` say what it was."""
-        found = np.zeros(len(FACTS) + len(COUNTS), np.int64)
-        self._call("finish", found.ctypes.data)
-        values = found.tolist()
+        totals = np.zeros(len(FACTS) + len(COUNTS), np.int64)
+        self._call("finish", totals.ctypes.data)
+        values = totals.tolist()
         self.facts = dict(zip(FACTS, values, strict=False))
         self.counts = dict(zip(COUNTS, values[len(FACTS) :], strict=True))
 
@@ -86,13 +87,13 @@ class Reader:
             raise KeyError(f"{kind} has no column {name}, or it was taken")
         return out
 
-    def lanes(self) -> npt.NDArray[np.int64]:
+    def lanes(self) -> Int64Array:
         """Return pid, tid and what of both is a text (1: the pid, 2: the tid) of each lane."""
         out = np.empty((self.facts["lanes"], 3), np.int64)
         self._functions["lanes"](self._handle, out.ctypes.data)
         return out
 
-    def texts(self, raw: bool = False) -> tuple[npt.NDArray[np.int64], bytes]:
+    def texts(self, raw: bool = False) -> tuple[Int64Array, bytes]:
         """Return where each text ends, and the bytes of all of them. `raw`: those that were kept as JSON."""
         ends = np.empty(self.facts["raws" if raw else "texts"], np.int64)
         return ends, self._text(self._call("texts", int(raw), ends.ctypes.data))

@@ -1,4 +1,4 @@
-"""One trace that was read: its columns, its texts, its header, and what is said about it."""
+"""One trace that was read: its columns, its texts, its header, and its diagnostics."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from warplens.importers.kineto.columns import ROWS_PER_GROUP, Texts, groups
-from warplens.importers.kineto.native import Reader
+from warplens.importers.kineto.native import TraceParser
 from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.identity import Identity
+    from warplens.importers.kineto.identity import KinetoIdentity
     from warplens.storage.writer import PartWriter
 
 
 @dataclass
-class Trace:
+class KinetoTrace:
     """What every table needs while it is taken over. `say` adds a row of `diagnostics`."""
 
-    reader: Reader
+    reader: TraceParser
     part: PartWriter
     rows: list[dict[str, Any]] = field(default_factory=list)
     first: int | None = None
@@ -34,7 +34,7 @@ class Trace:
         members, self.left_out = self.reader.members()
         self.header = {name: _loaded(text) for name, text in members.items()}
 
-    identity: Identity = field(init=False)
+    identity: KinetoIdentity = field(init=False)
 
     @cached_property
     def texts(self) -> Texts:

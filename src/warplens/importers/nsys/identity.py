@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Among, Begins, Condition, Given
 from warplens.importers.nsys.database import Database
-from warplens.importers.nsys.rows import Bools, Ints
 from warplens.storage.writer import THREADS_PER_PROCESS, PartWriter
 
 # A global id is hardware:8 virtual machine:8 process:24 thread:24.
@@ -56,7 +56,7 @@ class Span:
 
 
 @dataclass
-class Identity:
+class NsysIdentity:
     """The processes and threads that did something; the others of the machine, which nsys lists too, are not taken over."""
 
     database: Database
@@ -111,17 +111,17 @@ class Identity:
         rows = self.database.read("MPI_RANKS", ["globalTid", "rank"])
         return {tid & _PROCESS_BITS: rank for tid, rank in zip(rows.ints("globalTid").tolist(), rows.ints("rank").tolist(), strict=True)}
 
-    def process(self, global_ids: Ints) -> Ints:
+    def process(self, global_ids: Int64Array) -> Int64Array:
         """Return the process keys of global process or thread ids, all of which must have been seen."""
         return self._process_keys[np.searchsorted(self._pids, global_ids & _PROCESS_BITS)]
 
-    def thread(self, global_ids: Ints) -> Ints:
+    def thread(self, global_ids: Int64Array) -> Int64Array:
         """Return the thread keys of global thread ids; anything for those that have not been seen."""
         if not len(self._tids):
             return np.zeros(len(global_ids), np.int64)
         return self._keys_of_tids[np.minimum(np.searchsorted(self._tids, global_ids), len(self._tids) - 1)]
 
-    def knows(self, global_ids: Ints) -> Bools:
+    def knows(self, global_ids: Int64Array) -> BoolArray:
         """Say which global thread ids have been seen."""
         return np.isin(global_ids, self._tids)
 

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.database import Database
-from warplens.importers.nsys.rows import Bools, Ints
 
 
-def encoded(database: Database, ids: Ints, valid: Bools, change: Callable[[str], str] = str) -> pa.DictionaryArray:
+def encoded(database: Database, ids: Int64Array, valid: BoolArray, change: Callable[[str], str] = str) -> pa.DictionaryArray:
     """Return the texts with these ids as a dictionary column; null where `valid` is false, `[string N]` where the file lacks N."""
     known, numbers = combined([ids[valid]])
     distinct = [number for (number,) in numbers]
@@ -24,7 +24,7 @@ def encoded(database: Database, ids: Ints, valid: Bools, change: Callable[[str],
     return distinct_values(codes, values, valid)
 
 
-def labelled(numbers: Ints, valid: Bools, labels: Mapping[int, str], unknown: str = "kind {}") -> pa.DictionaryArray:
+def labelled(numbers: Int64Array, valid: BoolArray, labels: Mapping[int, str], unknown: str = "kind {}") -> pa.DictionaryArray:
     """Return the labels of these numbers as a dictionary column; numbers without one become `unknown` with the number."""
     distinct = np.unique(numbers[valid])
     values = [labels.get(number, unknown.format(number)) for number in distinct.tolist()]
@@ -33,7 +33,7 @@ def labelled(numbers: Ints, valid: Bools, labels: Mapping[int, str], unknown: st
     return distinct_values(codes, values, valid)
 
 
-def distinct_values(codes: npt.NDArray[np.int32], values: list[str], valid: Bools) -> pa.DictionaryArray:
+def distinct_values(codes: npt.NDArray[np.int32], values: list[str], valid: BoolArray) -> pa.DictionaryArray:
     """Return a dictionary column in which each value occurs once; `codes` may be anything where `valid` is false."""
     unique = list(dict.fromkeys(values))
     numbers = {value: number for number, value in enumerate(unique)}
@@ -42,7 +42,7 @@ def distinct_values(codes: npt.NDArray[np.int32], values: list[str], valid: Bool
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=~valid), pa.array(unique, pa.string()))
 
 
-def combined(keys: Sequence[Ints]) -> tuple[npt.NDArray[np.int32], list[tuple[int, ...]]]:
+def combined(keys: Sequence[Int64Array]) -> tuple[npt.NDArray[np.int32], list[tuple[int, ...]]]:
     """Return which of the distinct tuples of keys each row has, and those tuples; `keys` has one column for each key."""
     codes = np.zeros(len(keys[0]), np.int64)
     known: list[tuple[int, ...]] = [()] if len(codes) else []

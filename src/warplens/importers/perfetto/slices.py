@@ -1,4 +1,4 @@
-"""What all tables take from: the events of a trace with their begin, end and place, and what is said about the import."""
+"""The events of a trace with begin, end and place, from which all tables are made, and the diagnostics of the import."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.importers.nsys.ranges import Ranges
+from warplens.arrays import Int64Array
+from warplens.importers.nsys.ranges import NsysRanges
 from warplens.importers.perfetto.clocks import Clocks
 from warplens.importers.perfetto.descriptors import Described
 from warplens.importers.perfetto.details import Details
 from warplens.importers.perfetto.own import Own
-from warplens.importers.perfetto.places import Places
-from warplens.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, Trace
+from warplens.importers.perfetto.places import TrackPlaces
+from warplens.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, PerfettoTrace
 from warplens.storage import schema
 from warplens.storage.writer import PartWriter
 
 _ROWS = 1 << 20
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass
-class Tally:
-    """What is said about the import, in `diagnostics`."""
+class PerfettoDiagnostics:
+    """Collects the rows of `diagnostics`."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -38,23 +38,23 @@ class Tally:
 
 
 @dataclass
-class Context:
+class PerfettoContext:
     """The trace, and where it goes."""
 
-    trace: Trace
+    trace: PerfettoTrace
     described: Described
     own: Own
     clocks: Clocks
-    places: Places
+    places: TrackPlaces
     part: PartWriter
-    tally: Tally
+    tally: PerfettoDiagnostics
     details: Details
-    time: Ints  # of each event
-    end: Ints  # of each slice
-    partner: Ints  # the other half of each event, -1: none
+    time: Int64Array  # of each event
+    end: Int64Array  # of each slice
+    partner: Int64Array  # the other half of each event, -1: none
     last: int
-    ranges: Ranges = field(default_factory=Ranges)
-    calls: Mapping[str, Ints] = field(default_factory=dict)  # `key` (process and correlation, sorted) and `id`
+    ranges: NsysRanges = field(default_factory=NsysRanges)
+    calls: Mapping[str, Int64Array] = field(default_factory=dict)  # `key` (process and correlation, sorted) and `id`
 
     def __post_init__(self) -> None:
         events = self.trace.events
@@ -69,7 +69,7 @@ class Context:
         return np.asarray((self.trace.events["type"] == BEGIN) & (self.partner < 0))
 
     @cached_property
-    def objects(self) -> tuple[Ints, pa.Array]:
+    def objects(self) -> tuple[Int64Array, pa.Array]:
         """The annotations of all events as JSON objects, and the events that have some."""
         return self.trace.json(np.zeros(len(self.trace.texts) + 1, np.uint8))
 
@@ -85,7 +85,7 @@ class Context:
         pid = next((int(row["pid"]) for row in self.places.process_rows if row["process"] == process), 0)
         return self.places.thread_of(pid, pid)
 
-    def place(self, name: str, rows: Ints) -> Ints:
+    def place(self, name: str, rows: Int64Array) -> Int64Array:
         """Return a field of the places of events, -1: none."""
         return self._columns[name][self.trace.events["track"][rows]]
 
@@ -95,7 +95,7 @@ class Context:
         known[[number for number in map(self.trace.number, self.own.kinds) if number >= 0]] = True
         return known
 
-    def sorted(self, rows: Ints) -> Ints:
+    def sorted(self, rows: Int64Array) -> Int64Array:
         """Sort events as the tables of a report are: by process, begin, and the longer first."""
         return rows[np.lexsort((-self.end[rows], self.time[rows], self.place("process", rows)))]
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.importers.unpacking import DEFLATE, GZIP, Unpacking
 from warplens.spool import desk
@@ -77,7 +78,7 @@ class Other:
     data: bytes
 
 
-class Trace:
+class PerfettoTrace:
     """The columns of a trace: `events`, `notes`, `flows`, `samples`, `tracks` by name; texts by number. They live as long as it."""
 
     def __init__(self, source: Path, progress: Callable[[float], None]) -> None:
@@ -108,13 +109,13 @@ class Trace:
             self._native.warplens_perfetto_reader_free(self._handle)
             self._handle = None
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> PerfettoTrace:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def pair(self, time: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    def pair(self, time: Int64Array) -> tuple[Int64Array, int]:
         """Return the row of the other half of each event, -1: none; and how many ends end nothing. `time`: of all, on one clock."""
         partner = np.full(len(time), -1, np.int64)
         without = self._native.warplens_perfetto_reader_pair(self._handle, time.ctypes.data, partner.ctypes.data)
@@ -122,7 +123,7 @@ class Trace:
             raise MemoryError("the desk library ran out of memory")
         return partner, int(without)
 
-    def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[Int64Array, pa.Array]:
         """Return the events that have annotations but those whose name (by number) is skipped, and these as JSON objects."""
         arrays = (_Array * 3)()
         if self._native.warplens_perfetto_reader_json(self._handle, skipped.ctypes.data, arrays) < 0:
@@ -156,17 +157,19 @@ class Trace:
 
     def _feed(self, data: Any, progress: Callable[[float], None], *, within: bool = False) -> None:
         view = np.frombuffer(data, np.uint8)
-        told = (ctypes.c_uint64 * 4)()
+        progress_made = (ctypes.c_uint64 * 4)()
         at = 0
         try:
             while at < len(view):
                 where = view.ctypes.data + at
-                status = self._native.warplens_perfetto_reader_feed(self._handle, where, len(view) - at, _STEP, told)
+                status = self._native.warplens_perfetto_reader_feed(self._handle, where, len(view) - at, _STEP, progress_made)
                 if status < 0:
                     raise MemoryError("the desk library ran out of memory")
                 if status == 1:
-                    self._packed(view[at + told[1] : at + told[1] + told[2]].tobytes(), int(told[3]), progress)
-                at += int(told[0])
+                    self._packed(
+                        view[at + progress_made[1] : at + progress_made[1] + progress_made[2]].tobytes(), int(progress_made[3]), progress
+                    )
+                at += int(progress_made[0])
                 if not within:
                     progress(at / len(view))
                 if status == 2:
@@ -187,23 +190,23 @@ class Trace:
 
     def _whole(self, data: bytes) -> bytearray:
         """Return what is packed with gzip, all members of it, without the zeros behind the last."""
-        found = bytearray()
+        unpacked_data = bytearray()
         try:
             while data := data.lstrip(b"\0"):
                 unpacked, data = self._unpacked(data, GZIP)
-                found += unpacked
+                unpacked_data += unpacked
         except zlib.error as error:
             raise ReportError(f"{self.source} is broken: {error}.") from error
-        return found
+        return unpacked_data
 
     def _unpacked(self, data: bytes, kind: int) -> tuple[bytearray, bytes]:
         """Return what is packed, and what lies behind it. Raises zlib.error, ReportError."""
-        found, unpack = bytearray(), self._unpacking.begin(kind)
+        unpacked, unpack = bytearray(), self._unpacking.begin(kind)
         for piece in self._unpacking.pieces(unpack, data):
-            found += piece
+            unpacked += piece
         if not unpack.eof:
             raise zlib.error("it is cut off")
-        return found, unpack.unused_data
+        return unpacked, unpack.unused_data
 
     def _take(self) -> None:
         arrays = (_Array * len(_ARRAYS))()
@@ -236,7 +239,7 @@ def _copied(array: _Array, kind: type[np.generic]) -> Numbers:
     return _viewed(array, kind).copy()
 
 
-def _strings(offsets: npt.NDArray[np.int64], raw: npt.NDArray[np.uint8]) -> pa.Array:
+def _strings(offsets: Int64Array, raw: npt.NDArray[np.uint8]) -> pa.Array:
     """Return texts; bytes that are no UTF-8 are replaced."""
     given = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(raw)])
     try:

@@ -9,9 +9,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.report.payloads.tables import decoded
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Carried:
     cut: bool = False
 
 
-def carried(report: Report, kind: str, ids: npt.NDArray[np.int64], shape: Callable[[Carried], T]) -> dict[int, T]:
+def carried(report: Report, kind: str, ids: Int64Array, shape: Callable[[Carried], T]) -> dict[int, T]:
     """Return what the events `ids` of one kind (`range`, `mark`, `sample`) carry; those without a payload are left out.
 
     `shape` makes of each what is wanted: the values of many payloads at once would take a lot of memory.

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.gpu.ops import during
-from warplens.analysis.intervals import Cover, Times
+from warplens.analysis.intervals import Cover
+from warplens.arrays import Int64Array
 from warplens.model.words import duration
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import TABLES, gpus, merged
@@ -84,7 +85,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, chunks: int =
     return merged(findings, rows)
 
 
-def _spent_before(start: Times, end: Times, times: Times) -> Times:
+def _spent_before(start: Int64Array, end: Int64Array, times: Int64Array) -> Int64Array:
     """Return the sum of what of each operation lies before each time: operations that run at once count each."""
     begun, ended = np.sort(start), np.sort(end)
     # what has begun counts up to the time, what has ended no further than its end
@@ -93,7 +94,7 @@ def _spent_before(start: Times, end: Times, times: Times) -> Times:
     return since - over
 
 
-def _sums(ordered: Times, times: Times) -> Times:
+def _sums(ordered: Int64Array, times: Int64Array) -> Int64Array:
     """Return the sum of `time - t` over all t before each time."""
     number = np.searchsorted(ordered, times, "left")
     low = int(times[0])  # sums of times since then fit into 64 bits

@@ -32,8 +32,9 @@ import pyarrow.compute as pc
 from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.idle import idle
-from warplens.analysis.intervals import Cover, Times, union
+from warplens.analysis.intervals import Cover, union
 from warplens.analysis.native import codes
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding, most
@@ -73,9 +74,9 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
-    found = idle(report, selection, longer_than=round(gap * 1000))
-    found = found.filter(pc.and_(pc.equal(pc.cast(found.column("cause"), pa.string()), "host-bound"), pc.is_valid(found.column("thread"))))
-    stretches = _stretches(found)
+    gaps = idle(report, selection, longer_than=round(gap * 1000))
+    gaps = gaps.filter(pc.and_(pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"), pc.is_valid(gaps.column("thread"))))
+    stretches = _stretches(gaps)
     if not stretches.num_rows:
         return []
     parts = pieces(report, stretches)
@@ -94,7 +95,7 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
     totals = [Cover(start[mine], finish[mine]).total for mine in parts_of]
     findings: list[Finding] = []
-    little: dict[str, list[tuple[Times, str]]] = defaultdict(list)
+    little: dict[str, list[tuple[Int64Array, str]]] = defaultdict(list)
     for number in np.argsort(-np.array(totals, np.int64), kind="stable").tolist():
         (kind, name), mine = texts[number], parts_of[number]
         if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN):
@@ -123,7 +124,7 @@ def _stretches(gaps: pa.Table) -> pa.Table:
 
 
 def _finding(
-    stretches: pa.Table, where: Times, start: Times, end: Times, kind: str, name: str, called: dict[int, str], span: int
+    stretches: pa.Table, where: Int64Array, start: Int64Array, end: Int64Array, kind: str, name: str, called: dict[int, str], span: int
 ) -> Finding:
     cover = Cover(start, end)
     many = name.startswith("[") and name.endswith(" others]")
@@ -182,8 +183,8 @@ def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding
         return 0
     if where is None:
         return idle_in_all
-    found = rows(report, selection, "thread", *where)
-    return min(Cover(numbers(found, "start"), numbers(found, "end")).total, idle_in_all)
+    blockers = rows(report, selection, "thread", *where)
+    return min(Cover(numbers(blockers, "start"), numbers(blockers, "end")).total, idle_in_all)
 
 
 def _quoted(text: str) -> str:

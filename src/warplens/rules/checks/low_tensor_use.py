@@ -61,10 +61,10 @@ def check(
         raise MissingData(f"does not contain metrics of the tensor cores{selection.place(report)}.")
     findings = []
     for metric in metrics:
-        found = _products(report, selection, metric["uuid"], rows) if metric["tensor"] < below else None
-        if found is None or found[0] < found[1] * share / 100:
+        products = _products(report, selection, metric["uuid"], rows) if metric["tensor"] < below else None
+        if products is None or products[0] < products[1] * share / 100:
             continue
-        spent, whole, number, evidence = found
+        spent, whole, number, evidence = products
         findings.append(
             Finding(
                 "low_tensor_use",

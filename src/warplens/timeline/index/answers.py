@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
+
 Numbers = npt.NDArray[np.uint32]
-Times = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Viewport:
     end: int
     grain: int
     runs: Numbers
-    start: Times
-    duration: Times
+    start: Int64Array
+    duration: Int64Array
     name: Numbers
     row: Numbers
     slices: Numbers
@@ -50,6 +51,6 @@ class Hit(NamedTuple):
 class Sums:
     """Of each name: how many slices overlap a time, and what of them lies in it: together, and the longest (ns)."""
 
-    count: Times
-    total: Times
-    longest: Times
+    count: Int64Array
+    total: Int64Array
+    longest: Int64Array

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
+
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return a column as one array."""
@@ -79,14 +81,14 @@ class Words:
         self.texts: list[str] = []
         self._known: dict[str, int] = {}
 
-    def codes(self, column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    def codes(self, column: pa.ChunkedArray) -> Int64Array:
         """Return a column of numbers as it is, and of texts their numbers; -1 where there is nothing."""
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return integers(column, np.int64)
         array = coded(column)
         numbers = np.array([*(self._number(text) for text in array.dictionary.to_pylist()), -1], np.int64)
-        found: npt.NDArray[np.int64] = numbers[filled(array.indices, np.int64)]
+        found: Int64Array = numbers[filled(array.indices, np.int64)]
         return found
 
     def _number(self, text: str) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.timeline.index import building, native
 from warplens.timeline.index.answers import Hit, Sums, Viewport
@@ -210,7 +211,7 @@ class LaneIndex:
         count = native.call("locate", self._open().handle, native.address(tracks), len(tracks), row & 0xFFFFFFFF, place, *room.places)
         return next(iter(room.hits(count, self.shift)), None)
 
-    def busy(self, tracks: Sequence[int] | None, begin: int, end: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    def busy(self, tracks: Sequence[int] | None, begin: int, end: int) -> tuple[npt.NDArray[np.float64], Int64Array]:
         """Return of each track the share of [begin, end) in which something ran, and how many slices overlap it."""
         asked = self._numbers(tracks)
         busy, events = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.timeline.index import columns
-
-Ids = npt.NDArray[np.int64]
 
 LAUNCHES, UNITS, EVENTS = "intrakernel_launches", "intrakernel_units", "intrakernel_events"
 NEEDED = {
@@ -44,11 +43,11 @@ class Insides:
         self.shows = np.zeros(len(self.id), bool)  # the warp that stands for its block
         self.shows[shown] = True
 
-    def of_launches(self, ids: Ids) -> Ids:
+    def of_launches(self, ids: Int64Array) -> Int64Array:
         """Return the group of each launch."""
         return self._group(ids)
 
-    def of_units(self, ids: Ids) -> dict[str, Ids]:
+    def of_units(self, ids: Int64Array) -> dict[str, Int64Array]:
         """Return `inside`, `sm` and `warp` of each unit; -1 where there is no such unit."""
         if not len(self.id):
             return {name: np.full(len(ids), -1, np.int64) for name in ("inside", "sm", "warp")}
@@ -56,12 +55,12 @@ class Insides:
         known = self.id[place] == ids
         return {name: np.where(known, column[place], -1) for name, column in (("inside", self.group), ("sm", self.sm), ("warp", self.warp))}
 
-    def standing(self, ids: Ids) -> npt.NDArray[np.bool_]:
+    def standing(self, ids: Int64Array) -> npt.NDArray[np.bool_]:
         """Return which of these units stand for their blocks: the one of each that took longest."""
         place = np.minimum(np.searchsorted(self.id, ids), max(len(self.id) - 1, 0))
         return np.asarray(self.shows[place] & (self.id[place] == ids)) if len(self.id) else np.zeros(len(ids), bool)
 
-    def names(self, ctas: Ids) -> pa.DictionaryArray:
+    def names(self, ctas: Int64Array) -> pa.DictionaryArray:
         """Return what blocks are called: by their number, where those are few enough to be told apart."""
         numbers, codes = np.unique(ctas, return_inverse=True)
         if not self._few:
@@ -69,7 +68,7 @@ class Insides:
         texts = [f"block {number}" if self._few else "block" for number in numbers.tolist()]
         return pa.DictionaryArray.from_arrays(codes.reshape(-1).astype(np.int32), pa.array(texts, pa.string()))
 
-    def _group(self, launches: Ids) -> Ids:
+    def _group(self, launches: Int64Array) -> Int64Array:
         keys = np.array(sorted(self.groups), np.int64)
         if not len(keys):
             return np.full(len(launches), -1, np.int64)
@@ -87,7 +86,7 @@ def _groups(launches: pa.Table) -> dict[int, int]:
     return {id_: first.setdefault(key, id_ & _ROW) for id_, *key_, text in zip(ids, *keys, texts, strict=True) for key in [(*key_, text)]}
 
 
-def _blocks(units: dict[str, Ids]) -> tuple[Ids, Ids]:
+def _blocks(units: dict[str, Int64Array]) -> tuple[Int64Array, Int64Array]:
     """Return the number of each unit's block, and of each block the unit that took longest."""
     if not len(units["id"]):
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -100,7 +99,7 @@ def _blocks(units: dict[str, Ids]) -> tuple[Ids, Ids]:
     return block, order[edge]
 
 
-def _spans(units: dict[str, Ids], block: Ids) -> tuple[Ids, Ids]:
+def _spans(units: dict[str, Int64Array], block: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return begin and end of each block."""
     count = int(block.max()) + 1 if len(block) else 0
     start, end = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
@@ -109,7 +108,7 @@ def _spans(units: dict[str, Ids], block: Ids) -> tuple[Ids, Ids]:
     return start, end
 
 
-def _slots(group: Ids, sm: Ids, start: Ids, end: Ids) -> Ids:
+def _slots(group: Int64Array, sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
     """Return a number for each block so that those of one are not at the same time on an SM: the lowest that is free."""
     found = np.zeros(len(group), np.int64)
     taken: dict[tuple[int, int], list[int]] = {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.tables import TABLES
 from warplens.viewer.answers.event_address import by_id, id_of, located
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _BINS = 48
 _LONGEST = 20
 _MOST = 20_000  # events that are taken from the timeline
-_Lengths = npt.NDArray[np.int64]
 
 
 def alike(opened: Opened, layer: str, process: int, row: int) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _on_timeline(opened: Opened, table: str, id_: int) -> dict[str, Any]:
     return _answer(own.name, lengths, [located(opened, hit) for hit in longest])
 
 
-def _answer(name: str, lengths: _Lengths, longest: list[dict[str, Any]]) -> dict[str, Any]:
+def _answer(name: str, lengths: Int64Array, longest: list[dict[str, Any]]) -> dict[str, Any]:
     median, p99 = np.percentile(lengths, (50, 99)).tolist()
     edges = _edges(int(lengths.min()), int(lengths.max()))
     counts, _ = np.histogram(lengths, edges)

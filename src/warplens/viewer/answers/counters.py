@@ -8,15 +8,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.analysis.counters import all_series
+from warplens.arrays import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-_Values = npt.NDArray[np.float64]
 _FIRST = ("SM Active", "Tensor Active", "DRAM Bandwidth", "GPU Utilization", "Memory Used", "Power", "SM Clock")
 _BLOCK = 256  # samples that are summed up at a time
 
@@ -37,8 +36,8 @@ class Counter:
 
     def __init__(self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any) -> None:
         self.layer, self.key, self.name, self.unit, self.where = layer, key, name, unit, where
-        self.times: npt.NDArray[np.int64] = np.asarray(times, np.int64)
-        self.values: _Values = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
+        self.times: Int64Array = np.asarray(times, np.int64)
+        self.values: Float64Array = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
         known = self.values[~np.isnan(self.values)]
         self.low, self.high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         whole = len(self.values) // _BLOCK * _BLOCK
@@ -46,7 +45,7 @@ class Counter:
             self._least = np.fmin.reduceat(self.values[:whole], np.arange(0, whole, _BLOCK)) if whole else np.empty(0)
             self._most = np.fmax.reduceat(self.values[:whole], np.arange(0, whole, _BLOCK)) if whole else np.empty(0)
 
-    def plot(self, begin: int, end: int, width: int) -> tuple[_Values, _Values, _Values, _Values]:
+    def plot(self, begin: int, end: int, width: int) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
         """Return time, lowest, highest and last value of each of `width` columns of [begin, end) that has a sample.
 
         Before them comes the value that holds at `begin`, at the time of its sample.
@@ -70,7 +69,7 @@ class Counter:
             np.append(held, self.values[ends - 1]),
         )
 
-    def _extremes(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> tuple[_Values, _Values]:
+    def _extremes(self, starts: Int64Array, ends: Int64Array) -> tuple[Float64Array, Float64Array]:
         """Return the extremes of neighbouring stretches of samples: of long ones by blocks."""
         if int(ends[-1] - starts[0]) < 64 * _BLOCK * 16:
             inside = self.values[starts[0] : ends[-1]]

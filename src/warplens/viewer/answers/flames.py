@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData, UsageError
 from warplens.report.selection import Selection, overlap
 from warplens.viewer import limits
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from warplens.viewer.answers.loaded_report import Opened
 
 KINDS = ("samples", "tasks", "nvtx", "kernels", "python")
-_Numbers = npt.NDArray[np.int64]
 _TABLES = {"nvtx": ("nvtx_ranges", "message"), "python": ("python_calls", "name")}
 _MOST = 8_000_000  # ranges whose nesting is looked at
 
@@ -120,14 +119,14 @@ def _nested(report: Report, selection: Selection, table: str, column: str) -> di
     return _tree(table, parents, total, np.maximum(own, 0), [texts[label] for label in labels.tolist()])
 
 
-def _positions(ids: _Numbers, wanted: _Numbers) -> _Numbers:
+def _positions(ids: Int64Array, wanted: Int64Array) -> Int64Array:
     order = np.argsort(ids, kind="stable")
     place = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
     found = order[place]
     return np.where(ids[found] == wanted, found, -1)
 
 
-def _paths(parent: _Numbers, label: _Numbers) -> tuple[_Numbers, _Numbers, _Numbers]:
+def _paths(parent: Int64Array, label: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the nodes of the tree of paths (the parent of each, and its label), and the node of each row."""
     node = np.full(len(parent), -1, np.int64)
     parents, labels = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -150,7 +149,7 @@ def _paths(parent: _Numbers, label: _Numbers) -> tuple[_Numbers, _Numbers, _Numb
 
 
 def _tree(
-    name: str, parents: _Numbers, totals: _Numbers, own: _Numbers, names: Sequence[str], places: Sequence[str | None] = ()
+    name: str, parents: Int64Array, totals: Int64Array, own: Int64Array, names: Sequence[str], places: Sequence[str | None] = ()
 ) -> dict[str, Any]:
     """Return the nodes as one tree: of very many the heaviest; a node is kept only with all above it. `places`: file and line of each."""
     order = np.argsort(-totals, kind="stable")[: limits.FLAME_NODES]

@@ -20,7 +20,7 @@ from warplens.viewer.answers.places import Places
 from warplens.viewer.answers.tree import Tree
 
 if TYPE_CHECKING:
-    from warplens.analysis.cpu.frames import Frames
+    from warplens.analysis.cpu.frames import FrameTable
     from warplens.timeline.index import LaneIndex
     from warplens.viewer.answers.counters import Counter
 
@@ -165,13 +165,13 @@ class Opened:
         return self._once("warnings", made)
 
     @property
-    def frames(self) -> Frames:
+    def frames(self) -> FrameTable:
         """The frames of stacks."""
 
-        def made() -> Frames:
-            from warplens.analysis.cpu.frames import Frames
+        def made() -> FrameTable:
+            from warplens.analysis.cpu.frames import FrameTable
 
-            return Frames.of(self.report)
+            return FrameTable.of(self.report)
 
         return self._once("frames", made)
 
