@@ -81,7 +81,7 @@ types: $(STAMP) ## mypy --strict
 unit: native ## unit and conformance tests, without slow ones
 	@$(PY) tools/run_tests.py check -- $(ARGS)
 
-recording-tests: ## tests of recording with the CPythons of Debian's unstable, in build/unstable (ARGS="here unstable --only 3.12,3.15")
+recording-tests: ## tests of recording with CPythons of Debian's unstable and free-threaded ones (ARGS="here --only 3.12,3.13")
 	@"$(PYTHON)" tools/recording_tests.py $(ARGS)
 
 compilers: native ## the native half with each compiler here, and with those of Debian's unstable
