@@ -133,13 +133,13 @@ def main() -> None:
 
 
 def _read(source: Path, report: Path) -> dict[str, Any]:
-    from warplens.importers.kineto.native import Reader
-    from warplens.importers.kineto.pieces import Pieces
+    from warplens.importers.kineto.native import TraceParser
+    from warplens.importers.kineto.pieces import TextPieces
 
-    with Reader() as reader:
+    with TraceParser() as reader:
         reader.feed(b"")
         begin = time.process_time()
-        for piece in Pieces(source):
+        for piece in TextPieces(source):
             reader.feed(piece)
         reader.finish()
         return {"read": time.process_time() - begin}

@@ -21,7 +21,7 @@ from harness import Row, interleave
 from warplens.model import intrakernel_layout as layout
 from warplens.spool.intrakernel import decode
 from warplens.spool.intrakernel_decoded import EVENT
-from warplens.testing.kernel_buffers import Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferUnit, buffer_bytes
 
 PER_SECOND = 2e7
 SLOTS = 512
@@ -33,7 +33,7 @@ def buffer(
 ) -> tuple[bytearray, int]:
     """A buffer whose units are full, or hold any number of records; and how many records that are."""
     span = 100 * SLOTS + 10_000
-    one = Unit(begin=1_000_000, end=1_000_000 + span, clock_begin=5_000, clock_end=5_000 + 2 * span)
+    one = BufferUnit(begin=1_000_000, end=1_000_000 + span, clock_begin=5_000, clock_end=5_000 + 2 * span)
     data = buffer_bytes([one] * units, slots=SLOTS, mode=mode, clock=clock)
     ring = mode == "smem"
     size = layout.RING_RECORD_BYTES if ring else layout.RECORD_BYTES

@@ -18,7 +18,7 @@ from harness import Row
 from warplens.convert.finish import finish
 from warplens.spool.intrakernel import decode
 from warplens.testing import spool_writer as sw
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 LAUNCHES = 5_000
 WARPS = 8
@@ -44,8 +44,8 @@ def run(quick: bool) -> list[Row]:
 
 def _buffer(number: int) -> bytes:
     first = _GPU + number * _STEP + 21_000
-    regions = [Event(at % 2, first + 600 * at, first + 600 * at + 500, payload=at) for at in range(REGIONS)]
-    units = [Unit(regions, cta=cta, sm=cta, begin=first, end=first + 8_000) for cta in range(WARPS)]
+    regions = [BufferEvent(at % 2, first + 600 * at, first + 600 * at + 500, payload=at) for at in range(REGIONS)]
+    units = [BufferUnit(regions, cta=cta, sm=cta, begin=first, end=first + 8_000) for cta in range(WARPS)]
     return bytes(buffer_bytes(units, slots=REGIONS, generation=number))
 
 

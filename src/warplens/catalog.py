@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from warplens.errors import UsageError
+
+Named = TypeVar("Named")
 
 _ROOT = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Family:
+class UnitFamily:
     """A folder of units: `noun` is what one unit is called, `entry` its function, `sections` what its docstring must have."""
 
     name: str
@@ -37,22 +40,23 @@ class Family:
         return _ROOT.joinpath(*self.name.split("."))
 
 
-FAMILIES: dict[str, Family] = {
+FAMILIES: dict[str, UnitFamily] = {
     family.name: family
     for family in (
-        Family("stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")),
-        Family("exporters.formats", "export format", "write", ("What maps to what", "What is lost"), ("SUFFIX", "LOSES")),
-        Family(
+        UnitFamily("stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")),
+        UnitFamily("exporters.formats", "export format", "write", ("What maps to what", "What is lost"), ("SUFFIX", "LOSES")),
+        UnitFamily(
             "importers.formats",
             "import format",
             "read",
             ("Made by", "What maps to what", "What is dropped"),
             ("SUFFIXES", "CONTENT", "DROPS"),
         ),
-        Family("rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong"), ("LINK",)),
-        Family("capture.hooks", "capture hook", "attach", ("What it records", "Cost", "Needs", "Limits")),
-        Family("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),
-        Family("cli.commands", "command", "command"),
+        UnitFamily(
+            "rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong"), ("LINK",)
+        ),
+        UnitFamily("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),
+        UnitFamily("cli.commands", "command", "command"),
     )
 }
 
@@ -82,7 +86,7 @@ class Unit:
     """One file of a family, read from its source."""
 
     id: str
-    family: Family
+    family: UnitFamily
     path: Path
 
     @property
@@ -155,7 +159,7 @@ class Unit:
         return import_module(self.module)
 
 
-def family(name: str) -> Family:
+def family(name: str) -> UnitFamily:
     """Return the family called `name`, e.g. `stats.tables`; KeyError if there is none."""
     return FAMILIES[name]
 
@@ -174,15 +178,19 @@ def units(name: str) -> list[Unit]:
 
 def find(name: str, id: str) -> Unit:
     """Return unit `id` of family `name` (`-` and `_` are the same); UsageError names near matches."""
+    return named(family(name).noun, id, {unit.id: unit for unit in _units(name)})
+
+
+def named(noun: str, id: str, known: Mapping[str, Named]) -> Named:
+    """Return the `noun` that is called `id` (`-` and `_` are the same); UsageError names near matches."""
     wanted = id.replace("-", "_")
-    known = {unit.id: unit for unit in _units(name)}
     if wanted in known:
         return known[wanted]
     import difflib  # only wrong names pay for it
 
     near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.65)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known) or 'none'}."
-    raise UsageError(f"no {family(name).noun} {id!r}; {hint}")
+    raise UsageError(f"no {noun} {id!r}; {hint}")
 
 
 def _literal(node: ast.expr) -> Any:

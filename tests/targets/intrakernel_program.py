@@ -21,7 +21,7 @@ from pathlib import Path
 
 from warplens.intrakernel import recording
 from warplens.intrakernel.buffers import Buffer, allocate
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 EPOCH = 3_000_000_000_000_000  # of the look-alike's GPU: its clock minus CLOCK_MONOTONIC
 LEAD, TAIL = 700, 900  # ns from the begin of a kernel to its first unit, from the last one to its end
@@ -55,8 +55,8 @@ def ran(name: str) -> tuple[int, int]:
 def write(buffer: Buffer, first: int, last: int, events: int = 3) -> None:
     """Write what four warps record between two times of the GPU."""
     step = (last - first) // (events + 1)
-    regions = [Event(number % 3, first + number * step, first + (number + 1) * step, payload=number) for number in range(events)]
-    units = [Unit(regions, cta=cta, sm=cta, begin=first, end=last) for cta in range(4)]
+    regions = [BufferEvent(number % 3, first + number * step, first + (number + 1) * step, payload=number) for number in range(events)]
+    units = [BufferUnit(regions, cta=cta, sm=cta, begin=first, end=last) for cta in range(4)]
     data = bytes(buffer_bytes(units, slots=buffer.slots, generation=buffer.generation))
     ctypes.memmove(buffer.pointer + 256, data[256:], len(data) - 256)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from warplens import catalog
-from warplens.catalog import Family, Unit
+from warplens.catalog import Unit, UnitFamily
 from warplens.errors import UsageError
 
 SOURCE = '''"""Counts apples.
@@ -43,7 +43,7 @@ def table(report: Report, *, rows: int = 10, by: str | None = None, unit: Unit) 
 def unit(tmp_path: Path) -> Unit:
     path = tmp_path / "apples.py"
     path.write_text(SOURCE)
-    return Unit("apples", Family("stats.tables", "stat", "table"), path)
+    return Unit("apples", UnitFamily("stats.tables", "stat", "table"), path)
 
 
 def test_a_unit_is_described_without_importing_it(unit: Unit) -> None:

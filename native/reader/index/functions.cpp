@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "builder.h"
+#include "columns.h"
 #include "find.h"
 #include "reader/door.h"
 #include "viewport.h"
@@ -228,6 +229,39 @@ void index_sums(lod::Index &index, Array<const uint32_t> tracks, int64_t begin, 
   }
 }
 WARPLENS_FUNCTION(index_sums);
+
+// The cells of a row that some lanes (`lanes`: track and lane of each) make, in order of column; there is room for `columns` of them.
+// Returns how many there are. Of each: busy time, time covered, and time of its group; slices, those of the group that begin in it, begin
+// of its longest; column, group, and row, name and track of its longest slice.
+int64_t index_cells(lod::Index &index, Array<const uint32_t> lanes, int64_t begin, int64_t end,
+                    uint32_t columns, Array<const uint32_t> groups, Array<double> times,
+                    Array<int64_t> counts, Array<uint32_t> about) {
+  require_size(3 * uint64_t{columns}, times, counts);
+  require_size(5 * uint64_t{columns}, about);
+  std::vector<lod::LaneOf> wanted;
+  wanted.reserve(lanes.size / 2);
+  for (uint64_t at = 0; at + 1 < lanes.size; at += 2) {
+    wanted.push_back({lanes[at], lanes[at + 1]});
+  }
+  const auto cells = lod::cells_of(index, wanted, begin, end, columns, {groups.data, groups.size});
+  double *time = times.data;
+  int64_t *number = counts.data;
+  uint32_t *fact = about.data;
+  for (const lod::Cell &cell : cells) {
+    for (const double value : {cell.busy, cell.covered, cell.time}) {
+      *time++ = value;
+    }
+    for (const int64_t value :
+         {static_cast<int64_t>(cell.number), static_cast<int64_t>(cell.begun), cell.start}) {
+      *number++ = value;
+    }
+    for (const uint32_t value : {cell.column, cell.group, cell.row, cell.name, cell.track}) {
+      *fact++ = value;
+    }
+  }
+  return static_cast<int64_t>(cells.size());
+}
+WARPLENS_FUNCTION(index_cells);
 
 }  // namespace
 }  // namespace warplens::desk

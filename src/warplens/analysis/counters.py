@@ -22,7 +22,7 @@ HOLDS = ("since_last", "until_next", "linear")
 
 
 @dataclass(frozen=True)
-class Series:
+class CounterSeries:
     """One counter: `facts` is its row of `nvtx_counters`, `times` (ns) rise, `values` are in its unit; NaN: there was none."""
 
     facts: dict[str, Any]
@@ -39,10 +39,10 @@ class Series:
         """Whether the values are integers."""
         return "int" in self.facts["type"] and float(self.facts["scale"] or 1).is_integer()
 
-    def within(self, begin: int, end: int) -> Series:
+    def within(self, begin: int, end: int) -> CounterSeries:
         """Return the samples of [begin, end)."""
         first, last = np.searchsorted(self.times, (begin, end))
-        return Series(self.facts, self.times[first:last], self.values[first:last])
+        return CounterSeries(self.facts, self.times[first:last], self.values[first:last])
 
     def pieces(self, end: int) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
         """Return the stretches of time of which the value is known: begin, end (ns), value at the begin and at the end.
@@ -62,7 +62,7 @@ class Series:
         return times[:-1][known], times[1:][known], before[known], after[known]
 
 
-def time_average(series: Series, begin: int, end: int) -> float | None:
+def time_average(series: CounterSeries, begin: int, end: int) -> float | None:
     """Return the mean over time of the value within [begin, end), of the stretches where it is known and finite; None: nowhere."""
     starts, ends, before, after = series.pieces(end)
     first, last = np.maximum(starts, begin), np.minimum(ends, end)
@@ -74,7 +74,7 @@ def time_average(series: Series, begin: int, end: int) -> float | None:
     return float(np.average(middle, weights=(last - first)[inside]))
 
 
-def all_series(report: Report) -> Iterator[Series]:
+def all_series(report: Report) -> Iterator[CounterSeries]:
     """Yield the counters of a report that have samples, by process, then in the order in which they were registered."""
     if not report.tables["nvtx_counter_samples"]:
         return
@@ -96,7 +96,7 @@ def all_series(report: Report) -> Iterator[Series]:
             own = _repeated(own, unchanged[rows], known["value_type"] == DELTA)
         with np.errstate(over="ignore", invalid="ignore"):  # whatever scale the program gave
             scaled = own * float(known["scale"] or 1)
-        yield Series(known, np.asarray(times[rows], np.int64), scaled)
+        yield CounterSeries(known, np.asarray(times[rows], np.int64), scaled)
 
 
 def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> Float64Array:

@@ -26,6 +26,7 @@ class Extremes:
         self._before = self._better.accumulate(grid, axis=1).ravel()  # from the begin of the block up to the value
         self._behind = self._better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()  # from the value to the end of the block
         self._levels = [self._behind[::_BLOCK].copy()]
+        # Level k has the extreme of 2^k blocks from each block on; two overlapping runs of a level cover any number of blocks between.
         while 2 << (len(self._levels) - 1) <= blocks:
             last, half = self._levels[-1], 1 << (len(self._levels) - 1)
             self._levels.append(self._better(last[:-half], last[half:]))

@@ -11,6 +11,7 @@ from warplens.arrays import Int64Array
 
 def outermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return row, start and end of the pieces that remain where each interval gives way to those before it; all sorted by start."""
+    # `reach` is the furthest end so far. [0, 10), [5, 8), [9, 12) become [0, 10), nothing, [10, 12).
     reach = np.maximum.accumulate(end) if len(end) else end
     first = start.copy()
     first[1:] = np.maximum(start[1:], reach[:-1])
@@ -32,6 +33,8 @@ def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
         last[crossed] = _cut(first[crossed], last[crossed])
         _, parent = native.nest(np.zeros(len(first), np.int64), first, last)
     # What shows of an interval lies before each of its children, and behind the last one.
+    # Children stand side by side in this order, each family by start. A piece of the parent ends where a child begins, and begins at the
+    # parent's start or where the child before it ended. [0, 10) around [2, 4) and [6, 7) gives [0, 2), [4, 6) and the tail [7, 10).
     order = np.argsort(parent, kind="stable")
     above = parent[order]
     follows = np.zeros(len(order), bool)
@@ -52,9 +55,11 @@ def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
 
 def _crossed(start: Int64Array, end: Int64Array, depth: npt.NDArray[np.int32], parent: Int64Array) -> npt.NDArray[np.bool_]:
     """Return which intervals belong to a heap of overlapping ones in which some end within another that began in them."""
+    # How many intervals are open when each begins. In a proper nesting that number is its depth, and its depth is its parent's plus one.
     active = np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")
     odd = (depth != np.where(parent >= 0, depth[parent] + 1, 0)) | (active != depth)
     reach = np.maximum.accumulate(end)
+    # A heap is a run of intervals without a moment between them in which none is open; one bad interval marks its whole heap.
     heap = np.cumsum(np.append(False, start[1:] >= reach[:-1]))
     some = np.zeros(int(heap[-1]) + 1, bool)
     some[heap[odd]] = True
@@ -76,10 +81,10 @@ def _cut(start: Int64Array, end: Int64Array) -> Int64Array:
 
 def outlived(start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
     """Return which intervals end within another that began in them; they come as for `innermost`."""
-    found = np.zeros(len(start), bool)
+    crossing = np.zeros(len(start), bool)
     kept = np.flatnonzero(start < end)
     first, last = start[kept], end[kept]
     if len(kept):
         crossed = _crossed(first, last, *native.nest(np.zeros(len(first), np.int64), first, last))
-        found[kept[crossed]] = _cut(first[crossed], last[crossed]) != last[crossed]
-    return found
+        crossing[kept[crossed]] = _cut(first[crossed], last[crossed]) != last[crossed]
+    return crossing

@@ -33,6 +33,7 @@ def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> t
     first, last = union(start, end)
     inside = (last > begin) & (first < finish)
     first, last = np.clip(first[inside], begin, finish), np.clip(last[inside], begin, finish)
+    # Gaps lie between the end of one interval and the start of the next: [2, 4) and [6, 7) in [0, 9) leave (0, 2), (4, 6), (7, 9).
     starts, ends = np.concatenate(([begin], last)), np.concatenate((first, [finish]))
     some = ends > starts
     return starts[some].astype(np.int64), ends[some].astype(np.int64)
@@ -40,6 +41,8 @@ def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> t
 
 def intersection(start: Int64Array, end: Int64Array, other_start: Int64Array, other_end: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return what lies in both of two unions (disjoint intervals, sorted, as `union` returns them), sorted."""
+    # The intervals of `other` that touch mine are a run of rows, [first, behind): those that end after my start and begin before my end.
+    # `mine` and `theirs` list all such pairs; for first = [0, 1], number = [2, 1] they are mine = [0, 0, 1], theirs = [0, 1, 1].
     first = np.searchsorted(other_end, start, "right")
     behind = np.searchsorted(other_start, end, "left")
     number = np.maximum(behind - first, 0)
@@ -62,6 +65,8 @@ class Cover:
 
     def before(self, times: Int64Array) -> Int64Array:
         """Return how much of the union lies before each time, ns."""
+        # Whole intervals that begin by then, less the portion of the last one that lies behind the time:
+        # of [0, 10) and [20, 30), 25 has 10 + 10 - 5 = 15 before it.
         index = np.searchsorted(self.start, times, "right")
         last = np.append(self.end, np.iinfo(np.int64).min)[index - 1]  # of the interval that begins last; none: behind the others
         over = np.where(index > 0, np.maximum(last - times, 0), 0)

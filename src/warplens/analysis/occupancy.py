@@ -1,4 +1,4 @@
-"""What occupied each column of a timeline: aggregated in SQL, so that the cost of drawing does not grow with the ranges."""
+"""Aggregates ranges into the columns of a timeline in SQL, so that the cost of drawing does not grow with the ranges."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from warplens.report.quoting import listed
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ _THREAD = "CASE WHEN task IS NOT NULL OR style = 'StartEnd' THEN NULL ELSE threa
 _TRACKS = f"""
 SELECT process, {_THREAD} AS thread, task, count(*) AS ranges, max(depth) + 1 AS lanes,
        sum(CASE WHEN depth = 0 THEN least("end", {{end}}) - greatest("start", {{begin}}) ELSE 0 END)::BIGINT AS busy
-FROM nvtx_ranges WHERE {_INSIDE} GROUP BY ALL ORDER BY ALL
+FROM nvtx_ranges WHERE {_INSIDE} AND {{where}} GROUP BY ALL ORDER BY ALL
 """
 
 # Ranges within one column are summed up as they are; only those that reach over an edge, at most one per column and lane and
 # side, are spread over the columns they touch.
+# `shown`: each range cut to the window, with its first and last column (c0, c1). `pieces`: one row per range and column that it touches.
 _PIECES = f"""
 WITH shown AS (
   SELECT id, process, {_THREAD} AS thread, task, depth, domain, message, color, unfinished,
@@ -46,6 +48,7 @@ pieces AS (
   FROM (SELECT *, unnest(range(c0, c1 + 1)) AS col FROM shown WHERE c0 < c1)
 )"""
 
+# Two steps: time per name in a cell, then per cell the sum and the name with the most time.
 _CELLS = f"""{_PIECES},
 names AS (
   SELECT process, thread, task, depth, col, domain, message, sum(time) AS time, count(*) AS number, sum(begun) AS begun,
@@ -57,6 +60,7 @@ SELECT process, thread, task, depth, col::INTEGER AS col, least(sum(time) / {{wi
 FROM names GROUP BY ALL ORDER BY process, thread, task, depth, col
 """
 
+# The average number of tasks that are in a range at once, per thread and column: time in ranges by the width of the column.
 _CROWD = f"""{_PIECES}
 SELECT t.process, t.thread, p.col::INTEGER AS col, sum(p.time) / {{width}} AS number
 FROM pieces p JOIN tasks t ON t.task = p.task GROUP BY ALL ORDER BY ALL
@@ -69,17 +73,23 @@ FROM nvtx_marks WHERE "start" >= {begin} AND "start" < {end} GROUP BY ALL ORDER 
 """
 
 
-def tracks(report: Report, window: Window) -> pa.Table:
+def tracks(report: Report, window: Window, where: str = "true") -> pa.Table:
     """Return the tracks with ranges in the window: process, thread, task, ranges, lanes, busy (ns of lane 0).
 
-    A task's ranges have no thread here; start/end ranges without a task have neither.
+    A task's ranges have no thread here; start/end ranges without a task have neither. `where`: a condition, in SQL, for ranges.
     """
     begin, end = window
-    return report.sql(_TRACKS.format(begin=begin, end=end))
+    return report.sql(_TRACKS.format(begin=begin, end=end, where=where))
 
 
 def cells(
-    report: Report, window: Window, columns: int, depth: int, threads: Sequence[int] | None = None, tasks: Sequence[int] | None = None
+    report: Report,
+    window: Window,
+    columns: int,
+    depth: int,
+    threads: Sequence[int] | None = None,
+    tasks: Sequence[int] | None = None,
+    where: str = "true",
 ) -> pa.Table:
     """Return a row per column of each lane that holds something.
 
@@ -90,17 +100,18 @@ def cells(
         depth: lanes from this one on are left out.
         threads: keys of the threads wanted (None: all); start/end ranges are always there.
         tasks: keys of the tasks wanted (None: all).
+        where: a condition, in SQL, for ranges.
 
     Returns:
         process, thread and task (see `tracks`), depth, col, busy (share of the column's time, 0 to 1), number (of ranges that touch
         it), top: of the name with the most time there its domain, message and color, the id of its longest range, whether one is
         unfinished, and how many begin in the column.
     """
-    only = ""
+    only = f" AND {where}"
     if threads is not None:
-        only += f" AND (task IS NOT NULL OR style = 'StartEnd' OR thread IN ({_list(threads)}))"
+        only += f" AND (task IS NOT NULL OR style = 'StartEnd' OR thread IN ({listed(threads)}))"
     if tasks is not None:
-        only += f" AND (task IS NULL OR task IN ({_list(tasks)}))"
+        only += f" AND (task IS NULL OR task IN ({listed(tasks)}))"
     import pyarrow as pa
 
     # Columns do not depend on each other: some at a time, so that memory does not grow with the ranges.
@@ -108,8 +119,8 @@ def cells(
     pieces = min(columns, -(-rows // _FEW_ROWS) or 1, 8 + rows // _MANY_ROWS)  # a file is read in pieces larger than that: not too many
     edges = [columns * piece // pieces for piece in range(pieces + 1)]
     parts = [cells_of(report, "nvtx_ranges", window, columns, only, depth, part) for part in pairwise(edges)]
-    found = pa.concat_tables(parts)
-    return found.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else found
+    lanes = pa.concat_tables(parts)
+    return lanes.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else lanes
 
 
 def cells_of(
@@ -134,7 +145,7 @@ def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> p
 
     The tasks `but` do not count.
     """
-    only = f"AND task IS NOT NULL AND task NOT IN ({_list(but)})" if but else "AND task IS NOT NULL"
+    only = f"AND task IS NOT NULL AND task NOT IN ({listed(but)})" if but else "AND task IS NOT NULL"
     return report.sql(_CROWD.format(**_numbers(window, columns), source="nvtx_ranges", depth=1, only=only, part="true"))
 
 
@@ -143,14 +154,10 @@ def mark_cells(report: Report, window: Window, columns: int, tasks: Sequence[int
 
     Marks of `tasks` have their task and no thread; those of other tasks count for their thread.
     """
-    return report.sql(_MARKS.format(**_numbers(window, columns), tasks=_list(tasks)))
+    return report.sql(_MARKS.format(**_numbers(window, columns), tasks=listed(tasks)))
 
 
 def _numbers(window: Window, columns: int) -> dict[str, int | str]:
     begin, end = window
     length = end - begin
     return {"begin": begin, "end": end, "length": length, "columns": columns, "width": repr(length / columns)}
-
-
-def _list(keys: Sequence[int]) -> str:
-    return ", ".join(str(int(key)) for key in keys) or "NULL"

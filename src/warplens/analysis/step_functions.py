@@ -14,14 +14,14 @@ NOTHING = -1
 
 
 @dataclass(frozen=True)
-class Pieces:
+class StepFunction:
     """`value[i]` holds from `time[i]` until `time[i + 1]`, the last one for ever; NOTHING before the first. Times grow."""
 
     time: Int64Array
     value: Int64Array
 
     @classmethod
-    def nested(cls, start: Int64Array, end: Int64Array, value: Int64Array) -> Pieces:
+    def nested(cls, start: Int64Array, end: Int64Array, value: Int64Array) -> StepFunction:
         """Return the value of the innermost interval at each time. Intervals lie in one another or side by side; empty ones vanish."""
         some = end > start
         start, end, value = start[some], end[some], value[some]
@@ -31,18 +31,19 @@ class Pieces:
         return cls._of_edges(start, end, value, np.where(parent < 0, NOTHING, value[parent]))
 
     @classmethod
-    def _of_edges(cls, start: Int64Array, end: Int64Array, value: Int64Array, around: Int64Array) -> Pieces:
+    def _of_edges(cls, start: Int64Array, end: Int64Array, value: Int64Array, around: Int64Array) -> StepFunction:
         """Sort the edges: at one time ends come first, the inner one before the outer one, then begins, the outer one first."""
         number = np.arange(len(start))
         time, after = np.concatenate((end, start)), np.concatenate((around, value))
         opens, tie = np.repeat((0, 1), len(start)), np.concatenate((-number, number))
         order = np.lexsort((tie, opens, time))
         time, after = time[order], after[order]
+        # Of several edges at one time only the last one counts: no time passes between them.
         last = np.append(time[1:] != time[:-1], True) if len(time) else np.zeros(0, bool)
         return cls(time[last], after[last])
 
     @classmethod
-    def where(cls, start: Int64Array, end: Int64Array, value: int) -> Pieces:
+    def where(cls, start: Int64Array, end: Int64Array, value: int) -> StepFunction:
         """Return `value` while at least one interval is open."""
         first, last = union(start, end)
         return cls(np.column_stack((first, last)).ravel(), np.tile(np.array((value, NOTHING), np.int64), len(first)))
@@ -52,17 +53,18 @@ class Pieces:
         place = np.searchsorted(self.time, time, side="right") - 1
         return np.where(place < 0, NOTHING, self.value[place]) if len(self.time) else np.full(len(time), NOTHING, np.int64)
 
-    def over(self, other: Pieces) -> Pieces:
+    def over(self, other: StepFunction) -> StepFunction:
         """Return these values, and where there is none those of the other."""
+        # Both functions are constant between two of these times, so it is enough to evaluate them there.
         time = distinct(np.concatenate((self.time, other.time)))
         own = self.at(time)
-        return Pieces(time, np.where(own == NOTHING, other.at(time), own))
+        return StepFunction(time, np.where(own == NOTHING, other.at(time), own))
 
 
 def distinct(values: Int64Array) -> Int64Array:
     """Return the values that there are, sorted: as np.unique does, which hashes them first and takes many times as long for that."""
-    found = np.sort(values)
-    return found[np.append(found[1:] != found[:-1], True)] if len(found) else found
+    ordered = np.sort(values)
+    return ordered[np.append(ordered[1:] != ordered[:-1], True)] if len(ordered) else ordered
 
 
 def innermost(thread: Int64Array, start: Int64Array, end: Int64Array, at_thread: Int64Array, at_time: Int64Array) -> Int64Array:
@@ -79,7 +81,7 @@ def innermost(thread: Int64Array, start: Int64Array, end: Int64Array, at_thread:
     def key(of: Int64Array, time: Int64Array) -> Int64Array:
         return np.asarray(np.searchsorted(threads, of) * width + np.searchsorted(times, time), np.int64)
 
-    pieces = Pieces.nested(key(thread, start), key(thread, end), np.arange(len(thread)))
+    pieces = StepFunction.nested(key(thread, start), key(thread, end), np.arange(len(thread)))
     known = np.isin(at_thread, threads)
     return np.where(known, pieces.at(key(at_thread, at_time)), NOTHING)
 

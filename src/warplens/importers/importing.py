@@ -1,4 +1,4 @@
-"""Makes a report of a file of another tool: found by its content, written beside and put in its place when it is whole."""
+"""Imports a file of another tool: recognises its format by content, writes the report beside its destination, then moves it there."""
 
 from __future__ import annotations
 
@@ -114,5 +114,7 @@ def _unread(error: WarplensError) -> dict[str, Any]:
 def part_id(source: Path) -> str:
     """Return what the part of an imported file is called: the same for the same file, or folder of files. Raises OSError."""
     files = sorted(source.iterdir()) if source.is_dir() else []
-    told = [f"{path.name} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in files or [source]]
-    return f"import-{hashlib.sha256(' '.join([source.name, *told] if files else told).encode(errors='surrogateescape')).hexdigest()[:12]}"
+    stamps = [f"{path.name} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in files or [source]]
+    return (
+        f"import-{hashlib.sha256(' '.join([source.name, *stamps] if files else stamps).encode(errors='surrogateescape')).hexdigest()[:12]}"
+    )

@@ -32,8 +32,8 @@ class Unpacking:
             piece = unpack.decompress(data, _PIECE)
             self._given += len(piece)
             if self._given > _LITTLE and self._given > _SHRINKS * self._taken:
-                told = f"{self._taken:,} bytes of it unpack to more than {self._given >> 20:,} MiB"
-                raise ReportError(f"{self._source} is no recording: {told}, and it would fill the memory.")
+                amounts = f"{self._taken:,} bytes of it unpack to more than {self._given >> 20:,} MiB"
+                raise ReportError(f"{self._source} is no recording: {amounts}, and it would fill the memory.")
             yield piece
             data = unpack.unconsumed_tail
             if unpack.eof or (not data and len(piece) < _PIECE):

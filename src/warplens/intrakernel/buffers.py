@@ -103,10 +103,10 @@ class Buffer:
             self._place.set_word(layout.GENERATION_AT, self.generation, stream)
         if self.mode == "claim":  # before the first launch, too: if that is captured, each replay of the graph begins anew
             self._place.set_word(layout.CLAIMED_AT, 0, stream)
-        self.last = found = Launch(self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME))
-        recording.launched(self._number, found.generation, found.name, self._stream(stream))
-        yield found
-        found.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        self.last = launch_record = Launch(self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME))
+        recording.launched(self._number, launch_record.generation, launch_record.name, self._stream(stream))
+        yield launch_record
+        launch_record.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
         if self.device is None:  # whoever writes into memory of the host is done
             recording.store(self._number, self.tags)
 
@@ -171,14 +171,14 @@ class Buffer:
             self._launches = 0
             with self.launch(name):
                 kernel(self)
-            found = self.decode()
-            if not auto_resize or not (found.dropped or found.units_lost) or self.mode == "smem":
+            decoded = self.decode()
+            if not auto_resize or not (decoded.dropped or decoded.units_lost) or self.mode == "smem":
                 break
-            wanted = replace(self.shape, slots=found.needed_slots, units=self.units + found.units_lost)
+            wanted = replace(self.shape, slots=decoded.needed_slots, units=self.units + decoded.units_lost)
             if wanted.nbytes > _LARGEST:
                 break
             self.resize(wanted.slots, wanted.units)
-        return found
+        return decoded
 
     def close(self) -> None:
         """Let the agent store what is in the buffer, and forget it. The memory goes with its last user."""

@@ -1,4 +1,4 @@
-"""Where an array's memory is, from the DLPack capsule that it gives: read by ctypes, no framework needed."""
+"""Reads the address of an array from its DLPack capsule with ctypes; no framework is needed."""
 
 from __future__ import annotations
 

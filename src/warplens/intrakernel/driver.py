@@ -68,24 +68,24 @@ class Driver:
 
     def context_of_device(self, device: int | None = None) -> int:
         """The thread's own context where no device is named, else the primary one of the device: frameworks use that."""
-        found = ctypes.c_void_p()
+        context = ctypes.c_void_p()
         if device is None:
-            self._do("current", ctypes.byref(found))
-            if found.value:
-                return found.value
+            self._do("current", ctypes.byref(context))
+            if context.value:
+                return context.value
         number = device or 0
         if number not in self._contexts:
             handle = ctypes.c_int()
             self._do("device", ctypes.byref(handle), number)
-            self._do("retain", ctypes.byref(found), handle)
-            self._contexts[number] = found.value or 0
+            self._do("retain", ctypes.byref(context), handle)
+            self._contexts[number] = context.value or 0
         return self._contexts[number]
 
     def context_of(self, pointer: int) -> int:
         """The context that memory belongs to; that of its device where it belongs to none (managed memory, pools)."""
-        found = ctypes.c_void_p()
-        self._do("pointer_attribute", ctypes.byref(found), _CONTEXT, ctypes.c_uint64(pointer))
-        return found.value or self.context_of_device(self.device_of(pointer))
+        context = ctypes.c_void_p()
+        self._do("pointer_attribute", ctypes.byref(context), _CONTEXT, ctypes.c_uint64(pointer))
+        return context.value or self.context_of_device(self.device_of(pointer))
 
     def attribute(self, which: int, device: int) -> int:
         """An attribute of a device, by its number in `CUdevice_attribute`."""
@@ -145,18 +145,18 @@ def _loaded() -> Driver | str:
 
 def why_no_device() -> str | None:
     """Say why no kernel can run on a GPU here; None where one can."""
-    found = _loaded()
-    if isinstance(found, str):
-        return found
+    loaded = _loaded()
+    if isinstance(loaded, str):
+        return loaded
     try:
-        return None if found.devices() else "there is no CUDA device"
+        return None if loaded.devices() else "there is no CUDA device"
     except CaptureError as error:
         return str(error)
 
 
 def driver() -> Driver:
     """Return the driver of this process. CaptureError where there is none or it has no device."""
-    found = _loaded()
-    if isinstance(found, str):
-        raise CaptureError(f'{found}; `device="cpu"` makes a buffer for interpreters and simulators')
-    return found
+    loaded = _loaded()
+    if isinstance(loaded, str):
+        raise CaptureError(f'{loaded}; `device="cpu"` makes a buffer for interpreters and simulators')
+    return loaded

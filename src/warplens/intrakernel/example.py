@@ -56,17 +56,17 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
     return sorted(there, key=rank), absent
 
 
-def check(buffer: Buffer, found: Decoded) -> list[str]:
+def check(buffer: Buffer, decoded: Decoded) -> list[str]:
     """Say what is wrong with the events of the example kernel; empty where every unit has recorded what it should."""
-    wrong = list(found.losses())
+    wrong = list(decoded.losses())
     expected = EXAMPLE_GRID * buffer.warps
-    if len(found.units) != expected:
-        wrong.append(f"{len(found.units)} units have recorded, not {expected}")
-    columns = (found.events[name].tolist() for name in ("unit", "tag", "flags", "start", "end", "payload"))
+    if len(decoded.units) != expected:
+        wrong.append(f"{len(decoded.units)} units have recorded, not {expected}")
+    columns = (decoded.events[name].tolist() for name in ("unit", "tag", "flags", "start", "end", "payload"))
     by_unit: dict[int, list[tuple[str, int, int, int, int]]] = {}
     for unit, tag, flags, start, end, payload in zip(*columns, strict=True):
         by_unit.setdefault(unit, []).append((buffer.tags.label(tag), flags, start, end, payload))
-    for unit, row in enumerate(found.units[["cta", "warp", "start", "end"]].tolist()):
+    for unit, row in enumerate(decoded.units[["cta", "warp", "start", "end"]].tolist()):
         cta, warp, begin, end = row
         where = f"CTA {cta} warp {warp}"
         rows = by_unit.get(unit, [])
@@ -102,20 +102,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = f"{language} ({way})"
         try:
             buffer = module.example(way)
-            found = buffer.decode()
+            decoded = buffer.decode()
         except Exception as error:  # of whatever package in whatever version; the next way may do
             print(f"{what} does not run here: {error if isinstance(error, WarplensError) else repr(error)}", file=sys.stderr)
             continue
-        wrong = check(buffer, found)
+        wrong = check(buffer, decoded)
         if wrong:
             print(f"{what} has not recorded what it should:", *wrong, sep="\n  ", file=sys.stderr)
             return 1
         try:
-            write_trace(found, buffer.tags, chosen.out, name=f"example: {what}")
+            write_trace(decoded, buffer.tags, chosen.out, name=f"example: {what}")
         except OSError as error:
             print(f"{chosen.out} cannot be written: {error}", file=sys.stderr)
             return 1
-        tell(what, found, chosen.out)
+        tell(what, decoded, chosen.out)
         return 0
     return 1
 
@@ -127,11 +127,11 @@ def _advice(language: str | None) -> str:
     return f"To install: {' '.join(catalog.find('intrakernel.dsl', language).sections['Install'].split())}"
 
 
-def tell(what: str, found: Decoded, path: str) -> None:
+def tell(what: str, decoded: Decoded, path: str) -> None:
     """Print what was recorded."""
-    print(f"{what}: {len(found.events)} events of {len(found.units)} warps in {(found.end - found.start) / 1000:.1f} us")
+    print(f"{what}: {len(decoded.events)} events of {len(decoded.units)} warps in {(decoded.end - decoded.start) / 1000:.1f} us")
     for tag, name in enumerate(EXAMPLE_TAGS):
-        rows = found.events[found.events["tag"] == tag]
+        rows = decoded.events[decoded.events["tag"] == tag]
         if name == "done":
             print(f"  {name:8}{len(rows):4} marks")
         else:

@@ -1,4 +1,4 @@
-"""Where the header for CUDA C++ kernels is, and which one it is."""
+"""Locates the header for CUDA C++ kernels and checks its version."""
 
 from __future__ import annotations
 

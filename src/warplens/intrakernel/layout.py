@@ -92,14 +92,3 @@ class Shape:
         for name, kind, at in layout.HEADER:
             struct.pack_into(_CODES[kind], data, at, values[name])
         return bytes(data)
-
-
-def shape_of(header: bytes) -> Shape | None:
-    """Read the head of a buffer; None where it is none."""
-    if len(header) < layout.HEADER_BYTES:
-        return None
-    found = {name: struct.unpack_from(_CODES[kind], header, at)[0] for name, kind, at in layout.HEADER}
-    if found["magic"] != layout.MAGIC or found["mode"] >= len(layout.MODES) or found["clock"] >= len(layout.CLOCKS):
-        return None
-    names = ("units", "slots", "warps", "sample_blocks", "warp_mask", "keep")
-    return Shape(mode=layout.MODES[found["mode"]], clock=layout.CLOCKS[found["clock"]], **{name: found[name] for name in names})

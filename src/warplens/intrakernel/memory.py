@@ -89,12 +89,12 @@ def handle_of(stream: Any, array: Any = None) -> int:
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
-        found = protocol() if callable(protocol) else protocol
-        return int(found[1])
+        described = protocol() if callable(protocol) else protocol
+        return int(described[1])
     for name in ("cuda_stream", "ptr", "handle", "value"):
-        found = getattr(stream, name, None)
-        if found is not None:
-            return int(getattr(found, "value", found) or 0)
+        handle = getattr(stream, name, None)
+        if handle is not None:
+            return int(getattr(handle, "value", handle) or 0)
     try:
         return int(stream)
     except (TypeError, ValueError):
@@ -121,18 +121,18 @@ def adopt(array: Any, least: int) -> Memory:
         raise UsageError("JAX shares the memory of its arrays, and nobody may write into it: leave `memory` out")
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
-        found = _from_interface(array, interface, kind)
+        memory = _from_interface(array, interface, kind)
     elif hasattr(array, "__dlpack__") and not isinstance(array, bytearray | memoryview):
         pointer, nbytes, on_host, capsule = address_in_dlpack(array, kind)
-        found = (HostMemory if on_host else DeviceMemory)(array, pointer, nbytes)
-        found.kept = capsule
+        memory = (HostMemory if on_host else DeviceMemory)(array, pointer, nbytes)
+        memory.kept = capsule
     else:
-        found = _from_buffer(array, kind)
-    if found.nbytes < least:
-        raise UsageError(f"the memory has {found.nbytes} bytes, and the buffer needs {least}")
-    if found.pointer % 16:
+        memory = _from_buffer(array, kind)
+    if memory.nbytes < least:
+        raise UsageError(f"the memory has {memory.nbytes} bytes, and the buffer needs {least}")
+    if memory.pointer % 16:
         raise UsageError("the memory does not start at a multiple of 16 bytes, which the kernel's 16-byte stores need")
-    return found
+    return memory
 
 
 class HostMemory(Memory):
@@ -165,10 +165,10 @@ def _from_buffer(array: Any, kind: str) -> Memory:
         raise UsageError(f"a {kind} says nothing of its memory: no __cuda_array_interface__, no DLPack, no buffer") from None
     if view.readonly or not view.c_contiguous:
         raise UsageError(f"the memory of this {kind} is {'read-only' if view.readonly else 'not in one piece'}")
-    held = (ctypes.c_char * view.nbytes).from_buffer(view)
-    found = HostMemory(array, ctypes.addressof(held), view.nbytes)
-    found.kept = held
-    return found
+    view_kept = (ctypes.c_char * view.nbytes).from_buffer(view)
+    memory = HostMemory(array, ctypes.addressof(view_kept), view.nbytes)
+    memory.kept = view_kept
+    return memory
 
 
 def allocate_memory(nbytes: int, device: str, library: str = "") -> Memory:
@@ -208,9 +208,9 @@ def _on_device(size: int, ordinal: int | None, library: str) -> Memory:
     if library == "torch":
         torch = _module("torch")
         place = "cuda" if ordinal is None else f"cuda:{ordinal}"
-        found = torch.zeros(size, dtype=torch.int64, device=place)
-        torch.cuda.current_stream(found.device).synchronize()  # the head is written by another stream
-        return DeviceMemory(found, int(found.data_ptr()), size * 8)
+        array = torch.zeros(size, dtype=torch.int64, device=place)
+        torch.cuda.current_stream(array.device).synchronize()  # the head is written by another stream
+        return DeviceMemory(array, int(array.data_ptr()), size * 8)
     if library == "cupy":
         cupy = _module("cupy")
         with cupy.cuda.Device(ordinal) if ordinal is not None else cupy.cuda.Device():
@@ -221,10 +221,10 @@ def _on_device(size: int, ordinal: int | None, library: str) -> Memory:
         _module("numba.cuda")
         cuda = import_module("numba.cuda")
         with cuda.gpus[ordinal or 0]:
-            found = cuda.device_array(size, dtype="int64")
-            found[:] = 0
+            array = cuda.device_array(size, dtype="int64")
+            array[:] = 0
             cuda.synchronize()
-        return adopt(found, size * 8)
+        return adopt(array, size * 8)
     calls = driver.driver()
     with calls.using(calls.context_of_device(ordinal)):
         pointer = calls.allocate(size * 8)

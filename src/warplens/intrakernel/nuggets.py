@@ -130,8 +130,8 @@ def _decoded(source: Any) -> tuple[Decoded, int]:
         return source.decode(), source.shape.keep
     data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else bytes(adopt(source, 8).read())
     ours = data[:4] == layout.MAGIC.to_bytes(4, "little")
-    found = decode(data) if ours else decode(data, layout="nuggets")
-    return found, 0
+    decoded = decode(data) if ours else decode(data, layout="nuggets")
+    return decoded, 0
 
 
 def decode_events(buf: Any, tag_table: TagTable, pid: int = 0, tid_base: int = 0, drop_overflow: bool = True) -> tuple[list[Event], int]:
@@ -148,16 +148,16 @@ def decode_events(buf: Any, tag_table: TagTable, pid: int = 0, tid_base: int = 0
         SpoolError: this is no such buffer.
     """
     del pid, drop_overflow
-    found, _ = _decoded(buf)
-    names = {tag: tag_table.name(tag) if tag < len(tag_table) else f"unknown_{tag}" for tag in set(found.events["tag"].tolist())}
-    numbered = found.units["cta"].tolist()
-    columns = (found.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload"))
+    decoded, _ = _decoded(buf)
+    names = {tag: tag_table.name(tag) if tag < len(tag_table) else f"unknown_{tag}" for tag in set(decoded.events["tag"].tolist())}
+    numbered = decoded.units["cta"].tolist()
+    columns = (decoded.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload"))
     events = [
         Event(start, end - start, tag, names[tag], tid_base + (payload if flags & layout.HAS_PAYLOAD else numbered[unit]), unit)
         for unit, tag, flags, start, end, payload in zip(*columns, strict=True)
     ]
     events.sort(key=lambda event: event.start_ns)
-    return events, found.dropped + found.surplus + found.units_lost
+    return events, decoded.dropped + decoded.surplus + decoded.units_lost
 
 
 def events_to_perfetto(
@@ -213,7 +213,7 @@ def profile_session(
         yield prof, tags
     prof.events, prof.overflow = decode_events(prof, tags, pid)
     if prof.overflow:
-        found = prof.buffer.decode()
-        warnings.warn(f"{prof.overflow} events did not fit: {'; '.join(found.losses())}; max_events is {max_events}", stacklevel=3)
+        decoded = prof.buffer.decode()
+        warnings.warn(f"{prof.overflow} events did not fit: {'; '.join(decoded.losses())}; max_events is {max_events}", stacklevel=3)
     if trace_path is not None:
         events_to_perfetto(prof.events, trace_path, pid)

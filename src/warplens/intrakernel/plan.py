@@ -1,4 +1,4 @@
-"""What a front end must know of a buffer, and of the wishes for one kernel, while it compiles that kernel."""
+"""The recording plan of one kernel: the facts of the buffer and the options that a front end compiles into the kernel."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def now(plan: Plan) -> int:
     return clocks()[plan.clock == "clock"] & _LOW
 
 
-class Unit:
+class SimulatedUnit:
     """What one thread records with; a thread that is no leader, or whose unit has no place, writes nothing.
 
     Args:

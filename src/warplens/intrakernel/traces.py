@@ -34,17 +34,17 @@ class Slice:
 def lanes_of(slices: Iterable[Slice]) -> Iterator[tuple[Slice, int]]:
     """Give every slice of one row the first lane where it lies within or beside what is there: viewers need them nested."""
     open_ends: list[list[int]] = []  # of each lane, the ends of what is open, outermost first
-    for one in sorted(slices, key=lambda one: (one.start, -one.length)):
-        end = one.start + one.length
+    for region in sorted(slices, key=lambda region: (region.start, -region.length)):
+        end = region.start + region.length
         for ends in open_ends:
-            while ends and ends[-1] <= one.start:
+            while ends and ends[-1] <= region.start:
                 ends.pop()
         lane = next((lane for lane, ends in enumerate(open_ends) if not ends or end <= ends[-1]), len(open_ends))
         if lane == len(open_ends):
             open_ends.append([])
-        if one.length:
+        if region.length:
             open_ends[lane].append(end)
-        yield one, lane
+        yield region, lane
 
 
 def chrome_events(
@@ -54,30 +54,36 @@ def chrome_events(
 
     `names` are of rows; rows come in its order, and their numbers are keys where those are integers.
     """
-    zero = min((one.start for row in rows.values() for one in row), default=0)
-    found: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": process}}]
+    zero = min((region.start for row in rows.values() for region in row), default=0)
+    events: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": process}}]
     place = 0
     for row, title in names.items():
         seen: dict[int, int] = {}
-        for one, lane in lanes_of(rows.get(row, ())):
+        for region, lane in lanes_of(rows.get(row, ())):
             if lane not in seen:
                 seen[lane] = tid = first_tid + place
                 place += 1
                 shown = title if lane == 0 else f"{title} ({lane + 1})"
-                found.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": shown}})
-                found.append({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}})
-            event: dict[str, Any] = {"name": one.name, "cat": "intrakernel", "pid": pid, "tid": seen[lane], "ts": (one.start - zero) / 1000}
-            event |= {"ph": "i", "s": "t"} if one.mark else {"ph": "X", "dur": one.length / 1000}
-            found.append(event | {"args": one.arguments})
-    return found
+                events.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": shown}})
+                events.append({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}})
+            event: dict[str, Any] = {
+                "name": region.name,
+                "cat": "intrakernel",
+                "pid": pid,
+                "tid": seen[lane],
+                "ts": (region.start - zero) / 1000,
+            }
+            event |= {"ph": "i", "s": "t"} if region.mark else {"ph": "X", "dur": region.length / 1000}
+            events.append(event | {"args": region.arguments})
+    return events
 
 
 def write_json(events: list[dict[str, Any]], path: str | PathLike[str] | None, notes: Iterable[str] = ()) -> dict[str, Any]:
     """Wrap Chrome's events up and write them, where a path is given; return what is written."""
     trace: dict[str, Any] = {"traceEvents": events, "displayTimeUnit": "ns"}
-    said = list(notes)
-    if said:
-        trace["otherData"] = {"losses": "; ".join(said)}
+    losses = list(notes)
+    if losses:
+        trace["otherData"] = {"losses": "; ".join(losses)}
     if path is not None:
         with replacing(Path(path)) as partial, text_output(partial) as file:
             file.write(json.dumps(trace, separators=(",", ":")))
@@ -85,24 +91,24 @@ def write_json(events: list[dict[str, Any]], path: str | PathLike[str] | None, n
 
 
 def write_trace(
-    found: Decoded, tags: TagTable | Iterable[str], path: str | PathLike[str] | None, *, name: str = "kernel"
+    decoded: Decoded, tags: TagTable | Iterable[str], path: str | PathLike[str] | None, *, name: str = "kernel"
 ) -> dict[str, Any]:
     """Write a decoded launch as Chrome JSON: a row for each warp, by CTA; return what is written.
 
     Args:
-        found: what `Buffer.decode` gave.
+        decoded: the result of `Buffer.decode`.
         tags: names of the regions, `buffer.tags` or as `allocate` took them.
         path: of the file; None writes none.
         name: of the launch.
     """
     tags = tags if isinstance(tags, TagTable) else TagTable(tags)
-    units = found.units
+    units = decoded.units
     order = sorted(range(len(units)), key=lambda row: (int(units["cta"][row]), int(units["warp"][row]), row))
     names = {row: f"CTA {units['cta'][row]} warp {units['warp'][row]} (SM {units['sm_begin'][row]})" for row in order}
     rows: dict[Any, list[Slice]] = {row: [] for row in order}
-    labels = {tag: tags.label(tag) for tag in set(found.events["tag"].tolist())}
-    columns = (found.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload"))
+    labels = {tag: tags.label(tag) for tag in set(decoded.events["tag"].tolist())}
+    columns = (decoded.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload"))
     for unit, tag, flags, start, end, payload in zip(*columns, strict=True):
         arguments = {"start_ns": start, **({"payload": payload} if flags & 8 else {})}
         rows[unit].append(Slice(unit, labels[tag], start, end - start, arguments, mark=bool(flags & 1)))
-    return write_json(chrome_events(rows, names, pid=0, process=name), path, found.losses())
+    return write_json(chrome_events(rows, names, pid=0, process=name), path, decoded.losses())

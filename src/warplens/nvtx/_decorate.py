@@ -126,10 +126,10 @@ def reduce(wrapper: Any) -> Any:
 def _importable(wrapper: Any, name: str) -> bool:
     if wrapper.__module__ == "__main__":
         return False
-    found: Any = sys.modules.get(wrapper.__module__)
+    value: Any = sys.modules.get(wrapper.__module__)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found is wrapper
+        value = getattr(value, part, None)
+    return value is wrapper
 
 
 __all__ = ["annotated_function", "decorate", "reduce"]

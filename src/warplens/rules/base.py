@@ -5,7 +5,7 @@ A rule is `rules/checks/<name>.py` with
     LINK: str                                   where the fix is explained
     def check(report: Report, selection: Selection, *, opts...) -> list[Finding]
 
-An empty list says: looked, and found nothing. A report without the data raises MissingData with the words that follow "the report"
+An empty list means: the rule looked, nothing applies. A report without the data raises MissingData with the words that follow "the report"
 (`does not contain CUDA data.`): the rule is then *not judged*, never fine. A rule states costs by interval algebra over the rows that
 it names: `bound` is time that no fix of this can win more than; `estimate` what a fix is expected to win.
 """
@@ -70,7 +70,7 @@ class Finding:
             raise ValueError(f"{self.rule}: an estimate needs a bound")
 
 
-class Check(Protocol):
+class RuleCheck(Protocol):
     """What `check` in each unit is."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> list[Finding]:

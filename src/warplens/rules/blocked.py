@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import Calls, Cost, calls, cost, evidence, severity
+from warplens.rules.host_calls import Cost, HostCalls, calls, cost, evidence, severity
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def blocked(
     selection: Selection,
     condition: str,
     table: str,
-    words: Callable[[Calls, Cost], tuple[str, str, str, str, str]],
+    words: Callable[[HostCalls, Cost], tuple[str, str, str, str, str]],
     *,
     rows: int,
     least: float,
@@ -30,12 +30,12 @@ def blocked(
     `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix.
     """
     whole = span(report, selection)
-    found = calls(report, selection, condition, table)
-    spent = cost(found, gpus(report, selection))
+    blocking = calls(report, selection, condition, table)
+    spent = cost(blocking, gpus(report, selection))
     if spent.bound == 0 or spent.bound < whole * least / 100:
         return []
-    rule, subject, title, cause, fix = words(found, spent)
-    title = f"{title} made the host wait {duration(int((found.end - found.start).sum()))}"
-    rows_kept = located(report, evidence(found, spent, rows))
+    rule, subject, title, cause, fix = words(blocking, spent)
+    title = f"{title} made the host wait {duration(int((blocking.end - blocking.start).sum()))}"
+    rows_kept = located(report, evidence(blocking, spent, rows))
     grade = severity(spent, whole)
-    return [Finding(rule, subject, title, cause, fix, rows_kept, len(found), spent.bound, spent.estimate, "medium", grade)]
+    return [Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium", grade)]

@@ -65,9 +65,9 @@ def blocked(report: Report, selection: Selection, condition: str, shortest: floa
     gpu, lead = idle(report, selection), set(leading(report, selection).values())
     inside = f"thread IN ({', '.join(map(str, lead)) or 'NULL'})" if gpu is not None else '"range" IS NOT NULL'
     long = f'"end" - "start" >= {round(shortest * 1e6)}'
-    found = rows(report, selection, "id, process, thread, name, target, bytes", "osrt", f"({condition}) AND {inside} AND {long}")
+    waits = rows(report, selection, "id, process, thread, name, target, bytes", "osrt", f"({condition}) AND {inside} AND {long}")
     names, groups = threads(report), defaultdict(list)
-    for row in found.to_pylist():
+    for row in waits.to_pylist():
         groups[row["name"], names.get(row["thread"], "a thread")].append(row)
     result = []
     for (name, thread), calls in groups.items():
@@ -77,4 +77,4 @@ def blocked(report: Report, selection: Selection, condition: str, shortest: floa
         if len(calls) < times or (min(cover.total - longest, lost.total)) * 100 < least * (end - begin):
             continue
         result.append(Blocked(name, thread, calls, cover, lost, ceiling(report, selection, cover)))
-    return sorted(result, key=lambda one: -one.cover.total)
+    return sorted(result, key=lambda blocker: -blocker.cover.total)

@@ -1,4 +1,4 @@
-"""What rules about copies say alike."""
+"""Copies between the host and GPUs, for rules about copies: the rows, and sentences that those rules share."""
 
 from __future__ import annotations
 

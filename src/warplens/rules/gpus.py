@@ -1,4 +1,4 @@
-"""What each GPU of each process did in the selected part of a report, as arrays: what most rules about GPUs look at."""
+"""The operations of each GPU of each process in the selected part, as arrays; most rules about GPUs read these."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ KERNEL, COPY, SET, GRAPH, MIGRATION = range(5)
 TABLES = ("kernels", "memcpys", "memsets", "graphs", "um_events")
 _NAMES = {KERNEL: "kernel", COPY: "copy", SET: "memset", GRAPH: "graph", MIGRATION: "migration"}
 _COLUMNS = 'process, device, stream, "start", "end", api, id'
-_cache: WeakKeyDictionary[Report, dict[Selection, tuple[Gpu, ...]]] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Report, dict[Selection, tuple[GpuOperations, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class Gpu:
+class GpuOperations:
     """One GPU of one process. The arrays have an element for each operation, in the order of their begin; -1 stands for null.
 
     `begin`, `finish`: of the first and of the last operation. Times are cut to the selection.
@@ -91,7 +91,7 @@ class Gpu:
         return Evidence(TABLES[kind], ended, begin, end, text, process=self.process, device=self.device)
 
 
-def gpus(report: Report, selection: Selection) -> tuple[Gpu, ...]:
+def gpus(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     """Return the GPUs that did something, by process and device. Raises MissingData where none did."""
     known = _cache.setdefault(report, {})
     if selection not in known:
@@ -108,12 +108,13 @@ def together(covers: Sequence[Cover]) -> int:
     return Cover(np.concatenate([cover.start for cover in covers]), np.concatenate([cover.end for cover in covers])).total
 
 
-def _read(report: Report, selection: Selection) -> tuple[Gpu, ...]:
+def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     where = during(report, selection)
     window = selection.window(report)
     selects = [
         f"SELECT {number}::TINYINT AS kind, {_COLUMNS} FROM {table} WHERE {where}" for number, table in enumerate(TABLES[:MIGRATION])
     ]
+    # Migrations of unified memory have no stream and no call; only those to or from a device count.
     selects.append(
         f"""SELECT {MIGRATION}::TINYINT, process, device, NULL, "start", "end", NULL, id FROM um_events
             WHERE kind IN ('HtoD', 'DtoH', 'DtoD') AND device IS NOT NULL AND {where}"""
@@ -127,11 +128,12 @@ def _read(report: Report, selection: Selection) -> tuple[Gpu, ...]:
         columns["start"] = np.maximum(columns["start"], window[0])
         columns["end"] = np.maximum(np.minimum(columns["end"], window[1]), columns["start"])
     process, device = columns["process"], columns["device"]
+    # Rows are sorted by process and device: each GPU is one run of rows, edges[i] to edges[i + 1].
     edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-2, append=-2) != 0)).tolist()
     places = [(int(process[low]), int(device[low])) for low in edges[:-1]]
     labels = _labels(report, places)
     return tuple(
-        Gpu(*place, labels[place], *(columns[name][low:high] for name in ("kind", "stream", "start", "end", "api", "id")))
+        GpuOperations(*place, labels[place], *(columns[name][low:high] for name in ("kind", "stream", "start", "end", "api", "id")))
         for place, (low, high) in zip(places, pairwise(edges), strict=True)
     )
 
@@ -150,14 +152,14 @@ def _labels(report: Report, places: list[tuple[int, int]]) -> dict[tuple[int, in
     return names
 
 
-def merged(found: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
-    """Return what was found on several GPUs as one finding: that of the worst, with the others named. The covers are what each loses."""
-    if len(found) < 2:
-        return [finding for finding, _ in found]
-    (worst, _), *others = ordered = sorted(found, key=lambda pair: -(pair[0].bound or 0))
-    bound = together([cover for _, cover in found])
+def merged(pairs: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
+    """Merge the findings of several GPUs into one: that of the worst, with the others named. The covers are the time that each loses."""
+    if len(pairs) < 2:
+        return [finding for finding, _ in pairs]
+    (worst, _), *others = ordered = sorted(pairs, key=lambda pair: -(pair[0].bound or 0))
+    bound = together([cover for _, cover in pairs])
     names = ", ".join(finding.subject for finding, _ in others[:8]) + (f" and {len(others) - 8:,} more" if len(others) > 8 else "")
-    estimates = [finding.estimate for finding, _ in found if finding.estimate is not None]
+    estimates = [finding.estimate for finding, _ in pairs if finding.estimate is not None]
     evidence = sorted((row for finding, _ in ordered for row in finding.evidence), key=lambda row: row.start - row.end)
     return [
         replace(
@@ -166,7 +168,7 @@ def merged(found: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
             title=f"{worst.title}; much the same on {counted(len(others), 'other GPU')}",
             cause=f"{worst.cause} Much the same on {names}: {duration(bound)} in all, where time on several at once counts once.",
             evidence=tuple(evidence[:rows]),
-            occurrences=sum(finding.occurrences for finding, _ in found),
+            occurrences=sum(finding.occurrences for finding, _ in pairs),
             bound=bound,
             estimate=min(max(estimates), bound) if estimates else None,
         )

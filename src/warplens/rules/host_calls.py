@@ -14,7 +14,7 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import duration
 from warplens.rules.base import Evidence, Severity
-from warplens.rules.gpus import Gpu, together
+from warplens.rules.gpus import GpuOperations, together
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -26,7 +26,7 @@ EVENT_WAITS = ("cudaEventSynchronize", "cuEventSynchronize", "hipEventSynchroniz
 
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class HostCalls:
     """API calls, in the order of their begin within a process. `place`: the NVTX range around it, or None; -1: not known."""
 
     id: Int64Array
@@ -42,14 +42,14 @@ class Calls:
     def __len__(self) -> int:
         return len(self.id)
 
-    def of(self, some: BoolArray) -> Calls:
+    def of(self, some: BoolArray) -> HostCalls:
         """Return some of them."""
-        return Calls(**{name: getattr(self, name)[some] for name in self.__dataclass_fields__})
+        return HostCalls(**{name: getattr(self, name)[some] for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What calls (of those found, `mine`) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
+    """What some calls (`mine`, a mask) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
 
     bound: int
     estimate: int
@@ -63,7 +63,7 @@ class Cost:
         return np.minimum(self.waited, self.idle)
 
 
-def calls(report: Report, selection: Selection, condition: str, copies: str = "") -> Calls:
+def calls(report: Report, selection: Selection, condition: str, copies: str = "") -> HostCalls:
     """Return the calls `a` that fulfil an SQL condition; calls within one of them (the driver's, of the runtime's) are left out.
 
     `copies`: a table of copies or memsets; the condition may name its columns, with `m.`, and calls without one are left out.
@@ -72,17 +72,18 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
     table = copies.lstrip("?")
     join = f"{'LEFT JOIN' if copies.startswith('?') else 'JOIN'} {table} m ON m.api = a.id" if table else ""
     about = "coalesce(m.device, -1)::BIGINT AS device, coalesce(m.bytes, -1)" if table else "-1::BIGINT AS device, -1"
+    # A call may have several copies; DISTINCT ON keeps one row per call. The sort order is also that of the arrays.
     rows = report.sql(
         f"""SELECT DISTINCT ON (a.process, a."start", a.id)
                    a.id, a.process, a.thread, a."start", a."end", a.name, r.message AS place, {about}::BIGINT AS bytes
             FROM cuda_api a {join} LEFT JOIN nvtx_ranges r ON a."range" = r.id
             WHERE ({condition}) AND {during(report, selection, "a.")} ORDER BY a.process, a."start", a.id"""
     )
-    found = Calls(**{name: np.asarray(rows.column(name).to_numpy()) for name in Calls.__dataclass_fields__})
-    return found.of(~_nested(found))
+    matching = HostCalls(**{name: np.asarray(rows.column(name).to_numpy()) for name in HostCalls.__dataclass_fields__})
+    return matching.of(~_nested(matching))
 
 
-def cost(found: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
+def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
     """Return what the calls cost, or (`mine`) some of them.
 
     A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
@@ -90,14 +91,15 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, 
     estimate is the sum of these. The bound lets what was waited at one call make up for idle time behind any later one.
     `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do.
     """
-    mine = np.ones(len(found), bool) if mine is None else mine
-    waited, idle = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    mine = np.ones(len(host_calls), bool) if mine is None else mine
+    waited, idle = np.zeros(len(host_calls), np.int64), np.zeros(len(host_calls), np.int64)
     bounds, estimates, dry = [0], [0], []
     for gpu in gpus:
-        own = np.flatnonzero((found.process == gpu.process) & ((found.device == gpu.device) | (found.device < 0)))
+        own = np.flatnonzero((host_calls.process == gpu.process) & ((host_calls.device == gpu.device) | (host_calls.device < 0)))
         if not len(own):
             continue
-        start, end, chosen = found.start[own], found.end[own], mine[own]
+        start, end, chosen = host_calls.start[own], host_calls.end[own], mine[own]
+        # The stretch of a call reaches to the begin of the next one; that of the last call to the end of the GPU's work.
         behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
         left = gpu.idle.within(start, behind)
         waiting = chosen & (gpu.busy.within(start, end) > 0) if computing else chosen
@@ -107,10 +109,11 @@ def cost(found: Calls, gpus: tuple[Gpu, ...], mine: BoolArray | None = None, *, 
         if chosen.any():
             after = np.maximum(gpu.idle.start, int(start[chosen][0]))
             dry.append(Cover(after[gpu.idle.end > after], gpu.idle.end[gpu.idle.end > after]))
+        # A call without a device touches every GPU of its process; the GPU on which it costs most counts.
         better = np.minimum(spent, left) > np.minimum(waited[own], idle[own])
         waited[own] = np.where(better, spent, waited[own])
         idle[own] = np.where(better, left, idle[own])
-    blocked = Cover(found.start[mine], found.end[mine]).total
+    blocked = Cover(host_calls.start[mine], host_calls.end[mine]).total
     bound = min(sum(bounds), together(dry), blocked)
     return Cost(bound, min(max(estimates), bound), waited, idle, mine)
 
@@ -121,32 +124,34 @@ def severity(cost: Cost, span: int) -> Severity:
     return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
 
 
-def evidence(found: Calls, cost: Cost, most: int) -> tuple[Evidence, ...]:
+def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ...]:
     """Return the most expensive calls as evidence, the most expensive first."""
-    order = np.lexsort((found.start, found.start - found.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
+    order = np.lexsort((host_calls.start, host_calls.start - host_calls.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
     rows = []
     for place in order.tolist():
-        what = f"GPU idle for {duration(int(cost.idle[place]))} after {found.name[place]}"
+        what = f"GPU idle for {duration(int(cost.idle[place]))} after {host_calls.name[place]}"
         values: dict[str, Any] = {"gpu_idle_ns": int(cost.idle[place])}
-        if found.bytes[place] >= 0:
-            values["bytes"] = int(found.bytes[place])
-        span = (int(found.start[place]), int(found.end[place]))
-        about = {"process": int(found.process[place]), "thread": int(found.thread[place])}
-        rows.append(Evidence("cuda_api", int(found.id[place]), *span, what, values=values, **about))
+        if host_calls.bytes[place] >= 0:
+            values["bytes"] = int(host_calls.bytes[place])
+        span = (int(host_calls.start[place]), int(host_calls.end[place]))
+        about = {"process": int(host_calls.process[place]), "thread": int(host_calls.thread[place])}
+        rows.append(Evidence("cuda_api", int(host_calls.id[place]), *span, what, values=values, **about))
     return tuple(rows)
 
 
 def _made_up(waited: Int64Array, idle: Int64Array) -> int:
     """Return how much idle time can be made up for by waits before it: the least, over all moments, of waits before and idle time after."""
+    # Cut the calls at any moment: idle time before the cut cannot exceed the waits before it, and idle time after it is `after`. The least
+    # sum over all cuts is the bound: waited = [5, 0] and idle = [2, 9] give min(0 + 11, 5 + 9, 5 + 0) = 5.
     before = np.concatenate(([0], np.cumsum(waited)))
     after = np.append(np.cumsum(idle[::-1])[::-1], 0)
     return int((before + after).min())
 
 
-def _nested(found: Calls) -> BoolArray:
+def _nested(host_calls: HostCalls) -> BoolArray:
     """Return which calls lie within an earlier one of their thread."""
-    order = np.lexsort((-found.end, found.start, found.thread))
-    thread, end = found.thread[order], found.end[order]
+    order = np.lexsort((-host_calls.end, host_calls.start, host_calls.thread))
+    thread, end = host_calls.thread[order], host_calls.end[order]
     # threads one after the other: what an earlier thread reached must not count for the next
     rank = np.cumsum(np.diff(thread, prepend=thread[:1]) != 0) if len(order) else thread
     low = int(end.min()) if len(order) else 0

@@ -1,4 +1,4 @@
-"""What rules about the host's side share: which threads matter, what a source recorded, when GPUs had nothing to do."""
+"""Shared by rules about the host: the threads that matter, the rows of a table in the selection, the idle time of GPUs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def cut(report: Report, selection: Selection, start: Int64Array, end: Int64Array
 
 def rows(report: Report, selection: Selection, columns: str, table: str, where: str = "true") -> pa.Table:
     """Return columns of the rows of a table that overlap the selection, with start and end cut to it, by start."""
-    found = report.sql(f'SELECT "start", "end", {columns} FROM {table} WHERE ({where}) AND {during(report, selection)} ORDER BY "start"')
+    taken = report.sql(f'SELECT "start", "end", {columns} FROM {table} WHERE ({where}) AND {during(report, selection)} ORDER BY "start"')
     window = selection.window(report)
     if window is None:
-        return found
-    begin, end = cut(report, selection, numbers(found, "start"), numbers(found, "end"))
-    return found.set_column(0, "start", pa.array(begin)).set_column(1, "end", pa.array(np.maximum(begin, end)))
+        return taken
+    begin, end = cut(report, selection, numbers(taken, "start"), numbers(taken, "end"))
+    return taken.set_column(0, "start", pa.array(begin)).set_column(1, "end", pa.array(np.maximum(begin, end)))
 
 
 def numbers(table: pa.Table, name: str) -> Int64Array:
@@ -64,11 +64,11 @@ def idle(report: Report, selection: Selection, *, whole: bool = False) -> Cover 
     `whole`: also before the first and behind the last.
     """
     try:
-        found = gpus(report, selection)
+        devices = gpus(report, selection)
     except MissingData:
         return None
     begin, end = edges(report, selection)
-    parts = [gaps(gpu.busy.start, gpu.busy.end, *((begin, end) if whole else (gpu.begin, gpu.finish))) for gpu in found]
+    parts = [gaps(gpu.busy.start, gpu.busy.end, *((begin, end) if whole else (gpu.begin, gpu.finish))) for gpu in devices]
     return Cover(np.concatenate([first for first, _ in parts]), np.concatenate([last for _, last in parts]))
 
 
@@ -81,16 +81,16 @@ def ceiling(report: Report, selection: Selection, host: Cover) -> int:
 def leading(report: Report, selection: Selection) -> dict[int, int]:
     """Return for each process the thread that the others wait for: that of its steps, else that which launches most, else the first."""
     first = "SELECT process, t.thread FROM threads t JOIN processes p USING (process) ORDER BY process, t.tid = p.pid, t.thread DESC"
-    found = {row["process"]: row["thread"] for row in report.sql(first).to_pylist()}
+    leader = {row["process"]: row["thread"] for row in report.sql(first).to_pylist()}
     for row in report.sql("SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL ORDER BY calls").to_pylist():
-        found[row["process"]] = row["thread"]
+        leader[row["process"]] = row["thread"]
     try:
         known = steps(report, selection)
     except MissingData:
-        return found
+        return leader
     for row in known.group_by(["process", "thread"]).aggregate([]).to_pylist():  # one thread of each process
-        found[row["process"]] = row["thread"]
-    return found
+        leader[row["process"]] = row["thread"]
+    return leader
 
 
 def capital(text: str) -> str:
@@ -100,5 +100,5 @@ def capital(text: str) -> str:
 
 def threads(report: Report) -> dict[int, str]:
     """Return what threads are called, in words that are the same in the next recording."""
-    found = report.sql("SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)").to_pylist()
-    return {row["thread"]: "the main thread" if row["main"] else f"thread {row['name']}" if row["name"] else "a thread" for row in found}
+    named = report.sql("SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)").to_pylist()
+    return {row["thread"]: "the main thread" if row["main"] else f"thread {row['name']}" if row["name"] else "a thread" for row in named}

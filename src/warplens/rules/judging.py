@@ -1,4 +1,4 @@
-"""Asks all rules, or some: what they found, which were silent, and which could not judge."""
+"""Asks all rules, or some: returns their findings, the silent rules, and those that could not judge."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SCHEMA = "warplens.findings/1"
 
 @dataclass(frozen=True)
 class Judgement:
-    """`findings`: most serious first, then most expensive. `silent`: rules that found nothing. `not_judged`: rule to what it lacked.
+    """`findings`: most serious first, then most expensive. `silent`: rules without a finding. `not_judged`: rule to what it lacked.
 
-    `begin`, `end`: the time that was looked at, ns on the report's clock; `origin`: what times are told from.
+    `begin`, `end`: the analysed time, ns on the report's clock; `origin`: printed times count from here.
     """
 
     findings: tuple[Finding, ...]
@@ -60,7 +60,7 @@ def judge(
     if end <= begin:
         nothing = dict.fromkeys((unit.id for unit in asked), f"lasts no time{selection.place(report)}.")
         return Judgement((), (), nothing, begin, end, report.origin)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     silent, not_judged = [], {}
     for unit in asked:
         try:
@@ -70,12 +70,12 @@ def judge(
             continue
         if not own:
             silent.append(unit.id)
-        told = {"link": unit.constant("LINK"), "wrong_when": " ".join(unit.sections["When it is wrong"].split())}
+        constants = {"link": unit.constant("LINK"), "wrong_when": " ".join(unit.sections["When it is wrong"].split())}
         for finding in own:
-            empty = {name: text for name, text in told.items() if not getattr(finding, name)}
-            found.append(replace(finding, severity=graded(finding, end - begin), **empty))
-    found.sort(key=_weight)
-    return Judgement(tuple(found), tuple(silent), not_judged, begin, end, report.origin)
+            empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
+            findings.append(replace(finding, severity=graded(finding, end - begin), **empty))
+    findings.sort(key=_weight)
+    return Judgement(tuple(findings), tuple(silent), not_judged, begin, end, report.origin)
 
 
 def _weight(finding: Finding) -> tuple[int, int, str, str]:

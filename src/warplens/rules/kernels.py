@@ -1,4 +1,4 @@
-"""What rules about the inside of kernels share: findings of several launches of one kernel, and how much time they are about."""
+"""Shared by rules about the inside of kernels: merges findings of several launches, and sums the time behind them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from warplens.rules.base import Evidence
 from warplens.rules.hosts import edges
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches
     from warplens.arrays import Int64Array
     from warplens.report import Report, Selection
 
 
 def uneven(
     report: Report, selection: Selection, part: Callable[[Balance], Float64Array], least: float
-) -> Iterator[tuple[int, Launches, Balance, Int64Array, Float64Array, Float64Array]]:
+) -> Iterator[tuple[int, IntrakernelLaunches, Balance, Int64Array, Float64Array, Float64Array]]:
     """Yield each kernel (group of launches) that loses `least` percent of its time by a part of what its balance says it loses.
 
     With it come the launches, their balance, which of them were recorded whole, and of those what they lose in all and by that part.
@@ -41,20 +41,20 @@ def uneven(
             yield group, of, even, some, lost[some], own[some]
 
 
-def cut(report: Report, selection: Selection, of: Launches, costs: Float64Array) -> Float64Array:
+def cut(report: Report, selection: Selection, of: IntrakernelLaunches, costs: Float64Array) -> Float64Array:
     """Return what launches cost, ns, of those that reach over an edge of the selection the share inside."""
     begin, end = edges(report, selection)
     inside = np.maximum(np.minimum(of.end, end) - np.maximum(of.start, begin), 0)
     return np.asarray(costs * inside / np.maximum(of.end - of.start, 1), np.float64)
 
 
-def bounded(report: Report, selection: Selection, of: Launches, some: Int64Array, cost: float) -> int:
+def bounded(report: Report, selection: Selection, of: IntrakernelLaunches, some: Int64Array, cost: float) -> int:
     """Return a cost, ns, of launches: no more than the time in which any of them ran."""
     begin, end = edges(report, selection)
     return min(round(cost), covered(np.maximum(of.start[some], begin), np.maximum(np.minimum(of.end[some], end), begin)))
 
 
-def evidence(of: Launches, some: Int64Array, costs: Float64Array, texts: Iterable[str], rows: int) -> tuple[Evidence, ...]:
+def evidence(of: IntrakernelLaunches, some: Int64Array, costs: Float64Array, texts: Iterable[str], rows: int) -> tuple[Evidence, ...]:
     """Return the most expensive of launches; `texts` and `costs` (ns) are of `some`."""
     described = list(texts)
     order = np.lexsort((of.start[some], -costs))[:rows]
@@ -73,7 +73,7 @@ def evidence(of: Launches, some: Int64Array, costs: Float64Array, texts: Iterabl
     )
 
 
-def subject(of: Launches, group: int) -> str:
+def subject(of: IntrakernelLaunches, group: int) -> str:
     """Return what a group of launches is called, in words that are the same in the next recording."""
     process, device, name = of.groups[group]
     alike = [key for key in of.groups if key[2] == name]

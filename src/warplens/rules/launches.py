@@ -15,13 +15,13 @@ from warplens.arrays import Int64Array
 if TYPE_CHECKING:
     from warplens.report import Report
 
-_cache: WeakKeyDictionary[Report, Launches] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Report, KernelLaunches] = WeakKeyDictionary()
 _LONG_AGO = -(1 << 62)
 _SINGLE = re.compile(r"^\w*Launch\w*Kernel\w*$")
 
 
 @dataclass(frozen=True, eq=False)
-class Launches:
+class KernelLaunches:
     """Launches by id. `before`: when the launch before it in its thread had returned."""
 
     id: Int64Array
@@ -37,7 +37,7 @@ class Launches:
         return np.where(known, place, 0), known
 
 
-def launches(report: Report) -> Launches:
+def launches(report: Report) -> KernelLaunches:
     """Return the calls that launch single kernels; those of whole graphs are none."""
     if report not in _cache:
         names = report.sql("SELECT DISTINCT name FROM cuda_api").column(0).to_pylist()  # few: tells what millions of calls are
@@ -51,5 +51,5 @@ def launches(report: Report) -> Launches:
         same = thread[by_thread][1:] == thread[by_thread][:-1]
         before[by_thread[1:][same]] = end[by_thread[:-1][same]]
         order = np.argsort(ids, kind="stable")
-        _cache[report] = Launches(ids[order], start[order], end[order], before[order])
+        _cache[report] = KernelLaunches(ids[order], start[order], end[order], before[order])
     return _cache[report]

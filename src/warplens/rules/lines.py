@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.analysis.cpu.frames import Frames, is_library
+from warplens.analysis.cpu.frames import FrameTable, is_library
 from warplens.rules.base import Evidence
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def called_from(report: Report, calls: list[int]) -> dict[int, str]:
         f"""SELECT DISTINCT ON (a.id) a.id, a.thread, a."start", coalesce(a.stack, o.stack) AS stack
             FROM cuda_api a LEFT JOIN ops o ON a."range" = o."range" WHERE a.id IN ({", ".join(map(str, calls))}) ORDER BY a.id"""
     ).to_pylist()
-    frames = Frames.of(report) if any(row["stack"] is not None for row in rows) else None
-    found = {}
+    frames = FrameTable.of(report) if any(row["stack"] is not None for row in rows) else None
+    source_lines = {}
     for row in rows:
         lines: list[_Line] = []
         if frames is not None and row["stack"] is not None:
@@ -44,8 +44,8 @@ def called_from(report: Report, calls: list[int]) -> dict[int, str]:
         if not lines and report.tables["python_calls"]:
             lines = _around(report, row["thread"], row["start"])
         if lines:
-            found[row["id"]] = _text(next((line for line in lines if _own(line[1])), lines[0]))
-    return found
+            source_lines[row["id"]] = _text(next((line for line in lines if _own(line[1])), lines[0]))
+    return source_lines
 
 
 def _around(report: Report, thread: int, time: int) -> list[_Line]:

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from warplens.analysis.intervals import Cover
 from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
+from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence
 from warplens.rules.hosts import leading, numbers, rows, threads
-from warplens.rules.stacks import Stacks
+from warplens.rules.stacks import StackPlaces
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -34,7 +35,7 @@ _WAITS = "(\"group\" IN ('lock', 'wait for events') OR (name::VARCHAR = 'read' A
 
 
 @dataclass(frozen=True)
-class Waits:
+class DataWaits:
     """The waits of one thread. `rows`: Evidence for each; `names`: what they were called."""
 
     process: int
@@ -44,7 +45,7 @@ class Waits:
     names: list[str]
 
 
-def waits(report: Report, selection: Selection) -> list[Waits]:
+def waits(report: Report, selection: Selection) -> list[DataWaits]:
     """Return the waits for data of the thread that steps, or launches, or is the first, of each process."""
     first = leading(report, selection)
     of_thread: dict[int, list[Evidence]] = {thread: [] for thread in first.values()}
@@ -55,12 +56,14 @@ def waits(report: Report, selection: Selection) -> list[Waits]:
         around = known.get(row.thread or 0)
         if around is None or not around.within(np.array([row.start]), np.array([row.end]))[0]:
             of_thread[row.thread or 0].append(row)
-    found = []
+    waits_of_process = []
     for process, thread in first.items():
         if outer := of_thread[thread]:
             names = list(dict.fromkeys(row.text for row in outer))
-            found.append(Waits(process, thread, Cover([row.start for row in outer], [row.end for row in outer]), outer, names))
-    return found
+            waits_of_process.append(
+                DataWaits(process, thread, Cover([row.start for row in outer], [row.end for row in outer]), outer, names)
+            )
+    return waits_of_process
 
 
 def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
@@ -76,9 +79,9 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
     if not called:
         return
     where = f"style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
-    found = rows(report, selection, "id, message, process, thread", "nvtx_ranges", where)
+    candidates = rows(report, selection, "id, message, process, thread", "nvtx_ranges", where)
     reach: dict[int, int] = {}
-    for batch in found.filter(pc.is_in(found.column("thread"), value_set=threads_of)).to_batches():
+    for batch in candidates.filter(pc.is_in(candidates.column("thread"), value_set=threads_of)).to_batches():
         for row in batch.to_pylist():
             thread = row["thread"]
             if row["start"] >= reach.get(thread, 0) and (_NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())):
@@ -88,7 +91,7 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
 
 def _read(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
     """Yield the waits of these threads in functions that load data, by their stacks."""
-    stacks = Stacks(report)
+    stacks = StackPlaces(report)
     calls = rows(report, selection, "id, name, stack, process, thread", "osrt", f"{_WAITS} AND stack IS NOT NULL")
     calls = calls.filter(pc.is_in(calls.column("thread"), value_set=threads_of))
     loads = [stack for stack in pc.unique(calls.column("stack")).to_pylist() if stacks.place(stack).loads]
@@ -108,19 +111,19 @@ def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[i
         own = known.filter(pc.equal(known.column("thread"), thread))
         first, last = numbers(own, "start"), numbers(own, "end")
         where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({_listed(names)})"
-        found = rows(report, selection, "id", "nvtx_ranges", where)
-        step = np.searchsorted(first, numbers(found, "start"), "right") - 1
-        inside = (step >= 0) & (numbers(found, "end") <= last[step])
+        candidates = rows(report, selection, "id", "nvtx_ranges", where)
+        step = np.searchsorted(first, numbers(candidates, "start"), "right") - 1
+        inside = (step >= 0) & (numbers(candidates, "end") <= last[step])
         if len(first) > 1 and len(np.unique(step[inside])) * 2 >= len(first):
-            result[thread] = set(numbers(found, "id")[inside].tolist())
+            result[thread] = set(numbers(candidates, "id")[inside].tolist())
     return result
 
 
 def _listed(texts: list[str]) -> str:
-    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+    return ", ".join(quoted(text) for text in texts)
 
 
-def meanwhile(report: Report, selection: Selection, waited: Waits) -> str:
+def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
     """Return what another thread mostly did in the C library meanwhile: `thread loader was in read of /data`; empty: not known."""
     where = f"process = {waited.process} AND thread <> {waited.thread} AND (\"group\" IN ('file', 'socket') OR name::VARCHAR = 'usleep')"
     calls = rows(report, selection, "thread, name, target", "osrt", where)

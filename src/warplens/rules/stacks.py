@@ -1,4 +1,4 @@
-"""Where in a program rows with a stack are: the innermost function that is no waiting of Python's own."""
+"""Finds the place in the program of rows with a stack: the innermost function that is not Python's own waiting code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.analysis.cpu.frames import NO_STACK, Frame, Frames
+from warplens.analysis.cpu.frames import NO_STACK, Frame, FrameTable
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -29,7 +29,7 @@ _INTERNAL = ("take_gil", "drop_gil", "create_gil", "PyEval_RestoreThread", "PyEv
 
 
 @dataclass(frozen=True)
-class Place:
+class StackPlace:
     """Where a thread was. `function`: as people read it; `waits`: for something to happen; `loads`: for data; `internal`: for the GIL."""
 
     function: str | None
@@ -38,14 +38,14 @@ class Place:
     internal: bool
 
 
-class Stacks:
+class StackPlaces:
     """The stacks of a report, each looked at once."""
 
     def __init__(self, report: Report) -> None:
-        self._frames = Frames.of(report)
-        self._known: dict[int | None, Place] = {}
+        self._frames = FrameTable.of(report)
+        self._known: dict[int | None, StackPlace] = {}
 
-    def place(self, stack: int | None) -> Place:
+    def place(self, stack: int | None) -> StackPlace:
         """Return where a stack is; `function` is None where no stack was taken."""
         if stack not in self._known:
             position = int(self._frames.positions(pa.array([stack], pa.int64()))[0])
@@ -53,7 +53,7 @@ class Stacks:
         return self._known[stack]
 
 
-def _place(path: tuple[Frame, ...]) -> Place:
+def _place(path: tuple[Frame, ...]) -> StackPlace:
     inner = [frame for frame in reversed(path) if frame.function != NO_STACK]
     python = [frame for frame in inner if frame.kind == "python"]
     # the native code above the innermost function of Python is what that called
@@ -63,7 +63,7 @@ def _place(path: tuple[Frame, ...]) -> Place:
     loads = any(part in file for file in files[:4] for part in _LOADING) or any("SimpleQueue" in frame.function for frame in native)
     internal = any(frame.function.startswith(_INTERNAL) for frame in native)
     shown = python[0] if python else inner[0] if inner else None
-    return Place(None if shown is None else named(shown), waits, loads, internal)
+    return StackPlace(None if shown is None else named(shown), waits, loads, internal)
 
 
 def named(frame: Frame) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NOTES = b"warplens.notes"
 
 
-class Table(Protocol):
+class StatTable(Protocol):
     """What `table` in each unit is."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:
@@ -47,8 +47,8 @@ def noted(table: pa.Table, *texts: str) -> pa.Table:
 
 def notes(table: pa.Table) -> list[str]:
     """Return the notes that `noted` put there."""
-    found: list[str] = json.loads((table.schema.metadata or {}).get(_NOTES, b"[]"))
-    return found
+    notes_of_table: list[str] = json.loads((table.schema.metadata or {}).get(_NOTES, b"[]"))
+    return notes_of_table
 
 
 def share(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -1,4 +1,4 @@
-"""What rows are kept apart by: GPU, stream, process or rank. The option `by` of the stats of GPUs, and `warplens stats --by`."""
+"""Groups rows by GPU, stream, process or rank: the option `by` of the stats of GPUs, and `warplens stats --by`."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class By:
             pa.chunked_array([pa.array([key[column] for key in keys], kind)])
             for column, kind in enumerate((pa.int64(), pa.int32(), pa.int64()))
         )
-        found = places(self._report, process, device if self.by in ("device", "stream") else None)
+        columns_of_place = places(self._report, process, device if self.by in ("device", "stream") else None)
         if self.by == "rank":
             ranks = of_process(self._report, process, "rank")
-            found = {name: column for name, column in found.items() if name == "Host" or ranks.null_count}
-            found |= {"Rank": ranks} if ranks.null_count < len(ranks) else {}
-        return {**found, "Stream": stream.combine_chunks()} if self.per_stream else found
+            columns_of_place = {name: column for name, column in columns_of_place.items() if name == "Host" or ranks.null_count}
+            columns_of_place |= {"Rank": ranks} if ranks.null_count < len(ranks) else {}
+        return {**columns_of_place, "Stream": stream.combine_chunks()} if self.per_stream else columns_of_place
 
 
 def percent(values: Sequence[int], whole: Sequence[int]) -> pa.Array:

@@ -1,4 +1,4 @@
-"""What the stats of the critical path share: the graph of the selected time or step, and what is told about it."""
+"""Shared by the stats of the critical path: the graph of the selected time or step, and the notes about it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def find(report: Report, selection: Selection, step: int) -> Path:
     return path(report, build(report, selection))
 
 
-def said(found: Path) -> list[str]:
+def path_notes(path: Path) -> list[str]:
     """Return notes about a path."""
-    graph = found.graph
-    lengths = f"{found.length:,} ns from the first to the last thing: {len(graph.calls):,} calls, {len(graph.work):,} operations of GPUs."
+    graph = path.graph
+    lengths = f"{path.length:,} ns from the first to the last thing: {len(graph.calls):,} calls, {len(graph.work):,} operations of GPUs."
     dead = graph.dag.dead
     broken = f"{dead:,} times something began before what it is known to wait for had ended; these do not count." if dead else ""
     launched = graph.calls.find(graph.work.columns["api"])
@@ -41,15 +41,15 @@ def said(found: Path) -> list[str]:
     return [lengths, broken, f"{lost:,} operations have no call: what launched them is not known." if lost else ""]
 
 
-def answer(found: Path, what: str, factor: float) -> str:
+def answer(path: Path, what: str, factor: float) -> str:
     """Return what would be if something took another time, in words. UsageError where nothing is called so."""
     if factor < 0:
         raise UsageError(f"`:factor={factor:g}` is less than no time; 0 means that it takes none, 2 twice as long.")
-    rows = found.matching(what)
+    rows = path.matching(what)
     if not len(rows):
         raise UsageError(f"`:what-if={what}` is no kind, kernel, call or range of the graph; `*` stands for anything: `:what-if=*gemm*`.")
-    then = found.what_if(rows, factor)
-    return f"If {what} took {factor:g} times as long: {then:,} ns instead of {found.length:,} ns ({then - found.length:+,} ns)."
+    then = path.what_if(rows, factor)
+    return f"If {what} took {factor:g} times as long: {then:,} ns instead of {path.length:,} ns ({then - path.length:+,} ns)."
 
 
 def placed(report: Report, rows: pa.Table) -> dict[str, pa.Array]:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.cpu.frames import NO_STACK, Frame, Frames
+from warplens.analysis.cpu.frames import NO_STACK, Frame, FrameTable
 from warplens.analysis.cpu.samples import sampled
-from warplens.analysis.cpu.stacks import Tree, Weights, bottom_up, flat, top_down
+from warplens.analysis.cpu.stacks import StackTree, Weights, bottom_up, flat, top_down
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.stats.places import of_threads, places
@@ -26,15 +26,17 @@ TREES = ("flat", "top-down", "bottom-up")
 
 
 @dataclass(frozen=True)
-class Profile:
+class SampleProfile:
     """Samples in their frames. `groups`: what they are kept apart by, a row each with its sums, the greatest weight first."""
 
-    frames: Frames
+    frames: FrameTable
     weights: Weights
     groups: pa.Table
 
     @classmethod
-    def of(cls, report: Report, selection: Selection, by: str, *, kind: str, wall: bool = False, only_python: bool = False) -> Profile:
+    def of(
+        cls, report: Report, selection: Selection, by: str, *, kind: str, wall: bool = False, only_python: bool = False
+    ) -> SampleProfile:
         """Read the samples, kept apart by `process`, `thread` or `range`, or not at all (other words). MissingData where there are none."""
         keys = _GROUPS.get(by, ())
         rows = sampled(report, selection, kind=kind, wall=wall, per=keys)
@@ -49,7 +51,7 @@ class Profile:
         else:
             groups = pa.table({"weight_sum": [pc.sum(rows.column("weight")).as_py()], "count_sum": [pc.sum(rows.column("count")).as_py()]})
             group = np.zeros(rows.num_rows, np.int64)
-        frames = Frames.of(report, only_python=only_python)
+        frames = FrameTable.of(report, only_python=only_python)
         return cls(frames, Weights.of(frames, rows, group), groups)
 
     @property
@@ -58,7 +60,7 @@ class Profile:
         return int(self.weights.weight.sum())
 
 
-def by_group(report: Report, profile: Profile, by: str, least: float) -> pa.Table:
+def by_group(report: Report, profile: SampleProfile, by: str, least: float) -> pa.Table:
     """Return a row for each thread, process or range with at least `least` ns."""
     groups = profile.groups.filter(pc.greater_equal(profile.groups.column("weight_sum"), least))
     return pa.table(
@@ -71,30 +73,30 @@ def by_group(report: Report, profile: Profile, by: str, least: float) -> pa.Tabl
     )
 
 
-def by_frame(profile: Profile, by: str, least: float) -> pa.Table:
+def by_frame(profile: SampleProfile, by: str, least: float) -> pa.Table:
     """Return a row for each function, line or module with at least `least` ns in its total; the most own time first."""
-    found = flat(top_down(profile.frames, by, profile.weights))
-    rows = np.flatnonzero(found.total >= least)
-    names, places = texts([profile.frames.frame(place) for place in found.example[rows].tolist()], by)
-    return pa.table({**figures(found, rows, profile.weight), "Name": names, "Where": places})
+    nodes = flat(top_down(profile.frames, by, profile.weights))
+    rows = np.flatnonzero(nodes.total >= least)
+    names, places = texts([profile.frames.frame(place) for place in nodes.example[rows].tolist()], by)
+    return pa.table({**figures(nodes, rows, profile.weight), "Name": names, "Where": places})
 
 
-def as_tree(report: Report, profile: Profile, by: str, tree: str, *, depth: int, least: float) -> pa.Table:
+def as_tree(report: Report, profile: SampleProfile, by: str, tree: str, *, depth: int, least: float) -> pa.Table:
     """Return a row for each node, indented below its parent; below a row for each thread, process or range where `by` names one."""
     frames, kind = profile.frames, by if by in FRAMES else "function"
     if tree == "bottom-up":
-        found = bottom_up(frames, kind, profile.weights, depth=depth or None, least=least)
+        nodes = bottom_up(frames, kind, profile.weights, depth=depth or None, least=least)
     else:
-        found = top_down(frames, kind, profile.weights)
-    rows = found.order(depth=depth or None, least=least)
-    names, places = texts([frames.frame(place) for place in found.example[rows].tolist()], kind)
+        nodes = top_down(frames, kind, profile.weights)
+    rows = nodes.order(depth=depth or None, least=least)
+    names, places = texts([frames.frame(place) for place in nodes.example[rows].tolist()], kind)
     grouped = by in GROUPS
-    indented = ["  " * (level + grouped) + name for level, name in zip(found.level[rows].tolist(), names, strict=True)]
-    table = pa.table({**figures(found, rows, profile.weight), "Name": indented, "Where": places})
-    return _below_groups(report, profile, by, table, found.group[rows]) if grouped else table
+    indented = ["  " * (level + grouped) + name for level, name in zip(nodes.level[rows].tolist(), names, strict=True)]
+    table = pa.table({**figures(nodes, rows, profile.weight), "Name": indented, "Where": places})
+    return _below_groups(report, profile, by, table, nodes.group[rows]) if grouped else table
 
 
-def figures(tree: Tree, rows: Int64Array, all_of_it: int) -> dict[str, pa.Array]:
+def figures(tree: StackTree, rows: Int64Array, all_of_it: int) -> dict[str, pa.Array]:
     """Return the columns of nodes that say how much."""
     own, total = tree.own[rows], tree.total[rows]
     return {
@@ -137,7 +139,7 @@ def _where(report: Report, groups: pa.Table, by: str) -> dict[str, pa.Array]:
     return {**places(report, groups.column("process")), **pid, "Process": names.take(row)}
 
 
-def _below_groups(report: Report, profile: Profile, by: str, table: pa.Table, group: Int64Array) -> pa.Table:
+def _below_groups(report: Report, profile: SampleProfile, by: str, table: pa.Table, group: Int64Array) -> pa.Table:
     where = _where(report, profile.groups, by)
     *before, last = (pc.cast(column, pa.string()).to_pylist() for column in where.values())
     about = [", ".join(f"{name} {text}" for name, text in zip(where, row, strict=False) if text) for row in zip(*before, strict=True)]

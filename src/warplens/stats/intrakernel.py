@@ -1,4 +1,4 @@
-"""What stats of regions inside kernels share: where a launch ran, what is missing, and how exact times are."""
+"""Shared by stats of regions inside kernels: where a launch ran, how many records are missing, how exact times are."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 from warplens.stats.places import places
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches
     from warplens.arrays import Int64Array
     from warplens.report import Report
 
 
-def located(report: Report, of: Launches, group: Int64Array) -> dict[str, pa.Array]:
+def located(report: Report, of: IntrakernelLaunches, group: Int64Array) -> dict[str, pa.Array]:
     """Return the columns that say where groups of launches ran, as `places` does; none for no rows."""
     if not len(group):
         return {}
@@ -25,12 +25,12 @@ def located(report: Report, of: Launches, group: Int64Array) -> dict[str, pa.Arr
     return places(report, process, device)
 
 
-def names(of: Launches, group: Int64Array) -> pa.Array:
+def names(of: IntrakernelLaunches, group: Int64Array) -> pa.Array:
     """Return what groups of launches are called."""
     return pa.array([of.groups[at][2] for at in group.tolist()], pa.string())
 
 
-def missing(of: Launches) -> str:
+def missing(of: IntrakernelLaunches) -> str:
     """Return a note about what launches could not record; empty where that is nothing."""
     dropped, lost, needed = int(of.dropped.sum()), int(of.units_lost.sum()), int(of.needed_slots.max(initial=0))
     parts = [f"{dropped:,} records were dropped (slots={needed} would hold all)"] if dropped else []
@@ -39,7 +39,7 @@ def missing(of: Launches) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def exactness(of: Launches) -> str:
+def exactness(of: IntrakernelLaunches) -> str:
     """Return a note about how well launches are placed in the report; empty where that is not known."""
     known = of.uncertainty[of.uncertainty >= 0]
     if not len(known):

@@ -20,7 +20,7 @@ def launched(report: Report, selection: Selection, naming: Naming, nvtx: bool) -
     """Return the SQL relation (in parentheses) of the kernels whose call was recorded, of those that overlap the selection.
 
     A launch lasts from the begin of the call to the end of the kernel, or of the call where that is later. Columns: those of
-    `kernels` and `query.gpu_ops.kernels`, and thread, call, call_start, call_end, total (ns, of the launch), queue (ns from the end
+    `kernels` and `analysis.gpu.ops.kernels`, and thread, call, call_start, call_end, total (ns, of the launch), queue (ns from the end
     of the call to the begin of the kernel; null where the kernel began before).
     """
     return f"""(
@@ -40,10 +40,10 @@ def nothing_launched(report: Report, selection: Selection) -> MissingData:
     return no_kernels(report, selection)
 
 
-def without_call(report: Report, selection: Selection, found: int) -> str:
-    """Return a note about kernels whose call is not in the report; empty where there are none. `found`: how many launches there are."""
+def without_call(report: Report, selection: Selection, launches: int) -> str:
+    """Return a note about kernels whose call is not in the report; empty where there are none. `launches`: how many launches there are."""
     if selection.window(report) is None:
-        number = report.tables["kernels"] - found
+        number = report.tables["kernels"] - launches
     else:
         text = f"SELECT count(*) AS number FROM kernels k ANTI JOIN cuda_api a ON k.api = a.id WHERE {during(report, selection)}"
         number = report.sql(text).column(0)[0].as_py()

@@ -55,8 +55,8 @@ def _keys(process: pa.ChunkedArray | pa.Array, device: pa.ChunkedArray | pa.Arra
 
 def _looked_up(keys: pa.ChunkedArray | pa.Array, known: pa.ChunkedArray | pa.Array, values: pa.ChunkedArray | pa.Array) -> pa.Array:
     # A null would find a null among the known keys, so none of those is left.
-    found = pc.if_else(pc.is_null(keys), None, pc.index_in(keys, value_set=_flat(known)))
-    return _flat(values).take(_flat(found))
+    position = pc.if_else(pc.is_null(keys), None, pc.index_in(keys, value_set=_flat(known)))
+    return _flat(values).take(_flat(position))
 
 
 def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -34,12 +34,12 @@ def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.A
     begin = pc.coalesce(pc.cast(rows.column("payload_int"), pa.string()), _floats(rows.column("payload_float"))).combine_chunks()
     end = pa.nulls(len(rows), pa.string())
     ids = np.asarray(pc.fill_null(rows.column("id"), -1).to_numpy(), np.int64)  # marks of old reports have none
-    found = carried(report, kind, ids, _texts)
-    if found:
-        places = np.flatnonzero(np.isin(ids, np.fromiter(found, np.int64, len(found))))
+    texts_of = carried(report, kind, ids, _texts)
+    if texts_of:
+        places = np.flatnonzero(np.isin(ids, np.fromiter(texts_of, np.int64, len(texts_of))))
         mask = np.zeros(len(ids), bool)
         mask[places] = True
-        mine, ending = (pa.array(side, pa.string()) for side in zip(*(found[id] for id in ids[places].tolist()), strict=True))
+        mine, ending = (pa.array(side, pa.string()) for side in zip(*(texts_of[id] for id in ids[places].tolist()), strict=True))
         begin = pc.replace_with_mask(begin, mask, pc.coalesce(mine, begin.take(pa.array(places))))
         end = pc.replace_with_mask(end, mask, ending)
     columns = {"Payload": begin, "EndPayload": end}

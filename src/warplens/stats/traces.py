@@ -89,12 +89,13 @@ class Nest:
         self._levels: list[Int64Array] = []
         children = np.argsort(above, kind="stable")
         first = np.searchsorted(above[children], np.arange(len(above) + 1))
-        found = children[: first[0]]
-        while len(found):
-            self.level[found] = len(self._levels)
-            self._levels.append(found)
-            begin, counts = first[found], first[found + 1] - first[found]
-            found = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
+        level_rows = children[: first[0]]
+        while len(level_rows):
+            self.level[level_rows] = len(self._levels)
+            self._levels.append(level_rows)
+            begin, counts = first[level_rows], first[level_rows + 1] - first[level_rows]
+            # The children of all ranges of this level: runs [begin, begin + count) of `children`, one after the other.
+            level_rows = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
         lost = np.flatnonzero(self.level < 0)  # parents in a circle: no report of ours, but no reason to fail
         if len(lost):
             self.above = np.where(self.level < 0, -1, above)
@@ -105,19 +106,21 @@ class Nest:
         """Return the ids from the outermost range to each one wanted, each after a colon."""
         needed = np.zeros(len(self.above), bool)
         needed[wanted] = True
-        for found in reversed(self._levels[1:]):
-            needed[self.above[found[needed[found]]]] = True
+        # From the innermost level outwards, each needed range needs its parent.
+        for level_rows in reversed(self._levels[1:]):
+            needed[self.above[level_rows[needed[level_rows]]]] = True
         colon = pa.scalar(":", pa.large_string())
         pieces: list[pa.Array] = []
         place = np.zeros(len(self.above), np.int64)  # of each range within its level, then among all pieces
-        for number, found in enumerate(self._levels):
-            kept = found[needed[found]]
+        for number, level_rows in enumerate(self._levels):
+            kept = level_rows[needed[level_rows]]
             own = pc.cast(pa.array(self._ids[kept]), pa.large_string())
+            # The text of a range is its parent's text and its own id, so each level costs one join, whatever the depth.
             heads = pieces[-1].take(pa.array(place[self.above[kept]])) if number else pa.scalar("", pa.large_string())
             pieces.append(pc.binary_join_element_wise(heads, own, colon))
             place[kept] = np.arange(len(kept))
-        for first, found in zip(np.cumsum([0, *map(len, pieces)]), self._levels, strict=False):
-            place[found] += first
+        for first, level_rows in zip(np.cumsum([0, *map(len, pieces)]), self._levels, strict=False):
+            place[level_rows] += first
         return pa.concat_arrays(pieces).take(pa.array(place[wanted])) if pieces else pa.array([], pa.large_string())
 
 

@@ -1,4 +1,4 @@
-"""What moved of unified memory, and what faulted: SQL that its summaries share."""
+"""SQL that the summaries of unified memory share: bytes moved, faults, and time."""
 
 from __future__ import annotations
 

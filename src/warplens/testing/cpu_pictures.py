@@ -51,42 +51,42 @@ def read(process: str, head: str, track: str) -> list[Happening] | None:
     match = _HEAD.fullmatch(head)
     if match is None:
         return None
-    found = []
+    happenings = []
     for piece in _PIECE.finditer(track):
         name = str(piece[str(piece.lastgroup)]).split(" ")[0]
         instant = piece.lastgroup == "instant"
-        found.append(
+        happenings.append(
             Happening(process, match["thread"], match["kind"], name, piece.start(), piece.start() if instant else piece.end(), instant)
         )
-    return found
+    return happenings
 
 
 def rows(drawn: Sequence[Happening], scene: Scene) -> dict[str, list[Row]]:
     """Return the rows of every table that they go to, each with its ids."""
     frames = _Frames()
     made: dict[str, list[tuple[Row, Happening]]] = {}
-    for one in drawn:
-        start, end = scene.origin + one.first * scene.tick, scene.origin + one.last * scene.tick
-        process, thread = scene.processes[one.process], scene.threads[one.process, one.thread]
+    for happening in drawn:
+        start, end = scene.origin + happening.first * scene.tick, scene.origin + happening.last * scene.tick
+        process, thread = scene.processes[happening.process], scene.threads[happening.process, happening.thread]
         around = enclosing(thread, start, scene.ranges)
         row = {"process": process, "thread": thread, "start": start, "end": end, "range": around}
-        row |= _ROWS[one.kind](one, row, frames, scene.tick)
-        row |= scene.extra.get(one.name.partition("<")[0], {})
-        made.setdefault(_TABLES[one.kind], []).append((row, one))
-    found = {}
+        row |= _ROWS[happening.kind](happening, row, frames, scene.tick)
+        row |= scene.extra.get(happening.name.partition("<")[0], {})
+        made.setdefault(_TABLES[happening.kind], []).append((row, happening))
+    rows_of = {}
     for table, pairs in made.items():
         pairs.sort(key=lambda pair: (pair[0]["process"], pair[0]["start"], -pair[1].last))
-        found[table] = _numbered([row for row, _ in pairs])
+        rows_of[table] = _numbered([row for row, _ in pairs])
     for table in ("imports", "python_calls"):
-        _nest(found.get(table, []))
-    files = [row for row in found.get("osrt", []) if row["group"] == "file"]
+        _nest(rows_of.get(table, []))
+    files = [row for row in rows_of.get("osrt", []) if row["group"] == "file"]
     if files:
         operations = [{**row, "operation": os_words.operation(row["name"]), "path": row["target"]} for row in files]
-        found["file_access"] = _numbered(operations)
+        rows_of["file_access"] = _numbered(operations)
     if frames.rows:
-        found["frames"] = [{**row, **scene.extra.get(row["function"], {})} for row in frames.rows]
-    wanted = {name: {column.name for column in TABLES[name].columns} for name in found}
-    return {name: [{key: value for key, value in row.items() if key in wanted[name]} for row in table] for name, table in found.items()}
+        rows_of["frames"] = [{**row, **scene.extra.get(row["function"], {})} for row in frames.rows]
+    wanted = {name: {column.name for column in TABLES[name].columns} for name in rows_of}
+    return {name: [{key: value for key, value in row.items() if key in wanted[name]} for row in table] for name, table in rows_of.items()}
 
 
 @dataclass
@@ -128,57 +128,57 @@ class _Frames:
         }
 
 
-def _sample(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    count = one.last - one.first
-    native = one.kind == "native"
+def _sample(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    count = happening.last - happening.first
+    native = happening.kind == "native"
     times = {"end": row["end"] - tick, "count": count, "weight": count * tick}
-    name, _, task = one.name.partition("#")
+    name, _, task = happening.name.partition("#")
     more = {"gil": None if native else True, "cpu": 0 if native else None, "late": False if native else None}
-    stack = frames.stack(row["process"], name, one.kind)
-    return {**times, **more, "kind": one.kind, "on_cpu": True, "stack": stack, "task": task or None, "cut": False}
+    stack = frames.stack(row["process"], name, happening.kind)
+    return {**times, **more, "kind": happening.kind, "on_cpu": True, "stack": stack, "task": task or None, "cut": False}
 
 
-def _task(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    about, _, stack = one.name.partition("<")
+def _task(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    about, _, stack = happening.name.partition("<")
     name, _, state = about.partition(":")
-    count, number = one.last - one.first, sum(name.encode())
+    count, number = happening.last - happening.first, sum(name.encode())
     times = {"count": count, "weight": count * tick, "depth": 0}
     of = {"task": name, "number": number, "outer": state == "outer", "state": state if state in ("running", "ready") else "awaiting"}
     return {**times, **of, "doing": stack.rpartition(";")[2] or None, "stack": frames.stack(row["process"], stack, "python")}
 
 
-def _state(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    state, _, about = one.name.partition(":")
+def _state(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    state, _, about = happening.name.partition(":")
     running = state == "running"
     return {"state": state, "cpu": int(about or 0) if running else None, "exact": True, "reason": None if running else about or None}
 
 
-def _os(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    call, _, stack = one.name.partition("<")
+def _os(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    call, _, stack = happening.name.partition("<")
     name, _, target = call.partition(":")
     about = {"target": target or None, "stack": frames.stack(row["process"], stack, "python")}
     return {"name": name, "group": os_words.group(name), "result": 0, **about}
 
 
-def _gil(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    length, holds = row["end"] - row["start"], one.name != "wait"
+def _gil(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    length, holds = row["end"] - row["start"], happening.name != "wait"
     times = {"held": length if holds else 0, "waited": 0 if holds else length}
-    return {"state": one.name, **times, "holds": int(holds), "waits": int(not holds), "interpreter": 0}
+    return {"state": happening.name, **times, "holds": int(holds), "waits": int(not holds), "interpreter": 0}
 
 
-def _collection(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    return {"generation": int(one.name), "collected": 0, "uncollectable": 0}
+def _collection(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    return {"generation": int(happening.name), "collected": 0, "uncollectable": 0}
 
 
-def _import(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    return {"name": one.name, "failed": False}
+def _import(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    return {"name": happening.name, "failed": False}
 
 
-def _call(one: Happening, row: Row, frames: _Frames, tick: int) -> Row:
-    kind, colon, name = one.name.partition(":")
+def _call(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
+    kind, colon, name = happening.name.partition(":")
     if not colon:
-        kind, name = ("warning" if one.name.endswith("Warning") else "exception") if one.instant else "function", one.name
-    return {"kind": kind, "name": name, "file": "/app.py", "line": 1, "clipped": False, "failed": None if one.instant else False}
+        kind, name = ("warning" if happening.name.endswith("Warning") else "exception") if happening.instant else "function", happening.name
+    return {"kind": kind, "name": name, "file": "/app.py", "line": 1, "clipped": False, "failed": None if happening.instant else False}
 
 
 _ROWS: dict[str, Callable[[Happening, Row, _Frames, int], Mapping[str, Any]]] = {

@@ -76,7 +76,7 @@ def rows(ops: Sequence[Op], scene: Scene) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of every table that the ops go to, each with its ids."""
     numbers = _correlations(ops)
     calls = {(op.process, op.label or ""): op for op in ops if op.table == "cuda_api" and op.label}
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows_of_table: dict[str, list[dict[str, Any]]] = {}
     made: dict[str, list[tuple[Op, dict[str, Any]]]] = {}
     for op in ops:
         times = {"start": scene.origin + op.first * scene.tick, "end": scene.origin + op.last * scene.tick}
@@ -89,7 +89,7 @@ def rows(ops: Sequence[Op], scene: Scene) -> dict[str, list[dict[str, Any]]]:
         for op, row in pairs:
             number = counts[row["process"]] = counts.get(row["process"], -1) + 1
             keys[op] = row["id"] = row["process"] * _PER_PROCESS + number
-        found[table] = [row for _, row in pairs]
+        rows_of_table[table] = [row for _, row in pairs]
     totals: dict[tuple[int, int | None, str], int] = {}
     for op, row in (pair for pairs in made.values() for pair in pairs):
         if op.table != "cuda_api":
@@ -99,8 +99,8 @@ def rows(ops: Sequence[Op], scene: Scene) -> dict[str, list[dict[str, Any]]]:
         if op.table == "gpu_memory":
             place = (row["process"], row["device"], row["kind"])
             row["total"] = totals[place] = totals.get(place, 0) + (row["bytes"] if row["operation"] == "allocate" else -row["bytes"])
-    found.update(_hardware(ops, scene))
-    return {name: _columns(name, table) for name, table in found.items()}
+    rows_of_table.update(_hardware(ops, scene))
+    return {name: _columns(name, table) for name, table in rows_of_table.items()}
 
 
 def _table(match: re.Match[str], kind: str, name: str) -> str:
@@ -232,10 +232,10 @@ def _hardware(ops: Sequence[Op], scene: Scene) -> dict[str, list[dict[str, Any]]
     return {"devices": devices, "contexts": contexts, "streams": sorted(named, key=lambda row: (row["process"], row["stream"]))}
 
 
-def _columns(table: str, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _columns(table: str, rows_drawn: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out what the table has no column for."""
     wanted = {column.name for column in TABLES[table].columns}
-    return [{name: value for name, value in row.items() if name in wanted} for row in found]
+    return [{name: value for name, value in row.items() if name in wanted} for row in rows_drawn]
 
 
 def _spaced(name: str) -> str:

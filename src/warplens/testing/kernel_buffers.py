@@ -14,7 +14,7 @@ _LOW = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
-class Event:
+class BufferEvent:
     """A region as the kernel saw it: 64-bit times of the buffer's clock."""
 
     tag: int
@@ -25,10 +25,10 @@ class Event:
 
 
 @dataclass
-class Unit:
+class BufferUnit:
     """One unit: where it ran, its events in the order of their ends, and whether it came to its end."""
 
-    events: Sequence[Event] = ()
+    events: Sequence[BufferEvent] = ()
     cta: int = 0
     warp: int = 0
     sm: int = 0
@@ -44,7 +44,7 @@ class Unit:
 
 
 def buffer_bytes(
-    units: Iterable[Unit | None],
+    units: Iterable[BufferUnit | None],
     *,
     slots: int = 8,
     mode: str = "slices",

@@ -34,7 +34,7 @@ class Warp:
 
 
 @dataclass(frozen=True)
-class Launch:
+class DrawnLaunch:
     """A launch. `kernel`: the row of its kernel in its process, None: none was recorded; `device` and `stream` are None with it then."""
 
     name: str
@@ -49,27 +49,27 @@ class Launch:
     uncertainty: int = 800
 
 
-def launch_tables(launches: Sequence[Launch], *, origin: int = 1_000_000_000, process: int = 0) -> Rows:
+def launch_tables(launches: Sequence[DrawnLaunch], *, origin: int = 1_000_000_000, process: int = 0) -> Rows:
     """Return the rows of the three tables. `origin`: what times are counted from; `process`: whose they are (its number in the report)."""
     base = process * _PER_PROCESS
-    found: Rows = {"intrakernel_launches": [], "intrakernel_units": [], "intrakernel_events": []}
+    tables: Rows = {"intrakernel_launches": [], "intrakernel_units": [], "intrakernel_events": []}
     for number, launch in enumerate(launches):
         key = base + number
         events = sum(len(warp.regions) for warp in launch.warps)
         row = _launch(launch, key, process, origin, number)
-        found["intrakernel_launches"].append({**row, "units": len(launch.warps), "events": events})
+        tables["intrakernel_launches"].append({**row, "units": len(launch.warps), "events": events})
         for warp in launch.warps:
-            unit = base + len(found["intrakernel_units"])
+            unit = base + len(tables["intrakernel_units"])
             times = {"start": origin + warp.start, "end": origin + warp.end}
             place = {"cta": warp.cta, "warp": warp.warp, "sm": warp.sm, "sm_end": warp.sm}
             counts = {"events": len(warp.regions), "dropped": 0, "ended": True}
-            found["intrakernel_units"].append({"id": unit, "process": process, "launch": key, **place, **times, **counts})
-            for region in sorted(warp.regions, key=lambda one: (one.start, -(one.end or one.start))):
+            tables["intrakernel_units"].append({"id": unit, "process": process, "launch": key, **place, **times, **counts})
+            for region in sorted(warp.regions, key=lambda drawn_region: (drawn_region.start, -(drawn_region.end or drawn_region.start))):
                 end = region.start if region.end is None else region.end
                 kind = "mark" if region.end is None else "asynchronous" if region.asynchronous else "region"
-                found["intrakernel_events"].append(
+                tables["intrakernel_events"].append(
                     {
-                        "id": base + len(found["intrakernel_events"]),
+                        "id": base + len(tables["intrakernel_events"]),
                         "process": process,
                         "launch": key,
                         "unit": unit,
@@ -80,7 +80,7 @@ def launch_tables(launches: Sequence[Launch], *, origin: int = 1_000_000_000, pr
                         "payload": region.payload,
                     }
                 )
-    return found
+    return tables
 
 
 def pipeline(begin: int, end: int, *, sms: int = 4, blocks: int = 8, tiles: int = 4) -> Iterator[Warp]:
@@ -107,7 +107,7 @@ def pipeline(begin: int, end: int, *, sms: int = 4, blocks: int = 8, tiles: int 
             yield Warp(cta, warp, cta % sms, first, last, [*regions, Region("done", last - 1)])
 
 
-def _launch(launch: Launch, key: int, process: int, origin: int, number: int) -> dict[str, Any]:
+def _launch(launch: DrawnLaunch, key: int, process: int, origin: int, number: int) -> dict[str, Any]:
     base = process * _PER_PROCESS
     has = launch.kernel is not None
     return {

@@ -321,15 +321,15 @@ _Named = tuple[str, str | None, str | None]  # process, domain, name
 
 def _numbered(drawn: Sequence[Drawn], keys: Mapping[str, int], what: str, most: int) -> dict[_Named, int]:
     """Number the tasks or counters of each process, in the order in which they are drawn."""
-    found: dict[_Named, int] = {}
+    numbers: dict[_Named, int] = {}
     counts: dict[str, int] = {}
     for item in drawn:
         name = getattr(item, what)
         key = (item.process, item.domain if what == "counter" else None, name)
-        if name and key not in found:
+        if name and key not in numbers:
             counts[item.process] = counts.get(item.process, -1) + 1
-            found[key] = keys[item.process] * most + counts[item.process]
-    return found
+            numbers[key] = keys[item.process] * most + counts[item.process]
+    return numbers
 
 
 def _identified(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -343,7 +343,7 @@ def _identified(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _payloads(kind: str, rows: list[dict[str, Any]], given: Mapping[str, Sequence[Any]], *, at_end: bool) -> list[dict[str, Any]]:
-    found = []
+    payloads = []
     seen: dict[str, int] = {}
     for row in rows:
         values = given.get(row["message"] or "")
@@ -351,8 +351,8 @@ def _payloads(kind: str, rows: list[dict[str, Any]], given: Mapping[str, Sequenc
             continue
         number = seen[row["message"]] = seen.get(row["message"], -1) + 1
         about = {"process": row["process"], "event_type": kind, "event": row["id"], "type": "json", "at_end": at_end, "cut": False}
-        found.append({**about, "json": json.dumps(values[min(number, len(values) - 1)])})
-    return found
+        payloads.append({**about, "json": json.dumps(values[min(number, len(values) - 1)])})
+    return payloads
 
 
 def _counters(

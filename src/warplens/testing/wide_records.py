@@ -65,13 +65,13 @@ _FIELDS = {
 
 
 def _described(number: int, fields: str) -> dict[str, Any]:
-    found: list[tuple[str, str, int]] = []
+    layout: list[tuple[str, str, int]] = []
     at = 8
     for item in fields.split():
         name, kind = item.split(":")
-        found += [(name, kind, at)] if name != "-" else []
+        layout += [(name, kind, at)] if name != "-" else []
         at += int(kind[1])
-    return {"id": number, "size": at, "fields": [*_HEAD, *found]}
+    return {"id": number, "size": at, "fields": [*_HEAD, *layout]}
 
 
 WIDE: dict[str, dict[str, Any]] = {name: _described(*item) for name, item in _FIELDS.items()}

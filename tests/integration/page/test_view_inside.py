@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.page.browsing import Server, served, visiting
-from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.kernel_insides import DrawnLaunch, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ PICTURE = """
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("inside")
     launches = [
-        Launch("gemm", begin, end, list(pipeline(begin + 500, end - 500, blocks=12)), kernel=row, api=row)
+        DrawnLaunch("gemm", begin, end, list(pipeline(begin + 500, end - 500, blocks=12)), kernel=row, api=row)
         for row, (begin, end) in enumerate(((12_000, 40_000), (46_000, 60_000)))
     ]
     timeline(folder / "run.warplens", PICTURE, cuda={"gpu0": {"name": "H100"}}, tables=launch_tables(launches))

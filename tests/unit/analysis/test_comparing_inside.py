@@ -10,7 +10,7 @@ from warplens.analysis.comparison.compare import figures, training_steps
 from warplens.flows.differing import diff
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
-from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.kernel_insides import DrawnLaunch, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 
 PICTURE = "main |[step          ][step          ][step          ]  [eval       ]"
@@ -33,8 +33,8 @@ def recorded(path: Path, *, longer: int = 0) -> Report:
         gemm = list(pipeline(begin, begin + 6000, blocks=6))
         more = list(pipeline(begin + 7000, begin + 9000 + longer, blocks=2, tiles=3))
         launches += [
-            Launch("gemm", begin, begin + 6000, gemm, kernel=None),
-            Launch("softmax", begin + 7000, begin + 9000 + longer, more, kernel=None, device=None),
+            DrawnLaunch("gemm", begin, begin + 6000, gemm, kernel=None),
+            DrawnLaunch("softmax", begin + 7000, begin + 9000 + longer, more, kernel=None, device=None),
         ]
     timeline(path, PICTURE, tables=launch_tables(launches))
     return open_report(path)

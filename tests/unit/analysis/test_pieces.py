@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from warplens.analysis.step_functions import NOTHING, Pieces, grouped_union, innermost
+from warplens.analysis.step_functions import NOTHING, StepFunction, grouped_union, innermost
 from warplens.arrays import Int64Array
 
 
@@ -49,7 +49,7 @@ def test_one_over_the_other(seed: int) -> None:
     rng = random.Random(seed)
     first, second = (sorted(nest(rng, 0, 40)) for _ in range(2))
     (begins, ends), (later_begins, later_ends) = columns(first, 2), columns(second, 2)
-    top, below = Pieces.where(begins, ends, 1), Pieces.where(later_begins, later_ends, 2)
+    top, below = StepFunction.where(begins, ends, 1), StepFunction.where(later_begins, later_ends, 2)
     found = top.over(below).at(np.arange(-1, 42)).tolist()
     for time, value in zip(range(-1, 42), found, strict=True):
         inside = [any(begin <= time < end for begin, end in rows) for rows in (first, second)]

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from warplens.analysis.cpu.frames import NO_STACK, Frame, Frames
-from warplens.analysis.cpu.stacks import Tree, Weights, bottom_up, each_stack, flat, top_down
+from warplens.analysis.cpu.frames import NO_STACK, Frame, FrameTable
+from warplens.analysis.cpu.stacks import StackTree, Weights, bottom_up, each_stack, flat, top_down
 from warplens.errors import UsageError
 from warplens.storage import schema
 
@@ -20,21 +20,21 @@ Sample = tuple[int, int | None, int, int]  # group, key of the frame, weight, co
 Path = tuple[tuple[Any, ...], ...]
 
 
-def frames_of(rows: list[dict[str, Any]]) -> Frames:
-    return Frames(schema.build("frames", [{"process": 0, "depth": 0, "kind": "python", **row} for row in rows]))
+def frames_of(rows: list[dict[str, Any]]) -> FrameTable:
+    return FrameTable(schema.build("frames", [{"process": 0, "depth": 0, "kind": "python", **row} for row in rows]))
 
 
-def chain(*functions: str) -> Frames:
+def chain(*functions: str) -> FrameTable:
     """One stack, the outermost function first; keys count from 10."""
     return frames_of([{"frame": 10 + n, "parent": 9 + n if n else None, "function": name} for n, name in enumerate(functions)])
 
 
-def weights(frames: Frames, samples: list[Sample]) -> Weights:
+def weights(frames: FrameTable, samples: list[Sample]) -> Weights:
     rows = schema.build("samples", [{"stack": key, "weight": weight, "count": count} for _, key, weight, count in samples])
     return Weights.of(frames, rows, np.array([group for group, *_ in samples], np.int64))
 
 
-def named(frames: Frames, tree: Tree, **limits: Any) -> list[tuple[int, str, int, int]]:
+def named(frames: FrameTable, tree: StackTree, **limits: Any) -> list[tuple[int, str, int, int]]:
     """Level, function, own and total time in the order of reading."""
     return [
         (int(tree.level[node]), frames.frame(int(tree.example[node])).function, int(tree.own[node]), int(tree.total[node]))
@@ -117,7 +117,7 @@ def test_functions_of_python_alone() -> None:
         {"frame": 7, "parent": 1, "function": "idle", **native},
     ]
     table = schema.build("frames", [{"process": 0, "depth": 0, "kind": "python", **row} for row in rows])
-    frames = Frames(table, only_python=True)
+    frames = FrameTable(table, only_python=True)
     tree = top_down(frames, "function", weights(frames, [(0, 6, 1, 1), (0, 5, 10, 1), (0, 4, 100, 1), (0, 7, 1000, 1), (0, None, 5, 1)]))
     assert named(frames, tree) == [(0, NO_STACK, 1005, 1005), (0, "main", 100, 111), (1, "step", 11, 11)]
     assert [frame.function for frame in frames.path(int(frames.positions(pa.array([6]))[0]))] == ["main", "step"]
@@ -214,7 +214,7 @@ def _expected(stacks: list[tuple[int, Path, int]]) -> dict[tuple[int, Path], tup
     return {key: (own[key], total[key]) for key in total}
 
 
-def _nodes(frames: Frames, tree: Tree, label: Any) -> dict[tuple[int, Path], tuple[int, int]]:
+def _nodes(frames: FrameTable, tree: StackTree, label: Any) -> dict[tuple[int, Path], tuple[int, int]]:
     paths: list[Path] = []
     found = {}
     for node in range(len(tree)):
@@ -225,7 +225,7 @@ def _nodes(frames: Frames, tree: Tree, label: Any) -> dict[tuple[int, Path], tup
     return found
 
 
-def _random(rng: random.Random) -> tuple[Frames, list[Sample]]:
+def _random(rng: random.Random) -> tuple[FrameTable, list[Sample]]:
     rows: list[dict[str, Any]] = []
     for number in range(rng.randrange(1, 120)):
         kind = rng.choice(("python", "python", "native"))

@@ -12,7 +12,7 @@ import pytest
 from tests.support.thorough import few
 from tests.unit.convert.test_intrakernel_tables import BUFFER, GPU, TAGS, TEXTS, note, read, report
 from warplens.convert.intrakernel import batch
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 TABLES = ("intrakernel_launches", "intrakernel_units", "intrakernel_events")
 
@@ -26,10 +26,10 @@ def _piece(dice: random.Random, begin: int, generation: int, keep: int) -> bytes
         count = dice.randrange(0, slots + (5 if odd < 0.1 else 1))
         times = sorted(dice.sample(range(begin, begin + 9_000), 2 * count))
         events = [
-            Event(dice.choice([0, 1, 7, 9]), GPU + first, GPU + last, payload=dice.randrange(100), flags=dice.choice([0, 0, 0, 2]))
+            BufferEvent(dice.choice([0, 1, 7, 9]), GPU + first, GPU + last, payload=dice.randrange(100), flags=dice.choice([0, 0, 0, 2]))
             for first, last in zip(times[::2], times[1::2], strict=True)
         ]
-        units.append(Unit(events, cta=cta, sm=cta, begin=GPU + begin, end=GPU + begin + 9_000, ended=odd < 0.9 or cta > 0))
+        units.append(BufferUnit(events, cta=cta, sm=cta, begin=GPU + begin, end=GPU + begin + 9_000, ended=odd < 0.9 or cta > 0))
     more: dict[str, Any] = {"generation": generation, "keep": keep}
     if 0.1 < odd < 0.2:
         more["clock"] = "clock"

@@ -20,7 +20,7 @@ from warplens import catalog
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.stats.base import notes
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 TICK = 32
 COUNT = 60
@@ -56,8 +56,8 @@ class Capture:
             units = []
             for cta in range(2):
                 edges = sorted(dice.randrange(first, last) for _ in range(6))
-                regions = [Event(at % 2, self.gpu(edges[2 * at]), self.gpu(edges[2 * at + 1])) for at in range(3)]
-                units.append(Unit(regions, cta=cta, sm=cta, begin=self.gpu(first if cta == 0 else edges[0]), end=self.gpu(last)))
+                regions = [BufferEvent(at % 2, self.gpu(edges[2 * at]), self.gpu(edges[2 * at + 1])) for at in range(3)]
+                units.append(BufferUnit(regions, cta=cta, sm=cta, begin=self.gpu(first if cta == 0 else edges[0]), end=self.gpu(last)))
             noted.append(note(number, now, generation=number))
             over = end + dice.randrange(2_000, 30_000)
             found = read(number, over, 0, 0)

@@ -16,7 +16,7 @@ from warplens.convert.finish import finish
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.testing import spool_writer as sw
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 GPU = 7_000_000_000_000  # the GPU's clock minus the report's
 TEXTS = {
@@ -41,9 +41,9 @@ def units(first: int, last: int, count: int = 2, generation: int = 1, events: in
     """What warps wrote between two times of the report."""
     step = (last - first) // events
     regions = [
-        Event(number % 2, GPU + first + number * step, GPU + first + (number + 1) * step, payload=number) for number in range(events)
+        BufferEvent(number % 2, GPU + first + number * step, GPU + first + (number + 1) * step, payload=number) for number in range(events)
     ]
-    made = [Unit(regions, cta=cta, sm=cta, begin=GPU + first, end=GPU + last) for cta in range(count)]
+    made = [BufferUnit(regions, cta=cta, sm=cta, begin=GPU + first, end=GPU + last) for cta in range(count)]
     return bytes(buffer_bytes(made, slots=4, generation=generation, keep=keep))
 
 
@@ -138,11 +138,11 @@ def test_without_calls_kernels_are_found_by_their_times(tmp_path: Path) -> None:
 
 def test_rows_of_units_and_events(tmp_path: Path) -> None:
     tagged = [
-        Event(7, GPU + 20_000, GPU + 21_000),
-        Event(9, GPU + 22_000, GPU + 22_000, flags=1),
-        Event(0, GPU + 20_000, GPU + 23_000, flags=2),
+        BufferEvent(7, GPU + 20_000, GPU + 21_000),
+        BufferEvent(9, GPU + 22_000, GPU + 22_000, flags=1),
+        BufferEvent(0, GPU + 20_000, GPU + 23_000, flags=2),
     ]
-    made = [Unit(tagged, cta=3, warp=1, sm=5, sm_end=6, begin=GPU + 20_000, end=GPU + 30_000)]
+    made = [BufferUnit(tagged, cta=3, warp=1, sm=5, sm_end=6, begin=GPU + 20_000, end=GPU + 30_000)]
     found = report(tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_000)], {1: [bytes(buffer_bytes(made, slots=4))]})
     assert found.columns("intrakernel_events", "tag", "kind", "payload") == [
         ("load", "asynchronous", None),
@@ -209,8 +209,11 @@ def test_why_nothing_was_stored(tmp_path: Path, result: int | None, value: int, 
 
 
 def test_what_was_lost_and_how_much_room_it_needs(tmp_path: Path) -> None:
-    many = [Event(0, GPU + 20_000 + number, GPU + 20_001 + number) for number in range(9)]
-    made = [Unit(many, begin=GPU + 20_000, end=GPU + 30_000), Unit(many[:2], cta=1, begin=GPU + 20_000, end=GPU + 30_000, ended=False)]
+    many = [BufferEvent(0, GPU + 20_000 + number, GPU + 20_001 + number) for number in range(9)]
+    made = [
+        BufferUnit(many, begin=GPU + 20_000, end=GPU + 30_000),
+        BufferUnit(many[:2], cta=1, begin=GPU + 20_000, end=GPU + 30_000, ended=False),
+    ]
     found = report(
         tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_000, room=2, claimed=6)], {1: [bytes(buffer_bytes(made, slots=4))]}
     )
@@ -255,8 +258,8 @@ def test_what_the_agent_did_itself_is_no_work_of_the_program(tmp_path: Path) -> 
 
 
 def test_what_runs_on_the_host_has_the_clock_of_the_report(tmp_path: Path) -> None:
-    regions = [Event(0, 20_000, 21_000)]
-    made = [Unit(regions, begin=20_000, end=30_000)]
+    regions = [BufferEvent(0, 20_000, 21_000)]
+    made = [BufferUnit(regions, begin=20_000, end=30_000)]
     other = read(2, 80_000, 20_000, 30_000)
     found = report(
         tmp_path,

@@ -12,7 +12,7 @@ from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
 from warplens.exporters import inside_kernels
 from warplens.report import open as open_report
-from warplens.testing.kernel_insides import Launch, Region, Warp, launch_tables, pipeline
+from warplens.testing.kernel_insides import DrawnLaunch, Region, Warp, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
@@ -28,18 +28,18 @@ REGIONS = [
     Region("go", 5500, None, 3),
     Region("store", 8000, 9000),
 ]
-LAUNCH = Launch("gemm", 3000, 20_000, [Warp(5, 1, 3, 3500, 10_000, REGIONS)])
+LAUNCH = DrawnLaunch("gemm", 3000, 20_000, [Warp(5, 1, 3, 3500, 10_000, REGIONS)])
 STREAM = "python / GPU 0 / Context 1 / Stream 7"
 
 
-def export(folder: Path, kind: str, *launches: Launch, picture: str = PICTURE) -> Path:
+def export(folder: Path, kind: str, *launches: DrawnLaunch, picture: str = PICTURE) -> Path:
     timeline(folder / "r.warplens", picture, origin=0, tables=launch_tables(launches, origin=0))
     out = folder / f"out.{kind}"
     catalog.find("exporters.formats", kind).load().write(open_report(folder / "r.warplens"), out)
     return out
 
 
-def perfetto(folder: Path, *launches: Launch, **options: Any) -> Decoded:
+def perfetto(folder: Path, *launches: DrawnLaunch, **options: Any) -> Decoded:
     return decode(export(folder, "perfetto", *launches, **options))
 
 
@@ -66,7 +66,7 @@ def test_perfetto_keeps_payload_and_block(tmp_path: Path) -> None:
 
 def test_regions_that_all_cross_have_lanes_of_their_own(tmp_path: Path) -> None:
     crossing = [Region(f"copy {number}", 4000 + 100 * number, 5000 + 100 * number, asynchronous=True) for number in range(4)]
-    decoded = perfetto(tmp_path, Launch("gemm", 3000, 20_000, [Warp(5, 1, 3, 3500, 10_000, crossing)]))
+    decoded = perfetto(tmp_path, DrawnLaunch("gemm", 3000, 20_000, [Warp(5, 1, 3, 3500, 10_000, crossing)]))
     shown = {item.name: item for item in decoded.slices}
     assert len({shown[region.tag].track for region in crossing}) == 4
     assert [(shown[region.tag].start, shown[region.tag].end) for region in crossing] == [(r.start, r.end) for r in crossing]
@@ -76,7 +76,7 @@ def test_perfetto_has_the_clock_of_the_gpu(tmp_path: Path) -> None:
     """And says how exact it is: `offset` put to a time of the GPU gives that of the trace."""
     offsets = (-1_000_000, -1_000_500, -990_000)
     launches = [
-        Launch("gemm", 3_000 + 5_000 * number, 7_000 + 5_000 * number, [], offset=offset, uncertainty=700 + number)
+        DrawnLaunch("gemm", 3_000 + 5_000 * number, 7_000 + 5_000 * number, [], offset=offset, uncertainty=700 + number)
         for number, offset in enumerate(offsets)
     ]
     decoded = perfetto(tmp_path, *launches)
@@ -90,13 +90,15 @@ def test_perfetto_has_the_clock_of_the_gpu(tmp_path: Path) -> None:
 
 def test_blocks_at_once_and_without_a_kernel(tmp_path: Path) -> None:
     warps = [Warp(cta, 0, 0, 0, 1000, [Region("work", cta, 900 + cta)]) for cta in (0, 1)]
-    decoded = perfetto(tmp_path, Launch("free", 0, 1000, warps, kernel=None, device=None))
+    decoded = perfetto(tmp_path, DrawnLaunch("free", 0, 1000, warps, kernel=None, device=None))
     paths = sorted(decoded.path(item.track) for item in decoded.slices if item.name == "work")
     assert paths == [f"python / Inside free #1 / SM 0 / Warp 0{more}" for more in ("", " (block 2 at once)")]
 
 
 def test_many_launches_share_rows_and_many_warps_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launches = [Launch("gemm", n * 100, n * 100 + 90, list(pipeline(n * 100, n * 100 + 80, blocks=2, sms=2, tiles=1))) for n in range(40)]
+    launches = [
+        DrawnLaunch("gemm", n * 100, n * 100 + 90, list(pipeline(n * 100, n * 100 + 80, blocks=2, sms=2, tiles=1))) for n in range(40)
+    ]
     monkeypatch.setattr(inside_kernels, "MOST_ROWS", 3)
     decoded = perfetto(tmp_path, *launches)
     inside = f"{STREAM} / Inside gemm"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.thorough import examples
 from warplens.importers.kineto.layout import COUNTS, FIELDS, KINDS, NULL, OPEN_ARRAY, WHOLE, WIDE
-from warplens.importers.kineto.native import Reader
+from warplens.importers.kineto.native import TraceParser
 
 pytestmark = pytest.mark.require("native")
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -53,7 +53,7 @@ def ns(value: Decimal) -> int:
 
 def read(data: bytes, sizes: list[int]) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
     """Return the facts of a text that comes in pieces of these sizes, and its operations."""
-    with Reader() as reader:
+    with TraceParser() as reader:
         at = 0
         while at < len(data):
             size = sizes[at % len(sizes)] if sizes else len(data)
@@ -155,7 +155,7 @@ def test_times_that_are_none_are_left_out(text: str) -> None:
 
 
 def test_columns_are_taken_once_and_known_by_name() -> None:
-    with Reader() as reader:
+    with TraceParser() as reader:
         reader.feed(b"[")
         reader.finish()
         assert reader.facts["ending"] == OPEN_ARRAY
@@ -168,7 +168,7 @@ def test_columns_are_taken_once_and_known_by_name() -> None:
     assert set(FIELDS) >= WIDE
 
 
-def has(reader: Reader, kind: str, name: str) -> bool:
+def has(reader: TraceParser, kind: str, name: str) -> bool:
     try:
         reader.take(kind, name)
     except KeyError:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import warplens
 from tests.support.thorough import examples
-from warplens.analysis.cpu.frames import Frames
+from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.samples import sampled
 from warplens.analysis.cpu.stacks import Weights, flat, top_down
 from warplens.errors import NotAReport, ReportError
@@ -46,7 +46,7 @@ def opened(path: Path) -> Report:
 
 def times(report: Report) -> dict[str, tuple[int, int]]:
     """Own and total time of each function, in ns."""
-    frames = Frames.of(report)
+    frames = FrameTable.of(report)
     tree = flat(top_down(frames, "function", Weights.of(frames, sampled(report, Selection()))))
     return {
         frames.frame(int(example)).function: (int(own), int(total))
@@ -56,7 +56,7 @@ def times(report: Report) -> dict[str, tuple[int, int]]:
 
 def stacks(report: Report) -> dict[str, int]:
     """The time of each stack, in ms."""
-    frames = Frames.of(report)
+    frames = FrameTable.of(report)
     rows = sampled(report, Selection())
     return {
         ";".join(frame.function for frame in frames.path(int(stack))): weight // 10**6
@@ -147,7 +147,7 @@ def test_functions_that_call_themselves_keep_their_time(tmp_path: Path) -> None:
 
 def test_very_many_stacks_are_not_written_out() -> None:
     """Twenty levels of two functions that both call both of the next level: a million stacks."""
-    functions = [estimated.Function(10**9, 0.0) for _ in range(40)]
+    functions = [estimated.ProfiledFunction(10**9, 0.0) for _ in range(40)]
     for level in range(20):
         for number in (2 * level, 2 * level + 1):
             functions[number].total = (20 - level) * 1e9

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from warplens.errors import SpoolError
 from warplens.model import intrakernel_layout as layout
 from warplens.spool import intrakernel
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ WRAP = 1 << 32
 
 
 @st.composite
-def unit(draw: st.DrawFn) -> Unit | None:
+def unit(draw: st.DrawFn) -> BufferUnit | None:
     """A unit whose regions end one after the other, some within others."""
     if draw(st.integers(0, 9)) == 0:
         return None
@@ -30,9 +30,9 @@ def unit(draw: st.DrawFn) -> Unit | None:
         now += draw(st.one_of(st.integers(0, 1000), st.integers(0, 3 * 10**9)))
         length = draw(st.integers(0, min(now - begin, WRAP - 1)))
         payload = draw(st.one_of(st.none(), st.integers(0, WRAP - 1)))
-        events.append(Event(draw(st.integers(0, layout.RESERVED_TAG - 1)), now - length, now, payload))
+        events.append(BufferEvent(draw(st.integers(0, layout.RESERVED_TAG - 1)), now - length, now, payload))
     more = draw(st.integers(0, 5)) if len(events) == 12 else 0
-    return Unit(
+    return BufferUnit(
         events,
         draw(st.integers(0, WRAP - 1)),
         draw(st.integers(0, 63)),
@@ -43,7 +43,7 @@ def unit(draw: st.DrawFn) -> Unit | None:
 
 
 @given(st.lists(unit(), max_size=6), st.integers(1, 12), st.integers(1, WRAP - 1), st.booleans())
-def test_what_was_recorded_comes_back(units: list[Unit | None], slots: int, generation: int, with_generation: bool) -> None:
+def test_what_was_recorded_comes_back(units: list[BufferUnit | None], slots: int, generation: int, with_generation: bool) -> None:
     found = intrakernel.decode(buffer_bytes(units, slots=slots, generation=generation, with_generation=with_generation))
     ran = [one for one in units if one is not None]
     kept = [(row, event) for row, one in enumerate(ran) for event in one.events[:slots]]
@@ -57,11 +57,11 @@ def test_what_was_recorded_comes_back(units: list[Unit | None], slots: int, gene
 
 
 @given(st.lists(unit(), max_size=6), st.integers(1, 4))
-def test_rings_keep_the_latest_of_every_unit(units: list[Unit | None], log_slots: int) -> None:
+def test_rings_keep_the_latest_of_every_unit(units: list[BufferUnit | None], log_slots: int) -> None:
     slots = 1 << log_slots
     for one in filter(None, units):
         one.dropped_more = 0
-        one.events = [Event(e.tag % layout.RING_TAGS, max(e.start, e.end - layout.RING_LONGEST), e.end) for e in one.events]
+        one.events = [BufferEvent(e.tag % layout.RING_TAGS, max(e.start, e.end - layout.RING_LONGEST), e.end) for e in one.events]
     found = intrakernel.decode(buffer_bytes(units, slots=slots, mode="smem"))
     ran = [one for one in units if one is not None]
     kept = [(row, e.tag, e.start, e.end) for row, one in enumerate(ran) for e in one.events[-slots:]]
@@ -70,23 +70,23 @@ def test_rings_keep_the_latest_of_every_unit(units: list[Unit | None], log_slots
 
 
 @given(st.lists(unit(), max_size=4), st.floats(0.5, 1.4))  # so that the ends of a unit's regions are less than 2^32 cycles apart
-def test_cycles_come_back_as_ns(units: list[Unit | None], ghz: float) -> None:
-    cycles: list[Unit | None] = []
+def test_cycles_come_back_as_ns(units: list[BufferUnit | None], ghz: float) -> None:
+    cycles: list[BufferUnit | None] = []
     for one in units:
         if one is not None:
             one.dropped_more = 0
             one.end = max(one.end, one.begin + 20_000)  # long enough for a rate of its own
         cycles.append(
             one
-            and Unit(
-                [Event(e.tag, round((e.start - one.begin) * ghz), round((e.end - one.begin) * ghz)) for e in one.events],
+            and BufferUnit(
+                [BufferEvent(e.tag, round((e.start - one.begin) * ghz), round((e.end - one.begin) * ghz)) for e in one.events],
                 begin=one.begin,
                 end=one.end,
                 clock_end=round((one.end - one.begin) * ghz),
             )
         )
     for one in filter(None, cycles):  # a region is shorter than 32 bits of cycles
-        one.events = [Event(e.tag, max(e.start, e.end - WRAP + 1), e.end) for e in one.events]
+        one.events = [BufferEvent(e.tag, max(e.start, e.end - WRAP + 1), e.end) for e in one.events]
     found = intrakernel.decode(buffer_bytes(cycles, slots=12, clock="clock"))
     expected = [(one.begin, e.end / ghz) for one in filter(None, cycles) for e in one.events]
     assert len(found.events) == len(expected)
@@ -95,12 +95,14 @@ def test_cycles_come_back_as_ns(units: list[Unit | None], ghz: float) -> None:
 
 
 @given(st.lists(unit(), min_size=1, max_size=4), st.data())
-def test_a_buffer_with_rubbish_in_it_is_read_or_refused(units: list[Unit | None], data: st.DataObject) -> None:
+def test_a_buffer_with_rubbish_in_it_is_read_or_refused(units: list[BufferUnit | None], data: st.DataObject) -> None:
     mode = data.draw(st.sampled_from(layout.MODES))
     raw = buffer_bytes(
         [
             one
-            and Unit([Event(e.tag % 256, e.start, e.end) for e in one.events], begin=one.begin, end=one.end, ended=data.draw(st.booleans()))
+            and BufferUnit(
+                [BufferEvent(e.tag % 256, e.start, e.end) for e in one.events], begin=one.begin, end=one.end, ended=data.draw(st.booleans())
+            )
             for one in units
         ],
         mode=mode,

@@ -14,22 +14,22 @@ from warplens.catalog import units
 from warplens.errors import CaptureError
 from warplens.intrakernel import example
 from warplens.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TAGS, EXAMPLE_TILES
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 PAYLOADS = ("load", "compute", "store", "tile")
 
 
-def unit(cta: int, warp: int) -> Unit:
+def unit(cta: int, warp: int) -> BufferUnit:
     events = []
     for tile in range(EXAMPLE_TILES):
         begin = 1_000_000 + 1000 * tile
         spans = {"load": (10, 20), "compute": (20, 70), "store": (70, 80), "tile": (10, 90)}
-        events += [Event(EXAMPLE_TAGS.index(name), begin + spans[name][0], begin + spans[name][1], tile) for name in PAYLOADS]
-    done = Event(EXAMPLE_TAGS.index("done"), 1_900_000, 1_900_000, flags=1)
-    return Unit([*events, done], cta, warp)
+        events += [BufferEvent(EXAMPLE_TAGS.index(name), begin + spans[name][0], begin + spans[name][1], tile) for name in PAYLOADS]
+    done = BufferEvent(EXAMPLE_TAGS.index("done"), 1_900_000, 1_900_000, flags=1)
+    return BufferUnit([*events, done], cta, warp)
 
 
-def recorded(units: list[Unit]) -> ik.Buffer:
+def recorded(units: list[BufferUnit]) -> ik.Buffer:
     """A buffer with these units, as a language's `example` returns it."""
     buffer = ik.allocate(EXAMPLE_GRID, 2, slots=32, tags=EXAMPLE_TAGS, device="cpu")
     data = buffer_bytes(units, slots=32)
@@ -37,7 +37,7 @@ def recorded(units: list[Unit]) -> ik.Buffer:
     return buffer
 
 
-def right() -> list[Unit]:
+def right() -> list[BufferUnit]:
     return [unit(cta, warp) for cta in range(EXAMPLE_GRID) for warp in range(2)]
 
 
@@ -49,15 +49,15 @@ def test_what_is_right_is_found_right() -> None:
 def wrongs() -> dict[str, tuple[Any, str]]:
     """What may be wrong of the third unit: a change of its events, and what is said then."""
 
-    def moved(events: list[Event]) -> list[Event]:
-        return [events[0], Event(events[1].tag, events[1].start - 5, events[1].end, 0), *events[2:]]
+    def moved(events: list[BufferEvent]) -> list[BufferEvent]:
+        return [events[0], BufferEvent(events[1].tag, events[1].start - 5, events[1].end, 0), *events[2:]]
 
     return {
         "order": (lambda events: [events[1], events[0], *events[2:]], "CTA 1 warp 0 has recorded compute, load"),
         "missing": (lambda events: events[:-1], "CTA 1 warp 0 has recorded"),
         "overlap": (moved, "not one after the other"),
-        "payload": (lambda events: [Event(events[0].tag, events[0].start, events[0].end, 3), *events[1:]], "another number"),
-        "mark": (lambda events: [*events[:-1], Event(4, 1_900_000, 1_900_001)], "mark of CTA 1 warp 0 is none"),
+        "payload": (lambda events: [BufferEvent(events[0].tag, events[0].start, events[0].end, 3), *events[1:]], "another number"),
+        "mark": (lambda events: [*events[:-1], BufferEvent(4, 1_900_000, 1_900_001)], "mark of CTA 1 warp 0 is none"),
         "dropped": (lambda events: [*events, *events, *events], "did not fit"),
     }
 

@@ -18,12 +18,12 @@ from warplens.intrakernel import driver, simulated, traces
 from warplens.intrakernel.memory import adopt, handle_of
 from warplens.intrakernel.plan import plan_of
 from warplens.model import intrakernel_layout as layout
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 no_gpu = pytest.mark.skipif(driver.why_no_device() is None, reason="a device is there")
 
 
-def kernel(buffer: ik.Buffer, units: list[Unit | None]) -> None:
+def kernel(buffer: ik.Buffer, units: list[BufferUnit | None]) -> None:
     """What a kernel would do: claim where that is the mode, and write slices, bounds checked by the slots of the head."""
     head = buffer.read()[: layout.HEADER_BYTES]
     (generation,), (slots,) = struct.unpack_from("<I", head, 32), struct.unpack_from("<I", head, 20)
@@ -38,8 +38,8 @@ def kernel(buffer: ik.Buffer, units: list[Unit | None]) -> None:
         struct.pack_into("<I", view, layout.CLAIMED_AT, claimed)
 
 
-def regions(count: int, begin: int = 1_000_000) -> list[Event]:
-    return [Event(1, begin + 10 * i, begin + 10 * i + 5, payload=3) for i in range(count)]
+def regions(count: int, begin: int = 1_000_000) -> list[BufferEvent]:
+    return [BufferEvent(1, begin + 10 * i, begin + 10 * i + 5, payload=3) for i in range(count)]
 
 
 def test_a_buffer_has_the_measure_of_its_launch() -> None:
@@ -105,7 +105,7 @@ def test_what_is_no_buffer_or_a_buffer_where_bytes_are_wanted_is_refused() -> No
 def test_what_was_decoded_says_how_much_it_is_in_a_line() -> None:
     buffer = ik.allocate(2, slots=1, device="cpu")
     assert repr(buffer.decode()) == "<0 events of 0 units, nothing recorded>"
-    units = [simulated.Unit(buffer.pointer, plan_of(buffer), cta, 0) for cta in range(2)]
+    units = [simulated.SimulatedUnit(buffer.pointer, plan_of(buffer), cta, 0) for cta in range(2)]
     units[0].finish()
     units[1].finish()
     assert "no region or mark was recorded" in repr(buffer.decode())
@@ -176,11 +176,11 @@ def test_streams_of_all_kinds_have_handles() -> None:
 def test_each_launch_is_told_apart_though_nothing_is_cleared() -> None:
     buffer = ik.allocate(2, slots=8, device="cpu", name="b")
     with buffer.launch("first") as first:
-        kernel(buffer, [Unit(regions(3)), Unit(regions(2))])
+        kernel(buffer, [BufferUnit(regions(3)), BufferUnit(regions(2))])
     assert (first.generation, first.name, first.ended >= first.began > 0) == (1, "first", True)
     assert len(buffer.decode().events) == 5
     with buffer.launch() as second:
-        kernel(buffer, [None, Unit(regions(1))])
+        kernel(buffer, [None, BufferUnit(regions(1))])
     assert (second.generation, second.name) == (2, "b")
     assert buffer.decode().units["index"].tolist() == [1]
     assert len(buffer.decode().events) == 1
@@ -198,7 +198,7 @@ def test_launches_are_left_out_by_saying_that_there_is_no_unit(mode: str) -> Non
     for count in range(1, 8):
         with buffer.launch() as launch:
             (units,) = struct.unpack_from("<I", buffer.memory, layout.UNITS_AT)
-            kernel(buffer, [Unit(regions(count))] * units)
+            kernel(buffer, [BufferUnit(regions(count))] * units)
         found = buffer.decode()
         seen.append((launch.generation, units, len(found.events), found.units_lost))
     assert seen == [(1, 2, 2, 0), (0, 0, 2, 0), (0, 0, 2, 0), (2, 2, 8, 0), (0, 0, 8, 0), (0, 0, 8, 0), (3, 2, 14, 0)]
@@ -208,7 +208,7 @@ def test_slices_are_claimed_anew_in_each_launch() -> None:
     buffer = ik.allocate(2, slots=8, device="cpu", mode="claim")
     for _ in range(3):
         with buffer.launch():
-            kernel(buffer, [Unit(regions(1)), Unit(regions(1)), Unit(regions(1))])
+            kernel(buffer, [BufferUnit(regions(1)), BufferUnit(regions(1)), BufferUnit(regions(1))])
         found = buffer.decode()
         assert (len(found.units), found.units_lost) == (2, 1)
 
@@ -218,13 +218,15 @@ def test_a_buffer_grows_until_everything_fits() -> None:
 
     def launched(buffer: ik.Buffer) -> None:
         calls.append(buffer.slots)
-        kernel(buffer, [Unit(regions(20)), Unit(regions(3)), Unit(regions(1))])
+        kernel(buffer, [BufferUnit(regions(20)), BufferUnit(regions(3)), BufferUnit(regions(1))])
 
     buffer = ik.allocate(2, slots=4, device="cpu", mode="claim", tags=["a", "b"])
     found = buffer.run(launched)
     assert calls == [4, 20]
     assert (len(found.events), found.dropped, found.units_lost, buffer.units) == (24, 0, 0, 3)
-    kept = ik.allocate(2, slots=4, device="cpu", tags=["a", "b"]).run(lambda buffer: kernel(buffer, [Unit(regions(20))]), auto_resize=False)
+    kept = ik.allocate(2, slots=4, device="cpu", tags=["a", "b"]).run(
+        lambda buffer: kernel(buffer, [BufferUnit(regions(20))]), auto_resize=False
+    )
     assert (len(kept.events), kept.dropped, kept.needed_slots) == (4, 16, 20)
 
 
@@ -267,10 +269,14 @@ def nested(events: list[dict[str, Any]]) -> bool:
 
 
 def test_a_trace_has_a_row_for_each_warp_and_lanes_where_regions_cross(tmp_path: Path) -> None:
-    crossing = [Event(0, 1_000_000, 1_000_300), Event(1, 1_000_200, 1_000_500), Event(2, 1_000_400, 1_000_400, payload=7, flags=1)]
+    crossing = [
+        BufferEvent(0, 1_000_000, 1_000_300),
+        BufferEvent(1, 1_000_200, 1_000_500),
+        BufferEvent(2, 1_000_400, 1_000_400, payload=7, flags=1),
+    ]
     buffer = ik.allocate(2, slots=8, device="cpu", tags=["load", "compute"])
     with buffer.launch():
-        kernel(buffer, [Unit(crossing, cta=1, warp=0, sm=5), Unit(crossing[:1], cta=0, warp=3, sm=4)])
+        kernel(buffer, [BufferUnit(crossing, cta=1, warp=0, sm=5), BufferUnit(crossing[:1], cta=0, warp=3, sm=4)])
     path = tmp_path / "trace.json"
     written = ik.write_trace(buffer.decode(), buffer.tags, path, name="gemm")
     assert json.loads(path.read_text()) == written
@@ -298,7 +304,7 @@ def test_the_reference_designs_session_records_writes_and_warns(tmp_path: Path) 
         with ik.profile_session(16, ["a", "b"], str(path), device="cpu") as (prof, tags):
             assert (tags.id("b"), prof.max_events) == (1, 16)
             assert memoryview(prof.tensor).format == "q"
-            kernel(prof.buffer, [Unit(regions(2), cta=4), Unit([Event(0, 1_000_004, 1_000_020)], cta=9)])
+            kernel(prof.buffer, [BufferUnit(regions(2), cta=4), BufferUnit([BufferEvent(0, 1_000_004, 1_000_020)], cta=9)])
     assert [(e.start_ns, e.dur_ns, e.tag_id, e.tag_name, e.tid) for e in prof.events] == [
         (1_000_000, 5, 1, "b", 3),
         (1_000_004, 16, 0, "a", 9),
@@ -306,7 +312,7 @@ def test_the_reference_designs_session_records_writes_and_warns(tmp_path: Path) 
     ]
     assert len([e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]) == 3
     with pytest.warns(UserWarning, match="max_events is 4"), ik.profile_session(4, ["a"], device="cpu") as (prof, tags):
-        kernel(prof.buffer, [Unit(regions(3)), Unit(regions(3))])
+        kernel(prof.buffer, [BufferUnit(regions(3)), BufferUnit(regions(3))])
     assert (len(prof.events), prof.overflow) == (4, 2)
     assert prof.events[0].tag_name == "unknown_1"
     prof.reset()
@@ -316,7 +322,7 @@ def test_the_reference_designs_session_records_writes_and_warns(tmp_path: Path) 
 def test_events_are_decoded_from_tensors_of_both_layouts() -> None:
     tags = ik.TagTable(["a", "b"])
     prof = ik.allocate_profile_buffer(8, "cpu")
-    kernel(prof.buffer, [Unit(regions(2))])
+    kernel(prof.buffer, [BufferUnit(regions(2))])
     ours, overflow = ik.decode_events(prof.tensor, tags, tid_base=100)
     assert ([e.tid for e in ours], overflow) == ([103, 103], 0)
     theirs, overflow = ik.decode_events(np.array([5, 1000, 50, 0, 4, 900, 20, 1, 4], np.int64), tags)

@@ -17,8 +17,8 @@ from tests.support.reports.simulated_gpu import PAGEABLE, PINNED, Machine
 from tests.support.thorough import examples, few
 from warplens.report import Selection
 from warplens.report import open as open_report
-from warplens.rules.gpus import Gpu
-from warplens.rules.host_calls import Calls, cost
+from warplens.rules.gpus import GpuOperations
+from warplens.rules.host_calls import HostCalls, cost
 from warplens.rules.judging import judge
 
 pytestmark = pytest.mark.slow
@@ -166,16 +166,16 @@ def test_without_its_waits_any_program_wins_what_was_stated(steps: list[tuple[in
     assert 0 <= spent.estimate <= spent.bound
 
 
-def _gpu(machine: Machine) -> Gpu:
+def _gpu(machine: Machine) -> GpuOperations:
     rows = sorted(machine.schedule.rows["kernels"], key=lambda row: row["start"])
     start, end = (np.array([row[name] for row in rows], np.int64) for name in ("start", "end"))
     number = np.arange(len(rows))
-    return Gpu(0, 0, "GPU 0", np.zeros(len(rows), np.int8), np.full(len(rows), 7), start, end, number, number)
+    return GpuOperations(0, 0, "GPU 0", np.zeros(len(rows), np.int8), np.full(len(rows), 7), start, end, number, number)
 
 
-def _waits(machine: Machine) -> Calls:
+def _waits(machine: Machine) -> HostCalls:
     rows = [row for row in machine.schedule.rows["cuda_api"] if row["name"] == "cudaDeviceSynchronize"]
     start, end = (np.array([row[name] for row in rows], np.int64) for name in ("start", "end"))
     same = np.zeros(len(rows), np.int64)
     names = np.array([row["name"] for row in rows], object)
-    return Calls(np.arange(len(rows)), same, same, start, end, same - 1, same - 1, names, names)
+    return HostCalls(np.arange(len(rows)), same, same, start, end, same - 1, same - 1, names, names)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from warplens.report.report import Report
-from warplens.testing.kernel_insides import Launch, launch_tables, pipeline
+from warplens.testing.kernel_insides import DrawnLaunch, launch_tables, pipeline
 from warplens.testing.timeline import timeline
 from warplens.viewer.answers import tree
 from warplens.viewer.answers.answers import Answers, View
@@ -24,13 +24,13 @@ PICTURE = """
 """
 
 
-def answers(path: Path, *launches: Launch) -> Answers:
+def answers(path: Path, *launches: DrawnLaunch) -> Answers:
     timeline(path, PICTURE, origin=0, tables=launch_tables(launches, origin=0))
     return Answers(View("view", [Opened(0, Report.open(path))]))
 
 
-def gemm(**options: Any) -> Launch:
-    return Launch("gemm", 3_000, 30_000, list(pipeline(3_100, 29_900, **options)), api=0)
+def gemm(**options: Any) -> DrawnLaunch:
+    return DrawnLaunch("gemm", 3_000, 30_000, list(pipeline(3_100, 29_900, **options)), api=0)
 
 
 def walk(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -60,8 +60,8 @@ def test_they_are_below_the_stream_of_their_kernel_and_folded(tmp_path: Path) ->
 
 
 def test_without_a_kernel_they_are_below_the_process_or_gpu(tmp_path: Path) -> None:
-    gpu = Launch("a", 0, 1000, list(pipeline(0, 1000)), kernel=None)
-    host = Launch("b", 0, 1000, list(pipeline(0, 1000)), kernel=None, device=None)
+    gpu = DrawnLaunch("a", 0, 1000, list(pipeline(0, 1000)), kernel=None)
+    host = DrawnLaunch("b", 0, 1000, list(pipeline(0, 1000)), kernel=None, device=None)
     found = answers(tmp_path / "r.warplens", gpu, host)
     assert "Inside a" in [node["name"] for node in named(found, "GPU 0")["children"]]
     assert "Inside b" in [node["name"] for node in named(found, "python")["children"]]
@@ -81,7 +81,7 @@ def test_many_are_folded_and_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_many_kernels_of_a_stream_are_folded(tmp_path: Path) -> None:
-    found = answers(tmp_path / "r.warplens", *(Launch(f"k{n}", 3000, 4000, list(pipeline(3000, 4000))) for n in range(9)))
+    found = answers(tmp_path / "r.warplens", *(DrawnLaunch(f"k{n}", 3000, 4000, list(pipeline(3000, 4000))) for n in range(9)))
     names = [node["name"] for node in named(found, "Stream 7")["children"]]
     assert [name for name in names if "Inside" in name or "more" in name] == [*(f"Inside k{n}" for n in range(6)), "3 more kernels"]
 

@@ -1,4 +1,4 @@
-"""What a report did as arrays, a kind after the other: by name, how long, and in which step it was asked for."""
+"""The durations of a report as arrays, one kind after the other: by name, with the step that asked for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import warplens.report.arrow_compute as pc
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
-from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.ops import MIGRATIONS
 from warplens.arrays import Int32Array, Int64Array
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups, stream
@@ -44,7 +44,7 @@ _HOST = {"nvtx_ranges": ("range", ("domain", "message")), "cuda_api": ("api", ("
 
 
 @dataclass
-class Rows:
+class ComparableRows:
     """All of a kind, in no order: `names` by code; `length` in ns; `step`: number of the step it was asked for in, -1 for none.
 
     `launched`: of kernels, the codes of the first LONGEST that were asked for in the step that was named, in that order.
@@ -61,11 +61,11 @@ class Rows:
 class Steps:
     """Steps by process: which of them a time lies in. They do not overlap within a process."""
 
-    def __init__(self, found: pa.Table | None) -> None:
-        self.count = 0 if found is None else found.num_rows
+    def __init__(self, table: pa.Table | None) -> None:
+        self.count = 0 if table is None else table.num_rows
         self._of: dict[int, tuple[Int64Array, Int64Array, Int32Array]] = {}
-        if found is not None and found.num_rows:
-            process, start, end = (np.asarray(found.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+        if table is not None and table.num_rows:
+            process, start, end = (np.asarray(table.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
             for key in np.unique(process).tolist():
                 own = np.flatnonzero(process == key)
                 own = own[np.argsort(start[own], kind="stable")]
@@ -76,21 +76,21 @@ class Steps:
         step = np.full(len(time), -1, np.int32)
         if not self.count or not len(time):
             return step
-        one = bool((process == process[0]).all())
-        for key in [int(process[0])] if one else np.unique(process).tolist():
+        single = bool((process == process[0]).all())
+        for key in [int(process[0])] if single else np.unique(process).tolist():
             if key in self._of:
                 start, end, number = self._of[key]
-                mine: slice | Int64Array = slice(None) if one else np.flatnonzero(process == key)
+                mine: slice | Int64Array = slice(None) if single else np.flatnonzero(process == key)
                 place = np.searchsorted(start, time[mine], "right") - 1
                 step[mine] = np.where((place >= 0) & (time[mine] < end[place]), number[place], -1)
         return step
 
 
-def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[Rows]:
+def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[ComparableRows]:
     """Yield each kind that there is something of, one in memory at a time. `typical`: the step whose launches are kept; -1: of all."""
     for kind in ("kernel", "memory", "graph"):
         taking = Taking(kind)
-        for table in (table for table, told in _GPU.items() if told[0] == kind and report.tables[table]):
+        for table in (table for table, facts in _GPU.items() if facts[0] == kind and report.tables[table]):
             _gpu(report, selection, table, steps, typical, taking)
         if taking.codes:
             yield taking.rows()
@@ -139,16 +139,16 @@ class Taking:
         order = np.argsort(asked, kind="stable")[:LONGEST]
         return asked[order], code[order]
 
-    def rows(self) -> Rows:
+    def rows(self) -> ComparableRows:
         """Return all, and let go of it."""
         code, length, step = np.concatenate(self.codes), np.concatenate(self._lengths), np.concatenate(self._steps)
         self.codes, self._lengths, self._steps = [], [], []
-        return Rows(self.kind, list(self._known), code, length, step, self._first()[1])
+        return ComparableRows(self.kind, list(self._known), code, length, step, self._first()[1])
 
 
 def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical: int, taking: Taking) -> None:
     _, named = _GPU[table]
-    calls, launched = Calls(report), table != "um_events"
+    calls, launched = ApiCalls(report), table != "um_events"
     columns = ["process", "start", "end", *([named] if named else []), *(["api"] if launched else [])]
     for rows in stream(report, table, columns, selection.window(report)):
         if table == "um_events":
@@ -171,7 +171,7 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
     window = selection.window(report)
     reader, tell = Reader(table, window), {"nvtx_ranges": _range}.get(table, str)
 
-    def one(group: RowGroup) -> None:
+    def read_group(group: RowGroup) -> None:
         marked = table == "nvtx_ranges" and group.may_be_true("unfinished")
         rows = reader.read(group, ["process", "start", "end", *names, *(["unfinished"] if marked else [])])
         rows = rows.filter(pc.invert(rows.column("unfinished"))) if marked else rows
@@ -182,16 +182,17 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
 
     groups = row_groups(report, table, window)
     if groups:
-        each(groups, one)
+        each(groups, read_group)
 
 
-def _asked(calls: Calls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
+def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
     """Return when work was asked for: the begin of its call, where that is known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
+    # `calls.find` takes sorted ids; `asked[order]` below puts the answers back in the order of the rows.
     order = np.argsort(ids, kind="stable") if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any()) else np.arange(len(ids))
-    found = calls.find(ids[order])
+    call_rows = calls.find(ids[order])
     asked = start.copy()
-    asked[order] = np.where(found.known, found.start, start[order])
+    asked[order] = np.where(call_rows.known, call_rows.start, start[order])
     return asked
 
 

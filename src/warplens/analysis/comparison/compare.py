@@ -1,4 +1,4 @@
-"""What a report did, by kind and name, with the figures that two reports are compared by: sums, quantiles, and time in each step."""
+"""The figures by which two reports are compared, by kind and name: sums, quantiles, and time in each step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.comparison.comparable import Rows, Steps, kinds
+from warplens.analysis.comparison.comparable import ComparableRows, Steps, kinds
 from warplens.analysis.comparison.inside_kernels import KIND, inside
 from warplens.analysis.gpu.ops import busy
 from warplens.analysis.steps.steps import base_name, steps
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 STEP = "step"
 KINDS = (STEP, "gpu", "kernel", KIND, "memory", "graph", "range", "api", "os")
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
-_NOTHING = Rows("", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
+_NOTHING = ComparableRows("", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
     quantile_disc(length, 0.95)::BIGINT AS p95, max(length)::BIGINT AS max, min(length)::BIGINT AS min, stddev_samp(length) AS deviation"""
 
 
 def training_steps(report: Report, selection: Selection, name: str | None) -> pa.Table | None:
-    """Return the steps of a report (see `query.steps`); None where there are none and no name was asked for. Raises MissingData."""
+    """Return the steps of a report (see `analysis.steps`); None where there are none and no name was asked for. Raises MissingData."""
     try:
         return steps(report, selection, name)
     except MissingData:
@@ -39,17 +39,17 @@ def training_steps(report: Report, selection: Selection, name: str | None) -> pa
         return None
 
 
-def figures(report: Report, selection: Selection, found: pa.Table | None) -> tuple[pa.Table, list[str]]:
+def figures(report: Report, selection: Selection, step_rows: pa.Table | None) -> tuple[pa.Table, list[str]]:
     """Return a row for each kind and name of thing that the report did in the selection, and the kernels of a typical step in order.
 
     Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and of its
-    time in each of the steps `found` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
+    time in each of the steps `step_rows` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
     to a step began in it, or was launched in it (regions inside kernels: their kernel), in its process. The numbers behind the names of
     NVTX ranges are one name (`batch 7` is `batch#`). `step` and `gpu` (busy and idle time of each GPU number, of all processes) have no
     steps. The kernels are the names of the first ones that were launched in the step in the middle, or in all where there are no steps.
     """
-    parts, order = _own(report, selection, found), list[str]()
-    steps = Steps(found)
+    parts, order = _own(report, selection, step_rows), list[str]()
+    steps = Steps(step_rows)
     for rows in chain(kinds(report, selection, steps, steps.count // 2), inside(report, selection, steps)):
         parts.append(_figures(rows, steps.count > 0))
         if rows.kind == "kernel":
@@ -57,7 +57,7 @@ def figures(report: Report, selection: Selection, found: pa.Table | None) -> tup
     return pa.concat_tables(parts, promote_options="default") if parts else _figures(_NOTHING, False), order
 
 
-def _figures(rows: Rows, stepped: bool) -> pa.Table:
+def _figures(rows: ComparableRows, stepped: bool) -> pa.Table:
     """Return the row of each name of a kind."""
     number = len(rows.names)
     order = np.lexsort((rows.length, rows.code))
@@ -83,7 +83,7 @@ def _figures(rows: Rows, stepped: bool) -> pa.Table:
     return pa.table({**columns, **_each_step(rows, number, stepped)})
 
 
-def _each_step(rows: Rows, number: int, stepped: bool) -> dict[str, npt.NDArray[Any]]:
+def _each_step(rows: ComparableRows, number: int, stepped: bool) -> dict[str, npt.NDArray[Any]]:
     """Return of each name in how many steps it had time, and mean and variance of that."""
     steps, mean, variance = np.zeros(number, np.int64), np.zeros(number), np.zeros(number)
     inside = np.flatnonzero(rows.step >= 0) if stepped else rows.step[:0]
@@ -102,12 +102,12 @@ def _each_step(rows: Rows, number: int, stepped: bool) -> dict[str, npt.NDArray[
     return {"steps": steps, "step_mean": mean, "step_variance": variance}
 
 
-def _own(report: Report, selection: Selection, found: pa.Table | None) -> list[pa.Table]:
+def _own(report: Report, selection: Selection, step_rows: pa.Table | None) -> list[pa.Table]:
     """Return the figures of the steps themselves, and of how long GPUs were busy and idle."""
     parts = []
-    if found is not None and found.num_rows:
-        names = pa.array([base_name(name) for name in found.column("name").to_pylist()])
-        given, params = _given(found.set_column(found.column_names.index("name"), "name", names), ("name", "start", "end"))
+    if step_rows is not None and step_rows.num_rows:
+        names = pa.array([base_name(name) for name in step_rows.column("name").to_pylist()])
+        given, params = _given(step_rows.set_column(step_rows.column_names.index("name"), "name", names), ("name", "start", "end"))
         lengths = f"""SELECT name, "end" - "start" AS length FROM {given}"""
         parts.append(report.sql(f"SELECT '{STEP}' AS kind, name, {_FIGURES} FROM ({lengths}) GROUP BY ALL ORDER BY ALL", params))
     spent: Counter[str] = Counter()

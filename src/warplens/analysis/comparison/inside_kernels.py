@@ -1,4 +1,4 @@
-"""What kernels recorded of their inside, as arrays to be compared by: each launch, and its regions by name."""
+"""Durations inside kernels as arrays for a comparison: each launch, and its regions by name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import warplens.report.arrow_compute as pc
-from warplens.analysis.comparison.comparable import Rows, Steps, Taking
+from warplens.analysis.comparison.comparable import ComparableRows, Steps, Taking
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
-from warplens.analysis.intrakernel.launches import Launches, launches, located
+from warplens.analysis.intrakernel.launches import IntrakernelLaunches, launches, located
 from warplens.errors import MissingData
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KIND = "inside"
 
 
-def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Rows]:
+def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[ComparableRows]:
     """Yield the rows of this kind, if there are any: launches by their names, regions as `name: region`. Marks take no time."""
     try:
         of = launches(report, selection)
@@ -36,7 +36,7 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Rows]
     taking.add(taking.numbers(labels)[label], of.end - of.start, step)
     reader = Reader("intrakernel_events")
 
-    def one(group: RowGroup) -> None:
+    def read_group(group: RowGroup) -> None:
         rows = reader.read(group, ["launch", "start", "end", "tag", "kind"])
         rows = rows.filter(pc.not_equal(pc.cast(rows.column("kind"), "string"), "mark"))
         launch, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("launch", "start", "end"))
@@ -51,11 +51,11 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Rows]
 
     groups = row_groups(report, "intrakernel_events", of.window)
     if groups:
-        each(groups, one)
+        each(groups, read_group)
     yield taking.rows()
 
 
-def _asked(report: Report, of: Launches) -> Int64Array:
+def _asked(report: Report, of: IntrakernelLaunches) -> Int64Array:
     """Return when launches were asked for."""
     rows = report.sql("SELECT id, coalesce(launched, start) AS asked FROM intrakernel_launches ORDER BY id")
     known, asked = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("id", "asked"))

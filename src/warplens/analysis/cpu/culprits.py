@@ -1,4 +1,4 @@
-"""What a thread did in stretches of time: which range, call, pause or wait filled them.
+"""Splits the time of a thread among ranges, calls, pauses and waits.
 
 Time counts once. The first of these that was there at a moment has it:
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.cpu.frames import NO_STACK, Frames
+from warplens.analysis.cpu.frames import NO_STACK, FrameTable
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
@@ -95,9 +95,9 @@ class _Line:
 
 def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]:
     """Return what filled the time from `begin` to `end` (ns, the report's clock) of a thread, most time first; together all of it."""
-    found = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
-    rows = zip(*(found.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
-    return sorted((Culprit(*row) for row in rows), key=lambda one: (-one.time, KINDS.index(one.kind), one.name))
+    causes = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
+    rows = zip(*(causes.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
+    return sorted((Culprit(*row) for row in rows), key=lambda culprit: (-culprit.time, KINDS.index(culprit.kind), culprit.name))
 
 
 def filled(report: Report, stretches: pa.Table) -> pa.Table:
@@ -105,11 +105,12 @@ def filled(report: Report, stretches: pa.Table) -> pa.Table:
 
     `stretches`: columns thread, start, end (ns, the report's clock).
     """
-    found = pieces(report, stretches)
-    codes_of, texts = zip(*(codes(found.column(name).combine_chunks()) for name in ("kind", "name")), strict=True)
+    cut = pieces(report, stretches)
+    codes_of, texts = zip(*(codes(cut.column(name).combine_chunks()) for name in ("kind", "name")), strict=True)
     sizes = [max(len(values), 1) for values in texts]
-    time = _numbers(found.column("end")) - _numbers(found.column("start"))
-    key = (_numbers(found.column("stretch")) * sizes[0] + codes_of[0]) * sizes[1] + codes_of[1]
+    time = _numbers(cut.column("end")) - _numbers(cut.column("start"))
+    # (stretch, kind, name) in one number; sorted by it, `reduceat` sums the time of each combination.
+    key = (_numbers(cut.column("stretch")) * sizes[0] + codes_of[0]) * sizes[1] + codes_of[1]
     order = np.argsort(key, kind="stable")
     key = key[order]
     edges = np.flatnonzero(np.diff(key, prepend=-1))
@@ -161,13 +162,14 @@ def _pieces(
     end: Int64Array,
     number: Int64Array,
 ) -> pa.Table:
+    # All threads on one line: thread i occupies [i * length, (i + 1) * length). Then one pass of interval algebra serves all threads.
     shift = np.searchsorted(threads, thread) * length - origin
     begin, finish = start + shift, end + shift
     order = np.argsort(begin, kind="stable")
     line = _Line(threads, origin, length, *union(begin, finish))
     whole = begin, finish  # of each stretch
     owner, left = order, (begin[order], finish[order])
-    found: list[tuple[Int64Array, Int64Array, Int64Array, pa.Array, pa.Array]] = []
+    layers_taken: list[tuple[Int64Array, Int64Array, Int64Array, pa.Array, pa.Array]] = []
 
     def take(layer: _Layer, *, around: bool = True) -> None:
         """Give a layer what nobody has yet. `around`: also to what reaches over both ends of the stretch."""
@@ -179,7 +181,7 @@ def _pieces(
             piece, met = piece[within], met[within]
         first, last = np.maximum(left[0][piece], layer.start[met]), np.minimum(left[1][piece], layer.end[met])
         if len(met):
-            found.append((owner[piece], first, last, *layer.label(layer.row[met])))
+            layers_taken.append((owner[piece], first, last, *layer.label(layer.row[met])))
         keep, *left_over = _without(*left, piece, first, last)
         owner, left = owner[keep], (left_over[0], left_over[1])
 
@@ -190,15 +192,15 @@ def _pieces(
     for layer in _samples(report, line):
         take(layer)
     take(ranges)
-    found.append((owner, *left, _same(UNKNOWN, len(owner)), _same("", len(owner))))
-    back = [np.searchsorted(threads, thread[mine]) * length - origin for mine, *_ in found]
+    layers_taken.append((owner, *left, _same(UNKNOWN, len(owner)), _same("", len(owner))))
+    back = [np.searchsorted(threads, thread[mine]) * length - origin for mine, *_ in layers_taken]
     return pa.table(
         {
-            "stretch": pa.array(np.concatenate([number[mine] for mine, *_ in found]), pa.int64()),
-            "kind": pa.chunked_array([kind for *_, kind, _ in found]).combine_chunks(),
-            "name": pa.chunked_array([name for *_, name in found]).combine_chunks(),
-            "start": pa.array(np.concatenate([one[1] - by for one, by in zip(found, back, strict=True)]), pa.int64()),
-            "end": pa.array(np.concatenate([one[2] - by for one, by in zip(found, back, strict=True)]), pa.int64()),
+            "stretch": pa.array(np.concatenate([number[mine] for mine, *_ in layers_taken]), pa.int64()),
+            "kind": pa.chunked_array([kind for *_, kind, _ in layers_taken]).combine_chunks(),
+            "name": pa.chunked_array([name for *_, name in layers_taken]).combine_chunks(),
+            "start": pa.array(np.concatenate([cuts[1] - by for cuts, by in zip(layers_taken, back, strict=True)]), pa.int64()),
+            "end": pa.array(np.concatenate([cuts[2] - by for cuts, by in zip(layers_taken, back, strict=True)]), pa.int64()),
         }
     )
 
@@ -238,9 +240,9 @@ def _read(report: Report, line: _Line, table: str, columns: list[str]) -> pa.Tab
     names = ", ".join(f'"{name}"' for name in columns)
     late = " + weight" if table == "samples" else ""  # the last tick stands for the time up to the next one
     where = f'"start" < {line.origin + line.length} AND "end"{late} >= {line.origin}'
-    found = report.sql(f'SELECT {names} FROM {table} WHERE {where} ORDER BY "start"')
+    near = report.sql(f'SELECT {names} FROM {table} WHERE {where} ORDER BY "start"')
     kinds = pa.schema([(name, wanted.field(name).type) for name in columns])
-    return pa.table([_as(found.column(item.name), item.type) for item in kinds], schema=kinds)
+    return pa.table([_as(near.column(item.name), item.type) for item in kinds], schema=kinds)
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
@@ -348,7 +350,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
     rows = rows.filter(pc.is_valid(rows.column("stack")))
     every = _numbers(rows.column("weight")) // np.maximum(_numbers(rows.column("count")), 1)
     thread, start, end = (_numbers(rows.column(name)) for name in ("thread", "start", "end"))
-    shown, python = Frames.of(report), Frames.of(report, only_python=True)
+    shown, python = FrameTable.of(report), FrameTable.of(report, only_python=True)
     layers = []
     for kind in ("python", "native"):
         own = np.flatnonzero(_is(rows, "kind", kind))
@@ -402,8 +404,8 @@ def _same(text: str, count: int) -> pa.Array:
 
 def _is(rows: pa.Table, column: str, text: str | None) -> npt.NDArray[np.bool_]:
     """Return which rows have a text in a column of the type `dict`; None: no text."""
-    found, texts = codes(rows.column(column).unify_dictionaries().combine_chunks())
-    return np.array([*(value == text for value in texts.to_pylist()), text is None], bool)[found]
+    codes_of_rows, texts = codes(rows.column(column).unify_dictionaries().combine_chunks())
+    return np.array([*(value == text for value in texts.to_pylist()), text is None], bool)[codes_of_rows]
 
 
 def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:

@@ -43,7 +43,7 @@ class Frame(NamedTuple):
     first_line: int | None = None
 
 
-class Frames:
+class FrameTable:
     """All frames by position (from 0). The last one stands for stacks that were not taken: `[no stack]`, without a caller.
 
     `parent`: position of each one's caller, -1 for the outermost ones.
@@ -67,7 +67,7 @@ class Frames:
             self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
 
     @classmethod
-    def of(cls, report: Report, *, only_python: bool = False) -> Frames:
+    def of(cls, report: Report, *, only_python: bool = False) -> FrameTable:
         """Read the frames of a report; there may be none."""
         return cls(report.table("frames", ["frame", "parent", *_TEXTS, *_LINES]), only_python=only_python)
 
@@ -90,25 +90,31 @@ class Frames:
 
     def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Int64Array:
         """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
-        found = self._find(_numbers(stacks))
-        found = np.where(found < 0, len(self) - 1, found)
-        return found if self._stands is None else self._stands[found]
+        position = self._find(_numbers(stacks))
+        # The last frame is `[no stack]`.
+        position = np.where(position < 0, len(self) - 1, position)
+        return position if self._stands is None else self._stands[position]
 
     def frame(self, position: int) -> Frame:
         """Return one frame."""
-        found = self._made.get(position)
-        if found is None:
+        frame = self._made.get(position)
+        if frame is None:
             values = [self._rows.column(name)[position].as_py() for name in (*_TEXTS, *_LINES)]
-            found = self._made[position] = Frame(*values)
-        return found
+            frame = self._made[position] = Frame(*values)
+        return frame
+
+    def texts(self, name: str) -> tuple[list[str], Int64Array]:
+        """Return the texts of a column (`kind`, `function`, `module` or `file`), and of each frame the number of its own; -1: none."""
+        column = self._texts[name]
+        return [str(text) for text in column.dictionary.to_pylist()], _numbers(column.indices)
 
     def path(self, position: int) -> tuple[Frame, ...]:
         """Return the stack that ends in a frame, the outermost first."""
-        found: list[Frame] = []
-        while position >= 0 and len(found) < len(self):
-            found.append(self.frame(position))
+        innermost_first: list[Frame] = []
+        while position >= 0 and len(innermost_first) < len(self):
+            innermost_first.append(self.frame(position))
             position = int(self.parent[position])
-        return tuple(reversed(found))
+        return tuple(reversed(innermost_first))
 
     def labels(self, by: str) -> Int64Array:
         """Number the frames so that equal numbers are the same `function`, `line` or `module`. Raises UsageError for other words.
@@ -142,7 +148,7 @@ class Frames:
         return np.where((self._keys[place] == keys) & (keys >= 0), self._order[place], -1)
 
 
-_Part = Callable[[Frames], Int64Array]
+_Part = Callable[[FrameTable], Int64Array]
 
 
 def _of(name: str) -> _Part:

@@ -1,4 +1,4 @@
-"""Who waited for Python's global lock while who held it."""
+"""Waits for Python's global lock (GIL), by waiting and by holding thread."""
 
 from __future__ import annotations
 
@@ -129,17 +129,18 @@ def _meetings(start: Int64Array, end: Int64Array, first: Int64Array, last: Int64
 
 def _alike(left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", "interpreter")) -> Iterator[tuple[slice, slice]]:
     """Yield the rows of two tables, both sorted by the keys, in which these agree."""
-    found = []
+    slices_by_key = []
     for table in (left, right):
         columns = [_numbers(table, name) for name in keys]
         changes = np.zeros(table.num_rows, bool)
         for column in columns:
+            # `column[:1] - 1` differs from the first value, so the first row always begins a group (and an empty column stays empty).
             changes |= np.diff(column, prepend=column[:1] - 1) != 0
         edges = [*np.flatnonzero(changes).tolist(), table.num_rows]
-        found.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})
-    for key, rows in found[0].items():
-        if key in found[1]:
-            yield rows, found[1][key]
+        slices_by_key.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})
+    for key, rows in slices_by_key[0].items():
+        if key in slices_by_key[1]:
+            yield rows, slices_by_key[1][key]
 
 
 def _with(rows: pa.Table, columns: dict[str, Int64Array]) -> pa.Table:

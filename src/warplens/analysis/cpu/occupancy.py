@@ -1,4 +1,4 @@
-"""What each thread did on the CPU in each column of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
+"""Aggregates the CPU side into the columns of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warplens.analysis.occupancy import Window, cells_of
+from warplens.report.quoting import listed
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _OUTERMOST = """QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread OR
 
 
 @dataclass(frozen=True)
-class Kind:
+class BarKind:
     """A row of bars of a thread. `name`, `color`, `depth` and `where` are SQL over its table."""
 
     table: str
@@ -37,11 +38,11 @@ class Kind:
 _PYTHON = "CASE kind WHEN 'lock' THEN 'waits for ' || name WHEN 'pause' THEN 'pause: ' || name ELSE name END"
 _TASK = "coalesce(task || ': ', '') || CASE state WHEN 'running' THEN coalesce(doing, '?') ELSE '(' || coalesce(doing, '?') || ')' END"
 BARS = {
-    "osrt": Kind("osrt", "name", outermost=True),
-    "gc": Kind("gc", "'gen ' || generation", color=str(0xE38686)),
-    "python": Kind("python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"),
-    "tasks": Kind("task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"),
-    "imports": Kind("imports", "name", depth="depth"),
+    "osrt": BarKind("osrt", "name", outermost=True),
+    "gc": BarKind("gc", "'gen ' || generation", color=str(0xE38686)),
+    "python": BarKind("python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"),
+    "tasks": BarKind("task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"),
+    "imports": BarKind("imports", "name", depth="depth"),
 }
 # Name, table, what counts for how busy a thread is, and the columns that say which share of its time a row of a band stands for.
 _BANDS = {
@@ -61,14 +62,14 @@ KINDS_OF_SAMPLES = ("python", "native")
 
 
 @dataclass(frozen=True)
-class Seen:
+class ThreadActivity:
     """What is known of a thread in the window: how many levels each row has (by its name), and how long (ns) it was busy."""
 
     lanes: dict[str, int]
     busy: int
 
 
-def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], Seen]:
+def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadActivity]:
     """Return the threads that anything of the CPU side is known of, by process and thread.
 
     Busy is the time on a CPU by the scheduler, else by samples, else the time in OS calls, collections and calls of Python.
@@ -91,10 +92,10 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], Seen]:
             selects.append(_known(f"{_SAMPLES} {kind_of}", _SAMPLES, where, "1", "CASE WHEN on_cpu THEN weight ELSE 0 END", 1))
     if not selects:
         return {}
-    found: dict[tuple[int, int], dict[str, tuple[int, int, int]]] = {}
+    rows_of_thread: dict[tuple[int, int], dict[str, tuple[int, int, int]]] = {}
     for row in report.sql(" UNION ALL ".join(selects) + " ORDER BY ALL").to_pylist():
-        found.setdefault((row["process"], row["thread"]), {})[row["name"]] = (row["lanes"], row["busy"], row["rank"])
-    return {key: _seen(rows) for key, rows in found.items()}
+        rows_of_thread.setdefault((row["process"], row["thread"]), {})[row["name"]] = (row["lanes"], row["busy"], row["rank"])
+    return {key: _seen(rows) for key, rows in rows_of_thread.items()}
 
 
 def bar_cells(report: Report, window: Window, columns: int, name: str, threads: Sequence[int], depth: int) -> pa.Table:
@@ -102,7 +103,7 @@ def bar_cells(report: Report, window: Window, columns: int, name: str, threads: 
     kind = BARS[name]
     values = f"{kind.depth} AS depth, {kind.name} AS message, {kind.color} AS color, {_COLUMNS}"
     source = f"""(SELECT id, process, thread, "start", "end", {values} FROM {kind.table}
-                  WHERE {overlap(*window)} AND {kind.where} AND thread IN ({_list(threads)}) {_OUTERMOST if kind.outermost else ""})"""
+                  WHERE {overlap(*window)} AND {kind.where} AND thread IN ({listed(threads)}) {_OUTERMOST if kind.outermost else ""})"""
     return cells_of(report, source, window, columns, "", depth)
 
 
@@ -116,7 +117,7 @@ def sample_cells(report: Report, window: Window, columns: int, kind: str, thread
                  CASE WHEN NOT s.on_cpu THEN {_GREY} END::BIGINT AS color, {_COLUMNS}"""
     source = f"""(SELECT s.id, s.process, s.thread, s."start", greatest(s."end", s."start" + s.weight) AS "end", {values}
                   FROM samples s LEFT JOIN frames f ON f.frame = s.stack
-                  WHERE {overlap(*window, "s.")} AND s.kind = '{kind}' AND s.thread IN ({_list(threads)}))"""
+                  WHERE {overlap(*window, "s.")} AND s.kind = '{kind}' AND s.thread IN ({listed(threads)}))"""
     return cells_of(report, source, window, columns, "")
 
 
@@ -126,7 +127,7 @@ def event_cells(report: Report, window: Window, columns: int, threads: Sequence[
     return report.sql(
         f"""SELECT thread, (("start" - {begin}) * {columns}) // {end - begin} AS col, count(*) AS number,
                    first(name ORDER BY "start") AS message FROM python_calls
-            WHERE "start" >= {begin} AND "start" < {end} AND kind IN ('exception', 'warning') AND thread IN ({_list(threads)})
+            WHERE "start" >= {begin} AND "start" < {end} AND kind IN ('exception', 'warning') AND thread IN ({listed(threads)})
             GROUP BY ALL ORDER BY ALL"""
     )
 
@@ -143,7 +144,7 @@ def band_cells(report: Report, window: Window, columns: int, name: str, threads:
         f"""WITH shown AS (
               SELECT process, thread, greatest("start", {begin}) - {begin} AS first,
                      greatest(least("end", {end}), greatest("start", {begin})) - {begin} AS last, {shares}
-              FROM {table} WHERE {overlap(begin, end)} AND thread IN ({_list(threads)})
+              FROM {table} WHERE {overlap(begin, end)} AND thread IN ({listed(threads)})
             ),
             spread AS (
               SELECT *, unnest(range(first * {columns} // {length}, greatest(last - 1, first) * {columns} // {length} + 1)) AS col
@@ -164,11 +165,7 @@ def _known(name: str, table: str, where: str, lanes: str, time: str, rank: int) 
     return f"SELECT process, thread, '{name}' AS name, {values} FROM {table} WHERE {where} GROUP BY ALL"
 
 
-def _seen(rows: dict[str, tuple[int, int, int]]) -> Seen:
+def _seen(rows: dict[str, tuple[int, int, int]]) -> ThreadActivity:
     best = min((rank for _, busy, rank in rows.values() if busy), default=0)
     busiest = max((busy for _, busy, rank in rows.values() if rank == best), default=0)
-    return Seen({name: lanes for name, (lanes, _, _) in rows.items()}, busiest)
-
-
-def _list(keys: Sequence[int]) -> str:
-    return ", ".join(str(int(key)) for key in keys) or "NULL"
+    return ThreadActivity({name: lanes for name, (lanes, _, _) in rows.items()}, busiest)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.analysis.cpu.frames import Frames
+    from warplens.analysis.cpu.frames import FrameTable
 
 PER = ("process", "thread", "opcode", "specialised")
 _MOST = 4  # names in a line
@@ -38,10 +38,10 @@ class Instructions:
         return f"{self.specialised / whole:.0%} specialised, {self.general / whole:.0%} general: {', '.join(shown)}{more}"
 
 
-def by_line(frames: Frames, rows: pa.Table) -> dict[tuple[str, int], Instructions]:
+def by_line(frames: FrameTable, rows: pa.Table) -> dict[tuple[str, int], Instructions]:
     """Return the instructions of each file and line in which samples ended; nothing where none were recorded.
 
-    `rows`: as `query.samples.sampled` returns them, by `PER` too.
+    `rows`: as `analysis.cpu.samples.sampled` returns them, by `PER` too.
     """
     lines: dict[tuple[str, int], Instructions] = defaultdict(Instructions)
     names, forms, weights = (rows.column(name).to_pylist() for name in ("opcode", "specialised", "weight"))

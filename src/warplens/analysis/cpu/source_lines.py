@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from warplens.analysis.cpu.frames import Frames, is_library
-from warplens.analysis.cpu.stacks import Tree, flat
+from warplens.analysis.cpu.frames import FrameTable, is_library
+from warplens.analysis.cpu.stacks import StackTree, flat
 from warplens.errors import MissingData, UsageError
 
 _LARGEST = 4 << 20  # bytes: a longer file is not read
@@ -39,7 +39,9 @@ class HotFile:
         return max(line.total for line in self.lines.values())
 
 
-def hot_files(frames: Frames, by_line: Tree, weight: int, instructions: Mapping[tuple[str, int], object] | None = None) -> list[HotFile]:
+def hot_files(
+    frames: FrameTable, by_line: StackTree, weight: int, instructions: Mapping[tuple[str, int], object] | None = None
+) -> list[HotFile]:
     """Return the files in which samples were, the hottest first, those of the program itself before libraries.
 
     `by_line`: their tree by line, of `weight` ns. `instructions`: what to say of them, by file and line. Raises MissingData where no

@@ -1,7 +1,7 @@
 """Stacks summed up: the tree of who called whom with the time in it, from above, from below, or flat.
 
     frames = Frames.of(report)
-    rows = sampled(report, selection)            # query.samples: what each thread was seen in, summed by stack
+    rows = sampled(report, selection)            # analysis.cpu.samples: what each thread was seen in, summed by stack
     tree = top_down(frames, "function", Weights.of(frames, rows))
     for node in tree.order():                    # each one after its caller, the heaviest first
         print("  " * tree.level[node], frames.frame(tree.example[node]).function, tree.own[node], tree.total[node])
@@ -22,7 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.analysis.cpu.frames import Frame, Frames
+    from warplens.analysis.cpu.frames import Frame, FrameTable
     from warplens.arrays import Int64Array
 
 
@@ -36,15 +36,15 @@ class Weights:
     count: Int64Array
 
     @classmethod
-    def of(cls, frames: Frames, rows: pa.Table, group: Int64Array | None = None) -> Weights:
-        """`rows`: stack, weight (ns) and count (of samples) as `query.samples.sampled` returns them; `group`: of each row, from 0."""
+    def of(cls, frames: FrameTable, rows: pa.Table, group: Int64Array | None = None) -> Weights:
+        """`rows`: stack, weight (ns) and count (of samples) as `cpu.samples.sampled` returns them; `group`: of each row, from 0."""
         stack = frames.positions(rows.column("stack"))
         weight, count = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("weight", "count"))
         return cls(np.zeros(len(stack), np.int64) if group is None else group, stack, weight, count)
 
 
 @dataclass(frozen=True)
-class Tree:
+class StackTree:
     """Nodes in order of level. `own`: ns of samples that end in the node, `total`: of those that pass through it; `samples`: how many do.
 
     `parent`: node that it is below, -1 for the roots; `label`: what the frames of the node have in common; `example`: position of one
@@ -79,6 +79,8 @@ class Tree:
         enter, leave = self._walk()
         order = np.lexsort((enter, self.label, self.group))
         change = (np.diff(self.label[order], prepend=-1) != 0) | (np.diff(self.group[order], prepend=-1) != 0)
+        # A node is inside another when it is entered before the other is left. `enter` and `leave` lie below len(self) + 1, so adding a
+        # multiple of that per label keeps the running maximum of one label from reaching into the next.
         lift = np.cumsum(change) * (len(self) + 1)  # keeps the labels apart in one running maximum
         reached = np.maximum.accumulate(np.concatenate(([-1], (leave[order] + lift)[:-1]))) if len(self) else lift
         return np.asarray(order[change | (reached <= enter[order] + lift)], np.int64)
@@ -88,12 +90,14 @@ class Tree:
         size = np.ones(len(self), np.int64)
         edges = np.searchsorted(self.level, np.arange(self.level[-1] + 2)) if len(self) else np.zeros(1, np.int64)
         levels = [np.arange(first, last) for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+        # From the deepest level upwards: the size of a node is one plus the sizes of its children.
         for nodes in reversed(levels[1:]):
             np.add.at(size, self.parent[nodes], size[nodes])
         enter = np.zeros(len(self), np.int64)
         for number, nodes in enumerate(levels):
             above = self.parent[nodes]
             order = nodes[np.lexsort((self.label[nodes], -self.total[nodes], self.group[nodes], above))]
+            # Depth-first numbers, a level at a time: a child enters right behind its parent plus the sizes of the siblings before it.
             before = np.cumsum(size[order]) - size[order]
             first = np.diff(self.parent[order], prepend=-2) != 0
             before -= np.maximum.accumulate(np.where(first, before, 0))  # sizes never fall, so the last begin is the greatest
@@ -101,7 +105,7 @@ class Tree:
         return enter, enter + size
 
 
-def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
+def top_down(frames: FrameTable, by: str, weights: Weights) -> StackTree:
     """Return the tree from the outermost frames inwards. Frames that are the same `function`, `line` or `module` share a node.
 
     A function that calls itself stays apart from itself; frames of a module that call one another are one. Raises UsageError for
@@ -109,9 +113,10 @@ def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
     """
     node, parent, level, label, example = _merged(*_shape(frames, by))
     span = len(parent)
+    # Group and node in one number, so that one np.unique adds up both: key // span is the group, key % span the node.
     keys, own, own_samples = _sums(weights.group * span + node[weights.stack], weights.weight, weights.count)
     depth = level[keys % span] if len(keys) else keys
-    found: list[tuple[Int64Array, ...]] = []
+    levels: list[tuple[Int64Array, ...]] = []
     above = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     for number in range(int(depth.max()) if len(depth) else -1, -1, -1):
         here = depth == number
@@ -120,13 +125,14 @@ def top_down(frames: Frames, by: str, weights: Weights) -> Tree:
         place = np.searchsorted(all_keys, mine[0])
         ending, ended = np.zeros(len(all_keys), np.int64), np.zeros(len(all_keys), np.int64)
         ending[place], ended[place] = mine[1], mine[2]
-        found.append((all_keys, ending, total, ended, samples))
+        levels.append((all_keys, ending, total, ended, samples))
+        # The totals of this level, moved to the parents within the same group; the level above adds them to its own.
         above = all_keys - all_keys % span + np.maximum(parent[all_keys % span], 0), total, samples
-    found.reverse()
-    return _assembled(found, span, parent, label, example)
+    levels.reverse()
+    return _assembled(levels, span, parent, label, example)
 
 
-def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = None, least: float = 0) -> Tree:
+def bottom_up(frames: FrameTable, by: str, weights: Weights, *, depth: int | None = None, least: float = 0) -> StackTree:
     """Return the tree from the frames that samples ended in outwards: below each its callers.
 
     The total of a node is the root's own time when it was called this way; only roots have own time. `depth`: levels that are wanted;
@@ -139,9 +145,10 @@ def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = 
     under = group  # what tells the nodes of a level apart, beside the label
     above = np.full(len(at), -1, np.int64)
     names = int(label.max()) + 1 if len(label) else 1
-    parts: list[Tree] = []
+    parts: list[StackTree] = []
     first = level = 0
     while len(at) and (depth is None or level < depth):
+        # Rows with the same node below (`under`) and the same label share a node: (under, label) in one number.
         _, example_at, code = np.unique(under * names + label[at], return_index=True, return_inverse=True)
         nodes = len(example_at)
         total, samples = _added(code, weight, nodes), _added(code, count, nodes)
@@ -149,7 +156,9 @@ def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = 
         own, own_samples = (total, samples) if level == 0 else (np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
         place = above[example_at]
         some = at[example_at]
-        parts.append(Tree(group[example_at], place, np.full(nodes, level), label[some], example[some], own, total, own_samples, samples))
+        parts.append(
+            StackTree(group[example_at], place, np.full(nodes, level), label[some], example[some], own, total, own_samples, samples)
+        )
         going = ~ends & (total[code] >= least)
         under, above = code[going].astype(np.int64), first + code[going]
         at, group, weight, count = parent[at[going]], group[going], weight[going], count[going]
@@ -158,7 +167,7 @@ def bottom_up(frames: Frames, by: str, weights: Weights, *, depth: int | None = 
     return _joined(parts)
 
 
-def flat(tree: Tree) -> Tree:
+def flat(tree: StackTree) -> StackTree:
     """Return one node for each label and group of a top-down tree, the most own time first. Recursion counts once in `total`, `samples`."""
     wide = int(tree.label.max()) + 1 if len(tree) else 1
     keys, first, code = np.unique(tree.group * wide + tree.label, return_index=True, return_inverse=True)
@@ -168,17 +177,17 @@ def flat(tree: Tree) -> Tree:
     order = np.lexsort((keys, -total, -own))
     none = np.zeros(len(keys), np.int64)
     labelled = keys // wide, none - 1, none, keys % wide, tree.example[first], own, total, own_samples, samples
-    return Tree(*(values[order] for values in labelled))
+    return StackTree(*(values[order] for values in labelled))
 
 
-def each_stack(frames: Frames, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ...], int, int]]:
-    """Yield each row's stack (outermost frame first), weight (ns) and count. `rows`: as `query.samples.sampled` returns them."""
+def each_stack(frames: FrameTable, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ...], int, int]]:
+    """Yield each row's stack (outermost frame first), weight (ns) and count. `rows`: as `analysis.cpu.samples.sampled` returns them."""
     weights = Weights.of(frames, rows)
     for stack, weight, count in zip(weights.stack.tolist(), weights.weight.tolist(), weights.count.tolist(), strict=True):
         yield frames.path(stack), weight, count
 
 
-def _shape(frames: Frames, by: str) -> tuple[Int64Array, Int64Array]:
+def _shape(frames: FrameTable, by: str) -> tuple[Int64Array, Int64Array]:
     """Return the callers and labels of frames; those of a module that call one another have the caller of the outermost one."""
     labels, parent = frames.labels(by), frames.parent
     if by != "module":
@@ -202,17 +211,20 @@ def _merged(parent: Int64Array, labels: Int64Array) -> tuple[Int64Array, Int64Ar
     first = np.searchsorted(parent[children], np.arange(len(parent) + 1))
     node = np.full(len(parent), -1, np.int64)
     names = int(labels.max()) + 1 if len(labels) else 1
-    found = children[: first[0]]
+    frames_of_level = children[: first[0]]
     parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     number = 0
-    while len(found):
-        above = node[parent[found]] if parts else np.full(len(found), -1, np.int64)
-        keys, example, code = np.unique((above + 1) * names + labels[found], return_index=True, return_inverse=True)
-        node[found] = number + code
-        parts.append((keys // names - 1, keys % names, found[example]))
+    while len(frames_of_level):
+        above = node[parent[frames_of_level]] if parts else np.full(len(frames_of_level), -1, np.int64)
+        # Frames with the same parent node and label become one node. The roots have parent -1, hence the + 1.
+        keys, example, code = np.unique((above + 1) * names + labels[frames_of_level], return_index=True, return_inverse=True)
+        node[frames_of_level] = number + code
+        parts.append((keys // names - 1, keys % names, frames_of_level[example]))
         number += len(keys)
-        begin, counts = first[found], first[found + 1] - first[found]
-        found = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
+        begin, counts = first[frames_of_level], first[frames_of_level + 1] - first[frames_of_level]
+        # The children of all these frames: runs [begin, begin + count) of `children`, one after the other.
+        # For begin = [4, 9] and counts = [2, 3] the index is [4, 5, 9, 10, 11].
+        frames_of_level = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
     above, label, some = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     level = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     return np.where(node < 0, node[-1], node), above, level, label, some  # frames in a circle: in no report of ours; as no stack
@@ -231,7 +243,7 @@ def _added(code: Int64Array, values: Int64Array, groups: int) -> Int64Array:
     return result
 
 
-def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Array, label: Int64Array, example: Int64Array) -> Tree:
+def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Array, label: Int64Array, example: Int64Array) -> StackTree:
     """Put the levels of a top-down tree together; keys are group * span + node."""
     parts = []
     first = 0
@@ -243,13 +255,13 @@ def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Arr
         else:
             place = np.full(len(keys), -1, np.int64)
         level = np.full(len(keys), number)
-        parts.append(Tree(keys // span, place, level, label[node], example[node], own, total, own_samples, samples))
+        parts.append(StackTree(keys // span, place, level, label[node], example[node], own, total, own_samples, samples))
         above = keys
         first += len(keys)
     return _joined(parts)
 
 
-def _joined(parts: list[Tree]) -> Tree:
-    names = list(Tree.__dataclass_fields__)
+def _joined(parts: list[StackTree]) -> StackTree:
+    names = list(StackTree.__dataclass_fields__)
     none = [np.empty(0, np.int64)]
-    return Tree(*(np.concatenate(none + [getattr(part, name) for part in parts]).astype(np.int64) for name in names))
+    return StackTree(*(np.concatenate(none + [getattr(part, name) for part in parts]).astype(np.int64) for name in names))

@@ -37,15 +37,15 @@ class Dag:
 
     def times(self, weight: Int64Array) -> Int64Array:
         """Return when each point comes if edges have other weights."""
-        weight, found = _plain(weight), np.empty_like(self.time)
-        native.call("critical_times", self._graph, weight, self.delay, self.time, found)
-        return found
+        weight, times = _plain(weight), np.empty_like(self.time)
+        native.call("critical_times", self._graph, weight, self.delay, self.time, times)
+        return times
 
     def latest(self, last: int) -> Int64Array:
         """Return how late each point may come so that no point comes after `last`."""
-        found = np.empty_like(self.time)
-        native.call("critical_latest", self._graph, self._weight, self.delay, last, found)
-        return found
+        latest = np.empty_like(self.time)
+        native.call("critical_latest", self._graph, self._weight, self.delay, last, latest)
+        return latest
 
 
 def _plain(values: Int64Array) -> Int64Array:

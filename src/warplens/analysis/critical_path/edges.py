@@ -1,4 +1,4 @@
-"""Where a graph begins and ends: what nothing is known to have caused, and what decides that all is done."""
+"""Connects the begin and the end of a graph: operations without a known cause, and the last ones to finish."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.critical_path.host import Host
-from warplens.analysis.critical_path.parts import BEGIN, END, SYNC, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window, Work
+from warplens.analysis.critical_path.parts import BEGIN, END, SYNC, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, RecordedWork, Window
 from warplens.analysis.critical_path.streams import Items
 from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
 
 
-def add_begins(calls: Calls, work: Work, items: Items, host: Host, builder: Builder) -> None:
+def add_begins(calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder) -> None:
     """Let threads, and operations that nothing is known to have launched, begin as long after what their process did as they did.
 
     That is the last call before them of the thread of their process that has the most calls.
@@ -37,7 +37,14 @@ def add_begins(calls: Calls, work: Work, items: Items, host: Host, builder: Buil
 
 
 def add_end(
-    window: Window | None, calls: Calls, work: Work, items: Items, host: Host, builder: Builder, last: int, first_call: int
+    window: Window | None,
+    calls: RecordedCalls,
+    work: RecordedWork,
+    items: Items,
+    host: Host,
+    builder: GraphBuilder,
+    last: int,
+    first_call: int,
 ) -> None:
     """Let what ends last decide, of several at once the thread with the most calls.
 
@@ -60,7 +67,7 @@ def add_end(
     builder.add_edges(ends, np.full(len(ends), last), 0, END, NOTHING)
 
 
-def _busiest(calls: Calls, host: Host) -> Int64Array:
+def _busiest(calls: RecordedCalls, host: Host) -> Int64Array:
     """Return the threads, those with the most calls first."""
     number = np.bincount(np.searchsorted(host.threads, calls.columns["thread"]), minlength=len(host.threads))
     return np.argsort(-number, kind="stable")

@@ -10,8 +10,8 @@ import numpy as np
 from warplens.analysis.critical_path import collectives, handovers, host, streams, syncs
 from warplens.analysis.critical_path import edges as edges_of
 from warplens.analysis.critical_path.dag import UNKNOWN, Dag
-from warplens.analysis.critical_path.parts import Builder
-from warplens.analysis.critical_path.recorded import Calls, Window, Work, read_calls, read_work
+from warplens.analysis.critical_path.parts import GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, RecordedWork, Window, read_calls, read_work
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 
@@ -32,8 +32,8 @@ class Graph:
     last: int
     threads: Int64Array
     processes: Int64Array
-    calls: Calls
-    work: Work
+    calls: RecordedCalls
+    work: RecordedWork
 
     @property
     def begin(self) -> int:
@@ -57,8 +57,8 @@ def build(report: Report, selection: Selection) -> Graph:
     work = read_work(report, window, calls)
     if not len(calls) and not len(work):
         raise MissingData(f"does not contain CUDA data{selection.place(report)}.")
-    builder = Builder()
-    listed = streams.Waits.read(report, window, calls)
+    builder = GraphBuilder()
+    listed = streams.SyncWaits.read(report, window, calls)
     handed = handovers.find(report, window, calls)
     chains = host.chains(report, window, calls, builder, handovers.idle(handed, calls))
     first_call, first_work = len(chains.threads), len(chains.threads) + len(calls)

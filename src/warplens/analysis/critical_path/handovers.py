@@ -1,4 +1,4 @@
-"""Where one thread works for another that waits for it: the backward pass on a thread of the framework's engine.
+"""Detects stretches in which a thread waits for another: the backward pass on a thread of the framework's engine.
 
 PyTorch's autograd engine runs the backward pass on threads of its own, while the thread that called `backward()` waits. Nothing in a
 report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.critical_path.host import Host
-from warplens.analysis.critical_path.parts import CPU, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window
+from warplens.analysis.critical_path.parts import CPU, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, Window
 from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
 
@@ -38,7 +38,7 @@ class Handover:
     last: int
 
 
-def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
+def find(report: Report, window: Window | None, calls: RecordedCalls) -> list[Handover]:
     """Find the stretches of the backward pass in which another thread of the process waited."""
     if not report.tables["ops"] or not len(calls):
         return []
@@ -48,7 +48,7 @@ def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
             WHERE "start" < {high} AND "end" > {low} AND "start" >= {low} AND "end" <= {high} ORDER BY process, thread, "start" """
     )
     columns = {name: np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names}
-    found: list[Handover] = []
+    handovers: list[Handover] = []
     thread = calls.columns["thread"]
     for process in np.unique(columns["process"][columns["backward"] == 1]).tolist():
         ours = columns["process"] == process
@@ -61,22 +61,23 @@ def find(report: Report, window: Window | None, calls: Calls) -> list[Handover]:
         own = ours & (columns["thread"] == waiter)
         for helper in helpers.tolist():
             mine = backward & (columns["thread"] == helper)
-            found += _of_pair(
+            handovers += _of_pair(
                 calls, waiter, helper, columns["start"][mine], columns["end"][mine], columns["start"][own], columns["end"][own]
             )
-    return found
+    return handovers
 
 
 def _of_pair(
-    calls: Calls, waiter: int, helper: int, start: Int64Array, end: Int64Array, own_start: Int64Array, own_end: Int64Array
+    calls: RecordedCalls, waiter: int, helper: int, start: Int64Array, end: Int64Array, own_start: Int64Array, own_end: Int64Array
 ) -> list[Handover]:
     theirs = np.flatnonzero(calls.columns["thread"] == waiter)
     mine = np.flatnonzero(calls.columns["thread"] == helper)
     # In which gap between two calls of the waiter each operation lies, and whether it lies there whole.
     gap = np.searchsorted(calls.columns["start"][theirs], start, side="right")
+    # An operation lies whole in a gap when no call of the waiter begins between its start and its end.
     whole = (gap == np.searchsorted(calls.columns["start"][theirs], end, side="left")) & (gap > 0)
     whole &= calls.columns["end"][theirs[np.maximum(gap - 1, 0)]] <= start
-    found = []
+    handovers = []
     for place in np.unique(gap[whole]).tolist():
         rows = whole & (gap == place)
         begin, finish = int(start[rows].min()), int(end[rows].max())
@@ -84,11 +85,11 @@ def _of_pair(
             continue
         inside = mine[(calls.columns["start"][mine] >= begin) & (calls.columns["end"][mine] <= finish)]
         if len(inside):
-            found.append(Handover(waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])))
-    return found
+            handovers.append(Handover(waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])))
+    return handovers
 
 
-def idle(handovers: list[Handover], calls: Calls) -> Int64Array:
+def idle(handovers: list[Handover], calls: RecordedCalls) -> Int64Array:
     """Return how long each call's thread waited for another one before it; then the same before the ends of threads, in order of thread.
 
     NOTHING for the first call of a thread that was given work: what it did before does not count.
@@ -96,14 +97,16 @@ def idle(handovers: list[Handover], calls: Calls) -> Int64Array:
     thread = calls.columns["thread"]
     threads = np.unique(thread)
     waited = np.zeros(len(calls) + len(threads), np.int64)
-    for one in handovers:
-        last = one.before + 1 == len(calls) or thread[one.before + 1] != thread[one.before]
-        waited[len(calls) + int(np.searchsorted(threads, one.waiter)) if last else one.before + 1] += one.end - one.begin
-        waited[one.first] = NOTHING
+    for handover in handovers:
+        last = handover.before + 1 == len(calls) or thread[handover.before + 1] != thread[handover.before]
+        waited[len(calls) + int(np.searchsorted(threads, handover.waiter)) if last else handover.before + 1] += (
+            handover.end - handover.begin
+        )
+        waited[handover.first] = NOTHING
     return waited
 
 
-def add(handovers: list[Handover], calls: Calls, host: Host, builder: Builder) -> None:
+def add(handovers: list[Handover], calls: RecordedCalls, host: Host, builder: GraphBuilder) -> None:
     """Add the edges from the waiting thread to the one that works, and back."""
     if not handovers:
         return

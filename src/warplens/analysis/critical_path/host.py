@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.critical_path.parts import CALL, CPU, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window
+from warplens.analysis.critical_path.parts import CALL, CPU, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, Window
 from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
 
@@ -31,7 +31,7 @@ class Host:
     end: Int64Array
 
 
-def chains(report: Report, window: Window | None, calls: Calls, builder: Builder, idle: Int64Array) -> Host:
+def chains(report: Report, window: Window | None, calls: RecordedCalls, builder: GraphBuilder, idle: Int64Array) -> Host:
     """Add the chains of all threads that call CUDA. Things: threads come first, by their place, then the calls.
 
     `idle[i]`: how much of the time before call i its thread did nothing but wait for another one, NOTHING: it had no work before; the last
@@ -46,6 +46,7 @@ def chains(report: Report, window: Window | None, calls: Calls, builder: Builder
     place = np.searchsorted(threads, thread)
     opens = np.zeros(len(calls), bool)
     opens[begins] = True
+    # Calls come by thread and start, so the point before a call is the end of the row above it, or the begin of its thread.
     before = np.where(opens, first[place], np.roll(done, 1))
     before_time = np.where(opens, first_time[place], np.roll(end, 1))
     works = np.flatnonzero(idle[: len(calls)] != NOTHING)

@@ -1,4 +1,4 @@
-"""What a graph is put together from: points, edges with their kind, and the things that edges stand for."""
+"""Collects points and edges of a dependency graph, each edge with its kind and the thing that it stands for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CPU, CALL, WORK, LAUNCH, ORDER, EVENT, SYNC, QUEUE, COLLECTIVE, BEGIN, END = ran
 
 
 @dataclass
-class Builder:
+class GraphBuilder:
     """Collects points and edges. An edge belongs to a thing: a thread, call or operation, by its number."""
 
     observed: list[Int64Array] = field(default_factory=list)

@@ -62,16 +62,16 @@ def path(report: Report, graph: Graph) -> Path:
     while (edge := int(binding[point])) != NOTHING:
         edges.append(edge)
         point = int(start[edge])
-    found = shares(report, graph)
-    on = np.flatnonzero(np.isin(found.edge, np.array(edges, np.int64)))
-    on = on[np.argsort(found.start[on], kind="stable")]
-    return Path(graph, found, on, int(graph.dag.time[point]) - graph.begin)
+    every = shares(report, graph)
+    on = np.flatnonzero(np.isin(every.edge, np.array(edges, np.int64)))
+    on = on[np.argsort(every.start[on], kind="stable")]
+    return Path(graph, every, on, int(graph.dag.time[point]) - graph.begin)
 
 
 def _means(name: str, text: str) -> bool:
     short = re.split(r"[<(]", text)[0].rsplit("::", 1)[-1].rsplit(" ", 1)[-1]
     around = text.partition(":")[2]
-    return any(one == name or fnmatch.fnmatchcase(one, name) for one in (text, short, around))
+    return any(candidate == name or fnmatch.fnmatchcase(candidate, name) for candidate in (text, short, around))
 
 
 __all__ = ["BEFORE", "Path", "path"]

@@ -23,7 +23,7 @@ Window = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Calls:
+class RecordedCalls:
     """Calls of CUDA that are in no other call, in order of thread and start. `root[i]`: row of the outermost call around call `ids[i]`."""
 
     columns: dict[str, Int64Array]
@@ -40,7 +40,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Work:
+class RecordedWork:
     """What GPUs did: columns id, table (of OPERATIONS), process, device, stream, start, end, api, name (of `names`), pageable (0, 1)."""
 
     columns: dict[str, Int64Array]
@@ -50,7 +50,7 @@ class Work:
         return len(self.columns["id"])
 
 
-def read_calls(report: Report, window: Window | None) -> Calls:
+def read_calls(report: Report, window: Window | None) -> RecordedCalls:
     """Read the calls that overlap the window, cut to it. Columns: id, process, thread, start, end, name (of `names`)."""
     rows = report.table("cuda_api", ["id", "process", "thread", "start", "end", "name"]).unify_dictionaries()
     columns = {name: numbers(rows, name) for name in ("id", "process", "thread", "start", "end")}
@@ -69,10 +69,10 @@ def read_calls(report: Report, window: Window | None) -> Calls:
         np.append(kept["thread"][1:] == kept["thread"][:-1], False), np.minimum(kept["end"], np.append(kept["start"][1:], 0)), kept["end"]
     )
     sequence = np.argsort(columns["id"], kind="stable")
-    return Calls(kept, names, columns["id"][sequence], np.searchsorted(outer, root)[sequence])
+    return RecordedCalls(kept, names, columns["id"][sequence], np.searchsorted(outer, root)[sequence])
 
 
-def read_work(report: Report, window: Window | None, calls: Calls) -> Work:
+def read_work(report: Report, window: Window | None, calls: RecordedCalls) -> RecordedWork:
     """Read what GPUs did in the window, cut to it, in order of process, device, stream and start; and, uncut, what came of calls later."""
     parts: list[dict[str, Int64Array]] = []
     names: list[str] = []
@@ -95,7 +95,7 @@ def read_work(report: Report, window: Window | None, calls: Calls) -> Work:
         later = (whole["start"] >= window[1]) & (calls.find(whole["api"]) != NOTHING)
         columns = {name: np.concatenate((values, whole[name][later])) for name, values in columns.items()}
     order = np.lexsort((columns["end"], columns["start"], columns["stream"], columns["device"], columns["process"]))
-    return Work({name: values[order] for name, values in columns.items()}, names)
+    return RecordedWork({name: values[order] for name, values in columns.items()}, names)
 
 
 def read_table(
@@ -141,10 +141,10 @@ def grouped(columns: list[Int64Array]) -> tuple[list[Int64Array], Int64Array]:
 
 def _waited_for(rows: pa.Table) -> Int64Array:
     """1 for copies that their call waited for, as far as the row says: those that are not asynchronous, or of pageable memory."""
-    said = pc.equal(rows.column("asynchronous"), False)
+    waited_for = pc.equal(rows.column("asynchronous"), False)
     kinds = [pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable") for name in ("source_kind", "destination_kind")]
-    found = pc.or_(pc.fill_null(said, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
-    return np.asarray(found.to_numpy(), np.int64)
+    waited = pc.or_(pc.fill_null(waited_for, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
+    return np.asarray(waited.to_numpy(), np.int64)
 
 
 def _cut(columns: dict[str, Int64Array], window: Window | None) -> dict[str, Int64Array]:

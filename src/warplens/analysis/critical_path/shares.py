@@ -1,4 +1,4 @@
-"""What each edge of a graph stands for, by name: which kernel, which call, which NVTX range of the host's own time."""
+"""Names each edge of a graph: its kernel, its call, or the NVTX range of the host's own time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warplens.analysis.critical_path.graph import Graph
 from warplens.analysis.critical_path.parts import BEGIN, CALL, CPU, LAUNCH, QUEUE, SYNC, WORK
 from warplens.analysis.critical_path.recorded import OPERATIONS, coded, numbers
 from warplens.analysis.gpu.kernel_classes import classes
-from warplens.analysis.step_functions import NOTHING, Pieces
+from warplens.analysis.step_functions import NOTHING, StepFunction
 from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
@@ -88,14 +88,15 @@ def _host(
     graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array, ranges: dict[str, Int64Array], first_name: int
 ) -> dict[str, Int64Array]:
     """Cut what threads did by themselves where their innermost range changes."""
-    found: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
+    cut: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
     thing = graph.edges["thing"][edges]
     for place in np.unique(thing).tolist():
         own = edges[thing == place]
         own = own[np.argsort(start[own], kind="stable")]
         mine = ranges["thread"] == graph.threads[place]
-        pieces = Pieces.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
+        pieces = StepFunction.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
         # Edges of a thread may lie in one another: a cut belongs to every edge around it.
+        # The changes of the innermost range that lie inside an edge: pieces.time[first:last]. An edge with n changes gives n + 1 shares.
         first, last = np.searchsorted(pieces.time, start[own], side="right"), np.searchsorted(pieces.time, end[own], side="left")
         cuts = np.maximum(last - first, 0)
         edge = np.repeat(own, cuts + 1)
@@ -107,9 +108,9 @@ def _host(
         )
         ends = np.append(begin[1:], 0)
         ends = np.where(nth == np.repeat(cuts, cuts + 1), end[edge], ends)
-        found.append((edge, begin, ends - begin, pieces.at(begin)))
+        cut.append((edge, begin, ends - begin, pieces.at(begin)))
     edge, begin, length, name = (
-        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*found, strict=True)) if found else [np.empty(0, np.int64)] * 4
+        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*cut, strict=True)) if cut else [np.empty(0, np.int64)] * 4
     )
     thing = graph.edges["thing"][edge]
     nothing = np.full(len(edge), NOTHING)

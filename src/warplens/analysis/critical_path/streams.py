@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from warplens.analysis.critical_path.dag import UNKNOWN
 from warplens.analysis.critical_path.host import Host
-from warplens.analysis.critical_path.parts import EVENT, LAUNCH, ORDER, WORK, Builder
-from warplens.analysis.critical_path.recorded import OPERATIONS, Calls, Window, Work, grouped, read_table
+from warplens.analysis.critical_path.parts import EVENT, LAUNCH, ORDER, WORK, GraphBuilder
+from warplens.analysis.critical_path.recorded import OPERATIONS, RecordedCalls, RecordedWork, Window, grouped, read_table
 from warplens.analysis.step_functions import NOTHING, distinct
 from warplens.arrays import Int64Array
 
@@ -41,6 +41,7 @@ class Items:
 
     def last_before(self, stream: Int64Array, time: Int64Array, done: Int64Array) -> Int64Array:
         """Return the last item of each stream that was launched before a time, and through by `done`; NOTHING without one."""
+        # `launched` and `reached` both grow within a stream, so each condition holds for a prefix; the shorter prefix meets both.
         place = np.minimum(self._before(stream, self.launched, time), self._before(stream, self.reached, done + 1))
         known = (place >= 0) & (self.stream[np.maximum(place, 0)] == stream) if len(self.stream) else np.zeros(len(time), bool)
         return np.asarray(np.where(known, place, NOTHING), np.int64)
@@ -49,12 +50,13 @@ class Items:
         """Return the place before the first item of each stream whose number is not below `time`; the numbers grow in each stream."""
         times = distinct(np.concatenate((growing, time)))
         width = len(times) + 1
+        # Stream and rank of time in one number: sorted by stream, then time, so one searchsorted serves all streams.
         keys = self.stream * width + np.searchsorted(times, growing)
         return np.asarray(np.searchsorted(keys, stream * width + np.searchsorted(times, time)) - 1, np.int64)
 
 
 @dataclass(frozen=True)
-class Waits:
+class SyncWaits:
     """What streams and hosts wait for: rows of `syncs`, with `kind` as text. `begin`: of the call, or of the row without one."""
 
     columns: dict[str, Int64Array]
@@ -63,7 +65,7 @@ class Waits:
     begin: Int64Array
 
     @classmethod
-    def read(cls, report: Report, window: Window | None, calls: Calls) -> Waits:
+    def read(cls, report: Report, window: Window | None, calls: RecordedCalls) -> SyncWaits:
         """Read the waits that began before the window's end."""
         columns, texts = read_table(report, "syncs", ["process", "start", "stream", "event", "event_sync", "api"], window, ["kind"])
         call = calls.find(columns["api"])
@@ -74,12 +76,12 @@ class Waits:
 def items(
     report: Report,
     window: Window | None,
-    calls: Calls,
-    work: Work,
-    waits: Waits,
+    calls: RecordedCalls,
+    work: RecordedWork,
+    waits: SyncWaits,
     joined: Int64Array,
     host: Host,
-    builder: Builder,
+    builder: GraphBuilder,
     things: int,
 ) -> Items:
     """Add operations, launches, the order of streams, and waits of streams for events.
@@ -113,25 +115,27 @@ def items(
     launched = np.where(launch >= 0, calls.columns["start"][launch] if len(calls) else 0, UNKNOWN)
     launched = _latest_so_far(stream[: len(work)], launched)
     when = np.concatenate((launched, marked))
+    # At one time, operations keep their order and come before marks.
     tie = np.concatenate((np.arange(len(work)), np.full(len(marks), len(work))))
     order = np.lexsort((tie, when, stream))
-    found_begin, found_end = np.concatenate((begin, marks))[order], np.concatenate((end, marks))[order]
+    item_begin, item_end = np.concatenate((begin, marks))[order], np.concatenate((end, marks))[order]
     row = np.concatenate((np.arange(len(work)), np.full(len(marks), NOTHING)))[order]
+    # The inverse permutation: place[i] is where row i of the concatenation stands among the items.
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     record = place[len(work) : len(work) + len(recorded)]
     reached = np.concatenate((work.columns["end"], np.full(len(marks), UNKNOWN)))
     reached = _latest_so_far(stream[order], reached[order])
-    found = Items(stream[order], found_begin, found_end, when[order], reached, streams, record, begin, end)
-    _launches(calls, work, launch, host, found, row, builder, things)
-    _in_order(found, np.where(row == NOTHING, NOTHING, things + row), builder)
+    added = Items(stream[order], item_begin, item_end, when[order], reached, streams, record, begin, end)
+    _launches(calls, work, launch, host, added, row, builder, things)
+    _in_order(added, np.where(row == NOTHING, NOTHING, things + row), builder)
     awaited = latest_record(events, recorded, waits, waiting)
     known = (awaited >= 0) & (recorded[awaited] < waits.begin[waiting]) if len(recorded) else np.zeros(len(awaited), bool)
     builder.add_edges(marks[awaited[known]], marks[len(recorded) :][known], 0, EVENT, NOTHING)
-    return found
+    return added
 
 
-def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Waits, rows: Int64Array) -> Int64Array:
+def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: SyncWaits, rows: Int64Array) -> Int64Array:
     """Return which row of `cuda_events` each of some waits is for: the one it names, else the last one before it; NOTHING without one."""
     exact = {
         (process, event, sync): row
@@ -144,27 +148,35 @@ def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Wa
     of: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for row in np.argsort(recorded, kind="stable").tolist():
         of.setdefault((int(events["process"][row]), int(events["event"][row])), []).append((int(recorded[row]), row))
-    found = np.full(len(rows), NOTHING)
+    record_of = np.full(len(rows), NOTHING)
     for number, row in enumerate(rows.tolist()):
         process, event, sync = (int(waits.columns[name][row]) for name in ("process", "event", "event_sync"))
         if (process, event, sync) in exact:
-            found[number] = exact[process, event, sync]
+            record_of[number] = exact[process, event, sync]
             continue
         before = of.get((process, event), [])
         place = bisect_left(before, (int(waits.begin[row]), -1)) - 1
-        found[number] = before[place][1] if place >= 0 else NOTHING
-    return found
+        record_of[number] = before[place][1] if place >= 0 else NOTHING
+    return record_of
 
 
 def _launches(
-    calls: Calls, work: Work, launch: Int64Array, host: Host, found: Items, row: Int64Array, builder: Builder, things: int
+    calls: RecordedCalls,
+    work: RecordedWork,
+    launch: Int64Array,
+    host: Host,
+    items: Items,
+    row: Int64Array,
+    builder: GraphBuilder,
+    things: int,
 ) -> None:
     """Add how long after its call an operation begins. `row`: operation of each item, NOTHING for marks."""
     free = np.full(len(work), 1 << 62)  # when the stream was free for it; never known behind a mark
     some = np.flatnonzero(row != NOTHING)
     before = some - 1
-    first = (some == 0) | (found.stream[some] != found.stream[np.maximum(before, 0)])
+    first = (some == 0) | (items.stream[some] != items.stream[np.maximum(before, 0)])
     behind = ~first & (row[np.maximum(before, 0)] != NOTHING)
+    # The first operation of a stream finds it free; any other one when the operation before it ended.
     free[row[some[first]]] = UNKNOWN
     free[row[some[behind]]] = work.columns["end"][row[before[behind]]]
     rows = np.flatnonzero(launch >= 0)
@@ -173,7 +185,7 @@ def _launches(
     # What those took that did not have to wait for their stream.
     group = work.columns["process"][rows] * len(OPERATIONS) + work.columns["table"][rows]
     latency = typical(group, took, (free[rows] <= called) & (took >= 0))
-    builder.add_edges(host.begin[launch[rows]], found.operation[rows], np.minimum(took, latency), LAUNCH, things + rows)
+    builder.add_edges(host.begin[launch[rows]], items.operation[rows], np.minimum(took, latency), LAUNCH, things + rows)
 
 
 def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_]) -> Int64Array:
@@ -186,13 +198,14 @@ def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_])
     return result
 
 
-def _in_order(found: Items, thing: Int64Array, builder: Builder) -> None:
+def _in_order(items: Items, thing: Int64Array, builder: GraphBuilder) -> None:
     """What comes later in a stream begins when the one before has ended; where it did not, it did not begin before that one."""
-    next_one = np.flatnonzero(found.stream[1:] == found.stream[:-1]) + 1
+    next_one = np.flatnonzero(items.stream[1:] == items.stream[:-1]) + 1
     time = builder.time()
-    before, after = found.end[next_one - 1], found.begin[next_one]
+    before, after = items.end[next_one - 1], items.begin[next_one]
     overlap = (time[before] > time[after]) & (time[after] != UNKNOWN)
-    before = np.where(overlap, found.begin[next_one - 1], before)
+    # Two operations of one stream overlap: then only their begins are in order.
+    before = np.where(overlap, items.begin[next_one - 1], before)
     builder.add_edges(before, after, 0, ORDER, thing[next_one])
 
 
@@ -201,10 +214,11 @@ def _latest_so_far(group: Int64Array, value: Int64Array) -> Int64Array:
     order = np.argsort(group, kind="stable")
     values = distinct(value)
     width = len(values) + 1
+    # The running maximum over all groups at once: a group's numbers are all greater than those of the groups before it.
     ranks = np.maximum.accumulate(group[order] * width + np.searchsorted(values, value[order])) - group[order] * width
-    found = np.empty(len(value), np.int64)
-    found[order] = values[ranks] if len(values) else 0
-    return found
+    latest = np.empty(len(value), np.int64)
+    latest[order] = values[ranks] if len(values) else 0
+    return latest
 
 
 def _device_of_streams(keys: list[Int64Array], operations: int) -> None:

@@ -1,4 +1,4 @@
-"""What is on a critical path, summed up: by what it is, where it was, or the NVTX range it belongs to."""
+"""Sums up a critical path by kind, by place, or by the NVTX range around it."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def summed(report: Report, path: Path, by: str, *, gains: int) -> pa.Table:
     shown = np.flatnonzero(time > 0)
     shown = shown[np.argsort(-time[shown], kind="stable")]
     gain = [path.length - path.what_if(np.flatnonzero(number == place), 0.0) for place in shown[:gains].tolist()]
-    found = {}
+    columns_of = {}
     for name, values in zip(KEYS[by], group, strict=True):
         codes = values[shown]
         texts = {"category": list(CATEGORIES), "name": shares.names, "range": names if by == "range" else []}.get(name)
-        found[name] = pa.array(codes, mask=codes == NOTHING) if texts is None else pa.array([texts[code] for code in codes.tolist()])
-    found |= {"time": time[shown], "pieces": pieces[shown], "all": every[shown]}
-    found["slack"] = pa.array(least[shown], mask=least[shown] == np.iinfo(np.int64).max)
-    found["gain"] = pa.array([*gain, *[None] * (len(shown) - len(gain))], pa.int64())
-    return pa.table(found)
+        columns_of[name] = pa.array(codes, mask=codes == NOTHING) if texts is None else pa.array([texts[code] for code in codes.tolist()])
+    columns_of |= {"time": time[shown], "pieces": pieces[shown], "all": every[shown]}
+    columns_of["slack"] = pa.array(least[shown], mask=least[shown] == np.iinfo(np.int64).max)
+    columns_of["gain"] = pa.array([*gain, *[None] * (len(shown) - len(gain))], pa.int64())
+    return pa.table(columns_of)
 
 
 def around(report: Report, path: Path) -> tuple[Int64Array, list[str]]:

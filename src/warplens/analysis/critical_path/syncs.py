@@ -1,4 +1,4 @@
-"""Where the host waits for the GPU: which operations a call did not return before, and what it takes by itself."""
+"""Adds edges for waits of the host: the operations that a call returned after, and the time of the call itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from warplens.analysis.critical_path.dag import UNKNOWN
 from warplens.analysis.critical_path.host import Host
-from warplens.analysis.critical_path.parts import CALL, QUEUE, SYNC, Builder
-from warplens.analysis.critical_path.recorded import Calls, Window, Work, positions, read_table
-from warplens.analysis.critical_path.streams import Items, Waits, latest_record
+from warplens.analysis.critical_path.parts import CALL, QUEUE, SYNC, GraphBuilder
+from warplens.analysis.critical_path.recorded import RecordedCalls, RecordedWork, Window, positions, read_table
+from warplens.analysis.critical_path.streams import Items, SyncWaits, latest_record
 from warplens.analysis.gpu.launch_queue import LIMIT
 from warplens.analysis.gpu.waiting_calls import synchronizes, waits
 from warplens.analysis.step_functions import NOTHING
@@ -25,20 +25,28 @@ _QUEUED = LIMIT  # so many launches are in a stream's queue before a call has to
 
 
 def add(
-    report: Report, window: Window | None, calls: Calls, work: Work, listed: Waits, found: Items, host: Host, builder: Builder, things: int
+    report: Report,
+    window: Window | None,
+    calls: RecordedCalls,
+    work: RecordedWork,
+    listed: SyncWaits,
+    items: Items,
+    host: Host,
+    builder: GraphBuilder,
+    things: int,
 ) -> None:
     """Add edges from what is waited for to the ends of calls. `things`: number of the first call. What they weigh, `weights` says."""
-    told = np.zeros(len(calls), bool)
-    told[listed.call[listed.call >= 0]] = True
+    listed_call = np.zeros(len(calls), bool)
+    listed_call[listed.call[listed.call >= 0]] = True
     by_name = np.array([synchronizes(text) for text in calls.names], bool)[calls.columns["name"]]
     # Where nothing says what a call waited for: all that came before it, as far as it was done when the call returned.
-    parts = (_of_rows(report, window, calls, listed, found), _of_streams(calls, found, np.flatnonzero(by_name & ~told), NOTHING))
-    call, before = (np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, found), strict=True))
+    parts = (_of_rows(report, window, calls, listed, items), _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), NOTHING))
+    call, before = (np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, items), strict=True))
     builder.add_edges(before, host.end[call], 0, SYNC, things + call)
-    _full_queues(calls, work, found, host, builder, things)
+    _full_queues(calls, work, items, host, builder, things)
 
 
-def weights(edges: dict[str, Int64Array], time: Int64Array, calls: Calls, things: int) -> Int64Array:
+def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls, things: int) -> Int64Array:
     """Return the weights of all edges, now that the times of all points are known.
 
     What calls take to return once the GPU is done is the median of those in their process that had to wait. By itself a call that waits
@@ -64,18 +72,19 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: Calls, things
     return weight
 
 
-def _full_queues(calls: Calls, work: Work, found: Items, host: Host, builder: Builder, things: int) -> None:
+def _full_queues(calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder, things: int) -> None:
     """Add edges for launches that returned only when an earlier one of the stream had begun, because its queue was full."""
     launch = calls.find(work.columns["api"])
     behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
     ahead = behind - _QUEUED
+    # Launch i of a stream waits until launch i - _QUEUED has begun. Pairs that are not of one stream are left out.
     same = np.all([work.columns[name][behind] == work.columns[name][ahead] for name in ("process", "device", "stream")], axis=0)
     behind, ahead = behind[same], ahead[same]
     call, begun = launch[behind], work.columns["start"][ahead]
     waited = (begun > calls.columns["start"][call]) & (begun <= calls.columns["end"][call]) if len(calls) else np.zeros(0, bool)
     call, ahead = call[waited], ahead[waited]
     late = calls.columns["end"][call] - work.columns["start"][ahead]
-    builder.add_edges(found.operation[ahead], host.end[call], late, QUEUE, things + call)
+    builder.add_edges(items.operation[ahead], host.end[call], late, QUEUE, things + call)
 
 
 def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_], figure: Callable[[Int64Array], Any]) -> Int64Array:
@@ -91,7 +100,7 @@ def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool
     return result
 
 
-def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits, found: Items) -> tuple[Int64Array, Int64Array]:
+def _of_rows(report: Report, window: Window | None, calls: RecordedCalls, listed: SyncWaits, items: Items) -> tuple[Int64Array, Int64Array]:
     """For waits that the report lists: pairs of a call and a point that it waits for."""
     columns, kinds = listed.columns, np.array(listed.kind, object)
     rows = np.flatnonzero((kinds == "Event") & (listed.call >= 0))
@@ -100,28 +109,28 @@ def _of_rows(report: Report, window: Window | None, calls: Calls, listed: Waits,
     recorded = np.where(made >= 0, calls.columns["start"][made] if len(calls) else 0, events["start"])
     record = latest_record(events, recorded, listed, rows)
     rows, record = rows[record >= 0], record[record >= 0]
-    pairs = [(listed.call[rows], found.begin[found.record[record]])]
+    pairs = [(listed.call[rows], items.begin[items.record[record]])]
     context = np.flatnonzero((kinds == "Context") & (listed.call >= 0))
-    pairs.append(_of_streams(calls, found, listed.call[context], NOTHING))
+    pairs.append(_of_streams(calls, items, listed.call[context], NOTHING))
     stream = np.flatnonzero((kinds == "Stream") & (listed.call >= 0))
     numbers = np.unique(columns["stream"][stream]).tolist()
-    pairs += [_of_streams(calls, found, listed.call[stream[columns["stream"][stream] == number]], number) for number in numbers]
+    pairs += [_of_streams(calls, items, listed.call[stream[columns["stream"][stream] == number]], number) for number in numbers]
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_streams(calls: Calls, found: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
+def _of_streams(calls: RecordedCalls, items: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls and the last item before each in every stream of its process, or in those of one number."""
     pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    for stream in range(len(found.streams)):
-        if number not in (NOTHING, int(found.streams[stream, 1])):
+    for stream in range(len(items.streams)):
+        if number not in (NOTHING, int(items.streams[stream, 1])):
             continue
-        mine = call[calls.columns["process"][call] == found.streams[stream, 0]]
-        last = found.last_before(np.full(len(mine), stream), calls.columns["start"][mine], calls.columns["end"][mine])
-        pairs.append((mine[last >= 0], found.end[last[last >= 0]]))
+        mine = call[calls.columns["process"][call] == items.streams[stream, 0]]
+        last = items.last_before(np.full(len(mine), stream), calls.columns["start"][mine], calls.columns["end"][mine])
+        pairs.append((mine[last >= 0], items.end[last[last >= 0]]))
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_copies(calls: Calls, work: Work, found: Items) -> tuple[Int64Array, Int64Array]:
+def _of_copies(calls: RecordedCalls, work: RecordedWork, items: Items) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls that copy or set memory and return when that is done, and the end of what they did."""
     launch = calls.find(work.columns["api"])
     here = launch >= 0
@@ -130,4 +139,4 @@ def _of_copies(calls: Calls, work: Work, found: Items) -> tuple[Int64Array, Int6
     chosen[here] = by_name[calls.columns["name"][launch[here]]] | (work.columns["pageable"][here] == 1)
     chosen[here] &= work.columns["end"][here] <= calls.columns["end"][launch[here]]
     rows = np.flatnonzero(chosen)
-    return launch[rows], found.ended[rows]
+    return launch[rows], items.ended[rows]

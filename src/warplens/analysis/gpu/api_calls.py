@@ -39,7 +39,7 @@ class Called:
     end: Int64Array
 
 
-class Calls:
+class ApiCalls:
     """The calls of a report. Ids come in stretches next to one another, so the row group that was read last is kept."""
 
     def __init__(self, report: Report) -> None:
@@ -50,18 +50,19 @@ class Calls:
     def find(self, ids: Int64Array) -> Called:
         """Return the calls with these ids, which are sorted; -1 is none."""
         count = len(ids)
-        found = Called(np.zeros(count, bool), np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64))
+        called = Called(np.zeros(count, bool), np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64))
         for group, edges, _ in self._groups if count and ids[-1] >= 0 else ():
             low, high = (0, count) if edges is None else np.searchsorted(ids, [edges[0], edges[1] + 1 if edges[1] < 1 << 62 else edges[1]])
             if high > low:
                 known, thread, start, end = self._read(group)
+                # The ids asked for in this row group are the run [low, high); those that the group lacks drop out by comparison.
                 place = np.searchsorted(known, ids[low:high])
                 place[place == len(known)] = 0
                 right = np.flatnonzero(known[place] == ids[low:high]) if len(known) else np.empty(0, np.int64)
                 place, right = place[right], right + low
-                found.known[right], found.thread[right] = True, thread[place]
-                found.start[right], found.end[right] = start[place], end[place]
-        return found
+                called.known[right], called.thread[right] = True, thread[place]
+                called.start[right], called.end[right] = start[place], end[place]
+        return called
 
     def waits(self, process: int, also: Int64Array) -> dict[int, tuple[Int64Array, Int64Array]]:
         """Return when each thread of a process was in calls that wait for the GPU: disjoint, sorted starts and ends.
@@ -80,8 +81,8 @@ class Calls:
                     own = np.asarray(names.column("process").to_numpy()) == process
                     which = np.flatnonzero(waiting[np.asarray(coded.indices.fill_null(-1).to_numpy(), np.int64)] & own)
                     rows = self._reader.read(group, ["thread", "start", "end"])
-                    one, begin, finish = (np.asarray(column.to_numpy(), np.int64)[which] for column in rows.columns)
-                    parts.append((one, begin, finish))
+                    thread_of, begin, finish = (np.asarray(column.to_numpy(), np.int64)[which] for column in rows.columns)
+                    parts.append((thread_of, begin, finish))
         thread, start, end = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.argsort(thread, kind="stable")
         keys, first = np.unique(thread[order], return_index=True)

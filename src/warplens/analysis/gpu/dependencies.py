@@ -1,4 +1,4 @@
-"""What work waited for that was launched in time: the operation of another stream after which it could begin.
+"""Determines the operation of another stream that an operation waited for.
 
 Where waits for events were recorded (`syncs`, `cuda_events`), they say it: the first operation launched into a stream after
 `cudaStreamWaitEvent` waits for the last one that was launched into the other stream before `cudaEventRecord`. Calls have ids in the order
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.gpu.work import Codes, Gpu
+from warplens.analysis.gpu.work import Codes, GpuWork
 from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ LEFT JOIN contexts ed ON e.process = ed.process AND e.context = ed.context
 
 
 @dataclass
-class Held:
+class Dependencies:
     """For each operation of a track: when what it waited for ended, NEVER where nothing is known, and its kind (with GUESSED, perhaps)."""
 
     end: Int64Array
     kind: Codes
 
     @classmethod
-    def nothing(cls, count: int) -> Held:
+    def nothing(cls, count: int) -> Dependencies:
         """Return that nothing is known of so many operations."""
         return cls(np.full(count, NEVER, np.int64), np.zeros(count, np.uint8))
 
@@ -51,20 +51,21 @@ def recorded(report: Report) -> Waits:
     """Return the waits of streams for events by process: device, stream and call of the wait, device, stream and call of the record."""
     if not report.tables["syncs"] or not report.tables["cuda_events"]:
         return {}
-    found: Waits = {}
+    waits: Waits = {}
     for process, *wait in zip(*(column.to_pylist() for column in report.sql(_WAITS).columns), strict=True):
-        found.setdefault(process, []).append(tuple(wait))
-    return found
+        waits.setdefault(process, []).append(tuple(wait))
+    return waits
 
 
-def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Held]:
+def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None], Dependencies]:
     """Return what is recorded of the streams (device, stream) of the GPUs of one process that waited."""
     streams = {(gpu.device, stream): track for gpu in gpus for stream, track in gpu.streams.items()}
     only: dict[int | None, list[tuple[int, int | None]]] = {}
     for key in streams:
         only.setdefault(key[1], []).append(key)
+    # Ids of calls grow with time. The running maximum makes the column sorted where an operation's call is not known (-1).
     order = {key: np.maximum.accumulate(track.api) for key, track in streams.items()}
-    found: dict[tuple[int, int | None], Held] = {}
+    held_streams: dict[tuple[int, int | None], Dependencies] = {}
 
     def key_of(device: int | None, stream: int) -> tuple[int, int | None] | None:
         if device is not None:
@@ -73,35 +74,37 @@ def by_events(gpus: list[Gpu], waits: Waits) -> dict[tuple[int, int | None], Hel
 
     pairs: dict[tuple[tuple[int, int | None], tuple[int, int | None]], list[tuple[int, int]]] = {}
     for device, stream, api, from_device, from_stream, from_api in waits.get(gpus[0].process, []):
-        one, other = key_of(device, stream), key_of(from_device, from_stream)
-        if one is not None and other is not None and one != other:
-            pairs.setdefault((one, other), []).append((api, from_api))
-    for (one, other), calls in pairs.items():
+        waiter, other = key_of(device, stream), key_of(from_device, from_stream)
+        if waiter is not None and other is not None and waiter != other:
+            pairs.setdefault((waiter, other), []).append((api, from_api))
+    for (waiter, other), calls in pairs.items():
         array = np.array(calls, np.int64)
-        first = np.searchsorted(order[one], array[:, 0], side="right")
+        # Behind the wait: the first operation launched after it. Before the record: the last operation launched before it.
+        first = np.searchsorted(order[waiter], array[:, 0], side="right")
         last = np.searchsorted(order[other], array[:, 1], side="left") - 1
-        some = np.flatnonzero((first < len(order[one])) & (last >= 0))
-        held, ends = found.setdefault(one, Held.nothing(len(streams[one]))), streams[other].end[last[some]]
+        some = np.flatnonzero((first < len(order[waiter])) & (last >= 0))
+        waits_of_stream, ends = held_streams.setdefault(waiter, Dependencies.nothing(len(streams[waiter]))), streams[other].end[last[some]]
         latest = np.argsort(ends, kind="stable")  # of several waits of one operation, the last to end is written last
         for_op, from_op, ends = first[some][latest], last[some][latest], ends[latest]
-        later = ends > held.end[for_op]
-        held.end[for_op[later]], held.kind[for_op[later]] = ends[later], streams[other].kind[from_op[later]]
-    return found
+        later = ends > waits_of_stream.end[for_op]
+        waits_of_stream.end[for_op[later]], waits_of_stream.kind[for_op[later]] = ends[later], streams[other].kind[from_op[later]]
+    return held_streams
 
 
-def shortly_before(gpu: Gpu) -> tuple[Int64Array, Codes]:
+def shortly_before(gpu: GpuWork) -> tuple[Int64Array, Codes]:
     """Return when the operations of a GPU ended, sorted, and their kinds: what `guessed` looks in."""
     end, kind = (np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind"))
     order = np.argsort(end, kind="stable")
     return end[order], kind[order]
 
 
-def guessed(known: Held, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]) -> Held:
+def guessed(known: Dependencies, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]) -> Dependencies:
     """Complete what is known of the operations that gaps (begin, end) of their stream ended with what ended shortly before them.
 
     Nothing of their own stream ends in a gap, so it was another's.
     """
     place = np.searchsorted(ended[0], end, side="right") - 1
     last = ended[0][np.maximum(place, 0)]
+    # A guess needs an operation that ended inside the gap and at most SHORTLY before its end; recorded waits take precedence.
     some = (known.end <= begin) & (place >= 0) & (last > begin) & (last >= end - SHORTLY)
-    return Held(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))
+    return Dependencies(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))

@@ -1,4 +1,4 @@
-"""Why a gap is there: gaps between operations, each cut into pieces by cause. `query.idle` defines the causes.
+"""Why a gap is there: gaps between operations, each cut into pieces by cause. `analysis.gpu.idle` defines the causes.
 
 Everything is about many gaps at once, as arrays: a program launches millions of kernels.
 """
@@ -39,10 +39,11 @@ class Gaps:
         # when the host had called; where nothing is known, nothing comes before
         self._call = np.where(called.known, np.clip(called.start, start, end), start)
         self._until, self._why = self._call, np.zeros(len(start), np.uint8)
-        self._found: list[tuple[Int64Array, Int64Array, Int64Array, Codes]] = []
+        self._pieces: list[tuple[Int64Array, Int64Array, Int64Array, Codes]] = []
 
     def hold(self, end: Int64Array, kind: Codes) -> None:
         """Say until when the operations waited for others, and for what kind of them."""
+        # A guessed dependency counts only where the operation began later than a launch alone explains.
         sure = (kind & GUESSED == 0) | (self._end - self._call > SHORTLY)
         known = (end > NEVER) & self._called.known & sure
         self._until = np.where(known, np.clip(end, self._call, self._end), self._call)
@@ -55,8 +56,10 @@ class Gaps:
         for thread in np.unique(self._called.thread[late]).tolist():
             own = late[self._called.thread[late] == thread]
             self._late(own, *synchronous.get(thread, (np.empty(0, np.int64), np.empty(0, np.int64))))
+        # From the call until the operation that it waited for ended; `_until` equals `_call` where it waited for none.
         self._add(everything, self._call, self._until, self._why)
         rest = np.where(self._kind == STAGED, np.uint8(_COPY), np.uint8(_LAUNCH))
+        # The call had returned before the gap, nothing is known to have blocked the operation, and it still took too long: cause unknown.
         queued = (self._called.end <= self._start) & (self._end - self._until > LATENCY) & (self._until == self._call)
         rest = np.where(~self._called.known | queued, np.uint8(_UNKNOWN), rest)
         self._add(everything, self._until, self._end, rest)
@@ -64,12 +67,14 @@ class Gaps:
     def _late(self, own: Int64Array, begin: Int64Array, end: Int64Array) -> None:
         """Part the time before the calls of one thread, which waited for the GPU from `begin` to `end`."""
         start, call = self._start[own], self._call[own]
+        # Waits of a thread do not overlap, so `begin` and `end` are both sorted: waits [first, behind) touch [start, call).
         first = np.searchsorted(end, start, side="right")
         behind = np.maximum(np.searchsorted(begin, call, side="left"), first)
         waiting = behind > first
         place = np.minimum(first, max(len(begin) - 1, 0))
         before = np.where(waiting, start - begin[place], -1) if len(begin) else np.full(len(own), -1, np.int64)
         caught = before >= 0  # it waited when the gap began
+        # A wait that was under way when the gap began also explains some time after it: as long as it had lasted by then, RECOVERY at most.
         until = np.where(caught, np.minimum(end[place] + np.minimum(before, RECOVERY), call), start) if len(begin) else start
         self._add(own, start, until, np.full(len(own), _SYNC, np.uint8))
         first = first + caught
@@ -80,6 +85,8 @@ class Gaps:
         from_, to = np.maximum(begin[number], until[which]), np.minimum(end[number], call[which])
         to = np.maximum(to, from_)
         self._add(own[which], from_, to, np.full(len(which), _SYNC, np.uint8))
+        # n waits leave n + 1 stretches between them. With two waits: until..from0, to0..from1, to1..call. The first begin of each gap is
+        # `until`, its last end is `call`; the others come from the waits in order.
         spans = np.cumsum(counts + 1)
         between_start, between_end = np.empty(len(which) + len(own), np.int64), np.empty(len(which) + len(own), np.int64)
         opening, closing = spans - counts - 1, spans - 1
@@ -94,9 +101,9 @@ class Gaps:
 
     def _add(self, which: Int64Array, start: Int64Array, end: Int64Array, cause: Codes) -> None:
         some = end > start
-        self._found.append((which[some], start[some], end[some], cause[some]))
+        self._pieces.append((which[some], start[some], end[some], cause[some]))
 
     def result(self) -> tuple[Int64Array, Int64Array, Int64Array, Codes]:
         """Return for each piece: which of the gaps it is of, start, end, cause."""
-        which, start, end, cause = zip(*self._found, strict=True)
+        which, start, end, cause = zip(*self._pieces, strict=True)
         return np.concatenate(which), np.concatenate(start), np.concatenate(end), np.concatenate(cause)

@@ -11,7 +11,7 @@ parts it. *Before that call began*, the host was late:
 *From then on*, the operation was launched and had not begun:
 
 - `copy-bound`, `collective wait`, `dependency`: up to the end of what it waited for on another stream: a copy, a communication kernel,
-  or other work (see `query.held`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
+  or other work (see `dependencies`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
 - `launch-bound`: the rest: the call itself, and what the driver and the GPU need until the work begins.
 - `unknown`: that rest, where it had been launched before the gap began and still took more than 50 µs: something held it that the report
   does not show, as a host function in its stream. And every gap whose call is not in the report.
@@ -30,10 +30,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.gpu.api_calls import Calls
-from warplens.analysis.gpu.dependencies import Held, by_events, guessed, recorded, shortly_before
+from warplens.analysis.gpu.api_calls import ApiCalls
+from warplens.analysis.gpu.dependencies import Dependencies, by_events, guessed, recorded, shortly_before
 from warplens.analysis.gpu.gap_causes import CAUSES, HEAD, TAIL, Gaps
-from warplens.analysis.gpu.work import STAGED, Codes, Gpu, Place, Track, gpus, order_of
+from warplens.analysis.gpu.work import STAGED, Codes, GpuWork, Place, WorkTrack, gpus, order_of
 from warplens.arrays import Int64Array
 from warplens.storage.memory import give_back
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.report.selection import Selection
 
-__all__ = ["CAUSES", "Per", "Pieces", "Seen", "idle", "pieces"]
+__all__ = ["CAUSES", "Per", "IdleSpans", "ObservedPlace", "idle", "pieces"]
 _AT_ONCE = 1 << 20  # gaps that are looked at together
 
 Per = Literal["device", "stream"]
 
 
-class Seen(NamedTuple):
+class ObservedPlace(NamedTuple):
     """A GPU, or stream, that was looked at, from `begin` to `end`; `stretches`: how often it was busy without a gap, the `longest`: ns."""
 
     process: int
@@ -61,13 +61,13 @@ class Seen(NamedTuple):
 
 
 @dataclass
-class Pieces:
+class IdleSpans:
     """Stretches of idle time as arrays of one length. `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
 
     `gap`: which gap it is a piece of, `api` and `thread`: the call that ended that, `waits`: that call had returned when it began.
     """
 
-    places: list[Seen]
+    places: list[ObservedPlace]
     place: npt.NDArray[np.int32]
     start: Int64Array
     end: Int64Array
@@ -92,27 +92,27 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
         ended the gap and who made it; null where it is not known), waits (it had returned before the gap began), gap (number: pieces
         of one gap have one). By process, device, stream and start.
     """
-    parts = [_rows(found) for found in pieces(report, selection, per=per, longer_than=longer_than)]
+    parts = [_rows(part) for part in pieces(report, selection, per=per, longer_than=longer_than)]
     rows = pa.concat_tables(parts) if parts else _SCHEMA.empty_table()
     order = [(name, "ascending") for name in ("process", "device", "stream", "start", "end")]
     return rows.unify_dictionaries().combine_chunks().sort_by(order)
 
 
-def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> Iterator[Pieces]:
+def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> Iterator[IdleSpans]:
     """Yield what `idle` returns in portions that fit into memory, in no order; each process has one at least, which may be empty."""
-    calls, waits = Calls(report), recorded(report)
+    calls, waits = ApiCalls(report), recorded(report)
     begin, finish = selection.window(report) or report.span
     number = 0
     work = gpus(report, selection, classes=per == "stream" or bool(waits))
     for process, own in groupby(work, key=lambda gpu: gpu.process):
-        gaps = _Found(longer_than)
+        gaps = _ProcessGaps(longer_than)
         works = list(own)
-        held = by_events(works, waits) if process in waits else {}
+        dependencies = by_events(works, waits) if process in waits else {}
         staged = [piece.api[piece.kind == STAGED] for gpu in works for pieces in gpu.parts.values() for piece in pieces]
         while works:
             gpu = works.pop(0)
             if per == "device":
-                known, track = _together(gpu, held), gpu.together()
+                known, track = _together(gpu, dependencies), gpu.together()
                 gpu.parts.clear()  # they are half of all memory
                 gaps.add((process, gpu.device, None), track, known, None, begin, finish)
                 del track, known
@@ -120,7 +120,7 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
             streams = gpu.streams
             ended = shortly_before(gpu) if len(streams) > 1 else None
             for stream, track in streams.items():
-                gaps.add((process, gpu.device, stream), track, held.get((gpu.device, stream)), ended, begin, finish)
+                gaps.add((process, gpu.device, stream), track, dependencies.get((gpu.device, stream)), ended, begin, finish)
         del gpu
         give_back()
         synchronous = calls.waits(process, np.unique(np.concatenate(staged)))
@@ -130,58 +130,74 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
         number += gaps.number
 
 
-def _together(gpu: Gpu, held: dict[tuple[int, int | None], Held]) -> Held | None:
-    """Return what is known of the operations of a GPU, in the order of `Gpu.together`; None where nothing is."""
-    if not any((gpu.device, stream) in held for stream in gpu.parts):
+def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
+    """Return what is known of the operations of a GPU, in the order of `GpuWork.together`; None where nothing is."""
+    if not any((gpu.device, stream) in dependencies for stream in gpu.parts):
         return None
-    known = [held.get((gpu.device, stream)) or Held.nothing(len(track)) for stream, track in gpu.streams.items()]
-    return Held(np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known]))
+    known = [dependencies.get((gpu.device, stream)) or Dependencies.nothing(len(track)) for stream, track in gpu.streams.items()]
+    return Dependencies(np.concatenate([part.end for part in known]), np.concatenate([part.kind for part in known]))
 
 
 @dataclass
-class _Found:
+class _ProcessGaps:
     """The gaps of one process, collected GPU by GPU, then looked at in the order of the calls that ended them."""
 
     longer_than: int
     number: int = 0
-    places: list[Seen] = field(default_factory=list)
+    places: list[ObservedPlace] = field(default_factory=list)
     edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # heads and tails: place, start, end, cause, number
     parts: list[tuple[npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array, Codes, Int64Array | None, Codes | None]] = field(
         default_factory=list
     )
 
-    def add(self, place: Place, track: Track, held: Held | None, ended: tuple[Int64Array, Codes] | None, begin: int, finish: int) -> None:
+    def add(
+        self,
+        place: Place,
+        track: WorkTrack,
+        dependencies: Dependencies | None,
+        ended: tuple[Int64Array, Codes] | None,
+        begin: int,
+        finish: int,
+    ) -> None:
         """Find the gaps in one track, whose operations may be in any order."""
         order = order_of(track.start)
         starts, ends = (track.start, track.end) if order is None else (track.start[order], track.end[order])
+        # In order of start, a gap is where an operation starts after all earlier ones ended: of [0, 5), [1, 9), [12, 13) it is [9, 12).
         reach = np.maximum.accumulate(ends)
         after = np.flatnonzero(starts[1:] - reach[:-1] > self.longer_than) + 1
         first, last = reach[after - 1], starts[after]
         which = after if order is None else order[after]
         here, began, ended_at = len(self.places), int(starts[0]), int(reach[-1])
         longest = int((np.append(first, ended_at) - np.insert(last, 0, began)).max())
-        self.places.append(Seen(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
-        if held is not None:
-            held = Held(held.end[which], held.kind[which])
+        self.places.append(ObservedPlace(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
+        if dependencies is not None:
+            dependencies = Dependencies(dependencies.end[which], dependencies.kind[which])
         if ended is not None:
-            held = guessed(held or Held.nothing(len(after)), first, last, ended)
-        known = (None, None) if held is None else (held.end, held.kind)
+            dependencies = guessed(dependencies or Dependencies.nothing(len(after)), first, last, ended)
+        known = (None, None) if dependencies is None else (dependencies.end, dependencies.kind)
         self.parts.append((np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known))
         for start, end, cause in ((begin, began, HEAD), (ended_at, finish, TAIL)):
             if end - start > self.longer_than:
                 self.edges.append((here, start, end, cause, self.number))
                 self.number += 1
 
-    def portions(self, calls: Calls, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> Iterator[Pieces]:
+    def portions(self, calls: ApiCalls, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> Iterator[IdleSpans]:
         """Yield the pieces of all gaps."""
         yield self._edges()
         place, start, end, api, kind = (np.concatenate([part[column] for part in self.parts]) for column in range(5))
         some_held = any(part[5] is not None for part in self.parts)
         held_end = held_kind = None
         if some_held:
-            known = [Held.nothing(len(part[1])) if part[5] is None or part[6] is None else Held(part[5], part[6]) for part in self.parts]
-            held_end, held_kind = np.concatenate([one.end for one in known]), np.concatenate([one.kind for one in known])
+            known = [
+                Dependencies.nothing(len(part[1])) if part[5] is None or part[6] is None else Dependencies(part[5], part[6])
+                for part in self.parts
+            ]
+            held_end, held_kind = (
+                np.concatenate([part_known.end for part_known in known]),
+                np.concatenate([part_known.kind for part_known in known]),
+            )
         self.parts.clear()
+        # Calls with neighbouring ids lie in one row group, so gaps are looked at in the order of the calls that ended them.
         order = np.argsort(api, kind="stable")
         for begin in range(0, len(order), _AT_ONCE):
             chunk = order[begin : begin + _AT_ONCE]
@@ -192,7 +208,7 @@ class _Found:
             gap.part(synchronous)
             which, pieces_start, pieces_end, cause = gap.result()
             whose = chunk[which]
-            yield Pieces(
+            yield IdleSpans(
                 self.places,
                 place[whose],
                 pieces_start,
@@ -205,10 +221,10 @@ class _Found:
             )
         self.number += len(order)
 
-    def _edges(self) -> Pieces:
+    def _edges(self) -> IdleSpans:
         place, start, end, cause, number = np.array(self.edges, np.int64).reshape(-1, 5).T.copy()
         none = np.full(len(place), -1, np.int64)
-        return Pieces(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
+        return IdleSpans(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
 
 
 _SCHEMA = pa.schema(
@@ -227,11 +243,11 @@ _SCHEMA = pa.schema(
 )
 
 
-def _rows(found: Pieces) -> pa.Table:
-    process, device, stream = (pa.array([place[column] for place in found.places], _SCHEMA.field(column).type) for column in range(3))
-    place = pa.array(found.place)
-    cause = pa.DictionaryArray.from_arrays(pa.array(found.cause.astype(np.int32)), pa.array(CAUSES))
-    api, thread = (pa.array(values, mask=values < 0) for values in (found.api, found.thread))
+def _rows(part: IdleSpans) -> pa.Table:
+    process, device, stream = (pa.array([place[column] for place in part.places], _SCHEMA.field(column).type) for column in range(3))
+    place = pa.array(part.place)
+    cause = pa.DictionaryArray.from_arrays(pa.array(part.cause.astype(np.int32)), pa.array(CAUSES))
+    api, thread = (pa.array(values, mask=values < 0) for values in (part.api, part.thread))
     where = [column.take(place) for column in (process, device, stream)]
-    times = [pa.array(found.start), pa.array(found.end)]
-    return pa.Table.from_arrays([*where, *times, cause, api, thread, pa.array(found.waits), pa.array(found.gap)], schema=_SCHEMA)
+    times = [pa.array(part.start), pa.array(part.end)]
+    return pa.Table.from_arrays([*where, *times, cause, api, thread, pa.array(part.waits), pa.array(part.gap)], schema=_SCHEMA)

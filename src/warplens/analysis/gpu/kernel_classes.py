@@ -1,4 +1,4 @@
-"""What kind of work a kernel does, told from its name: libraries and compilers name their kernels in ways that are known."""
+"""Classifies kernels by their names: libraries and compilers follow known patterns."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ CLASSES: tuple[str, ...] = (
     "other",
 )
 
-# The first rule that is found decides: what says most stands first. Names are matched in lower case. What a template is made for is in
-# its arguments, so the whole name counts; only of the general kernels of PyTorch and Inductor does the head say more than the rest.
+# The first pattern that matches decides, so the most specific ones stand first. Names are matched in lower case. A template's arguments say
+# what it computes, so the whole name counts; only of the general kernels of PyTorch and Inductor does the head say more than the rest.
 _RULES: tuple[tuple[str, str], ...] = (
     (
         "communication",
@@ -86,7 +86,7 @@ _COMPILED = tuple((name, re.compile(pattern)) for name, pattern in _RULES)
 def class_of(name: str) -> str:
     """Return which of `CLASSES` a kernel belongs to, by its name: best the full one, which says what a template is made for."""
     text = name.lower()
-    return next((found for found, pattern in _COMPILED if pattern.search(text)), "other")
+    return next((label for label, pattern in _COMPILED if pattern.search(text)), "other")
 
 
 def classes(names: pa.Array | pa.ChunkedArray) -> pa.Array:

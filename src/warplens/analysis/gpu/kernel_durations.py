@@ -27,7 +27,7 @@ def kernel_durations(report: Report, selection: Selection, name: str) -> pa.Tabl
     reader = Reader("kernels", window)
     with Durations() as durations:
 
-        def one(group: RowGroup) -> None:
+        def read_group(group: RowGroup) -> None:
             rows = reader.read(group, ["start", "end", "process", "device", name])
             if rows.num_rows:
                 keys = {"style": pa.nulls(rows.num_rows, pa.string()), "domain": _places(rows), "message": rows.column(name)}
@@ -35,12 +35,12 @@ def kernel_durations(report: Report, selection: Selection, name: str) -> pa.Tabl
 
         groups = row_groups(report, "kernels", window)
         if groups:
-            each(groups, one)
-        found = durations.result()
-    places = [text.split() for text in found.column("domain").to_pylist()]
+            each(groups, read_group)
+        statistics = durations.result()
+    places = [text.split() for text in statistics.column("domain").to_pylist()]
     process, device = (pa.array([int(place[column]) for place in places], kind) for column, kind in ((0, pa.int64()), (1, pa.int32())))
-    figures = {column: found.column(column) for column in ("count", "total", "median", "min", "max", "stddev")}
-    return pa.table({"process": process, "device": device, "operation": found.column("message"), **figures})
+    figures = {column: statistics.column(column) for column in ("count", "total", "median", "min", "max", "stddev")}
+    return pa.table({"process": process, "device": device, "operation": statistics.column("message"), **figures})
 
 
 def _places(rows: pa.Table) -> pa.DictionaryArray:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.dependencies import NEVER
-from warplens.analysis.gpu.work import Codes, Gpu
+from warplens.analysis.gpu.work import Codes, GpuWork
 from warplens.arrays import Int64Array
 from warplens.storage.memory import give_back
 
@@ -41,7 +41,7 @@ class Launched:
 _FIELDS = ("called", "returned", "began", "ended", "free", "kind")
 
 
-def launched(gpu: Gpu, calls: Calls) -> Iterator[tuple[int | None, Launched]]:
+def launched(gpu: GpuWork, calls: ApiCalls) -> Iterator[tuple[int | None, Launched]]:
     """Yield the launches into each stream of a GPU whose call is in the report. The operations of the GPU are let go of."""
     tracks = list(gpu.streams.items())
     gpu.parts.clear()
@@ -53,8 +53,8 @@ def launched(gpu: Gpu, calls: Calls) -> Iterator[tuple[int | None, Launched]]:
     known = np.empty(len(kept), bool)
     for begin in range(0, len(kept), _AT_ONCE):
         chunk = slice(begin, begin + _AT_ONCE)
-        found = calls.find(api[kept[chunk]])
-        called[chunk], returned[chunk], known[chunk] = found.start, found.end, found.known
+        callers = calls.find(api[kept[chunk]])
+        called[chunk], returned[chunk], known[chunk] = callers.start, callers.end, callers.known
     del api
     for number in range(len(tracks)):
         stream, track = tracks[0]
@@ -107,6 +107,7 @@ def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
     own = [whole] if len(parts) == 1 else [_lengths([part], limit) for part in parts]
     weight = whole.weight
     span = int(weight.sum())
+    # weight[n] is the time with n launches in the queue, so mean and median are those of a histogram weighted by time.
     median = int(np.searchsorted(np.cumsum(weight), span / 2)) if span else 0
     mean = float((np.arange(len(weight)) * weight).sum() / span) if span else 0.0
     most, empty = int(np.flatnonzero(weight).max(initial=0)), int(weight[0]) if len(weight) else 0
@@ -130,6 +131,7 @@ def _lengths(parts: Sequence[Launched], limit: int) -> _Lengths:
     order = np.argsort(times, kind="stable")  # of one time, calls come first: no queue is shorter than nothing
     times = times[order]
     arrives = order < len(called)
+    # +1 at each call, -1 at each begin: the running sum is the length of the queue.
     length = np.cumsum(arrives.astype(np.int8) * np.int8(2) - np.int8(1), dtype=np.int32)
     late = order[arrives & (length >= limit)]  # with the call itself
     del order, arrives
@@ -138,6 +140,6 @@ def _lengths(parts: Sequence[Launched], limit: int) -> _Lengths:
     weight = np.zeros(int(length.max(initial=0)) + 1, np.int64)
     for begin in range(0, len(length) - 1, _AT_ONCE):  # sums of floats are exact up to 2^53 ns
         chunk = slice(begin, min(begin + _AT_ONCE, len(length) - 1))
-        found = np.bincount(length[chunk], weights=np.diff(times[chunk.start : chunk.stop + 1]))
-        weight[: len(found)] += found.astype(np.int64)
+        added = np.bincount(length[chunk], weights=np.diff(times[chunk.start : chunk.stop + 1]))
+        weight[: len(added)] += added.astype(np.int64)
     return _Lengths(weight, len(late), int(took.sum()))

@@ -56,7 +56,7 @@ SELECT bytes, range FROM (
 
 
 @dataclass(frozen=True)
-class Level:
+class MemoryLevel:
     """One of SERIES of one device (-1: not known) of a process: `value` bytes from `time` on."""
 
     process: int
@@ -87,9 +87,9 @@ class Level:
         return at, most
 
 
-def levels(report: Report) -> list[Level]:
+def levels(report: Report) -> list[MemoryLevel]:
     """Return what was recorded, in order of process and device; nothing where no memory was."""
-    found = []
+    sortable = []
     for place, (series, text) in enumerate(_QUERIES.items()):
         if not report.tables["gpu_memory" if series == "CUDA" else "tensor_memory"]:
             continue
@@ -97,21 +97,22 @@ def levels(report: Report) -> list[Level]:
         process, device, time, value = (
             np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "device", "start", "value")
         )
+        # Rows come by process and device: a series begins where either changes. -1 is no process; -2 is no device (-1 means not known).
         edges = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-2) != 0))
         for first, last in pairwise([*edges.tolist(), len(time)]):
             own = slice(first, last)
-            found.append(
+            sortable.append(
                 (
                     int(process[first]),
                     int(device[first]),
                     place,
-                    Level(int(process[first]), int(device[first]), series, time[own], value[own]),
+                    MemoryLevel(int(process[first]), int(device[first]), series, time[own], value[own]),
                 )
             )
-    return [level for *_, level in sorted(found, key=lambda row: row[:3])]
+    return [level for *_, level in sorted(sortable, key=lambda row: row[:3])]
 
 
-def held(report: Report, level: Level, time: int) -> pa.Table:
+def held(report: Report, level: MemoryLevel, time: int) -> pa.Table:
     """Return what was held at a time, by the range that took it: range (`domain:name`; null: none), bytes, allocations; the most first."""
     text = f"""SELECT CASE WHEN r.id IS NOT NULL THEN coalesce(r.domain, '') || ':' || coalesce(r.message, '') END AS "range",
                sum(h.bytes)::BIGINT AS bytes, count(*) AS allocations

@@ -48,9 +48,9 @@ def calls(report: Report, selection: Selection) -> pa.Table:
     if not rows.num_rows:
         raise MissingData(f"does not contain NCCL data{selection.place(report)}. Record it with -t cuda,nvtx,nccl.")
     payloads = _payloads(report)
-    found = _matched(payloads, rows.column("id").to_numpy())
+    payload_row = _matched(payloads, rows.column("id").to_numpy())
     for name in _TYPES:
-        rows = rows.append_column(name, payloads.column(name).take(found))
+        rows = rows.append_column(name, payloads.column(name).take(payload_row))
     return _with_communicators(report, rows, payloads)
 
 
@@ -73,9 +73,9 @@ def _columns(table: pa.Table) -> pa.Table:
         names = {name for text in texts for name in text if isinstance(name, str)}
         given = {name: pa.array([_plain(text.get(name)) for text in texts], pa.string()) for name in names}
     columns = {name.lower(): column for name, column in [*zip(table.column_names, table.columns, strict=True), *given.items()]}
-    found = {ours: _cast(columns[theirs], _TYPES[ours]) for theirs, ours in _FIELDS.items() if theirs in columns}
-    nothing = {name: pa.nulls(table.num_rows, kind) for name, kind in _TYPES.items() if name not in found}
-    return pa.table({"event": table.column("event"), **found, **nothing}).select(_PAYLOADS.names).cast(_PAYLOADS)
+    known = {ours: _cast(columns[theirs], _TYPES[ours]) for theirs, ours in _FIELDS.items() if theirs in columns}
+    nothing = {name: pa.nulls(table.num_rows, kind) for name, kind in _TYPES.items() if name not in known}
+    return pa.table({"event": table.column("event"), **known, **nothing}).select(_PAYLOADS.names).cast(_PAYLOADS)
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -88,10 +88,10 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 def _json(text: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(text or "")
+        value = json.loads(text or "")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _plain(value: Any) -> str | None:
@@ -108,7 +108,7 @@ def _matched(payloads: pa.Table, ids: Int64Array) -> pa.Array:
 
 
 def _with_communicators(report: Report, rows: pa.Table, payloads: pa.Table) -> pa.Table:
-    """Tell of each call what its communicator is: NCCL says that where it is made."""
+    """Add to each call the facts of its communicator, which NCCL reports where the communicator is made."""
     made = payloads.filter(pc.and_(pc.is_valid(payloads.column("communicator")), pc.is_valid(payloads.column("ranks"))))
     if not made.num_rows:
         return rows
@@ -122,6 +122,6 @@ def _with_communicators(report: Report, rows: pa.Table, payloads: pa.Table) -> p
         places[(process == of) & (number == communicator)] = place
     nowhere = pa.array(places, mask=places < 0)
     for name in ("rank", "ranks", "device"):
-        told = pa.array([row[name] for row in known.values()], _TYPES[name]).take(nowhere)
-        rows = rows.set_column(rows.column_names.index(name), name, pc.coalesce(rows.column(name), told))
+        column = pa.array([row[name] for row in known.values()], _TYPES[name]).take(nowhere)
+        rows = rows.set_column(rows.column_names.index(name), name, pc.coalesce(rows.column(name), column))
     return rows

@@ -1,4 +1,4 @@
-"""What CUDA did in each column of a timeline: API calls by thread, GPU work by stream and kind of copy, and how busy each GPU was."""
+"""Aggregates CUDA into the columns of a timeline: API calls by thread, GPU work by stream and kind of copy, GPU utilization."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.analysis.occupancy import Window, cells_of
 from warplens.arrays import Int64Array
+from warplens.report.quoting import listed, quoted
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def api_threads(report: Report, window: Window) -> dict[tuple[int, int], int]:
 def api_cells(report: Report, window: Window, columns: int, threads: Sequence[int]) -> pa.Table:
     """Return a row per column of each thread's API calls, as `occupancy.cells` does; calls within calls are left out."""
     source = f"""(SELECT id, process, thread, "start", "end", {_AS_RANGES} FROM cuda_api
-                  WHERE {overlap(*window)} AND thread IN ({", ".join(map(str, threads)) or "NULL"})
+                  WHERE {overlap(*window)} AND thread IN ({listed(threads)})
                   QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread ORDER BY "start", "end" DESC
                                                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), true))"""
     return cells_of(report, source, window, columns, "")
@@ -70,22 +71,22 @@ def api_cells(report: Report, window: Window, columns: int, threads: Sequence[in
 def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
     """Return the rows of GPU work that have something in the window, by process and device: streams, then copies."""
     begin, end = window
-    found = report.sql(
+    rows = report.sql(
         f"""SELECT process, device, context, stream, what, count(*) AS number,
                    sum(least("end", {end}) - greatest("start", {begin}))::BIGINT AS busy
             FROM {_WORK} WHERE {overlap(begin, end)} GROUP BY ALL"""
     )
-    return sorted((GpuRow(**row) for row in found.to_pylist()), key=_order)
+    return sorted((GpuRow(**row) for row in rows.to_pylist()), key=order)
 
 
 def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRow]) -> pa.Table:
     """Return a row per column of each of `rows`, as `occupancy.cells` does; `thread` is the position of the row."""
-    listed = ", ".join(
-        f"({index}, {row.process}, {row.device}, {_number(row.context)}, {_number(row.stream)}, {_text(row.what)})"
+    places = ", ".join(
+        f"({index}, {row.process}, {row.device}, {_number(row.context)}, {_number(row.stream)}, {quoted(row.what or '')})"
         for index, row in enumerate(rows)
     )
     source = f"""(SELECT w.id, w.process, r.place::BIGINT AS thread, w."start", w."end", {_AS_RANGES}
-                  FROM {_WORK} w JOIN (VALUES {listed}) r(place, process, device, context, stream, what)
+                  FROM {_WORK} w JOIN (VALUES {places}) r(place, process, device, context, stream, what)
                   ON w.process = r.process AND w.device = r.device AND coalesce(w.context, -1) = r.context
                   AND coalesce(w.stream, -1) = r.stream AND coalesce(w.what, '') = r.what)"""
     return cells_of(report, source, window, columns, "")
@@ -99,11 +100,12 @@ def utilization(report: Report, window: Window, columns: int) -> dict[tuple[int,
             WHERE {overlap(begin, end)} AND device IS NOT NULL ORDER BY process, device, first"""
     )
     process, device, first, last = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names)
+    # The first row of each GPU, and the number of rows as the last edge.
     edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-1, append=-1) != 0))
-    found = {}
+    share_of = {}
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        found[int(process[low]), int(device[low])] = shares(*union(first[low:high], last[low:high]), window, columns)
-    return found
+        share_of[int(process[low]), int(device[low])] = shares(*union(first[low:high], last[low:high]), window, columns)
+    return share_of
 
 
 def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> npt.NDArray[np.float64]:
@@ -120,14 +122,11 @@ def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> 
     return np.asarray(np.clip(np.diff(before) / ((finish - begin) / columns), 0, 1), np.float64)
 
 
-def _order(row: GpuRow) -> tuple[int, ...]:
+def order(row: GpuRow) -> tuple[int, ...]:
+    """Return what rows are sorted by: process, device, streams before copies."""
     known = _COPIES.index(row.what) if row.what in _COPIES else len(_COPIES)
     return row.process, row.device, known, _number(row.context), _number(row.stream)
 
 
 def _number(value: int | None) -> int:
     return -1 if value is None else value
-
-
-def _text(value: str | None) -> str:
-    return "'" + (value or "").replace("'", "''") + "'"

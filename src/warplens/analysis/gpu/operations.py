@@ -86,11 +86,13 @@ class Operations:
         launch = np.arange(len(self.of))
         if not inclusive:
             return key[self.of], launch
-        found, around = [], self.of
+        keys, around = [], self.of
         width = len(launch) + 1
+        # One pass per nesting level: every launch moves to the operation around its current one until it has none.
         while len(around):
-            found.append(key[around] * width + launch)
+            keys.append(key[around] * width + launch)
             above = self.parent[around] != NOTHING
             launch, around = launch[above], self.parent[around][above]
-        kind, launch = np.divmod(np.unique(np.concatenate([np.empty(0, np.int64), *found])), width)
+        # (kind, launch) in one number, so that np.unique counts a launch once per kind even where operations of a kind nest.
+        kind, launch = np.divmod(np.unique(np.concatenate([np.empty(0, np.int64), *keys])), width)
         return np.asarray(kind, np.int64), np.asarray(launch, np.int64)

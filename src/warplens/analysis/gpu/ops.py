@@ -1,4 +1,4 @@
-"""What the GPU did, as one SQL relation: kernels, copies, memsets and graphs, each with the name that stats know it by."""
+"""One SQL relation of all GPU operations: kernels, copies, memsets and graphs, each with the name that stats use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from warplens.analysis.gpu.work import gpus
 from warplens.analysis.intervals import covered
+from warplens.report.quoting import quoted
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def operations(
             f"SELECT {_RAN}{more['memcpys']}, bytes, '{MEMORY}' AS category, '[CUDA memcpy ' || kind || ']' AS operation FROM memcpys",
             f"SELECT {_RAN}{more['memsets']}, bytes, '{MEMORY}' AS category, '[CUDA memset]' AS operation FROM memsets",
             f"""SELECT id, process, device, "start", "end", bytes, '{MEMORY}' AS category, {_migration()} AS operation
-                FROM um_events WHERE kind IN ({", ".join(map(_text, MIGRATIONS))})""",
+                FROM um_events WHERE kind IN ({", ".join(map(quoted, MIGRATIONS))})""",
         ],
         GRAPH: [f"SELECT {_RAN}, '{GRAPH}' AS category, '[CUDA graph' || coalesce(' ' || graph, '') || ']' AS operation FROM graphs"],
     }
@@ -82,19 +83,15 @@ def busy(report: Report, selection: Selection) -> pa.Table:
 
     `busy` is the union: overlapping work counts once. What reaches over an edge of the selection counts with the piece inside.
     """
-    found = []
+    rows = []
     for gpu in gpus(report, selection, classes=False):
         track = gpu.together()
         spent = {"busy": covered(track.start, track.end), "first": int(track.start.min()), "last": int(track.end.max())}
-        found.append({"process": gpu.process, "device": gpu.device, "operations": len(track), **spent})
+        rows.append({"process": gpu.process, "device": gpu.device, "operations": len(track), **spent})
     names = ("process", "device", "operations", "busy", "first", "last")
-    return pa.Table.from_pylist(found, pa.schema([(name, pa.int32() if name == "device" else pa.int64()) for name in names]))
+    return pa.Table.from_pylist(rows, pa.schema([(name, pa.int32() if name == "device" else pa.int64()) for name in names]))
 
 
 def _migration() -> str:
-    names = " ".join(f"WHEN {_text(kind)} THEN {_text(name)}" for kind, name in MIGRATIONS.items())
+    names = " ".join(f"WHEN {quoted(kind)} THEN {quoted(name)}" for kind, name in MIGRATIONS.items())
     return f"'[CUDA memcpy Unified ' || CASE kind {names} END || ']'"
-
-
-def _text(value: str) -> str:
-    return f"'{value}'"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from warplens.analysis.gpu.idle import CAUSES, Per, Seen, pieces
-from warplens.analysis.gpu.work import COMMUNICATION, COMPUTE, MEMORY, ROLES, Gpu, Track
+from warplens.analysis.gpu.idle import CAUSES, ObservedPlace, Per, pieces
+from warplens.analysis.gpu.work import COMMUNICATION, COMPUTE, MEMORY, ROLES, GpuWork, WorkTrack
 from warplens.analysis.intervals import Cover, covered
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Spent:
     `pieces`, `longest`: how many stretches of idle time have a cause, and how long the longest is.
     """
 
-    seen: Seen
+    seen: ObservedPlace
     idle: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
     pieces: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
     longest: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
@@ -42,10 +42,11 @@ class Spent:
 
 def spent(report: Report, selection: Selection, per: Per) -> list[Spent]:
     """Return how GPUs (or streams) spent the selected time, by process, device and stream."""
-    found: dict[tuple[int, int, int | None], Spent] = {}
+    spent_on: dict[tuple[int, int, int | None], Spent] = {}
     count = len(CAUSES)
     for part in pieces(report, selection, per=per):
-        rows = [found.setdefault(seen[:3], Spent(seen)) for seen in part.places]
+        rows = [spent_on.setdefault(seen[:3], Spent(seen)) for seen in part.places]
+        # One cell for each (row, cause). Sorted by cell, `reduceat` sums and maximizes each cell in one pass; `first` is where each begins.
         cell = part.place.astype(np.int64) * count + part.cause
         length = part.end - part.start
         total, longest = np.zeros(len(rows) * count, np.int64), np.zeros(len(rows) * count, np.int64)
@@ -61,7 +62,7 @@ def spent(report: Report, selection: Selection, per: Per) -> list[Spent]:
             row.idle[cause] += int(total[where])
             row.pieces[cause] += int(number[where])
             row.longest[cause] = max(row.longest[cause], int(longest[where]))
-    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[1], -1 if key[2] is None else key[2]))]
+    return [spent_on[key] for key in sorted(spent_on, key=lambda key: (key[0], key[1], -1 if key[2] is None else key[2]))]
 
 
 class Parted(NamedTuple):
@@ -74,7 +75,7 @@ class Parted(NamedTuple):
     idle: int
 
 
-def parted(track: Track) -> Parted:
+def parted(track: WorkTrack) -> Parted:
     """Part the time of a track: what overlaps counts as compute, else as communication, else as memory."""
     compute = _cover([track], COMPUTE).total
     kernels = _cover([track], COMPUTE, COMMUNICATION).total
@@ -83,7 +84,7 @@ def parted(track: Track) -> Parted:
     return Parted(span, compute, kernels - compute, busy - kernels, span - busy)
 
 
-class Overlap(NamedTuple):
+class GpuOverlap(NamedTuple):
     """Communication, or copies (ns, unions): `total` = `hidden` while kernels computed + `exposed`; `alone`: nothing else ran at all."""
 
     total: int
@@ -92,7 +93,7 @@ class Overlap(NamedTuple):
     alone: int
 
 
-def overlaps(gpu: Gpu, *, per_stream: bool = False) -> Iterator[tuple[int | None, int, Overlap]]:
+def overlaps(gpu: GpuWork, *, per_stream: bool = False) -> Iterator[tuple[int | None, int, GpuOverlap]]:
     """Yield how COMMUNICATION and MEMORY of a GPU overlap with what else it did, where there is any: stream, which of them, and how.
 
     `per_stream`: of each stream by itself; the rest of it, on other streams, is something else that runs. Else the stream is None.
@@ -111,10 +112,10 @@ def overlaps(gpu: Gpu, *, per_stream: bool = False) -> Iterator[tuple[int | None
                     edges = [(rest.start, rest.end), *((track.start, track.end) for track in others)]
                     rest = Cover(*(np.concatenate(column) for column in zip(*edges, strict=True)))
                 beside = int(rest.within(mine.start, mine.end).sum())
-                yield stream, role, Overlap(mine.total, hidden, mine.total - hidden, mine.total - beside)
+                yield stream, role, GpuOverlap(mine.total, hidden, mine.total - hidden, mine.total - beside)
 
 
-def _cover(tracks: Sequence[Track], *roles: int) -> Cover:
+def _cover(tracks: Sequence[WorkTrack], *roles: int) -> Cover:
     kept = [np.isin(ROLES, roles)[track.kind] for track in tracks]
     start, end = (
         np.concatenate([getattr(track, name)[some] for track, some in zip(tracks, kept, strict=True)]) for name in ("start", "end")

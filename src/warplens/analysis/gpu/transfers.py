@@ -1,4 +1,4 @@
-"""What copies and memsets moved, as arrays by GPU and direction, and how much of it in each stretch of time."""
+"""Bytes that copies and memsets moved, as arrays by GPU and direction, and the amount in each stretch of time."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ def moved(report: Report, selection: Selection) -> list[Moved]:
     if not rows.num_rows:
         return []
     keys = [rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode") for name in rows.column_names[:4]]
+    # Rows are sorted by the four keys: a group ends where any of them changes.
     change = np.zeros(rows.num_rows - 1, bool)
     for key in keys:
         change |= np.diff(np.asarray(key.indices.to_numpy())) != 0
     edges = [0, *(np.flatnonzero(change) + 1).tolist(), rows.num_rows]
     start, end, size = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("start", "end", "bytes"))
-    found = []
+    transfers = []
     for begin, finish in pairwise(edges):
         process, device, stream, operation = (key[begin].as_py() for key in keys)
         own = slice(begin, finish)
-        found.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
-    return found
+        transfers.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
+    return transfers
 
 
 def joined(parts: list[Moved]) -> Moved:

@@ -1,4 +1,4 @@
-"""What GPUs did as arrays, GPU by GPU: what interval algebra over many millions of operations starts from."""
+"""The operations of each GPU as arrays, the input of interval algebra over many millions of operations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MIGRATIONS = pa.array(["HtoD", "DtoH", "DtoD"])
 
 
 @dataclass
-class Track:
+class WorkTrack:
     """What ran on one stream (or GPU) in the order in which it began: arrays of one length. `kind`: in KINDS; `api`: id, -1 for none."""
 
     start: Int64Array
@@ -62,21 +62,21 @@ class Track:
     def __len__(self) -> int:
         return len(self.start)
 
-    def chosen(self, which: npt.NDArray[np.bool_] | Int64Array) -> Track:
+    def chosen(self, which: npt.NDArray[np.bool_] | Int64Array) -> WorkTrack:
         """Return some of it, by a mask or by positions."""
-        return Track(self.start[which], self.end[which], self.kind[which], self.api[which])
+        return WorkTrack(self.start[which], self.end[which], self.kind[which], self.api[which])
 
 
 @dataclass
-class Gpu:
+class GpuWork:
     """One GPU of one process, with what ran on each of its streams, in pieces of any order; None is the stream of what has none."""
 
     process: int
     device: int
-    parts: dict[int | None, list[Track]]
+    parts: dict[int | None, list[WorkTrack]]
 
     @property
-    def streams(self) -> dict[int | None, Track]:
+    def streams(self) -> dict[int | None, WorkTrack]:
         """What ran on each stream, in order."""
         whole = all(len(pieces) == 1 for pieces in self.parts.values())
         for stream, pieces in self.parts.items():
@@ -85,16 +85,16 @@ class Gpu:
             give_back()
         return {stream: pieces[0] for stream, pieces in self.parts.items()}
 
-    def together(self) -> Track:
+    def together(self) -> WorkTrack:
         """Return what ran on all streams, one after the other: in no order."""
         return concatenated([piece for pieces in self.parts.values() for piece in pieces])
 
-    def merged(self) -> Track:
+    def merged(self) -> WorkTrack:
         """Return what ran on all streams together, in order."""
         return ordered(self.together())
 
 
-def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Iterator[Gpu]:
+def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Iterator[GpuWork]:
     """Yield the GPUs that did something in the selection, process by process; times are cut to it.
 
     Kernels, copies, memsets, graphs that were recorded as a whole, and migrations of unified memory. One part of the report is in memory
@@ -110,37 +110,37 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
                     groups.setdefault(piece.part, []).append((table, group))
     readers = {table: Reader(table, window) for table in _COLUMNS}
 
-    def one(item: tuple[str, RowGroup]) -> dict[Place, Track]:
+    def read_group(item: tuple[str, RowGroup]) -> dict[Place, WorkTrack]:
         table, group = item
         return _split(table, readers[table].read(group, columns[table]), window)
 
     for wanted in groups.values():
-        found: dict[Place, list[Track]] = {}
+        tracks: dict[Place, list[WorkTrack]] = {}
         with ThreadPoolExecutor(min(threads(), len(wanted))) as pool:
-            for pieces in pool.map(one, wanted):
+            for pieces in pool.map(read_group, wanted):
                 for place, track in pieces.items():
-                    found.setdefault(place, []).append(track)
+                    tracks.setdefault(place, []).append(track)
         give_back()  # what row groups were decoded in: hundreds of MB of a long recording
         of: dict[tuple[int, int], list[Place]] = {}
-        for place in sorted(found, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
+        for place in sorted(tracks, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
             of.setdefault(place[:2], []).append(place)
         for (process, device), places in of.items():
-            yield Gpu(process, device, {place[2]: found.pop(place) for place in places})
+            yield GpuWork(process, device, {place[2]: tracks.pop(place) for place in places})
 
 
-def joined(parts: Sequence[Track]) -> Track:
+def joined(parts: Sequence[WorkTrack]) -> WorkTrack:
     """Return several tracks as one, in order."""
     return ordered(concatenated(parts))
 
 
-def concatenated(parts: Sequence[Track]) -> Track:
+def concatenated(parts: Sequence[WorkTrack]) -> WorkTrack:
     """Return several tracks one behind the other."""
     if len(parts) == 1:
         return parts[0]
-    return Track(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "kind", "api")))
+    return WorkTrack(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "kind", "api")))
 
 
-def ordered(track: Track) -> Track:
+def ordered(track: WorkTrack) -> WorkTrack:
     """Return a track in order of start."""
     order = order_of(track.start)
     return track if order is None else track.chosen(order)
@@ -151,7 +151,7 @@ def order_of(start: Int64Array) -> Int64Array | None:
     return np.argsort(start, kind="stable") if len(start) > 1 and np.any(start[1:] < start[:-1]) else None
 
 
-def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[Place, Track]:
+def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[Place, WorkTrack]:
     """Part the rows of a row group by where they ran."""
     if table == "um_events":
         rows = rows.filter(pc.is_in(pc.cast(rows.column("kind"), pa.string()), value_set=_MIGRATIONS))
@@ -162,7 +162,7 @@ def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[P
     low, high = (-_FAR, _FAR) if window is None else window
     start, end = (np.clip(np.asarray(rows.column(name).to_numpy(), np.int64), low, high) for name in ("start", "end"))
     api = _filled(rows, "api") if "api" in rows.column_names else np.full(len(start), -1, np.int64)
-    whole = Track(start, np.maximum(end, start), _kinds(table, rows), api)
+    whole = WorkTrack(start, np.maximum(end, start), _kinds(table, rows), api)
     code, places = _places(rows)
     if len(places) == 1:
         return {places[0]: whole}
@@ -176,6 +176,7 @@ def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Int64Array, list[Pl
     known = [name for name in ("process", "device", "stream") if not rows.column(name).null_count]  # migrations have no stream
     columns = [np.asarray(rows.column(name).to_numpy(), np.int64) for name in known]
     edges = [(int(column.min()), int(column.max())) for column in columns]
+    # A dense number for (process, device, stream) by mixed radix, where the product of the spans is small; else by np.unique.
     shape = [high - low + 1 for low, high in edges]
     if math.prod(shape) <= _FEW:
         number = np.zeros(rows.num_rows, np.int64)
@@ -187,8 +188,8 @@ def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Int64Array, list[Pl
         code = code[number]
         values = [index + low for index, (low, _) in zip(np.unravel_index(kept, shape), edges, strict=True)]
     else:
-        found, code = np.unique(np.stack(columns), axis=1, return_inverse=True)
-        code, values = code.reshape(-1), list(found)
+        combinations, code = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        code, values = code.reshape(-1), list(combinations)
     places = [(*place, None)[:3] for place in zip(*(value.tolist() for value in values), strict=True)]
     return code.astype(np.int16) if len(places) < 1 << 15 else code, places
 

@@ -1,1 +1,1 @@
-"""What happened inside kernels that timed themselves: sums, balance and overlap of their regions."""
+"""Analyses of regions inside kernels: sums, balance and overlap."""

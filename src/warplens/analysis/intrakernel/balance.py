@@ -12,7 +12,7 @@ from warplens.analysis.intervals import union
 from warplens.arrays import Float64Array
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
 
 
@@ -86,12 +86,13 @@ def ctas(units: Units) -> Ctas:
     return Ctas(launch[first], units.sm[order][first], start, end)
 
 
-def balance(launches: Launches, blocks: Ctas) -> Balance:
+def balance(launches: IntrakernelLaunches, blocks: Ctas) -> Balance:
     """Return how evenly each launch ran."""
     number = len(launches)
     empty = Balance(*(np.zeros(number, kind) for kind in "qqqqdqdqqd?"))
     if not len(blocks.launch):
         return empty
+    # Rows by launch, then SM, then start: `by_launch` and `by_sm` hold the first row of each, as `reduceat` takes them.
     order = np.lexsort((blocks.start, blocks.sm, blocks.launch))
     launch, sm, start, end = (values[order] for values in (blocks.launch, blocks.sm, blocks.start, blocks.end))
     by_launch = _edges(launch)
@@ -123,6 +124,7 @@ def balance(launches: Launches, blocks: Ctas) -> Balance:
 
 def _busy(launch: Int64Array, by_sm: Int64Array, start: Int64Array, end: Int64Array, begin: Int64Array, finish: Int64Array) -> Int64Array:
     """Return for how long each SM of each launch had any block: all laid one behind the other, so that one union does."""
+    # SM k of launch l occupies [base, base + span) on one line; the + 1 keeps neighbours from touching, which would join them.
     spans = (finish - begin)[launch[by_sm]] + 1
     base = np.cumsum(spans) - spans
     which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(launch))))
@@ -134,6 +136,8 @@ def _busy(launch: Int64Array, by_sm: Int64Array, start: Int64Array, end: Int64Ar
 def _resident(by_sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
     """Return the most blocks that each SM of each launch had at once."""
     which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(start))))
+    # +1 where a block begins, -1 where it ends; the running sum is the number of resident blocks. Each SM ends with 0, so one sum serves
+    # all SMs. Ends sort before begins at the same time (-1 < 1): blocks that only touch are not resident together.
     step = np.concatenate((np.ones(len(start), np.int64), -np.ones(len(end), np.int64)))
     lasts = np.maximum(end, start + 1)
     order = np.lexsort((step, np.concatenate((start, lasts)), np.concatenate((which, which))))
@@ -142,9 +146,9 @@ def _resident(by_sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Arr
 
 
 def _most(values: Int64Array, where: Int64Array, number: int) -> Int64Array:
-    found = np.zeros(number, np.int64)
-    np.maximum.at(found, where, values)
-    return found
+    most = np.zeros(number, np.int64)
+    np.maximum.at(most, where, values)
+    return most
 
 
 def _edges(*keys: Int64Array) -> Int64Array:

@@ -14,7 +14,7 @@ from warplens.analysis.dictionaries import codes
 from warplens.report.row_groups import stream
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
@@ -23,7 +23,7 @@ _COLUMNS = ("launch", "unit", "start", "end", "tag", "kind")
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class RegionChunk:
     """Regions of whole blocks. `unit`: place among the units; `tag`: number in the list of tags, which grows from piece to piece.
 
     `whole`: asynchronous ones, which hide nothing and are not hidden; of the others, the innermost counts. Marks are left out.
@@ -36,14 +36,14 @@ class Piece:
     whole: npt.NDArray[np.bool_]
 
 
-def pieces(report: Report, launches: Launches, units: Units, tags: list[str]) -> Iterator[Piece]:
+def pieces(report: Report, launches: IntrakernelLaunches, units: Units, tags: list[str]) -> Iterator[RegionChunk]:
     """Yield the regions of launches in pieces.
 
     Args:
         report: the report.
         launches: whose regions count.
         units: their warps.
-        tags: gets the tags that are found.
+        tags: receives the tags of the regions, in order of first use.
     """
     closed = _closed(block_of(units))
     waiting: list[dict[str, Int64Array]] = []
@@ -55,14 +55,14 @@ def pieces(report: Report, launches: Launches, units: Units, tags: list[str]) ->
         size += len(part["unit"])
         if size < _AT_ONCE:
             continue
-        whole = {name: np.concatenate([one[name] for one in waiting]) for name in part}
+        whole = {name: np.concatenate([chunk[name] for chunk in waiting]) for name in part}
         cut = _cut(whole["unit"], closed)
         for low, high in _steps(whole["unit"][:cut], closed):
             yield _piece({name: values[low:high] for name, values in whole.items()}, kinds)
         waiting = [{name: values[cut:] for name, values in whole.items()}]
         size = len(waiting[0]["unit"])
     if size:
-        whole = {name: np.concatenate([one[name] for one in waiting]) for name in waiting[0]}
+        whole = {name: np.concatenate([chunk[name] for chunk in waiting]) for name in waiting[0]}
         for low, high in _steps(whole["unit"], closed):
             yield _piece({name: values[low:high] for name, values in whole.items()}, kinds)
 
@@ -89,23 +89,24 @@ def _read(rows: pa.Table, units: Units, tags: list[str], kinds: list[str]) -> di
     some = unit >= 0
     if "mark" in kinds:
         some &= numbers["kind"] != kinds.index("mark")
-    found = {"unit": unit, **numbers}
-    return found if some.all() else {name: values[some] for name, values in found.items()}
+    columns = {"unit": unit, **numbers}
+    return columns if some.all() else {name: values[some] for name, values in columns.items()}
 
 
 def _interned(column: pa.ChunkedArray, known: list[str]) -> Int64Array:
-    found = []
+    tag_numbers = []
     for chunk in column.chunks:
         code, texts = codes(chunk)
         for text in texts.to_pylist():
             if text not in known:
                 known.append(text)
-        found.append(np.array([known.index(text) for text in texts.to_pylist()], np.int64)[code])
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+        tag_numbers.append(np.array([known.index(text) for text in texts.to_pylist()], np.int64)[code])
+    return np.concatenate(tag_numbers) if tag_numbers else np.zeros(0, np.int64)
 
 
 def _cut(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> int:
     """Return how many of the rows belong to blocks of which there will be no more."""
+    # Rows come by unit. A cut may only follow the last row of a block whose units are all read (`closed`); what is behind waits.
     last = np.flatnonzero(np.diff(unit) != 0)  # the last unit may go on
     good = last[closed[unit[last]]]
     return int(good[-1]) + 1 if len(good) else 0
@@ -123,6 +124,6 @@ def _steps(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> Iterator[tuple[in
         low = high
 
 
-def _piece(rows: dict[str, Int64Array], kinds: list[str]) -> Piece:
+def _piece(rows: dict[str, Int64Array], kinds: list[str]) -> RegionChunk:
     whole = rows["kind"] == (kinds.index("asynchronous") if "asynchronous" in kinds else -1)
-    return Piece(rows["unit"], rows["start"], rows["end"], rows["tag"], whole)
+    return RegionChunk(rows["unit"], rows["start"], rows["end"], rows["tag"], whole)

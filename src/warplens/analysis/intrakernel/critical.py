@@ -14,7 +14,7 @@ from warplens.analysis.intrakernel.together import KEYS, awaited, states
 from warplens.arrays import Float64Array
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.analysis.intrakernel.starving import Starving
     from warplens.report.report import Report
 
@@ -34,7 +34,7 @@ class RoleTimes:
 
 def role_times(
     report: Report,
-    launches: Launches,
+    launches: IntrakernelLaunches,
     units: Units,
     roles: Roles,
     *,
@@ -56,16 +56,16 @@ def role_times(
         waiting = np.array([is_wait(tag, waits) for tag in tags], np.int64)
         key = of_unit[piece.unit]
         key = np.where(key >= 0, key + waiting[piece.tag], -1)
-        found = states(piece, key, 2 * most, block, group_of, stretches=starving is not None)
-        works, idles = awaited(found.active, most)
-        for one in np.unique(found.group).tolist():
-            some, members = np.flatnonzero(found.group == one), np.array(within[one][:most], np.int64)
-            busy, idle, length = works[some][:, : len(members)], idles[some][:, : len(members)], found.length[some].astype(np.float64)
+        spans = states(piece, key, 2 * most, block, group_of, stretches=starving is not None)
+        works, idles = awaited(spans.active, most)
+        for number_of_group in np.unique(spans.group).tolist():
+            some, members = np.flatnonzero(spans.group == number_of_group), np.array(within[number_of_group][:most], np.int64)
+            busy, idle, length = works[some][:, : len(members)], idles[some][:, : len(members)], spans.length[some].astype(np.float64)
             work[members] += length @ busy
             wait[members] += length @ idle
             others = idle.sum(axis=1, keepdims=True) > idle  # a role does not wait for itself
             sought[members] += length @ (busy & others)
             pairs[np.ix_(members, members)] += (busy * length[:, None]).T @ idle.astype(np.float64)
             if starving is not None:
-                starving.see(found, some, busy, idle, members)
+                starving.see(spans, some, busy, idle, members)
     return RoleTimes(work, wait, sought, pairs)

@@ -20,7 +20,7 @@ _LABEL = "coalesce(name, buffer_name, 'buffer ' || buffer)"
 
 
 @dataclass(frozen=True, eq=False)
-class Launches:
+class IntrakernelLaunches:
     """Launches by id, of those that were read. `group`: which of `groups` (process, device or -1, name) each belongs to.
 
     `uncertainty`: ns by which each may be off on the report's clock, as a whole; -1: not known.
@@ -45,8 +45,8 @@ class Launches:
         if not len(ids):
             return np.zeros(0, np.int64)
         first = np.flatnonzero(np.diff(ids, prepend=~ids[0]))
-        found = located(self.id, ids[first])
-        return np.repeat(found, np.diff(np.append(first, len(ids))))
+        place = located(self.id, ids[first])
+        return np.repeat(place, np.diff(np.append(first, len(ids))))
 
     def name(self, launch: int) -> str:
         """Return the name of a launch by its place."""
@@ -80,7 +80,7 @@ class Units:
         return np.repeat(located(self.id, ids[first]), np.diff(np.append(first, len(ids))))
 
 
-def launches(report: Report, selection: Selection) -> Launches:
+def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     """Return the launches that overlap the selection. Raises MissingData where there are none, or none of them was read."""
     rows = report.sql(
         f"""SELECT id, "start", "end", process, coalesce(device, -1)::INTEGER AS device, {_LABEL} AS label, dropped, units_lost,
@@ -99,10 +99,10 @@ def launches(report: Report, selection: Selection) -> Launches:
     known: dict[tuple[int, int, str], int] = {}
     group = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
     columns = ("id", "start", "end", "dropped", "units_lost", "needed_slots", "sample_blocks", "uncertainty")
-    return Launches(group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns})
+    return IntrakernelLaunches(group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns})
 
 
-def units(report: Report, of: Launches) -> Units:
+def units(report: Report, of: IntrakernelLaunches) -> Units:
     """Return the warps of launches."""
     columns = ["id", "launch", "cta", "warp", "sm", "start", "end", "events", "dropped"]
     rows = report.table("intrakernel_units", columns)

@@ -16,7 +16,7 @@ import numpy as np
 from warplens.analysis.intrakernel.sums import region_sums
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
@@ -60,7 +60,7 @@ class Roles:
         return [number for number, (of, _) in enumerate(self.names) if of == group]
 
 
-def roles(report: Report, launches: Launches, units: Units) -> Roles:
+def roles(report: Report, launches: IntrakernelLaunches, units: Units) -> Roles:
     """Return the roles of the warps of launches; `tags` of each: ns in regions of this tag."""
     if not len(units.id):
         return Roles([], np.zeros(0, np.int64), [])

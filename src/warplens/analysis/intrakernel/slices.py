@@ -29,11 +29,11 @@ def active(report: Report, launch: int, edges: Int64Array) -> dict[str, tuple[In
     code = np.asarray(tags.indices.to_numpy(), np.int64)
     unit, start, end = (_numbers(rows, name) for name in ("unit", "start", "end"))
     bounds = np.searchsorted(code, np.arange(len(tags.dictionary) + 1))  # codes are given in the order in which tags come
-    found = {}
+    by_tag = {}
     for number, tag in enumerate(tags.dictionary.to_pylist()):
         mine = slice(int(bounds[number]), int(bounds[number + 1]))
-        found[tag] = _within(start[mine], end[mine], edges), _units(unit[mine], start[mine], end[mine], edges)
-    return found
+        by_tag[tag] = _within(start[mine], end[mine], edges), _units(unit[mine], start[mine], end[mine], edges)
+    return by_tag
 
 
 def _within(start: Int64Array, end: Int64Array, edges: Int64Array) -> Int64Array:

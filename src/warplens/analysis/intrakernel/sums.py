@@ -12,14 +12,14 @@ from warplens.analysis.ranges.durations import Durations
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.launches import Launches, Units
+    from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
     from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
 _FIGURES = ("count", "total", "median", "p99", "min", "max", "stddev")
 
 
-def region_sums(report: Report, of: Launches, part: Int64Array, *, units: Units | None = None) -> pa.Table:
+def region_sums(report: Report, of: IntrakernelLaunches, part: Int64Array, *, units: Units | None = None) -> pa.Table:
     """Return a row per part, kind and tag of the regions in launches, marks too, in no order.
 
     Args:
@@ -36,7 +36,7 @@ def region_sums(report: Report, of: Launches, part: Int64Array, *, units: Units 
     column = "launch" if units is None else "unit"
     with Durations() as durations:
 
-        def one(group: RowGroup) -> None:
+        def read_group(group: RowGroup) -> None:
             rows = reader.read(group, ["start", "end", column, "kind", "tag"])
             ids = np.asarray(rows.column(column).to_numpy(), np.int64)
             place = (of if units is None else units).place(ids)
@@ -51,8 +51,8 @@ def region_sums(report: Report, of: Launches, part: Int64Array, *, units: Units 
 
         groups = row_groups(report, "intrakernel_events", of.window)
         if groups and width:
-            each(groups, one)
-        found = durations.result({"p99": 0.99})
-    number = pa.array([int(text) for text in found.column("domain").to_pylist()], pa.int64())
-    figures = {name: found.column(name) for name in _FIGURES}
-    return pa.table({"part": number, "kind": found.column("style"), "tag": found.column("message"), **figures})
+            each(groups, read_group)
+        statistics = durations.result({"p99": 0.99})
+    number = pa.array([int(text) for text in statistics.column("domain").to_pylist()], pa.int64())
+    figures = {name: statistics.column(name) for name in _FIGURES}
+    return pa.table({"part": number, "kind": statistics.column("style"), "tag": statistics.column("message"), **figures})

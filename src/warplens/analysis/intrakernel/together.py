@@ -1,4 +1,4 @@
-"""What goes on at the same time in a block (CTA): how long pairs of tags, or roles, do, and which role the others wait for."""
+"""Concurrency within a block (CTA): how long pairs of tags, or roles, overlap, and which role the others wait for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from warplens import native
 from warplens.arrays import BoolArray
 
 if TYPE_CHECKING:
-    from warplens.analysis.intrakernel.blocks import Piece
+    from collections.abc import Sequence
+
+    from warplens.analysis.intrakernel.blocks import RegionChunk
     from warplens.arrays import Int64Array
 
 KEYS = 64
@@ -31,7 +33,7 @@ class States:
     stretches: tuple[Int64Array, Int64Array, Int64Array, Int64Array] | None
 
 
-def states(piece: Piece, key: Int64Array, number: int, block: Int64Array, group: Int64Array, *, stretches: bool = False) -> States:
+def states(piece: RegionChunk, key: Int64Array, number: int, block: Int64Array, group: Int64Array, *, stretches: bool = False) -> States:
     """Return what the blocks of a piece do.
 
     Args:
@@ -52,20 +54,23 @@ def states(piece: Piece, key: Int64Array, number: int, block: Int64Array, group:
     rows = [np.ascontiguousarray(values, np.int64) for values in (piece.unit, piece.start, piece.end)]
     what, whole = np.ascontiguousarray(key, np.int32), np.ascontiguousarray(piece.whole, np.uint8)
     of_units = [np.ascontiguousarray(values, np.int64) for values in (block, group)]
-    known = native.call("together", *rows, what, whole, *of_units, of, masks, length, *(single or [None] * 4), long)
+    places: Sequence[Int64Array | None] = single if stretches else [None] * 4
+    known = native.call("together", *rows, what, whole, *of_units, of, masks, length, *places, long)
+    # Each state is a bit mask of active keys: mask 0b101 means keys 0 and 2; the result has a row per state and a column per key.
     active = (masks[:known, None] >> np.arange(number, dtype=np.uint64)) & np.uint64(1) != 0
     count = int(long[0])
     seen = (single[0][:count], single[1][:count], single[2][:count], single[3][:count]) if stretches else None
     return States(of[:known], length[:known], active, seen)
 
 
-def pairs(found: States, groups: int) -> npt.NDArray[np.float64]:
+def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:
     """Return for each group a square: ns in which two keys were active; a key with itself: it was."""
-    number = found.active.shape[1]
+    number = states.active.shape[1]
     sums = np.zeros((groups, number, number))
-    for one in np.unique(found.group).tolist():
-        some = found.active[found.group == one].astype(np.float64)
-        sums[one] += (some * found.length[found.group == one][:, None]).T @ some
+    for number_of_group in np.unique(states.group).tolist():
+        some = states.active[states.group == number_of_group].astype(np.float64)
+        # A matrix product counts pairs: entry (a, b) adds the length of each state in which both a and b are active.
+        sums[number_of_group] += (some * states.length[states.group == number_of_group][:, None]).T @ some
     return sums
 
 
@@ -74,5 +79,6 @@ def awaited(active: BoolArray, roles: int) -> tuple[BoolArray, BoolArray]:
 
     A role of several warps waits where none of them works.
     """
+    # Even columns are a role's work, odd ones its waits.
     works = active[:, 0 : 2 * roles : 2]
     return works, active[:, 1 : 2 * roles : 2] & ~works

@@ -38,14 +38,14 @@ def range_durations(report: Report, selection: Selection) -> tuple[pa.Table, Cou
     unfinished: Counter[str] = Counter()
     with Durations() as durations:
 
-        def one(group: RowGroup) -> None:
+        def read_group(group: RowGroup) -> None:
             marked = group.may_be_true("unfinished")
             rows = reader.read(group, ["start", "end", *_KEYS, *(["unfinished"] if marked else [])])
             durations.add(rows)
             if marked:
                 unfinished.update(rows.filter(rows.column("unfinished")).column("style").to_pylist())
 
-        each(row_groups(report, "nvtx_ranges", window), one)
+        each(row_groups(report, "nvtx_ranges", window), read_group)
         return durations.result(), unfinished
 
 
@@ -146,10 +146,10 @@ class _Interner:
                 place = None if whole else pc.index_in(texts, value_set=self._known)
                 if whole:
                     return np.arange(len(texts) + 1, dtype=np.uint64)
-        found = np.zeros(len(texts) + 1, np.uint64)
+        numbers = np.zeros(len(texts) + 1, np.uint64)
         if place is not None:
-            found[1:] = pc.fill_null(place, -1).to_numpy() + 1
-        return found
+            numbers[1:] = pc.fill_null(place, -1).to_numpy() + 1
+        return numbers
 
     def texts(self, numbers: npt.NDArray[np.uint64]) -> pa.Array:
         """Return the values that belong to numbers."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.ranges.durations import Durations
-from warplens.analysis.ranges.projection import Launches, containing
+from warplens.analysis.ranges.projection import LaunchedOperations, containing
 from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     in ns count, total, median, min, max, stddev (of a sample; 0 for one).
     """
     columns = {"demangled": ["demangled"], "base": ["name"], "mangled": ["mangled", "demangled"]}[naming]
-    launches = Launches.of(report, ["kernels"], columns)
+    launches = LaunchedOperations.of(report, ["kernels"], columns)
     ranges, first, last = containing(report, selection, launches, _KEYS)
     kernel = _coded([launches.rows.column(name) for name in columns])
     kind = _combined([ranges.column(name) for name in _KEYS])
@@ -40,11 +40,13 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     before = _before(launches.thread, kernels)
     occurring: list[tuple[Int64Array, Int64Array]] = []
     ends = np.cumsum(last - first)
+    # Portions of ranges with about _AT_ONCE pairs (range, launch) each: the pairs of all ranges may not fit into memory.
     edges = [0, *np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1], _AT_ONCE), side="right")).tolist(), len(first)]
     with Durations() as durations:
         for begin, end in pairwise(edges):
             counts = (last - first)[begin:end]
             whose = np.repeat(np.arange(begin, end), counts)
+            # Writes out the runs [first, last): first = [4, 9], counts = [2, 3] become [4, 5, 9, 10, 11].
             launch = np.repeat(first[begin:end] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
             codes = [kinds[whose], kernels[launch]]
             texts = [pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), label) for code, label in zip(codes, labels, strict=True)]
@@ -69,8 +71,8 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     known, which = np.unique(places, return_inverse=True)
     in_ranges = np.bincount(which, weights=counts).astype(np.int64)
     wanted = np.asarray(numbers[0].to_numpy()) * len(kernel.dictionary) + np.asarray(numbers[1].to_numpy())
-    found = {"kind": numbers[0], "kernel": numbers[1], "ranges": in_ranges[np.searchsorted(known, wanted)]}
-    return _labelled(ranges, kind, kernel, pa.table(found | {name: figures.column(name) for name in _FIGURES[1:]}))
+    columns_of_kind = {"kind": numbers[0], "kernel": numbers[1], "ranges": in_ranges[np.searchsorted(known, wanted)]}
+    return _labelled(ranges, kind, kernel, pa.table(columns_of_kind | {name: figures.column(name) for name in _FIGURES[1:]}))
 
 
 _FIGURES = ("ranges", "count", "total", "median", "min", "max", "stddev")
@@ -81,6 +83,7 @@ def _before(thread: Int64Array, kernel: Int64Array) -> Int64Array:
     order = np.lexsort((kernel, thread))  # stable: launches stay in order
     same = (np.diff(thread[order], prepend=-1) == 0) & (np.diff(kernel[order], prepend=-1) == 0)
     before = np.empty(len(order), np.int64)
+    # In sorted order the row above is the launch before; `before[order]` writes it back to the original positions.
     before[order] = np.where(same, np.roll(order, 1), -1)
     return before
 
@@ -107,5 +110,6 @@ def _combined(columns: list[pa.ChunkedArray]) -> pa.DictionaryArray:
         flat = column.combine_chunks()
         coded = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
         codes = np.asarray(pc.fill_null(coded.indices, -1).to_numpy(), np.int64) + 1
+        # Mixed radix, one column at a time; 0 stands for null. Encoding again keeps the numbers dense, so they never overflow.
         number = np.asarray(pa.array(number * (len(coded.dictionary) + 1) + codes).dictionary_encode().indices, np.int64)
     return pa.array(number).dictionary_encode()

@@ -63,8 +63,9 @@ def nested(
     outer = outermost(above, label)[kept]
     del label
     start, end = _numbers(column("start")), _numbers(column("end"))
+    # `own` starts as the length of each row; the length of each child is taken from its parent's below.
     length = end - start
-    found = figures(start[kept], end[kept], group)
+    statistics = figures(start[kept], end[kept], group)
     del start, end
     np.add.at(sums["whole"], group, np.where(outer, length[kept], 0))
     inside = np.flatnonzero(above >= 0)
@@ -74,7 +75,7 @@ def nested(
     failed = np.asarray(pc.fill_null(column("failed"), False).to_numpy(zero_copy_only=False))
     np.add.at(sums["failed"], group, failed[kept].astype(np.int64))
     wanted = pa.array(kept[example])
-    return pa.table({**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **found, **sums})
+    return pa.table({**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **statistics, **sums})
 
 
 def outermost(above: Int64Array, label: Int64Array) -> npt.NDArray[np.bool_]:
@@ -82,6 +83,7 @@ def outermost(above: Int64Array, label: Int64Array) -> npt.NDArray[np.bool_]:
     result = np.ones(len(above), bool)
     row = np.flatnonzero(above >= 0)
     around = above[row]
+    # All rows climb one ancestor per pass and stop at the first with their label: passes are as many as rows nest.
     for _ in range(len(above)):  # not for ever, if parents should be in a circle
         if not len(row):
             break
@@ -107,20 +109,21 @@ def figures(start: Int64Array, end: Int64Array, group: Int64Array) -> dict[str, 
         return {name: pa.array(np.zeros(0, np.float64 if name in ("median", "stddev") else np.int64)) for name in FIGURES}
     names = pa.array([str(number) for number in range(int(group.max()) + 1)])
     nothing = pa.nulls(len(group), pa.string())
+    # The native statistics group by text, so the number of the group goes in as a text and comes back below.
     message = pa.DictionaryArray.from_arrays(pa.array(group.astype(np.int32)), names)
     with Durations() as durations:
         durations.add(pa.table({"start": start, "end": end, "style": nothing, "domain": nothing, "message": message}))
-        found = durations.result()
-    order = np.argsort(np.array(found.column("message").to_pylist(), np.int64))
-    return {name: found.column(name).take(pa.array(order)) for name in FIGURES}
+        statistics = durations.result()
+    order = np.argsort(np.array(statistics.column("message").to_pylist(), np.int64))
+    return {name: statistics.column(name).take(pa.array(order)) for name in FIGURES}
 
 
 def _chosen(report: Report, selection: Selection, table: str, ids: Int64Array) -> Int64Array:
     """Return the positions of the rows that count."""
     if selection.time is None and selection.nvtx is None:
         return np.arange(len(ids))
-    found = places(ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id")))
-    return np.sort(found[found >= 0])
+    place = places(ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id")))
+    return np.sort(place[place >= 0])
 
 
 def _renamed(names: pa.DictionaryArray, change: Callable[[str], str]) -> pa.DictionaryArray:

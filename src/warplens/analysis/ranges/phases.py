@@ -1,4 +1,4 @@
-"""What threads did in one phase of a program: while they were in NVTX ranges of a name themselves.
+"""Selects the CPU side of one phase of a program: the time that threads spend in NVTX ranges of a name.
 
 Of the CPU side, `--filter-nvtx NAME` means all ranges of that name, or the one whose index is given, each on its own thread: that is the
 profile of a phase. (What GPUs did, and other ranges, are filtered by the time of one range; see `Selection.window`.) A range that began on
@@ -49,8 +49,8 @@ def said(report: Report, selection: Selection) -> str:
     """Return a sentence about the ranges that were looked at; empty where no range was asked for."""
     if selection.nvtx is None:
         return ""
-    found = report.sql(f"SELECT count(*) AS ranges, count(DISTINCT thread) AS threads FROM {_ranges(report, selection)}").to_pylist()[0]
-    ranges, threads = found["ranges"], found["threads"]
+    counts = report.sql(f"SELECT count(*) AS ranges, count(DISTINCT thread) AS threads FROM {_ranges(report, selection)}").to_pylist()[0]
+    ranges, threads = counts["ranges"], counts["threads"]
     return (
         f"of what threads did in {ranges:,} range{'s' if ranges != 1 else ''} {selection.nvtx[0]!r} of their own "
         f"({threads:,} thread{'s' if threads != 1 else ''})."
@@ -65,14 +65,14 @@ def _ranges(report: Report, selection: Selection) -> str:
     selection.window(report)  # says what is wrong with the name
     assert selection.nvtx is not None
     index = selection.nvtx[2]
-    one = "" if index is None else f' ORDER BY "start", id LIMIT 1 OFFSET {index}'
+    nth = "" if index is None else f' ORDER BY "start", id LIMIT 1 OFFSET {index}'
     first, last = 'r."start"', 'r."end"'
     if selection.time is not None:
         begin, end = (report.origin + edge for edge in selection.time)
         first, last = f"greatest({first}, {begin})", f"least({last}, {end})"
     return f"""(SELECT * FROM (
         SELECT coalesce(t.thread, r.thread) AS thread, {first} AS "start", {last} AS "end"
-        FROM (SELECT * FROM nvtx_ranges WHERE {named(selection.nvtx)}{one}) r
+        FROM (SELECT * FROM nvtx_ranges WHERE {named(selection.nvtx)}{nth}) r
         LEFT JOIN threads t ON r.end_thread <> r.thread AND r.process = t.process) WHERE "start" < "end")"""
 
 

@@ -37,7 +37,7 @@ class ProcessGroups:
 
 
 @dataclass(frozen=True)
-class Launches:
+class LaunchedOperations:
     """Operations in order of thread and begin of their call. `rows`: the other columns that were asked for."""
 
     thread: Int64Array
@@ -47,7 +47,9 @@ class Launches:
     rows: pa.Table
 
     @classmethod
-    def of(cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = (), part: ProcessGroups | None = None) -> Launches:
+    def of(
+        cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = (), part: ProcessGroups | None = None
+    ) -> LaunchedOperations:
         """Read the operations whose call was recorded, of all processes or of one; what `columns` names, all `tables` have."""
         wanted_columns = ["api", "start", "end", *columns]
         parts = [_rows(report, name, wanted_columns, part) for name in tables if report.tables[name]]
@@ -56,6 +58,7 @@ class Launches:
         ids = _numbers(calls, "id")
         order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
         wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
+        # A lookup by sorted ids; ids that are absent land on some row and drop out in the comparison below.
         place = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)] if len(ids) else np.empty(0, np.int64)
         known = np.flatnonzero(ids[place] == wanted) if len(ids) else np.empty(0, np.int64)
         place = place[known]
@@ -69,7 +72,7 @@ class Launches:
 class Containment:
     """Finds the launches in ranges: positions in `launches`, which are next to one another."""
 
-    def __init__(self, launches: Launches) -> None:
+    def __init__(self, launches: LaunchedOperations) -> None:
         edges = np.flatnonzero(np.diff(launches.thread, prepend=launches.thread[:1] - 1))
         self._threads = launches.thread[edges]
         self._times = np.sort(launches.called)
@@ -81,6 +84,7 @@ class Containment:
         """Return the first position and the one behind the last; ranges without launches have none between."""
         place = np.minimum(np.searchsorted(self._threads, thread), max(len(self._threads) - 1, 0))
         known = self._threads[place] == thread if len(self._threads) else np.zeros(len(thread), bool)
+        # Launches are sorted by (thread, time), and so are the keys: those in a range are a run [first, last).
         first = np.searchsorted(self._keys, self._key(place, start))
         last = np.searchsorted(self._keys, self._key(place, end))
         return first, np.where(known, np.maximum(last, first), first)
@@ -90,7 +94,7 @@ class Containment:
 
 
 def containing(
-    report: Report, selection: Selection, launches: Launches, columns: Sequence[str], part: ProcessGroups | None = None
+    report: Report, selection: Selection, launches: LaunchedOperations, columns: Sequence[str], part: ProcessGroups | None = None
 ) -> tuple[pa.Table, Int64Array, Int64Array]:
     """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last.
 
@@ -101,7 +105,7 @@ def containing(
     window = selection.window(report)
     reader = Reader("nvtx_ranges", window)
 
-    def one(group: RowGroup) -> tuple[pa.Table, Int64Array, Int64Array]:
+    def read_group(group: RowGroup) -> tuple[pa.Table, Int64Array, Int64Array]:
         rows = reader.read(group, wanted)
         thread = _numbers(rows, "thread")
         first, last = inside.find(thread, _numbers(rows, "start"), _numbers(rows, "end"))
@@ -114,7 +118,7 @@ def containing(
     if not groups:
         return report.table("nvtx_ranges", columns).slice(0, 0), np.empty(0, np.int64), np.empty(0, np.int64)
     with ThreadPoolExecutor(min(threads(), len(groups))) as pool:
-        tables, begins, ends = zip(*pool.map(one, groups), strict=True)
+        tables, begins, ends = zip(*pool.map(read_group, groups), strict=True)
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), np.concatenate(begins), np.concatenate(ends)
 
 
@@ -123,7 +127,7 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
 
     `first`: when the first operation began, `last`: when the last one ended (ns); `operations`: how many there are. In order of `first`.
     """
-    launches = Launches.of(report)
+    launches = LaunchedOperations.of(report)
     rows, begin, end = containing(report, selection, launches, columns)
     first = Extremes(launches.start, greatest=False).of(begin, end)
     last = Extremes(launches.end, greatest=True).of(begin, end)
@@ -146,18 +150,20 @@ def on_streams(report: Report, columns: Sequence[str]) -> Iterator[tuple[tuple[i
 
 def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], pa.Table]]:
     keys = ("device", "context", "stream")
-    launches = Launches.of(report, columns=keys, part=part)
+    launches = LaunchedOperations.of(report, columns=keys, part=part)
     if not len(launches.thread):
         return
     rows, begin, end = containing(report, Selection(), launches, columns, part)
     of = np.zeros(len(launches.thread), np.int64)
     for key in keys:
         values, code = np.unique(_numbers(launches.rows, key), return_inverse=True)
+        # Combines the keys one by one into a dense number; renumbering each time keeps the product small.
         of = np.unique(of * len(values) + code, return_inverse=True)[1]
     order = np.argsort(of, kind="stable")
     edges = np.flatnonzero(np.diff(of[order], prepend=-1))
     for own in np.split(order, edges[1:]):
         stream = launches.rows.slice(int(own[0]), 1).to_pylist()[0]
+        # `own` has the positions of this stream's launches in order, so the run [begin, end) of all launches is [first, behind) there.
         first, behind = np.searchsorted(own, begin), np.searchsorted(own, end)
         kept = np.flatnonzero(behind > first)
         first, behind = first[kept], behind[kept]
@@ -169,12 +175,12 @@ def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> 
 
 def _processes(report: Report) -> Iterator[ProcessGroups]:
     """Yield the processes that have ranges and launches."""
-    found: dict[str, list[tuple[int, int, RowGroup]]] = {}
+    groups_of_table: dict[str, list[tuple[int, int, RowGroup]]] = {}
     for table in ("nvtx_ranges", "cuda_api", *TABLES):
         every = row_groups(report, table) if report.tables[table] else []
-        found[table] = [(*(group.edges("process") or (-1, 1 << 62)), group) for group in every]
+        groups_of_table[table] = [(*(group.edges("process") or (-1, 1 << 62)), group) for group in every]
     for process in report.table("processes", ["process"]).column(0).to_pylist():
-        own = {table: [group for low, high, group in groups if low <= process <= high] for table, groups in found.items()}
+        own = {table: [group for low, high, group in groups if low <= process <= high] for table, groups in groups_of_table.items()}
         if own["nvtx_ranges"] and own["cuda_api"] and any(own[table] for table in TABLES):
             yield ProcessGroups(process, own)
 
@@ -183,11 +189,11 @@ def _rows(report: Report, table: str, columns: Sequence[str], part: ProcessGroup
     if part is None:
         return report.table(table, columns)
     reader = Reader(table)
-    found = [schema.schema(table).empty_table().select(list(columns))]
+    parts = [schema.schema(table).empty_table().select(list(columns))]
     for group in part.groups[table]:
         rows = reader.read(group, [*columns, "process"])
-        found.append(rows.filter(pc.equal(rows.column("process"), part.process)).select(list(columns)))
-    return pa.concat_tables(found)
+        parts.append(rows.filter(pc.equal(rows.column("process"), part.process)).select(list(columns)))
+    return pa.concat_tables(parts)
 
 
 def _numbers(table: pa.Table, name: str) -> Int64Array:

@@ -1,4 +1,4 @@
-"""What NVTX ranges and a framework's operations are called in the parts of a training step."""
+"""Classifies the names of NVTX ranges and of a framework's operations by the parts of a training step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def part_of(message: str, domain: str | None = None) -> str | None:
         return "communication"
     if _OPERATION.match(message):
         return None
-    found = [part for part, pattern in _KNOWN.items() if pattern.search(message)]
-    if {"forward", "backward"} <= set(found):
+    matching = [part for part, pattern in _KNOWN.items() if pattern.search(message)]
+    if {"forward", "backward"} <= set(matching):
         return None
-    return found[0] if found else None
+    return matching[0] if matching else None

@@ -1,4 +1,4 @@
-"""What training steps are made of: each ns of a step in exactly one part, by what its host did, and in one state, by what its GPUs did.
+"""Divides training steps: each ns is in one part, by the host's work, and in one state, by the work of the GPUs.
 
 What the host did is what it did on the step's thread: the innermost range, or waiting call of CUDA, whose part is known. Where there is
 none, the framework's operations before the first one of the backward pass are `forward`; then a backward pass on another thread counts
@@ -18,7 +18,7 @@ import pyarrow as pa
 from warplens.analysis.gpu.kernel_classes import classes
 from warplens.analysis.gpu.ops import operations
 from warplens.analysis.gpu.waiting_calls import waits
-from warplens.analysis.step_functions import NOTHING, Pieces, distinct, grouped_union
+from warplens.analysis.step_functions import NOTHING, StepFunction, distinct, grouped_union
 from warplens.analysis.steps.names import NAMED, PARTS, part_of
 from warplens.arrays import Int64Array
 from warplens.report.selection import overlap
@@ -44,20 +44,20 @@ class Parts:
 
 
 def parts(report: Report, steps: pa.Table, named: Mapping[str, str] | None = None) -> Parts:
-    """Take steps apart, as `query.steps.steps` returns them. `named`: name of a range -> its part, beside those that are known."""
+    """Take steps apart, as `analysis.steps.steps.steps` returns them. `named`: name of a range -> its part, beside those that are known."""
     time = np.zeros((steps.num_rows, len(PARTS), len(STATES)), np.int64)
     launched = np.zeros((steps.num_rows, len(PARTS)), np.int64)
     process = _numbers(steps, "process")
     gpu = False
     for key in np.unique(process).tolist():
         rows = np.flatnonzero(process == key)
-        one = _Process(report, key, steps.take(pa.array(rows)), named or {})
-        time[rows], launched[rows], found = one.parts()
-        gpu |= found
+        divided = _StepsOfProcess(report, key, steps.take(pa.array(rows)), named or {})
+        time[rows], launched[rows], has_gpu = divided.parts()
+        gpu |= has_gpu
     return Parts(steps, time, launched, gpu)
 
 
-class _Process:
+class _StepsOfProcess:
     """The steps of one process, all on one thread."""
 
     def __init__(self, report: Report, process: int, steps: pa.Table, named: Mapping[str, str]) -> None:
@@ -69,18 +69,20 @@ class _Process:
     def parts(self) -> tuple[Int64Array, Int64Array, bool]:
         host, work = self._host(), self._work()
         state, start, end = (_numbers(work, name) for name in ("state", "start", "end"))
-        gpu = Pieces.where(start[state == 0], end[state == 0], 0)
+        # Compute wins over communication, communication over memory, where they overlap: `over` keeps what is there already.
+        gpu = StepFunction.where(start[state == 0], end[state == 0], 0)
         for kind in (1, 2):
-            gpu = gpu.over(Pieces.where(start[state == kind], end[state == kind], kind))
+            gpu = gpu.over(StepFunction.where(start[state == kind], end[state == kind], kind))
         edges = self._edges(host.time, gpu.time)
         step = self._step(edges)
         part, doing = host.at(edges), gpu.at(edges)
         length, inside = np.diff(edges, append=edges[-1:]), step >= 0
         time = np.zeros((len(self._start), len(PARTS), len(STATES)), np.int64)
+        # Between two edges the step, the part and the state are constant, so each stretch adds its length to one cell [step, part, state].
         np.add.at(time, (step[inside], part[inside], np.where(doing < 0, len(STATES) - 1, doing)[inside]), length[inside])
         return time, self._launched(host, work), bool(work.num_rows)
 
-    def _host(self) -> Pieces:
+    def _host(self) -> StepFunction:
         """The part at each time within steps."""
         ranges, backward = self._ranges(), self._operations(backward=True)
         own = np.asarray(_numbers(ranges, "thread") == self._thread)
@@ -92,7 +94,7 @@ class _Process:
             for edge in ("start", "end")
         )
         what = np.concatenate((part[own], np.full(mine.sum(), PARTS.index("backward")), np.full(calls.num_rows, _WAIT)))
-        pieces = Pieces.nested(start, end, what)
+        pieces = StepFunction.nested(start, end, what)
         elsewhere = ~own & (part == PARTS.index("backward"))
         other_start, other_end = (
             np.concatenate((_numbers(ranges, edge)[elsewhere], _numbers(backward, edge)[~mine])) for edge in ("start", "end")
@@ -100,37 +102,40 @@ class _Process:
         if PARTS.index("forward") not in part:
             every = np.concatenate((_numbers(backward, "start"), _numbers(ranges, "start")[part == PARTS.index("backward")]))
             pieces = pieces.over(self._forward(every))
-        return self._filled(pieces.over(Pieces.where(other_start, other_end, PARTS.index("backward"))))
+        return self._filled(pieces.over(StepFunction.where(other_start, other_end, PARTS.index("backward"))))
 
-    def _forward(self, backward: Int64Array) -> Pieces:
+    def _forward(self, backward: Int64Array) -> StepFunction:
         """Operations on the steps' thread before the first of the backward pass in their step; all of a step without one."""
         rows = self._operations(backward=False)
         start, end = _numbers(rows, "start"), _numbers(rows, "end")
         limit = self._end.copy()
         step = self._step(backward)
+        # limit[s]: the first begin of a backward operation in step s, or the end of the step.
         np.minimum.at(limit, step[step >= 0], backward[step >= 0])
         of = self._step(start)
         kept = (of >= 0) & (_numbers(rows, "thread") == self._thread) & (start < limit[np.maximum(of, 0)])
-        return Pieces.where(start[kept], end[kept], PARTS.index("forward"))
+        return StepFunction.where(start[kept], end[kept], PARTS.index("forward"))
 
-    def _filled(self, pieces: Pieces) -> Pieces:
+    def _filled(self, pieces: StepFunction) -> StepFunction:
         """Give what lies between two stretches of one part to it, and the rest to `other`."""
         time = self._edges(pieces.time)
         step, part = self._step(time), pieces.at(time)
         place = np.arange(len(time))
         phase = np.isin(part, _FILLED) & (step >= 0)
+        # For each stretch, the nearest one with a phase before it and behind it. Between two of one phase, in one step, it takes that one.
         before = np.maximum.accumulate(np.where(phase, place, -1))
         behind = np.minimum.accumulate(np.where(phase, place, len(time))[::-1])[::-1]
         first, last = np.maximum(before, 0), np.minimum(behind, len(time) - 1)
         between = (before >= 0) & (behind < len(time)) & (part == NOTHING) & (part[first] == part[last])
         between &= (step[first] == step) & (step[last] == step)
-        return Pieces(time, np.where(between, part[first], np.where(part == NOTHING, _OTHER, part)))
+        return StepFunction(time, np.where(between, part[first], np.where(part == NOTHING, _OTHER, part)))
 
-    def _launched(self, host: Pieces, work: pa.Table) -> Int64Array:
+    def _launched(self, host: StepFunction, work: pa.Table) -> Int64Array:
         """For how long GPUs did what was launched in each part of each step, by whichever thread."""
         called = _numbers(work, "called")
         step = self._step(called)
         kept = (step >= 0) & (called >= 0)
+        # (step, part) in one number; `grouped_union` counts overlapping work within a cell once.
         group = step[kept] * len(PARTS) + host.at(called[kept])
         covered = grouped_union(group, _numbers(work, "start")[kept], _numbers(work, "end")[kept], len(self._start) * len(PARTS))
         return covered.reshape(len(self._start), len(PARTS))

@@ -41,17 +41,17 @@ def steps(report: Report, selection: Selection, name: str | None = None) -> pa.T
     """
     wanted = _names(report, name)
     parts = [_of_process(report, process, names) for process, names in wanted.items()]
-    found = pa.concat_tables([part for part in parts if part is not None] or [_nothing()])
+    rows = pa.concat_tables([part for part in parts if part is not None] or [_nothing()])
     window = selection.window(report)
     if window is not None:
         begin, end = window
-        start, last = found.column("start"), found.column("end")
-        found = found.filter(pc.and_(pc.less(start, end), pc.or_(pc.greater(last, begin), pc.greater_equal(start, begin))))
-    if not found.num_rows:
+        start, last = rows.column("start"), rows.column("end")
+        rows = rows.filter(pc.and_(pc.less(start, end), pc.or_(pc.greater(last, begin), pc.greater_equal(start, begin))))
+    if not rows.num_rows:
         called = f"called {name!r}" if name else "called ProfilerStep#N, step, train_step, iteration, batch or the like"
         hint = "" if name else "; `:step=NAME` says which of its ranges are steps"
         raise MissingData(f"does not contain training steps{selection.place(report)}: no NVTX range is {called}{hint}.")
-    return found
+    return rows
 
 
 def base_name(message: str) -> str:
@@ -80,13 +80,13 @@ def _names(report: Report, name: str | None) -> dict[int, list[str]]:
         figures[0] += row["number"]
         figures[1] += row["total"]
         members.setdefault((row["process"], group), []).append(row["message"])
-    found = {}
+    names = {}
     for process, groups in sums.items():
         enough = {group: total for group, (number, total) in groups.items() if number > 1 or name or group == _BY_PROFILER}
         if enough:
             best = _BY_PROFILER if _BY_PROFILER in enough else max(enough, key=lambda group: (enough[group], group))
-            found[process] = members[process, best]
-    return found
+            names[process] = members[process, best]
+    return names
 
 
 _BY_PROFILER = "ProfilerStep"

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.cpu.frames import Frames
+from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.samples import kind_of, sampled
-from warplens.analysis.cpu.stacks import Tree, Weights, bottom_up, top_down
+from warplens.analysis.cpu.stacks import StackTree, Weights, bottom_up, top_down
 from warplens.errors import MissingData, UsageError
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class Flame:
     """
 
     title: str
-    frames: Frames
-    tree: Tree
+    frames: FrameTable
+    tree: StackTree
     groups: list[str]
     weight: int
     change: npt.NDArray[np.float64] | None = None
@@ -74,7 +74,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     rows, threads = wanted_threads(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
     group = np.array([names[thread] for thread in rows.column("thread").to_pylist()], np.int64) if names else None
-    frames = Frames.of(report)
+    frames = FrameTable.of(report)
     weights = Weights.of(frames, rows, group)
     tree = (bottom_up if wish.reverse else top_down)(frames, wish.by, weights)
     total, count = int(weights.weight.sum()), int(weights.count.sum())

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.cpu.occupancy import KINDS_OF_SAMPLES, Seen, band_cells, bar_cells, event_cells, sample_cells
+from warplens.analysis.cpu.occupancy import KINDS_OF_SAMPLES, ThreadActivity, band_cells, bar_cells, event_cells, sample_cells
 from warplens.cli.timeline.bars import bars_of
-from warplens.cli.timeline.model import SAMPLES, Band, Bar, Mark, Track
+from warplens.cli.timeline.model import Band, Bar, Mark, Track
 from warplens.errors import UsageError
+from warplens.timeline.kinds import CPU, label_of
 
 if TYPE_CHECKING:
     from warplens.analysis.occupancy import Window
     from warplens.report import Report
 
-# What rows are called in --rows and in the picture, in the order in which they stand below their thread.
-ROWS = {
-    "states": "state",
-    "samples": SAMPLES,
-    "python": "Python",
-    "tasks": "tasks",
+# The rows below a thread by what --rows calls them, in the order in which they stand: the layer of each.
+LAYERS = {
+    "states": "thread_states",
+    "samples": "samples",
+    "python": "python_calls",
+    "tasks": "task_samples",
     "imports": "imports",
-    "gc": "GC",
-    "gil": "GIL",
-    "osrt": "OS calls",
+    "gc": "gc",
+    "gil": "gil",
+    "osrt": "osrt",
 }
+ROWS = {row: label_of(layer) for row, layer in sorted(LAYERS.items(), key=lambda each: CPU.index(each[1]))}
 _BANDS = ("states", "gil")
 # Imports nest deep and say little there: they get a part of the levels that ranges get.
 _SHARE_OF_DEPTH = {"python": 2, "imports": 4}
@@ -42,7 +44,7 @@ def wanted_rows(text: str | None) -> tuple[str, ...]:
 
 
 def cpu_rows(
-    report: Report, window: Window, columns: int, seen: Mapping[int, Seen], rows: Sequence[str], depth: int
+    report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity], rows: Sequence[str], depth: int
 ) -> dict[int, list[Track | Band]]:
     """Return the rows below each thread (key: its facts); `depth`: levels of ranges, of which Python calls and imports get a part."""
     found: dict[int, list[Track | Band]] = {thread: [] for thread in seen}
@@ -58,7 +60,7 @@ def cpu_rows(
     return found
 
 
-def _bands(report: Report, window: Window, columns: int, seen: Mapping[int, Seen], row: str) -> dict[int, Track | Band]:
+def _bands(report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity], row: str) -> dict[int, Track | Band]:
     threads = [thread for thread, facts in seen.items() if row in facts.lanes]
     shares: dict[int, list[tuple[float, float, float]]] = {}
     for cell in band_cells(report, window, columns, row, threads).to_pylist() if threads else ():
@@ -66,7 +68,9 @@ def _bands(report: Report, window: Window, columns: int, seen: Mapping[int, Seen
     return {thread: Band(ROWS[row], row, tuple(found)) for thread, found in shares.items()}
 
 
-def _bars(report: Report, window: Window, columns: int, seen: Mapping[int, Seen], row: str, depth: int) -> dict[int, Track | Band]:
+def _bars(
+    report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity], row: str, depth: int
+) -> dict[int, Track | Band]:
     tracks: dict[int, Track | Band] = {}
     threads = [thread for thread, facts in seen.items() if row in facts.lanes]
     if not threads:
@@ -83,7 +87,7 @@ def _bars(report: Report, window: Window, columns: int, seen: Mapping[int, Seen]
     return tracks
 
 
-def _samples(report: Report, window: Window, columns: int, seen: Mapping[int, Seen]) -> dict[int, Track | Band]:
+def _samples(report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity]) -> dict[int, Track | Band]:
     tracks: dict[int, Track | Band] = {}
     for kind in KINDS_OF_SAMPLES:
         threads = [thread for thread, facts in seen.items() if f"samples {kind}" in facts.lanes and thread not in tracks]

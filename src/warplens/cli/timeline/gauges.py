@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.counters import Series, all_series
+from warplens.analysis.counters import CounterSeries, all_series
 from warplens.arrays import Float64Array
 from warplens.cli.timeline.model import Gauge
 
@@ -25,14 +25,14 @@ def gauges(report: Report, window: Window, columns: int) -> dict[int, list[Gauge
     return found
 
 
-def gauge_of(series: Series, window: Window, columns: int) -> Gauge | None:
+def gauge_of(series: CounterSeries, window: Window, columns: int) -> Gauge | None:
     """Return one counter; None where it has no value in the window."""
     finite = np.where(np.isfinite(series.values), series.values, np.nan)  # infinity has no height
-    values = column_values(Series(series.facts, series.times, finite), window, columns)
+    values = column_values(CounterSeries(series.facts, series.times, finite), window, columns)
     return None if np.isnan(values).all() else _gauge(series, values)
 
 
-def column_values(series: Series, window: Window, columns: int) -> Float64Array:
+def column_values(series: CounterSeries, window: Window, columns: int) -> Float64Array:
     """Return one value per column, NaN where nothing is known.
 
     That is the sum of the changes in the column for `delta` counters, else the highest value: of the samples in it and of what holds
@@ -50,12 +50,12 @@ def column_values(series: Series, window: Window, columns: int) -> Float64Array:
     return values
 
 
-def _held(series: Series, times: Float64Array, end: int) -> Float64Array:
+def _held(series: CounterSeries, times: Float64Array, end: int) -> Float64Array:
     """Return what holds at each of some times."""
     if series.facts["interpolation"] == "point":
         return np.full(len(times), np.nan)
     if series.facts["interpolation"] is None:
-        series = Series({**series.facts, "interpolation": "until_next"}, series.times, series.values)
+        series = CounterSeries({**series.facts, "interpolation": "until_next"}, series.times, series.values)
     starts, ends, before, after = series.pieces(end)
     if not len(starts):
         return np.full(len(times), np.nan)
@@ -65,7 +65,7 @@ def _held(series: Series, times: Float64Array, end: int) -> Float64Array:
     return np.where(inside, before[place] + (after[place] - before[place]) * share, np.nan)
 
 
-def _gauge(series: Series, values: Float64Array) -> Gauge:
+def _gauge(series: CounterSeries, values: Float64Array) -> Gauge:
     facts = series.facts
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     least, most = (None if facts[name] is None else facts[name] * (facts["scale"] or 1) for name in ("minimum", "maximum"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
-from warplens.analysis.counters import Series
+from warplens.analysis.counters import CounterSeries
 from warplens.cli.timeline.gauges import gauge_of
 from warplens.cli.timeline.model import Gauge
 
@@ -85,9 +85,9 @@ def _series(report: Report, text: str, keys: tuple[str, ...]) -> list[tuple[tupl
     ]
 
 
-def _facts(name: str, unit: str, times: Any, values: Any, interpolation: str) -> Series:
+def _facts(name: str, unit: str, times: Any, values: Any, interpolation: str) -> CounterSeries:
     """Name what the values are. Percentages are drawn from 0 to 100, bytes from 0: half as high is half as much."""
     most = {"%": 100.0, "bytes": float(np.nanmax(values, initial=0.0))}.get(unit)
     limits = {"minimum": None if most is None else 0.0, "maximum": most, "scale": None}
     facts = {"name": name, "id": 0, "domain": None, "unit": unit or None, "type": "float64", "value_type": None}
-    return Series({**facts, **limits, "interpolation": interpolation}, times, values)
+    return CounterSeries({**facts, **limits, "interpolation": interpolation}, times, values)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.analysis.cpu.frames import Frames
+from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.samples import kind_of, sampled
 from warplens.analysis.ranges.phases import pieces
 from warplens.exporters.tracks import Tracks
@@ -91,7 +91,7 @@ class Labels:
     """The frames of a report, told apart by function or (`lines`) by line."""
 
     def __init__(self, report: Report, *, lines: bool) -> None:
-        self.frames = Frames.of(report)
+        self.frames = FrameTable.of(report)
         self.lines = lines
         self.numbers: Int64Array = self.frames.labels("line" if lines else "function")
         self._code = report.table("frames", ["path", "build_id", "address"])

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
-from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
+from warplens.importers.profiles.stacks import FrameTree, ImportedProfile, SampledThread, write
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -68,37 +68,37 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
         interval_us: how long a sample stands for, in microseconds.
     """
     step = interval_us * 1000
-    tree = Tree(part.key(0), _frame)
+    tree = FrameTree(part.key(0), _frame)
     stacks: dict[int, list[tuple[int, int]]] = {}  # by thread id: innermost frame and count
     strange = 0
     with open(source, encoding="utf-8", errors="replace") as file:
         for line in file:
-            found = _LINE.fullmatch(line.strip())
-            if found is None:
+            match = _LINE.fullmatch(line.strip())
+            if match is None:
                 strange += bool(line.strip())
                 continue
-            names = found["stack"].split(";")
+            names = match["stack"].split(";")
             thread = _THREAD.fullmatch(names[0])
             tid = int(thread[1]) if thread else 0
-            stacks.setdefault(tid & 0x7FFFFFFF, []).append((tree.add(names[1:] if thread else names), int(found["count"])))
+            stacks.setdefault(tid & 0x7FFFFFFF, []).append((tree.add(names[1:] if thread else names), int(match["count"])))
     if not stacks:
         raise ReportError(f"{source} holds no stack: a line is `outer;inner COUNT`.")
-    if sum(count for found in stacks.values() for _, count in found) > _LONGEST // step:
+    if sum(count for samples in stacks.values() for _, count in samples) > _LONGEST // step:
         raise ReportError(f"{source} is broken: its samples add up to more than a century.")
     progress("stacks", 0.5)
     threads = _threads(stacks, tree, step)
     end = max(sum(thread.samples.columns["weight"]) for thread in threads)
-    facts = write(part, source, tree, Profile("collapsed", threads, end, _diagnostics(strange, interval_us)))
+    facts = write(part, source, tree, ImportedProfile("collapsed", threads, end, _diagnostics(strange, interval_us)))
     progress("write", 1.0)
     return facts
 
 
-def _threads(stacks: dict[int, list[tuple[int, int]]], tree: Tree[str], step: int) -> list[Thread]:
+def _threads(stacks: dict[int, list[tuple[int, int]]], tree: FrameTree[str], step: int) -> list[SampledThread]:
     """Lay the samples of each thread one after the other."""
     threads = []
-    for tid, found in stacks.items():
-        thread, at = Thread(tid), 0
-        for frame, count in found:
+    for tid, samples in stacks.items():
+        thread, at = SampledThread(tid), 0
+        for frame, count in samples:
             if count:
                 thread.samples.add(at, at + (count - 1) * step, count, count * step, frame, native=not tree.is_python(frame))
                 at += count * step
@@ -117,15 +117,15 @@ def _diagnostics(strange: int, interval_us: int) -> list[dict[str, Any]]:
 def _frame(name: str) -> dict[str, Any]:
     if name.endswith("_[k]"):
         return {"kind": "kernel", "function": name.removesuffix("_[k]"), "module": "[kernel]"}
-    found = _PYTHON_3_15.fullmatch(name) or _PLACED.fullmatch(name)
-    if found is None:
+    match = _PYTHON_3_15.fullmatch(name) or _PLACED.fullmatch(name)
+    if match is None:
         return {"kind": "native", "function": name}
-    file, line = found["file"], int(found["line"]) if found["line"] else None
+    file, line = match["file"], int(match["line"]) if match["line"] else None
     if file.endswith((".py", ".pyw", ">")):
-        return {"kind": "python", "function": found["function"], "file": file, "line": line}
+        return {"kind": "python", "function": match["function"], "file": file, "line": line}
     return {
         "kind": "native",
-        "function": found["function"],
+        "function": match["function"],
         "module": file.rpartition("/")[2],
         "file": file if line else None,
         "line": line,

@@ -39,11 +39,11 @@ from typing import TYPE_CHECKING
 
 from warplens.importers.kineto import allocations, calls, collectives, counters, facts, ops, ranges, stacks
 from warplens.importers.kineto.identity import rank_of
-from warplens.importers.kineto.native import Reader
-from warplens.importers.kineto.pieces import Pieces
+from warplens.importers.kineto.native import TraceParser
+from warplens.importers.kineto.pieces import TextPieces
 from warplens.importers.kineto.sniff import in_order, is_trace, traces
-from warplens.importers.kineto.trace import Trace
-from warplens.importers.kineto.work import Work
+from warplens.importers.kineto.trace import KinetoTrace
+from warplens.importers.kineto.work import KinetoWork
 from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ def parts(source: Path) -> list[Path]:
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part. Raises NotAReport for what is no trace, ReportError for one without a whole event."""
-    pieces = Pieces(source)
-    with Reader() as reader:
+    pieces = TextPieces(source)
+    with TraceParser() as reader:
         for piece in pieces:
             if not reader.feed(piece):
                 break
             progress("read", 0.6 * pieces.done)
         reader.finish()
-        trace = Trace(reader, part)
+        trace = KinetoTrace(reader, part)
         facts.check(source, trace, pieces)
         annotated = ranges.write(trace)
         give_back()
@@ -87,7 +87,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         api = calls.write(trace, annotated, called)
         give_back()
         progress("GPU work", 0.85)
-        work = Work(trace, api)
+        work = KinetoWork(trace, api)
         kernels = work.kernels()
         give_back()
         collectives.write(trace, annotated, kernels, operations)
@@ -96,10 +96,10 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         allocations.write(trace, annotated)
         counters.write(trace)
         facts.counted(trace)
-        told = facts.facts(trace, source)
-        trace.identity.write(rank_of(trace.header, source.name), told.host)
-        part.write("capture_windows", facts.windows(part.part, told))
-        part.write("targets", [facts.target(told)])
+        part_facts = facts.facts(trace, source)
+        trace.identity.write(rank_of(trace.header, source.name), part_facts.host)
+        part.write("capture_windows", facts.windows(part.part, part_facts))
+        part.write("targets", [facts.target(part_facts)])
         part.write("diagnostics", [{**row, "process": trace.identity.main} for row in trace.rows])
         progress("write", 1.0)
-    return told
+    return part_facts

@@ -60,7 +60,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         except OSError as error:
             raise ReportError(f"cannot run {nsys}: {error.strerror or error}.") from error
         if done.returncode or not made.is_file():
-            said = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
-            raise ReportError(f"{nsys} could not export {source}: {said[-1] if said else f'it ended with {done.returncode}'}")
+            output = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+            raise ReportError(f"{nsys} could not export {source}: {output[-1] if output else f'it ended with {done.returncode}'}")
         with SqliteFile(made) as database:
             return whole.take(database, part, lambda stage, share: progress(stage, 0.3 + 0.7 * share))

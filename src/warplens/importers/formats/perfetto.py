@@ -39,9 +39,9 @@ from warplens.importers.perfetto.descriptors import described
 from warplens.importers.perfetto.details import Details
 from warplens.importers.perfetto.notices import say
 from warplens.importers.perfetto.own import own
-from warplens.importers.perfetto.places import Places
-from warplens.importers.perfetto.slices import Context, Tally
-from warplens.importers.perfetto.trace import Trace
+from warplens.importers.perfetto.places import TrackPlaces
+from warplens.importers.perfetto.slices import PerfettoContext, PerfettoDiagnostics
+from warplens.importers.perfetto.trace import PerfettoTrace
 from warplens.storage.writer import Facts
 
 if TYPE_CHECKING:
@@ -109,14 +109,14 @@ def _begins_with_message(packet: bytes) -> bool:
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part. Raises NotAReport for a file without packets, ReportError for a broken one."""
-    with Trace(source, lambda done: progress("packets", 0.5 * done)) as trace:
+    with PerfettoTrace(source, lambda done: progress("packets", 0.5 * done)) as trace:
         return _read(source, trace, part, progress)
 
 
-def _read(source: Path, trace: Trace, part: PartWriter, progress: Progress) -> Facts:
+def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progress) -> Facts:
     if not len(trace.columns["others"]["field"]) and not len(trace.events["time"]) and not trace.left_out:
         raise NotAReport(f"{source} is no Perfetto trace: it holds no packet.")
-    tally, ours, about = Tally(), own(trace), described(trace)
+    tally, ours, about = PerfettoDiagnostics(), own(trace), described(trace)
     clocks = Clocks(trace)
     time = clocks.times(trace.events)
     if len(time) and (int(np.abs(time).max()) > _LATEST):
@@ -128,9 +128,9 @@ def _read(source: Path, trace: Trace, part: PartWriter, progress: Progress) -> F
         last = max(last, int(clocks.times(trace.samples).max()))
     end = np.where(partner >= 0, time[np.maximum(partner, 0)], np.where(trace.events["type"] == 1, last, time)) if len(time) else time
     end = np.maximum(end, time)
-    places = Places(trace, about, ours, part)
+    places = TrackPlaces(trace, about, ours, part)
     details = Details(trace, partner)
-    context = Context(trace, about, ours, clocks, places, part, tally, details, time, end, partner, last)
+    context = PerfettoContext(trace, about, ours, clocks, places, part, tally, details, time, end, partner, last)
     progress("ranges", 0.6)
     ranges.write(context)
     progress("tables", 0.8)
@@ -156,7 +156,7 @@ def _read(source: Path, trace: Trace, part: PartWriter, progress: Progress) -> F
     return facts
 
 
-def _small(context: Context) -> None:
+def _small(context: PerfettoContext) -> None:
     """Write the small tables of warplens's own as they were."""
     from warplens.model.tables import TABLES
 
@@ -178,18 +178,18 @@ def _small(context: Context) -> None:
         context.tally.rows.append({**row, "process": None if process < 0 else process})
 
 
-def _facts(context: Context, first: int, host: str) -> Facts:
-    told = context.own.reports[0] if context.own.reports else {}
+def _facts(context: PerfettoContext, first: int, host: str) -> Facts:
+    first_report = context.own.reports[0] if context.own.reports else {}
     origin = min((report["origin"] for report in context.own.reports), default=first)
-    exit_status = told.get("exit_status")
-    realtime = context.clocks.realtime_offset or int(told.get("realtime_offset") or 0)
+    exit_status = first_report.get("exit_status")
+    realtime = context.clocks.realtime_offset or int(first_report.get("realtime_offset") or 0)
     end = max((report["end"] for report in context.own.reports), default=context.last)
-    sources = told.get("sources") or {"perfetto": {"on": True, "by": "perfetto"}}
+    sources = first_report.get("sources") or {"perfetto": {"on": True, "by": "perfetto"}}
     return Facts(
         id=context.part.id,
         host=host,
         boot_id=context.part.id,
-        command=told.get("command") or [],
+        command=first_report.get("command") or [],
         origin=min(origin, first) if len(context.time) else origin,
         end=max(end, context.last),
         realtime_offset=max(realtime, 0),

@@ -29,13 +29,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
-from warplens.importers.profiles.estimated import Function, places
+from warplens.importers.profiles.estimated import ProfiledFunction, places
 from warplens.importers.profiles.marshalled import Marshalled, NotMarshalled
-from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
+from warplens.importers.profiles.stacks import FrameTree, ImportedProfile, SampledThread, write
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
-    from warplens.importers.profiles.estimated import Place
+    from warplens.importers.profiles.estimated import CallTreeNode
     from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".pstats", ".prof", ".cprof")
@@ -80,14 +80,14 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     sampled = stats.pop(_SAMPLED, None) is not None if isinstance(stats, dict) else False
     names, functions, counts = _functions(source, stats)
     progress("functions", 0.4)
-    found = places(functions)
-    if not any(place.own for place in found):
+    tree_of_calls = places(functions)
+    if not any(place.own for place in tree_of_calls):
         raise ReportError(f"{source} holds no time: record a program that runs longer.")
     progress("stacks", 0.8)
-    tree: Tree[Name] = Tree(part.key(0), lambda name: _frame(name, sampled))
-    thread, tick = _thread(found, names, functions, counts if sampled else None, tree)
+    tree: FrameTree[Name] = FrameTree(part.key(0), lambda name: _frame(name, sampled))
+    thread, tick = _thread(tree_of_calls, names, functions, counts if sampled else None, tree)
     end = sum(thread.samples.columns["weight"])
-    facts = write(part, source, tree, Profile("pstats", [thread], end, [_notice(sampled, tick)]))
+    facts = write(part, source, tree, ImportedProfile("pstats", [thread], end, [_notice(sampled, tick)]))
     progress("write", 1.0)
     return facts
 
@@ -96,13 +96,13 @@ def _is_name(key: Any) -> bool:
     return isinstance(key, tuple) and [type(part) for part in key] == [str, int, str]
 
 
-def _functions(source: Path, stats: Any) -> tuple[list[Name], list[Function], list[int]]:
+def _functions(source: Path, stats: Any) -> tuple[list[Name], list[ProfiledFunction], list[int]]:
     """Return names, times and samples of the functions, those that are known as callers alone among them."""
     if not isinstance(stats, dict):
         raise ReportError(f"{source} is no profile: it holds no functions.")
     names = list(dict.fromkeys([*stats, *(caller for row in stats.values() for caller in _callers(source, row))]))
     number = {name: place for place, name in enumerate(names)}
-    functions = [Function(0, 0.0) for _ in names]
+    functions = [ProfiledFunction(0, 0.0) for _ in names]
     counts = [0] * len(names)
     for name, row in stats.items():
         if not _is_name(name) or len(row) != 5 or not all(isinstance(value, int | float) for value in row[:4]):
@@ -137,17 +137,17 @@ def _callers(source: Path, row: Any) -> list[Name]:
 
 
 def _thread(
-    found: list[Place], names: list[Name], functions: list[Function], counts: list[int] | None, tree: Tree[Name]
-) -> tuple[Thread, int]:
+    tree_of_calls: list[CallTreeNode], names: list[Name], functions: list[ProfiledFunction], counts: list[int] | None, tree: FrameTree[Name]
+) -> tuple[SampledThread, int]:
     """Return the samples, one after the other, and how long one stands for. `counts`: of each function, where it was sampled."""
     tick = _TICK
     ticks = sum(counts or [])
     if ticks:
         tick = max(round(sum(function.own for function in functions) / ticks), 1)
-    thread, at = Thread(0), 0
+    thread, at = SampledThread(0), 0
     frames: list[int] = []
     spent: dict[int, int] = {}  # by function
-    for place in found:
+    for place in tree_of_calls:
         frames.append(tree.below(frames[place.parent] if place.parent >= 0 else -1, names[place.function]))
         if place.own:
             had = spent.get(place.function, 0)

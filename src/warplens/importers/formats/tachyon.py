@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
-from warplens.importers.profiles.stacks import Profile, Thread, Tree, write
-from warplens.importers.profiles.tachyon import EXCEPTION, HAS_GIL, MAGICS, MAIN, ON_CPU, UNKNOWN, Broken, Recording
+from warplens.importers.profiles.stacks import FrameTree, ImportedProfile, SampledThread, write
+from warplens.importers.profiles.tachyon import EXCEPTION, HAS_GIL, MAGICS, MAIN, ON_CPU, UNKNOWN, Broken, TachyonFile
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
     from warplens.importers.profiles.tachyon import Frame
-    from warplens.importers.profiles.tachyon import Thread as Sampled
+    from warplens.importers.profiles.tachyon import TachyonThread as Sampled
     from warplens.storage.writer import Facts, PartWriter
 
 SUFFIXES = (".bin",)
@@ -58,8 +58,8 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         progress: hears how far it is.
     """
     try:
-        recording = Recording(source.read_bytes())
-        tree: Tree[Frame] = Tree(part.key(0), _frame)
+        recording = TachyonFile(source.read_bytes())
+        tree: FrameTree[Frame] = FrameTree(part.key(0), _frame)
         taken = _Taken(recording, tree)
         for number, (thread, kept, ticks) in enumerate(recording.samples()):
             taken.add(thread, kept, ticks)
@@ -72,7 +72,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     tick, threads = taken.finish()
     begin = recording.header.begin * 1000
     end = max(max(thread.samples.columns["end"]) for thread in threads) + tick
-    facts = write(part, source, tree, Profile("profiling.sampling", threads, end, taken.notices(tick), begin))
+    facts = write(part, source, tree, ImportedProfile("profiling.sampling", threads, end, taken.notices(tick), begin))
     progress("write", 1.0)
     return facts
 
@@ -80,7 +80,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
 class _Taken:
     """Samples as they come, thread by thread; what they stand for is known at the end."""
 
-    def __init__(self, recording: Recording, tree: Tree[Frame]) -> None:
+    def __init__(self, recording: TachyonFile, tree: FrameTree[Frame]) -> None:
         self.count = 0
         self._recording = recording
         self._tree = tree
@@ -107,7 +107,7 @@ class _Taken:
             self._states |= status
         self.count += len(ticks)
 
-    def finish(self) -> tuple[int, list[Thread]]:
+    def finish(self) -> tuple[int, list[SampledThread]]:
         """Return how many ns a sample stands for, and the threads."""
         tick = _median(self._steps) * 1000 or self._recording.header.interval * 1000 or 1000
         return tick, [rows.finish(tick, exceptions=bool(self._states & EXCEPTION)) for rows in self._rows.values()]
@@ -130,7 +130,7 @@ class _Rows:
         self._thread = thread
         self._status = self._stack = self._begin = self._count = 0
         self._main = False
-        self._found: list[tuple[int, int, int, int, int]] = []
+        self._runs: list[tuple[int, int, int, int, int]] = []
 
     def tick(self, time: int, status: int, stack: int, gap: int) -> None:
         """Take a sample; times in us."""
@@ -144,14 +144,14 @@ class _Rows:
 
     def _close(self) -> None:
         if self._count:
-            self._found.append((self._begin, self.last, self._count, self._stack, self._status))
+            self._runs.append((self._begin, self.last, self._count, self._stack, self._status))
 
-    def finish(self, tick: int, *, exceptions: bool) -> Thread:
+    def finish(self, tick: int, *, exceptions: bool) -> SampledThread:
         """Return the thread; a sample stands for `tick` ns. `exceptions`: some were seen."""
         self._close()
         name = "main" if self._main else f"interpreter {self._thread.interpreter}" if self._thread.interpreter else None
-        thread = Thread(self._thread.id & 0x7FFFFFFF, name=name, start=self._found[0][0] * 1000)
-        for begin, end, count, stack, status in self._found:
+        thread = SampledThread(self._thread.id & 0x7FFFFFFF, name=name, start=self._runs[0][0] * 1000)
+        for begin, end, count, stack, status in self._runs:
             ran = bool(status & (ON_CPU | UNKNOWN))
             handled = bool(status & EXCEPTION) if exceptions else None
             times = begin * 1000, end * 1000, count, count * tick

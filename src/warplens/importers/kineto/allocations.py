@@ -1,4 +1,4 @@
-"""What PyTorch's allocators gave and took: the table `tensor_memory`."""
+"""Memory that PyTorch's allocators took and gave back: the table `tensor_memory`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from warplens.importers.kineto.columns import dictionary, numbered, optional, or
 from warplens.importers.kineto.layout import NULL32
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.ranges import Ranges
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.ranges import KinetoRanges
+    from warplens.importers.kineto.trace import KinetoTrace
 
 # c10::DeviceType
 _DEVICES = (
@@ -22,7 +22,7 @@ _DEVICES = (
 _CPU = 0
 
 
-def write(trace: Trace, ranges: Ranges) -> None:
+def write(trace: KinetoTrace, ranges: KinetoRanges) -> None:
     """Write `tensor_memory`."""
     identity = trace.identity
     names = ("start", "address", "bytes", "allocated", "reserved", "device", "device_type")

@@ -12,16 +12,16 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.kineto.columns import dictionary, filled, numbered, ordered, taken, where_known
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.ranges import Ranges
-    from warplens.importers.kineto.stacks import Stacks
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.ranges import KinetoRanges
+    from warplens.importers.kineto.stacks import KinetoStacks
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _VERSION = re.compile(r"_v\d{4,}$")  # the runtime's; `_v2` of a driver's function is part of its name
 _KINDS = ("runtime", "driver")
 
 
 @dataclass
-class Calls:
+class KinetoCalls:
     """The calls by correlation, sorted by it; `process` and `start` are those of the call."""
 
     correlation: Int64Array
@@ -37,7 +37,7 @@ class Calls:
         return place, np.asarray((correlation > 0) & (self.correlation[place] == correlation))
 
 
-def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Calls:
+def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> KinetoCalls:
     """Write `cuda_api`."""
     identity = trace.identity
     parts = [trace.take(kind, "start", "end", "name", "correlation") for kind in _KINDS]
@@ -49,7 +49,7 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Calls:
     process, thread = identity.process_of(lane), identity.thread_of(lane)
     identity.saw(process, thread, start, end)
     ids = numbered(process)
-    around = ranges.found(thread, start)
+    around = ranges.around_ids(thread, start)
     correlation = filled(correlation)
     trace.write(
         "cuda_api",
@@ -71,4 +71,4 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Calls:
     keys = correlation[sort]
     first = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, bool)
     chosen = sort[first & (keys > 0)]
-    return Calls(correlation[chosen], ids[chosen], process[chosen], around[chosen])
+    return KinetoCalls(correlation[chosen], ids[chosen], process[chosen], around[chosen])

@@ -15,9 +15,9 @@ from warplens.importers.kineto.layout import KINDS
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.ranges import Ranges
-    from warplens.importers.kineto.trace import Trace
-    from warplens.importers.kineto.work import Kernels
+    from warplens.importers.kineto.ranges import KinetoRanges
+    from warplens.importers.kineto.trace import KinetoTrace
+    from warplens.importers.kineto.work import KinetoKernels
 
 _OP, _KERNEL = KINDS.index("op"), KINDS.index("kernel")
 _COLUMNS = ("collective", "group", "group_size", "group_sequence", "elements_in", "elements_out", "element_type", "ranks")
@@ -55,10 +55,10 @@ def size_of(type_name: str) -> int | None:
     return 1 if text.startswith("float8") else _SIZES.get(text)
 
 
-def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Int32Array) -> None:
+def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops: Int32Array) -> None:
     """Write `collectives`: one for each kernel that communicates, and one for each operation that says so and has no kernel."""
     owner, row = trace.take("collective", "owner", "row")
-    told = _Told(trace)
+    payloads = _Payloads(trace)
     kernel_places = np.full(len(kernels.row), -1, np.int64)
     kernel_places[kernels.row] = np.arange(len(kernels.row))
     of_kernel = {int(kernel_places[row[number]]): number for number in np.flatnonzero(owner == _KERNEL).tolist()}
@@ -67,16 +67,16 @@ def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Int32Array) -> No
     inner = np.where(kernels.range < 0, -1, np.searchsorted(ranges.id, kernels.range))
     places = sorted({*np.flatnonzero(_communicates(trace, kernels)).tolist(), *of_kernel})
     around = [surroundings.find(place) for place in inner[places].tolist()] if places else []
-    said: list[dict[str, Any]] = []
+    described: list[dict[str, Any]] = []
     names: list[str] = []
     for place, code, outer in zip(places, kernels.name[places].tolist() if places else [], around, strict=True):
-        said.append({**told.row(of_op.get(outer)), **told.row(of_kernel.get(place))} or _NOTHING)
-        names.append(said[-1].get("name") or surroundings.name(outer) or _of_kernel(trace.texts[code]))
+        described.append({**payloads.row(of_op.get(outer)), **payloads.row(of_kernel.get(place))} or _NOTHING)
+        names.append(described[-1].get("name") or surroundings.name(outer) or _of_kernel(trace.texts[code]))
     started = set(around)
-    alone = [place for place, number in of_op.items() if place not in started and told.row(number)["name"] not in _NO_TRANSFER]
-    said += [told.row(of_op[place]) for place in alone]
-    names += [told.row(of_op[place])["name"] for place in alone]
-    if not said:
+    alone = [place for place, number in of_op.items() if place not in started and payloads.row(number)["name"] not in _NO_TRANSFER]
+    described += [payloads.row(of_op[place]) for place in alone]
+    names += [payloads.row(of_op[place])["name"] for place in alone]
+    if not described:
         return
     of_gpu, of_host = np.array(places, np.int64), np.array(alone, np.int64)
     outer_places = np.array([*around, *alone], np.int64)
@@ -95,19 +95,19 @@ def write(trace: Trace, ranges: Ranges, kernels: Kernels, ops: Int32Array) -> No
             "kernel": where_known(np.concatenate([kernels.id[of_gpu], np.full(len(alone), -1, np.int64)])[order]),
             "range": where_known(np.append(ranges.id, -1)[outer_places][order]),  # -1: the last one
             "name": [names[number] for number in texts],
-            **{column: [said[number].get(column) for number in texts] for column in _SAID},
+            **{column: [described[number].get(column) for number in texts] for column in _FROM_PAYLOADS},
         },
     )
 
 
 _NOTHING: dict[str, Any] = {}
-_SAID = ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers")
+_FROM_PAYLOADS = ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers")
 
 
-class _Told:
+class _Payloads:
     """What events say of collectives."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: KinetoTrace) -> None:
         self._texts = trace.texts
         self._columns = {name: column.tolist() for name, column in zip(_COLUMNS, trace.take("collective", *_COLUMNS), strict=True)}
 
@@ -120,7 +120,7 @@ class _Told:
         size = size_of(texts["element_type"] or "")
         counts = [None if value[name] < 0 else value[name] for name in ("elements_in", "elements_out", "group_sequence", "group_size")]
         into, out, sequence, ranks = counts
-        found = {
+        known_values = {
             "name": plain(texts["collective"] or ""),
             "group": texts["group"],
             "group_size": ranks,
@@ -132,10 +132,10 @@ class _Told:
             "type": texts["element_type"],
             "peers": texts["ranks"],
         }
-        return {name: one for name, one in found.items() if one is not None}
+        return {name: one for name, one in known_values.items() if one is not None}
 
 
-def _communicates(trace: Trace, kernels: Kernels) -> npt.NDArray[np.bool_]:
+def _communicates(trace: KinetoTrace, kernels: KinetoKernels) -> npt.NDArray[np.bool_]:
     used, which = trace.texts.distinct(kernels.name)
     return np.array([*(bool(_NCCL.search(trace.texts[code])) for code in used.tolist()), False])[which]
 
@@ -143,7 +143,7 @@ def _communicates(trace: Trace, kernels: Kernels) -> npt.NDArray[np.bool_]:
 class _Around:
     """Which range says what a kernel communicates."""
 
-    def __init__(self, trace: Trace, ranges: Ranges, of_op: dict[int, int]) -> None:
+    def __init__(self, trace: KinetoTrace, ranges: KinetoRanges, of_op: dict[int, int]) -> None:
         self._parent, self._name, self._of_op = ranges.parent, ranges.name, of_op
         used, _ = trace.texts.distinct(ranges.name)
         named = ((code, trace.texts[code]) for code in used.tolist())
@@ -165,5 +165,5 @@ class _Around:
 
 @cache
 def _of_kernel(name: str) -> str:
-    found = _NCCL.search(name)
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", found[1]).lower() if found and found[1] else "unknown"
+    match = _NCCL.search(name)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", match[1]).lower() if match and match[1] else "unknown"

@@ -39,6 +39,7 @@ class Texts:
 
     def distinct(self, codes: Int32Array) -> tuple[Int64Array, Int32Array]:
         """Return the codes that occur, in order, and which of them each row has (one behind the last where it has none)."""
+        # Codes are small integers, so a table with an entry per text replaces a sort; the last entry stands for "no text".
         there = np.zeros(len(self) + 1, bool)
         there[np.where(codes < 0, len(self), codes)] = True
         there[len(self)] = False
@@ -63,12 +64,12 @@ def constant(value: str, count: int) -> pa.DictionaryArray:
 
 
 def optional(values: npt.NDArray[Any]) -> pa.Array:
-    """Return an integer column, null where the reader found nothing."""
+    """Return an integer column, null where the reader has no value."""
     return pa.array(values, mask=values == (NULL if values.dtype == np.int64 else NULL32))
 
 
 def filled(values: npt.NDArray[Any], default: int = 0) -> npt.NDArray[Any]:
-    """Return an integer column with `default` where the reader found nothing."""
+    """Return an integer column with `default` where the reader has no value."""
     return np.where(values == (NULL if values.dtype == np.int64 else NULL32), values.dtype.type(default), values)
 
 
@@ -97,6 +98,7 @@ def numbered(process: Int64Array) -> Int64Array:
     """Return ids for rows that are sorted by process: `process * 2^32` and their number within it."""
     if not len(process):
         return process
+    # Processes [3, 3, 5] get the ids 3 << 32, (3 << 32) + 1, 5 << 32.
     first = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
     lengths = np.diff(np.append(first, len(process)))
     return np.asarray(process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64)

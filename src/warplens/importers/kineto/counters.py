@@ -11,12 +11,12 @@ from warplens.importers.kineto.columns import dictionary, numbered, ordered, tak
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _REAL, _NOTHING = 1, 2
 
 
-def write(trace: Trace) -> None:
+def write(trace: KinetoTrace) -> None:
     """Write both tables; a counter with several values is one for each of them."""
     identity = trace.identity
     start, name, argument, value, is_real, number = trace.take("counter", "start", "name", "argument", "value", "is_real", "id")
@@ -29,8 +29,8 @@ def write(trace: Trace) -> None:
     )
     identity.saw(process, thread, start, start)
     keys = pa.table({"process": process, "name": name, "argument": argument, "id": number})
-    found = keys.group_by(keys.column_names).aggregate([])
-    rows = sorted(found.to_pylist(), key=lambda row: tuple(row.values()))
+    distinct = keys.group_by(keys.column_names).aggregate([])
+    rows = sorted(distinct.to_pylist(), key=lambda row: tuple(row.values()))
     several: dict[tuple[int, int, int], int] = {}
     for row in rows:
         group = (row["process"], row["name"], row["id"])

@@ -1,4 +1,4 @@
-"""What is said about a trace as a whole: what it lacks, what of it has no place, when it was made."""
+"""Facts and diagnostics of a whole trace: missing parts, events without a place in the report, when it was made."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from warplens.importers.kineto import layout
 from warplens.storage.writer import Facts
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.pieces import Pieces
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.pieces import TextPieces
+    from warplens.importers.kineto.trace import KinetoTrace
 
 HOST = "kineto"
 _KINETO = ("schemaVersion", "deviceProperties", "distributedInfo")
@@ -29,8 +29,8 @@ _PHASES = {
 _SECRET = re.compile(r"[^\x20-\x7e]")
 
 
-def check(source: Path, trace: Trace, pieces: Pieces) -> None:
-    """Raise where nothing could be read; else say what of the file is missing."""
+def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
+    """Raise where nothing could be read; else add diagnostics for the missing parts."""
     facts, counts = trace.reader.facts, trace.counts
     at = facts["broken_at"]
     if facts["ending"] == layout.NO_TRACE or not (facts["arrays"] or trace.header):
@@ -61,7 +61,7 @@ def check(source: Path, trace: Trace, pieces: Pieces) -> None:
         )
 
 
-def counted(trace: Trace) -> None:
+def counted(trace: KinetoTrace) -> None:
     """Say what was left out or changed, and why."""
     counts = trace.counts
     for name, severity, code, message in (
@@ -87,16 +87,19 @@ def counted(trace: Trace) -> None:
         trace.say("info", "not-imported", f"the block {_SECRET.sub('?', name)!r} of the file was not looked into")
 
 
-def facts(trace: Trace, source: Path) -> Facts:
+def facts(trace: KinetoTrace, source: Path) -> Facts:
     """Return the facts of the part. Times stay as they are in the file, in ns."""
     base = trace.header.get("baseTimeNanoseconds")
     first, last = trace.first or 0, trace.last or 0
     since_1970 = base if isinstance(base, int) and 0 <= base < 1 << 61 else 0
-    told = sorted(key for key in _KINETO if key in trace.header)
+    profiler_keys = sorted(key for key in _KINETO if key in trace.header)
     rows = trace.reader.rows
     sources = {
-        "cuda": {"on": any(map(rows, ("kernel", "memcpy", "memset", "runtime", "driver"))), "by": "Kineto" if told else "a Chrome trace"},
-        "nvtx": {"on": any(map(rows, ("op", "annotation", "range", "async"))), "by": "Kineto" if told else "a Chrome trace"},
+        "cuda": {
+            "on": any(map(rows, ("kernel", "memcpy", "memset", "runtime", "driver"))),
+            "by": "Kineto" if profiler_keys else "a Chrome trace",
+        },
+        "nvtx": {"on": any(map(rows, ("op", "annotation", "range", "async"))), "by": "Kineto" if profiler_keys else "a Chrome trace"},
     }
     return Facts(
         id=trace.part.id,
@@ -111,12 +114,21 @@ def facts(trace: Trace, source: Path) -> Facts:
     )
 
 
-def windows(part: int, told: Facts) -> list[dict[str, Any]]:
+def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
     """Return the one window of the capture."""
-    span = {"start": told.origin, "end": max(told.end, told.origin)}
-    return [{"part": part, "number": 1, "host": told.host, **span, "opened_by": "start", "closed_by": "end"}]
+    span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
+    return [{"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}]
 
 
-def target(told: Facts) -> dict[str, Any]:
+def target(part_facts: Facts) -> dict[str, Any]:
     """Return the row of `targets`: a trace says nothing about its host."""
-    return {"host": told.host, "boot_id": told.boot_id, "os": "", "kernel": "", "machine": "", "cpu": "", "cpus": 0, "memory": 0}
+    return {
+        "host": part_facts.host,
+        "boot_id": part_facts.boot_id,
+        "os": "",
+        "kernel": "",
+        "machine": "",
+        "cpu": "",
+        "cpus": 0,
+        "memory": 0,
+    }

@@ -23,7 +23,7 @@ _RANK = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
 
 
 @dataclass
-class Identity:
+class KinetoIdentity:
     """Who did what. `process` and `thread` are by lane; -1 where a lane is no thread of the host."""
 
     trace: ParsedTrace
@@ -183,9 +183,9 @@ class Identity:
             if kind == "process_name" and given:
                 processes[int(self.pids[lane]), int(self._texts[lane] & 1)] = given
             elif kind == "thread_name" and given:
-                found = _THREAD_NAME.match(given)
+                match = _THREAD_NAME.match(given)
                 if self.thread[lane] >= 0:
-                    threads[int(self.thread[lane])] = found[1] if found else given
+                    threads[int(self.thread[lane])] = match[1] if match else given
         return processes, threads
 
     def _text(self, code: int) -> str:
@@ -208,9 +208,9 @@ def _firsts(keys: Int64Array, start: Int64Array) -> list[tuple[int, int]]:
 
 def rank_of(header: dict[str, Any], stem: str) -> int | None:
     """Return the rank that a trace is of, as it says itself or else as its file name does."""
-    told = header.get("distributedInfo")
-    rank = told.get("rank") if isinstance(told, dict) else None
+    distributed = header.get("distributedInfo")
+    rank = distributed.get("rank") if isinstance(distributed, dict) else None
     if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31:
         return rank
-    found = _RANK.search(stem)
-    return int(found[1]) if found else None
+    match = _RANK.search(stem)
+    return int(match[1]) if match else None

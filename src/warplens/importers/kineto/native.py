@@ -19,7 +19,7 @@ Column = npt.NDArray[Any]
 
 
 @dataclass
-class Reader:
+class TraceParser:
     """Takes the text of a trace apart. Feed it all, `finish` it once, then ask for columns."""
 
     facts: dict[str, int] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Reader:
     def __post_init__(self) -> None:
         self._trace = native.make("trace_new")
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> TraceParser:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -40,9 +40,9 @@ class Reader:
 
     def finish(self) -> None:
         """End the text: now `facts` and `counts` say what it was."""
-        found = np.zeros(len(FACTS) + len(COUNTS), np.int64)
-        native.call("trace_finish", self._trace, found)
-        values = found.tolist()
+        totals = np.zeros(len(FACTS) + len(COUNTS), np.int64)
+        native.call("trace_finish", self._trace, totals)
+        values = totals.tolist()
         self.facts = dict(zip(FACTS, values, strict=False))
         self.counts = dict(zip(COUNTS, values[len(FACTS) :], strict=True))
 

@@ -10,17 +10,17 @@ import pyarrow as pa
 from warplens.arrays import BoolArray, Int32Array, Int64Array
 from warplens.importers.kineto.columns import optional, where_known
 from warplens.importers.kineto.layout import NULL, NULL32
-from warplens.importers.kineto.ranges import OP, Ranges
+from warplens.importers.kineto.ranges import OP, KinetoRanges
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.stacks import Stacks
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.stacks import KinetoStacks
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _BEGIN, _END = ord("s"), ord("f")
 
 
-def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Int32Array:
+def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int32Array:
     """Write `ops`; return the place of each operation among the ranges."""
     places = ranges.of("op", trace.reader.rows("op"))
     at = np.flatnonzero(ranges.kind == OP).astype(np.int32)
@@ -52,13 +52,13 @@ def write(trace: Trace, ranges: Ranges, stacks: Stacks) -> Int32Array:
     return places
 
 
-def _flows(trace: Trace, ranges: Ranges, at: Int32Array) -> Int64Array:
+def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Array:
     """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
-    found = np.full(len(at), -1, np.int64)
+    forward = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")
     lane = trace.identity.lanes.pop("flow")
     if not len(start):
-        return found
+        return forward
     thread = trace.identity.thread[lane]
     # An arrow is fastened to the operation that begins at its time: of several, the outermost.
     begins: dict[tuple[int, int], int] = {}
@@ -66,21 +66,22 @@ def _flows(trace: Trace, ranges: Ranges, at: Int32Array) -> Int64Array:
     for place in at[wanted].tolist():
         begins.setdefault((int(ranges.thread[place]), int(ranges.start[place])), place)
     sources: dict[int, int] = {}
-    for one, when, who in zip(
+    for arrow, when, who in zip(
         number[phase == _BEGIN].tolist(), start[phase == _BEGIN].tolist(), thread[phase == _BEGIN].tolist(), strict=True
     ):
         if (who, when) in begins:
-            sources[one] = begins[who, when]
+            sources[arrow] = begins[who, when]
     within = np.full(len(ranges.id), -1, np.int64)
+    # `within` maps a place among all ranges back to a place among the operations `at`.
     within[at] = np.arange(len(at))
-    for one, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
-        if one in sources and (who, when) in begins:
-            found[within[begins[who, when]]] = sources[one]
-    return found
+    for arrow, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
+        if arrow in sources and (who, when) in begins:
+            forward[within[begins[who, when]]] = sources[arrow]
+    return forward
 
 
 def _backward(
-    ranges: Ranges, at: Int32Array, sequence: Int64Array, forward_thread: Int64Array, flowed: Int64Array
+    ranges: KinetoRanges, at: Int32Array, sequence: Int64Array, forward_thread: Int64Array, flowed: Int64Array
 ) -> tuple[BoolArray, Int64Array]:
     """Say which operations belong to the backward pass, and return the place of the forward one where it is known."""
     numbered = sequence != NULL
@@ -94,6 +95,7 @@ def _backward(
         order = np.argsort(keys, kind="stable")
         keys, candidates = keys[order], candidates[order]
         wanted = _joined(ranges.id[at[asked]] // RANGES_PER_PROCESS, sequence[asked])
+        # The last of the forward operations with this process and sequence number: "right" - 1 lands on the last equal key.
         place = np.searchsorted(keys, wanted, side="right") - 1
         hit = (place >= 0) & (keys[np.maximum(place, 0)] == wanted)
         sources = at[candidates[np.maximum(place, 0)]]
@@ -103,6 +105,7 @@ def _backward(
     flags[at] = is_backward
     # What runs within a backward operation belongs to it; parents come before their children.
     inner = np.flatnonzero(ranges.parent >= 0)
+    # Each pass flags the children of what is flagged; it ends after as many passes as operations nest.
     while len(fresh := inner[flags[ranges.parent[inner]] & ~flags[inner]]):
         flags[fresh] = True
     return flags[at], forward

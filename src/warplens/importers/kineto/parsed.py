@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from warplens.importers.kineto.columns import ROWS_PER_GROUP, Texts, groups
-from warplens.importers.kineto.native import Reader
+from warplens.importers.kineto.native import TraceParser
 from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ParsedTrace:
     """What every table needs while it is taken over. `say` adds a row of `diagnostics`."""
 
-    reader: Reader
+    reader: TraceParser
     part: PartWriter
     rows: list[dict[str, Any]] = field(default_factory=list)
     first: int | None = None

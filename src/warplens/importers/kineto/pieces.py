@@ -30,7 +30,7 @@ def head(path: Path, size: int) -> bytes:
         return b""
 
 
-class Pieces:
+class TextPieces:
     """The pieces of a file's text. `trouble` says what was wrong with its packing, empty if nothing; `done` how far we are (0 to 1)."""
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What threads were doing by their own account: the tables `nvtx_ranges` and `nvtx_marks`, and which range encloses what."""
+"""Annotations of threads: the tables `nvtx_ranges` and `nvtx_marks`, and the innermost range around a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warplens.importers.kineto.columns import dictionary, numbered, ordered, tak
 from warplens.importers.kineto.layout import NULL32
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.trace import KinetoTrace
 
 DOMAIN = "pytorch"
 _KINDS = ("op", "annotation", "range", "async")
@@ -42,13 +42,13 @@ def enclosing(thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64
     sought.finish()
     if order is None:
         return sought.found
-    found = np.empty_like(sought.found)
-    found[order] = sought.found
-    return found
+    in_order_asked = np.empty_like(sought.found)
+    in_order_asked[order] = sought.found
+    return in_order_asked
 
 
 @dataclass
-class Ranges:
+class KinetoRanges:
     """The ranges of the trace, in order of their ids. `kind` and `row`: the event that each was."""
 
     id: Int64Array
@@ -62,9 +62,9 @@ class Ranges:
 
     def around(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> pa.Array:
         """Return the innermost push/pop range of threads at these times; null where there is none."""
-        return where_known(self.found(thread, start, kinds))
+        return where_known(self.around_ids(thread, start, kinds))
 
-    def found(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> Int64Array:
+    def around_ids(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> Int64Array:
         """Return the same as numbers, -1 for none. `kinds`: which of the ranges count."""
         chosen = self.kind != _ASYNC
         if kinds is not None:
@@ -83,7 +83,7 @@ class Ranges:
         return places
 
 
-def write(trace: Trace) -> Ranges:
+def write(trace: KinetoTrace) -> KinetoRanges:
     """Write `nvtx_ranges`."""
     identity = trace.identity
     lanes = [identity.lanes.pop(kind) for kind in _KINDS]
@@ -131,10 +131,10 @@ def write(trace: Trace) -> Ranges:
     )
     if generic:
         _payloads(trace, "range", process, ids, generic["payload"])
-    return Ranges(ids, thread, start, end, name, kind, row, parent)
+    return KinetoRanges(ids, thread, start, end, name, kind, row, parent)
 
 
-def marks(trace: Trace) -> None:
+def marks(trace: KinetoTrace) -> None:
     """Write `nvtx_marks`."""
     identity = trace.identity
     start, name, category, payload = trace.take("mark", "start", "name", "category", "payload")
@@ -148,7 +148,7 @@ def marks(trace: Trace) -> None:
     _payloads(trace, "mark", process, ids, payload)
 
 
-def _generic(trace: Trace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
+def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
     """Return the columns that only events of other tools than PyTorch have, for all ranges; empty where there are none of those."""
     own = lengths[OP] + lengths[_ANNOTATION]
     if not lengths[_RANGE] + lengths[_ASYNC]:
@@ -179,20 +179,20 @@ def _nested(
     return depth, parent
 
 
-def _payloads(trace: Trace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array) -> None:
+def _payloads(trace: KinetoTrace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array) -> None:
     """Write what events carry as JSON, of those that carry something."""
-    carried = np.flatnonzero(payload >= 0)
-    if len(carried):
-        none = np.zeros(len(carried), bool)
+    with_payload = np.flatnonzero(payload >= 0)
+    if len(with_payload):
+        none = np.zeros(len(with_payload), bool)
         trace.write(
             "payloads",
             {
-                "process": process[carried],
+                "process": process[with_payload],
                 "event_type": dictionary(none.astype(np.int32), [event]),
-                "event": ids[carried],
+                "event": ids[with_payload],
                 "type": dictionary(none.astype(np.int32), ["args"]),
                 "at_end": none,
                 "cut": none,
-                "json": trace.raws.column(payload[carried].astype(np.int32)).cast(pa.string()),
+                "json": trace.raws.column(payload[with_payload].astype(np.int32)).cast(pa.string()),
             },
         )

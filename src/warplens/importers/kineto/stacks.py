@@ -17,20 +17,20 @@ from warplens.importers.kineto.layout import NULL32
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.ranges import Ranges
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.ranges import KinetoRanges
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _PLACE = re.compile(r"(?s)(.+)\((\d{1,9})\): (.+)$")  # `torch/nn/modules/module.py(1501): _call_impl`
 
 
 def split(name: str) -> tuple[str, str | None, int | None]:
     """Return function, file and line of a name of the profiler."""
-    found = _PLACE.match(name)
-    return (found[3], found[1], min(int(found[2]), 0x7FFFFFFF)) if found else (name, None, None)
+    match = _PLACE.match(name)
+    return (match[3], match[1], min(int(match[2]), 0x7FFFFFFF)) if match else (name, None, None)
 
 
 @dataclass
-class Stacks:
+class KinetoStacks:
     """The calls of the trace in order, and the frame that each of them is."""
 
     thread: Int64Array
@@ -42,11 +42,11 @@ class Stacks:
         """Return the innermost frame of threads at these times, which are in order; null where there is none."""
         from warplens.importers.kineto.ranges import enclosing
 
-        found = enclosing(self.thread, self.start, self.end, self.frame, thread, start)
-        return where_known(found)
+        frame = enclosing(self.thread, self.start, self.end, self.frame, thread, start)
+        return where_known(frame)
 
 
-def write(trace: Trace, ranges: Ranges) -> Stacks:
+def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
     """Write `python_calls` and `frames`."""
     identity = trace.identity
     start, end, name = trace.take("python", "start", "end", "name")
@@ -59,7 +59,7 @@ def write(trace: Trace, ranges: Ranges) -> Stacks:
         depth, parent = native.nest(thread, start, end)
     identity.saw(process, thread, start, end)
     used, which = trace.texts.distinct(name)
-    told = [split(trace.texts[code]) for code in used.tolist()]
+    functions = [split(trace.texts[code]) for code in used.tolist()]
     trace.write(
         "python_calls",
         {
@@ -69,25 +69,25 @@ def write(trace: Trace, ranges: Ranges) -> Stacks:
             "start": start,
             "end": end,
             "kind": lambda rows: constant("function", len(start[rows])),
-            **{part: partial(_part, told, which, part) for part in ("name", "file", "line")},
+            **{part: partial(_part, functions, which, part) for part in ("name", "file", "line")},
             "depth": depth,
             "parent": lambda rows: where_known(np.where(parent[rows] < 0, -1, ids[parent[rows]])),
             "clipped": np.broadcast_to(np.zeros(1, bool), len(start)),
             "range": ranges.around(thread, start),
         },
     )
-    frame = _frames(trace, told, np.ascontiguousarray(process), which, depth, parent)
-    return Stacks(thread, start, end, frame)
+    frame = _frames(trace, functions, np.ascontiguousarray(process), which, depth, parent)
+    return KinetoStacks(thread, start, end, frame)
 
 
-def _part(told: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice) -> pa.Array:
-    return _labels(told, which[rows])[part]
+def _part(functions: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice) -> pa.Array:
+    return _labels(functions, which[rows])[part]
 
 
-def _labels(told: list[tuple[str, str | None, int | None]], which: Int32Array) -> dict[str, pa.Array]:
+def _labels(places: list[tuple[str, str | None, int | None]], which: Int32Array) -> dict[str, pa.Array]:
     """Return the columns name, file and line."""
-    known = [*told, ("", None, None)]
-    files = {file: number for number, file in enumerate(dict.fromkeys(file for _, file, _ in told if file is not None))}
+    known = [*places, ("", None, None)]
+    files = {file: number for number, file in enumerate(dict.fromkeys(file for _, file, _ in places if file is not None))}
     functions = {name: number for number, name in enumerate(dict.fromkeys(name for name, _, _ in known))}
     codes = np.array([-1 if file is None else files[file] for _, file, _ in known], np.int32)
     lines = np.array([NULL32 if line is None else line for _, _, line in known], np.int32)[which]
@@ -99,8 +99,8 @@ def _labels(told: list[tuple[str, str | None, int | None]], which: Int32Array) -
 
 
 def _frames(
-    trace: Trace,
-    told: list[tuple[str, str | None, int | None]],
+    trace: KinetoTrace,
+    functions_called: list[tuple[str, str | None, int | None]],
     process: Int64Array,
     which: Int32Array,
     depth: Int32Array,
@@ -109,7 +109,7 @@ def _frames(
     """Write the tree of all stacks; return the frame of each call, which is that of its function in the frame of its caller."""
     frame = np.full(len(which), -1, np.int64)
     made: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []  # keys, callers, functions, depths
-    width = len(told) + 1
+    width = len(functions_called) + 1
     for key in np.unique(process).tolist():
         mine = np.flatnonzero(process == key)
         first, count = key * RANGES_PER_PROCESS, 0
@@ -118,15 +118,15 @@ def _frames(
             rows = mine[level == number]
             above = np.where(parent[rows] < 0, 0, frame[parent[rows]] - first + 1)
             # The caller's frame and the function in one number: of both there are few.
-            found, place = np.unique(above * width + which[rows], return_inverse=True)
-            keys = first + count + np.arange(len(found))
+            calls, place = np.unique(above * width + which[rows], return_inverse=True)
+            keys = first + count + np.arange(len(calls))
             frame[rows] = keys[place.reshape(-1)]
-            callers = found // width
-            made.append((keys, np.where(callers == 0, -1, callers - 1 + first), found % width, np.full(len(found), number)))
-            count += len(found)
+            callers = calls // width
+            made.append((keys, np.where(callers == 0, -1, callers - 1 + first), calls % width, np.full(len(calls), number)))
+            count += len(calls)
     if made:
         keys, callers, functions, depths = (np.concatenate(column) for column in zip(*made, strict=True))
-        labels = _labels(told, functions.astype(np.int32))
+        labels = _labels(functions_called, functions.astype(np.int32))
         trace.write(
             "frames",
             {

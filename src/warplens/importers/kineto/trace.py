@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from warplens.importers.kineto.identity import Identity
+from warplens.importers.kineto.identity import KinetoIdentity
 from warplens.importers.kineto.parsed import ParsedTrace
 
 
-class Trace(ParsedTrace):
+class KinetoTrace(ParsedTrace):
     """A trace with the processes and threads of its events."""
 
     @cached_property
-    def identity(self) -> Identity:
+    def identity(self) -> KinetoIdentity:
         """Processes and threads by lane; made at the first use, which takes the columns of lanes."""
-        return Identity(self)
+        return KinetoIdentity(self)

@@ -1,4 +1,4 @@
-"""What GPUs did: kernels, copies, memsets, waits, CUDA events; and devices, contexts and streams as they show in it."""
+"""GPU work of a trace: kernels, copies, memsets, waits, CUDA events; and the devices, contexts and streams that it names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from warplens.importers.kineto.columns import Texts, filled, numbered, optional,
 from warplens.importers.kineto.layout import NULL, NULL32
 
 if TYPE_CHECKING:
-    from warplens.importers.kineto.calls import Calls
-    from warplens.importers.kineto.trace import Trace
+    from warplens.importers.kineto.calls import KinetoCalls
+    from warplens.importers.kineto.trace import KinetoTrace
 
 _AXES = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
 _COPY = re.compile(r"([HDPA])(?:ost|evice|eer|rray)?\s*(?:to|2|To)\s*([HDPA])")
@@ -35,25 +35,25 @@ _WAITS = {
 
 def copy_kind(name: str) -> str:
     """Return the kind of a copy that is called `Memcpy HtoD (Pinned -> Device)` or `CopyHostToDevice`."""
-    found = _COPY.search(name.removeprefix("Memcpy").removeprefix("Copy").strip())
-    return f"{_LETTERS[found[1]]}-to-{_LETTERS[found[2]]}" if found else "Unknown"
+    match = _COPY.search(name.removeprefix("Memcpy").removeprefix("Copy").strip())
+    return f"{_LETTERS[match[1]]}-to-{_LETTERS[match[2]]}" if match else "Unknown"
 
 
 @dataclass
-class Work:
+class KinetoWork:
     """What ran on GPUs, in the order of the report, with the columns that its tables share."""
 
-    trace: Trace
-    calls: Calls
+    trace: KinetoTrace
+    calls: KinetoCalls
     places: set[tuple[int, ...]] = field(default_factory=set)  # process, device, context, stream
     without: dict[str, int] = field(default_factory=dict)  # work whose call is not there
 
-    def kernels(self) -> Kernels:
+    def kernels(self) -> KinetoKernels:
         """Write `kernels`."""
         order, columns, rows = self._placed("kernel")
         texts = self.trace.texts
         name = self._taken("kernel", order, "name")
-        shared, registers, graph, node = (self._taken("kernel", order, one) for one in ("shared", "registers", "graph", "graph_node"))
+        shared, registers, graph, node = (self._taken("kernel", order, field) for field in ("shared", "registers", "graph", "graph_node"))
         sizes = {axis: filled(self._taken("kernel", order, axis)) for axis in _AXES}
         columns |= {
             "name": texts.column(name, lambda text: names.function(names.demangled(text) or text)),
@@ -67,12 +67,12 @@ class Work:
             "graph_node": _positive(node),
         }
         self.trace.write("kernels", columns)
-        return Kernels(columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges)
+        return KinetoKernels(columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges)
 
     def copies(self) -> None:
         """Write `memcpys`."""
         order, columns, _ = self._placed("memcpy")
-        name, size, graph, node = (self._taken("memcpy", order, one) for one in ("name", "bytes", "graph", "graph_node"))
+        name, size, graph, node = (self._taken("memcpy", order, field) for field in ("name", "bytes", "graph", "graph_node"))
         texts = self.trace.texts
         columns |= {
             "bytes": filled(size),
@@ -87,7 +87,7 @@ class Work:
     def memsets(self) -> None:
         """Write `memsets`."""
         order, columns, _ = self._placed("memset")
-        name, size, graph, node = (self._taken("memset", order, one) for one in ("name", "bytes", "graph", "graph_node"))
+        name, size, graph, node = (self._taken("memset", order, field) for field in ("name", "bytes", "graph", "graph_node"))
         columns |= {
             "bytes": filled(size),
             "value": np.zeros(len(name), np.int64),
@@ -172,8 +172,8 @@ class Work:
 
     def hardware(self) -> None:
         """Write `devices`, `contexts` and `streams`."""
-        told = self.trace.header.get("deviceProperties")
-        known = [card for card in told if isinstance(card, dict)] if isinstance(told, list) else []
+        properties = self.trace.header.get("deviceProperties")
+        known = [card for card in properties if isinstance(card, dict)] if isinstance(properties, list) else []
         cards = {number: card for card in known if type(number := card.get("id")) is int and 0 <= number < 1 << 16}
         main = self.trace.identity.main
         owned = {(process, device) for process, device, _, _ in self.places} | {(main, number) for number in cards}
@@ -209,8 +209,8 @@ class Work:
         pid, tid = trace.identity.pids[lane], trace.identity.tids[lane]
         texts = trace.identity._texts[lane]
         # Where the arguments lack them, pid and tid of GPU work are device and stream.
-        said = np.where((texts & 1 == 0) & (pid >= 0) & (pid < 1 << 16), pid, 0)
-        device = np.where(device == NULL32, said, device).astype(np.int32)
+        named = np.where((texts & 1 == 0) & (pid >= 0) & (pid < 1 << 16), pid, 0)
+        device = np.where(device == NULL32, named, device).astype(np.int32)
         stream = np.where(stream == NULL, np.where((texts & 2 == 0) & (tid >= 0), tid, _stream_in(trace.texts, tid, texts)), stream)
         context = np.where(context == NULL, device + 1, context).astype(np.int64)
         trace.identity.saw(process, None, start, end)
@@ -236,31 +236,31 @@ class Work:
         lane = identity.lanes.pop(kind) if kind in identity.lanes else self.trace.take(kind, "lane")[0]
         process = identity.of_gpu(lane)
         if len(identity.keys) > 1:  # of several processes, the one whose call it was
-            place, found = self.calls.find(correlation)
-            if found.any():
-                process = np.where(found, self.calls.process[place], process)
+            place, known = self.calls.find(correlation)
+            if known.any():
+                process = np.where(known, self.calls.process[place], process)
         order = ordered(process, start, end)
         self._lane = lane
         rows: Any = slice(None) if order is None else order
         return process[rows], rows
 
     def _called(self, correlation: Int64Array, process: Int64Array) -> tuple[dict[str, Any], int]:
-        place, found = self.calls.find(correlation)
+        place, known = self.calls.find(correlation)
         if len(self.calls.id):
-            found &= self.calls.process[place] == process
-            api = pa.array(self.calls.id[place], pa.int64(), mask=~found)
-            self._ranges = np.where(found, self.calls.range[place], -1)
+            known &= self.calls.process[place] == process
+            api = pa.array(self.calls.id[place], pa.int64(), mask=~known)
+            self._ranges = np.where(known, self.calls.range[place], -1)
         else:
             api = pa.nulls(len(correlation), pa.int64())
             self._ranges = np.full(len(correlation), -1, np.int64)
-        return {"api": api, "correlation": _positive(correlation)}, int((~found).sum())
+        return {"api": api, "correlation": _positive(correlation)}, int((~known).sum())
 
     def _taken(self, kind: str, order: Any, name: str) -> npt.NDArray[Any]:
         return np.asarray(self.trace.take(kind, name)[0][order])
 
 
 @dataclass
-class Kernels:
+class KinetoKernels:
     """The kernels in the order of the report; `row`: which event each was."""
 
     id: Int64Array
@@ -277,21 +277,21 @@ def _positive(values: Int64Array) -> pa.Array:
 
 
 def _end(name: str, number: int) -> str | None:
-    found = _ENDS.search(name)
-    return found[number] if found else None
+    match = _ENDS.search(name)
+    return match[number] if match else None
 
 
 def _memory(name: str) -> str | None:
-    found = _MEMORY.search(name)
-    return found[1] if found else None
+    match = _MEMORY.search(name)
+    return match[1] if match else None
 
 
 def _stream_in(texts: Texts, tid: Int64Array, is_text: Int64Array) -> Int64Array:
     """Return the number in a thread's name, as in `stream 7`; 0 where there is none."""
     out = np.zeros(len(tid), np.int64)
     for code in np.unique(tid[is_text & 2 != 0]).tolist():
-        found = re.search(r"\d{1,9}", texts[code])
-        out[(tid == code) & (is_text & 2 != 0)] = int(found[0]) if found else 0
+        match = re.search(r"\d{1,9}", texts[code])
+        out[(tid == code) & (is_text & 2 != 0)] = int(match[0]) if match else 0
     return out
 
 
@@ -305,7 +305,7 @@ def _combinations(*columns: npt.NDArray[Any]) -> set[tuple[int, ...]]:
 
 
 def _device(process: int, number: int, card: dict[str, Any]) -> dict[str, Any]:
-    def told(name: str, most: int) -> int | None:
+    def figure(name: str, most: int) -> int | None:
         value = card.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < most else None
 
@@ -313,8 +313,8 @@ def _device(process: int, number: int, card: dict[str, Any]) -> dict[str, Any]:
         "process": process,
         "device": number,
         "name": str(card.get("name") or f"GPU {number}")[:200],
-        "compute_major": told("computeMajor", 1 << 16),
-        "compute_minor": told("computeMinor", 1 << 16),
-        "multiprocessors": told("numSms", 1 << 20),
-        "memory": told("totalGlobalMem", 1 << 60),
+        "compute_major": figure("computeMajor", 1 << 16),
+        "compute_minor": figure("computeMinor", 1 << 16),
+        "multiprocessors": figure("numSms", 1 << 20),
+        "memory": figure("totalGlobalMem", 1 << 60),
     }

@@ -1,1 +1,1 @@
-"""What the importer of Nsight Systems' SQLite files is made of, a file for each group of tables."""
+"""The importer of Nsight Systems' SQLite files, a file for each group of tables."""

@@ -10,18 +10,18 @@ import pyarrow as pa
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.names import encoded, labelled
-from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.taken import Calls, Context, Events, join, narrow
+from warplens.importers.nsys.ranges import NsysRanges
+from warplens.importers.nsys.taken import NsysCalls, NsysContext, NsysEvents, join, narrow
 
 _TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _VERSION = re.compile(r"_v\d{4,}$")  # the runtime's; `_v2` of a driver's function is part of its name
 _KINDS = {0: "runtime", 1: "driver"}
 
 
-def write(context: Context, ranges: Ranges, chains: Chains) -> None:
+def write(context: NsysContext, ranges: NsysRanges, chains: Chains) -> None:
     """Write `cuda_api`, and keep in `context` how GPU work finds its call."""
     rows = context.read(_TABLE, ["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue", "callchainId"])
-    events = Events.sorted(context, rows, "globalTid", table=_TABLE)
+    events = NsysEvents.sorted(context, rows, "globalTid", table=_TABLE)
     rows = events.rows
     always = np.ones(len(rows), bool)
     correlation, ids = rows.ints("correlationId"), events.ids()
@@ -44,12 +44,12 @@ def write(context: Context, ranges: Ranges, chains: Chains) -> None:
     order = np.argsort(keys, kind="stable")
     keys, ids, starts = keys[order], ids[order], events.start[order]
     first = np.concatenate([[True], keys[1:] != keys[:-1]]) & (keys & 0xFFFFFFFF != 0) if len(keys) else np.empty(0, bool)
-    context.calls = Calls(keys[first], ids[first], starts[first])
+    context.calls = NsysCalls(keys[first], ids[first], starts[first])
 
 
-def enclosing(ranges: Ranges, thread: Int64Array, at: Int64Array) -> Int64Array:
+def enclosing(ranges: NsysRanges, thread: Int64Array, at: Int64Array) -> Int64Array:
     """Return the id of the innermost push/pop range of each thread that is open at each time; -1 where none is."""
-    found = np.full(len(at), -1, np.int64)
+    enclosing_id = np.full(len(at), -1, np.int64)
     for key, mine in ranges.of_threads(np.unique(thread)):
         asked = np.flatnonzero(thread == key)
         place = np.searchsorted(mine.start, at[asked], side="right") - 1
@@ -57,5 +57,5 @@ def enclosing(ranges: Ranges, thread: Int64Array, at: Int64Array) -> Int64Array:
         while len(over := np.flatnonzero((place >= 0) & (mine.end[np.maximum(place, 0)] <= at[asked]))):
             place[over] = mine.parent[place[over]]
         inside = place >= 0
-        found[asked[inside]] = mine.id[place[inside]]
-    return found
+        enclosing_id[asked[inside]] = mine.id[place[inside]]
+    return enclosing_id

@@ -12,7 +12,7 @@ import pyarrow as pa
 from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.names import combined, distinct_values
-from warplens.importers.nsys.taken import Tally
+from warplens.importers.nsys.taken import NsysDiagnostics
 from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
 _COLUMNS = ("id", "symbol", "module", "kernelMode", "unresolved", "originalIP", "stackDepth")
@@ -21,7 +21,7 @@ _NONE = ("[unknown]", "")
 
 
 @dataclass
-class _Tree:
+class _ProcessFrames:
     """The frames of one process so far."""
 
     frames: list[Int64Array] = field(
@@ -37,8 +37,8 @@ class Chains:
 
     database: Database
     part: PartWriter
-    tally: Tally
-    trees: dict[int, _Tree] = field(default_factory=dict)
+    tally: NsysDiagnostics
+    trees: dict[int, _ProcessFrames] = field(default_factory=dict)
 
     def stacks(self, table: str, process: Int64Array, chain: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the stack of each row whose chain has the number `chain` in `table`; null where the file lacks it."""
@@ -46,14 +46,16 @@ class Chains:
         if not self.database.has(table, "id", "symbol", "stackDepth") or not valid.any():
             return pa.nulls(len(chain), pa.int64())
         rows = self.database.read(table, _COLUMNS)
+        # The rows of a chain side by side, the outermost frame (greatest depth) first.
         order = np.lexsort((-rows.ints("stackDepth"), rows.ints("id")))
         rows = rows.taken(order)
         kernel, unresolved = rows.ints("kernelMode") != 0, rows.ints("unresolved") != 0
         facts = np.stack([rows.ints("symbol"), rows.ints("module"), kernel | (unresolved.astype(np.int64) << 1), rows.ints("originalIP")])
         ids = rows.ints("id")
+        # Chain k has rows [begins[k], begins[k] + lengths[k]) and the number numbers[k], which grows with k.
         begins = np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1)) if len(ids) else np.empty(0, np.int64)
         lengths, numbers = np.diff(np.append(begins, len(ids))), ids[begins]
-        found = np.full(len(chain), -1, np.int64)
+        stack = np.full(len(chain), -1, np.int64)
         for key in np.unique(process[valid]).tolist():
             mine = np.flatnonzero(valid & (process == key))
             wanted = np.unique(chain[mine])
@@ -62,14 +64,14 @@ class Chains:
                 (places < len(numbers)) & (numbers[np.minimum(places, max(len(numbers) - 1, 0))] == wanted) if len(numbers) else wanted < 0
             )
             wanted, places = wanted[there], places[there]
-            leaves = self._grow(self.trees.setdefault(key, _Tree()), facts, begins[places], lengths[places])
+            leaves = self._grow(self.trees.setdefault(key, _ProcessFrames()), facts, begins[places], lengths[places])
             if len(wanted):
                 at = np.minimum(np.searchsorted(wanted, chain[mine]), len(wanted) - 1)
                 known = wanted[at] == chain[mine]
-                found[mine[known]] = key * RANGES_PER_PROCESS + leaves[at[known]]
-        return pa.array(found, pa.int64(), mask=found < 0)
+                stack[mine[known]] = key * RANGES_PER_PROCESS + leaves[at[known]]
+        return pa.array(stack, pa.int64(), mask=stack < 0)
 
-    def _grow(self, tree: _Tree, facts: Int64Array, begins: Int64Array, lengths: Int64Array) -> Int64Array:
+    def _grow(self, tree: _ProcessFrames, facts: Int64Array, begins: Int64Array, lengths: Int64Array) -> Int64Array:
         """Add chains to a tree, all outermost frames first, then what they called; return the number of each one's innermost frame."""
         at = np.full(len(begins), -1, np.int64)
         for depth in range(int(lengths.max(initial=0))):
@@ -102,22 +104,24 @@ class Chains:
         always = np.ones(len(parent), bool)
         strings = self.database.strings(np.unique(np.concatenate([symbol, module])))
         codes, pairs = combined([symbol, module, flags])
-        told = [_described(strings.get(one) or f"[string {one}]", strings.get(two) or "", bits) for one, two, bits in pairs]
+        described = [
+            _described(strings.get(symbol_id) or f"[string {symbol_id}]", strings.get(two) or "", bits) for symbol_id, two, bits in pairs
+        ]
         first = process * RANGES_PER_PROCESS
 
         def texts(name: str) -> pa.DictionaryArray:
-            values = [row.get(name) for row in told]
+            values = [row.get(name) for row in described]
             return distinct_values(codes, [value or "" for value in values], np.array([value is not None for value in values], bool)[codes])
 
-        lines = np.array([row.get("line") or 0 for row in told], np.int64)[codes]
-        python = np.array([row["kind"] == "python" for row in told], bool)[codes]
+        lines = np.array([row.get("line") or 0 for row in described], np.int64)[codes]
+        python = np.array([row["kind"] == "python" for row in described], bool)[codes]
         return {
             "frame": first + np.arange(len(parent)),
             "process": np.full(len(parent), process, np.int64),
             "parent": pa.array(first + parent, mask=parent < 0),
             "depth": depth.astype(np.int32),
             "kind": texts("kind"),
-            "function": distinct_values(codes, [row["function"] for row in told], always),
+            "function": distinct_values(codes, [row["function"] for row in described], always),
             "module": texts("module"),
             "file": texts("file"),
             "line": pa.array(lines.astype(np.int32), mask=lines <= 0),

@@ -1,4 +1,4 @@
-"""Which rows of a table are wanted: said once, and asked of SQLite or of Arrow."""
+"""Conditions that choose rows of a table, written once for SQLite and for Arrow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warplens.arrays import BoolArray
-from warplens.importers.nsys.rows import Rows
+from warplens.importers.nsys.rows import NsysRows
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Among:
         masked = value if self.mask == -1 else f"({value} & {self.mask})"
         return f"{masked} {'NOT ' * self.negated}IN ({', '.join(map(str, self.numbers))})"
 
-    def of(self, rows: Rows) -> BoolArray:
+    def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
         return np.isin(rows.ints(self.column) & self.mask, np.array(self.numbers, np.int64), invert=self.negated)
 
@@ -41,7 +41,7 @@ class Given:
         """Say it as SQL."""
         return f"{quoted(self.column)} IS NOT NULL"
 
-    def of(self, rows: Rows) -> BoolArray:
+    def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
         return rows.valid(self.column)
 
@@ -57,7 +57,7 @@ class Named:
         """Say it as SQL."""
         return f"{quoted(self.column)} IN ({', '.join(map(text_of, self.texts))})"
 
-    def of(self, rows: Rows) -> BoolArray:
+    def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
         return np.array([value in self.texts for value in rows.texts(self.column).to_pylist()], bool)
 
@@ -73,7 +73,7 @@ class Begins:
         """Say it as SQL."""
         return f"upper(substr({quoted(self.column)}, 1, {len(self.text)})) = {text_of(self.text.upper())}"
 
-    def of(self, rows: Rows) -> BoolArray:
+    def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
         wanted = self.text.upper()
         return np.array([(value or "")[: len(wanted)].upper() == wanted for value in rows.texts(self.column).to_pylist()], bool)
@@ -90,7 +90,7 @@ class Lacks:
         """Say it as SQL."""
         return f"instr(upper({quoted(self.column)}), {text_of(self.text.upper())}) = 0"
 
-    def of(self, rows: Rows) -> BoolArray:
+    def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
         wanted = self.text.upper()
         return np.array([value is not None and wanted not in value.upper() for value in rows.texts(self.column).to_pylist()], bool)

@@ -1,4 +1,4 @@
-"""What the CPUs ran: the tables `samples` and `thread_states`."""
+"""CPU samples and thread states: the tables `samples` and `thread_states`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.names import distinct_values, labelled
-from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.rows import Rows
-from warplens.importers.nsys.taken import Context, Events, narrow, numbered
+from warplens.importers.nsys.ranges import NsysRanges
+from warplens.importers.nsys.rows import NsysRows
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow, numbered
 from warplens.model.nsys_labels import SAMPLE_INTERVAL
 
 _SAMPLES, _CHAINS, _SWITCHES = "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS", "SCHED_EVENTS"
@@ -20,7 +20,7 @@ _RUNNING = 1
 _RUNNABLE, _BLOCKED = (6,), (7, 8)
 
 
-def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, str]) -> None:
+def samples(context: NsysContext, ranges: NsysRanges, chains: Chains, about: dict[str, str]) -> None:
     """Write `samples`: consecutive ones of a thread with the same stack are one row."""
     rows = context.read(_SAMPLES, ["start", "id", "cpu", "threadState", "globalTid", "cpuCycles"])
     switched = rows.valid("cpuCycles") & (rows.ints("cpuCycles") == 0)
@@ -28,7 +28,7 @@ def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, s
         message = f"stacks of context switches in {_SAMPLES} have no place in a report"
         context.tally.say("info", "not-imported", message, int(switched.sum()))
         rows = rows.taken(~switched)
-    events = Events.sorted(context, rows, "globalTid", end=None, table=_SAMPLES)
+    events = NsysEvents.sorted(context, rows, "globalTid", end=None, table=_SAMPLES)
     rows = events.rows
     thread = context.identity.thread(rows.ints("globalTid"))
     stack = chains.stacks(_CHAINS, events.process, rows.ints("id"), rows.valid("id"))
@@ -48,7 +48,7 @@ def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, s
     process = context.identity.process(rows.ints("globalTid"))[begins]
     start, end, thread, cpu, keys, on_cpu = start[begins], start[last], thread[begins], cpu[begins], keys[begins], on_cpu[begins]
     order = np.lexsort((-end, start, process))
-    start, end, thread, cpu, keys, count = (one[order] for one in (start, end, thread, cpu, keys, count))
+    start, end, thread, cpu, keys, count = (values[order] for values in (start, end, thread, cpu, keys, count))
     process, on_cpu = process[order], on_cpu[order]
     around = enclosing(ranges, thread, start)
     context.write(
@@ -70,7 +70,7 @@ def samples(context: Context, ranges: Ranges, chains: Chains, about: dict[str, s
     )
 
 
-def thread_states(context: Context) -> None:
+def thread_states(context: NsysContext) -> None:
     """Write `thread_states`: from each switch of a thread to its next one."""
     rows = context.read(_SWITCHES, ["start", "cpu", "isSchedIn", "globalTid", "threadState", "threadBlock"])
     known = context.identity.knows(rows.ints("globalTid"))
@@ -81,13 +81,13 @@ def thread_states(context: Context) -> None:
     thread = context.identity.thread(rows.ints("globalTid"))
     order = np.lexsort((rows.ints("start"), thread))
     rows, thread, start = rows.taken(order), thread[order], rows.ints("start")[order]
-    state, told = _states(context, rows)
+    state, is_known = _states(context, rows)
     process = context.identity.process(rows.ints("globalTid"))
     end = np.append(start[1:], 0)
     closing = np.append(thread[1:] != thread[:-1], True) if len(thread) else np.empty(0, bool)
     last = np.array([context.identity.processes[tid & ~0xFFFFFF].last for tid in rows.ints("globalTid")[closing].tolist()], np.int64)
     end[closing] = np.maximum(last, start[closing])
-    kept = np.flatnonzero(told & ((end > start) | ~closing))
+    kept = np.flatnonzero(is_known & ((end > start) | ~closing))
     order = kept[np.lexsort((-end[kept], start[kept], process[kept]))]
     rows, thread, start, end, state, process = rows.taken(order), thread[order], start[order], end[order], state[order], process[order]
     running = state == 0
@@ -111,23 +111,23 @@ def thread_states(context: Context) -> None:
     )
 
 
-def _states(context: Context, rows: Rows) -> tuple[Int64Array, BoolArray]:
+def _states(context: NsysContext, rows: NsysRows) -> tuple[Int64Array, BoolArray]:
     """Return for each switch what begins (0 running, 1 runnable, 2 blocked), and where that is known at all."""
     goes, kind = rows.ints("isSchedIn") != 0, rows.ints("threadState")
-    told = goes | (rows.valid("threadState") & (kind != 0))
-    if not told.all() and not (rows.valid("threadState") & ~goes).any():  # older versions never say why a thread stopped
+    known = goes | (rows.valid("threadState") & (kind != 0))
+    if not known.all() and not (rows.valid("threadState") & ~goes).any():  # older versions never say why a thread stopped
         message = f"rows of {_SWITCHES} do not say why the thread stopped running: counted as blocked"
-        context.tally.say("info", "state-unknown", message, int((~told).sum()))
-        told = np.ones(len(rows), bool)
+        context.tally.say("info", "state-unknown", message, int((~known).sum()))
+        known = np.ones(len(rows), bool)
     waits = ~np.isin(kind, (_RUNNING, *_RUNNABLE))
-    return np.where(goes, 0, np.where(waits, 2, 1)), told
+    return np.where(goes, 0, np.where(waits, 2, 1)), known
 
 
 def _interval(about: dict[str, str], thread: Int64Array, start: Int64Array) -> int:
     """Return what a sample stands for (ns): what the file says, else the middle of the times between two of a thread."""
-    said = about.get(SAMPLE_INTERVAL, "")
-    if said.isdigit() and 0 < int(said) < 1 << 40:
-        return int(said)
+    interval = about.get(SAMPLE_INTERVAL, "")
+    if interval.isdigit() and 0 < int(interval) < 1 << 40:
+        return int(interval)
     gaps = np.diff(start)[thread[1:] == thread[:-1]]
     gaps = gaps[gaps > 0]
     return int(np.median(gaps)) if len(gaps) else 1_000_000

@@ -1,4 +1,4 @@
-"""What nsys exported, whatever it was written as: tables of which what is asked for and absent is null."""
+"""The interface to an nsys export in any of its formats; a column that the file lacks reads as null."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.conditions import Among, Lacks, Where
-from warplens.importers.nsys.rows import Rows
+from warplens.importers.nsys.rows import NsysRows
 
 LATEST = 1 << 61  # ns: sums and differences of such times fit into 64 bits
 _IDS_PER_QUERY = 4000
@@ -36,7 +36,9 @@ class Database(ABC):
         """Return how many rows a table has; 0 where it is absent."""
 
     @abstractmethod
-    def read(self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()) -> Rows:
+    def read(
+        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+    ) -> NsysRows:
         """Return columns of the rows for which all of `where` holds, in the order of the file. `where` names columns that are there."""
 
     @abstractmethod
@@ -47,7 +49,7 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
+    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
         """Yield columns of a large table piece by piece, sorted by a column; nothing where the table or one of them is absent."""
 
     @abstractmethod
@@ -60,14 +62,14 @@ class Database(ABC):
 
     def strings(self, ids: Int64Array) -> dict[int, str]:
         """Return the texts of `StringIds` with these ids, and no others: the table may hold what nobody refers to, such as environments."""
-        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
         if not self.has("StringIds", "id"):
-            return found
+            return texts
         for begin in range(0, len(ids), _IDS_PER_QUERY):
             some = tuple(ids[begin : begin + _IDS_PER_QUERY].tolist())
             rows = self.read("StringIds", ["id"], texts=["value"], where=[Among("id", some)])
-            found.update(zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True))
-        return {key: value for key, value in found.items() if value is not None}
+            texts.update(zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True))
+        return {key: value for key, value in texts.items() if value is not None}
 
     def pairs(self, table: str) -> list[tuple[str, str]]:
         """Return the rows of a table of names and values, without those that hold environments."""

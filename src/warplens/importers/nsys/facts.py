@@ -1,4 +1,4 @@
-"""What is said about the run: when, where, which command; and what nsys itself had to say about it."""
+"""Facts of the run: time, host, command; and the diagnostics that nsys recorded."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from warplens.importers.nsys.conditions import Named
 from warplens.importers.nsys.database import Database
-from warplens.importers.nsys.identity import Identity
-from warplens.importers.nsys.taken import Context, Tally
+from warplens.importers.nsys.identity import NsysIdentity
+from warplens.importers.nsys.taken import NsysContext, NsysDiagnostics
 from warplens.model.nsys_labels import SEVERITIES
 from warplens.storage.writer import Facts
 
@@ -22,11 +22,11 @@ _MACHINE = 48  # bits below a global id's machine
 
 def settings(database: Database) -> dict[str, str]:
     """Return what the file says about its export and its capture, without environments; the first of several values counts."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE"):
         for name, value in database.pairs(table) if database.has(table, "name", "value") else ():
-            found.setdefault(name, value)
-    return found
+            values.setdefault(name, value)
+    return values
 
 
 def command(about: dict[str, str]) -> list[str]:
@@ -48,11 +48,11 @@ def machines(database: Database) -> dict[int, dict[str, str]]:
     if not database.has(table, "name", "value"):
         return {}
     rows = database.read(table, ("globalVid",), texts=("name", "value"), where=[Named("name", wanted)])
-    found: dict[int, dict[str, str]] = {}
+    facts_of_machine: dict[int, dict[str, str]] = {}
     columns = rows.ints("globalVid").tolist(), rows.texts("name").to_pylist(), rows.texts("value").to_pylist()
     for machine, name, value in zip(*columns, strict=True):
-        found.setdefault(machine >> _MACHINE << _MACHINE, {})[name] = value or ""
-    return found
+        facts_of_machine.setdefault(machine >> _MACHINE << _MACHINE, {})[name] = value or ""
+    return facts_of_machine
 
 
 def host_of(about: dict[str, str], known: dict[int, dict[str, str]]) -> str:
@@ -61,7 +61,7 @@ def host_of(about: dict[str, str], known: dict[int, dict[str, str]]) -> str:
     return names[0] if names else about.get("DEVICE_DISPLAY_NAME") or "nsys"
 
 
-def facts(identity: Identity, about: dict[str, str], host: str, sources: dict[str, Any]) -> Facts:
+def facts(identity: NsysIdentity, about: dict[str, str], host: str, sources: dict[str, Any]) -> Facts:
     """Return the facts of the part. Times stay as they are in the file: since nsys' session began."""
     rows = identity.database.read("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     began = int(rows.ints("utcEpochNs")[0]) if len(rows) else 0
@@ -83,16 +83,16 @@ def facts(identity: Identity, about: dict[str, str], host: str, sources: dict[st
 def targets(host: str, boot_id: str, known: dict[int, dict[str, str]]) -> list[dict[str, Any]]:
     """Return the rows of `targets`."""
     rows = []
-    for told in list(known.values()) or [{}]:
-        cores = told.get("CpuCores", "")
+    for machine in list(known.values()) or [{}]:
+        cores = machine.get("CpuCores", "")
         rows.append(
             {
-                "host": told.get("Hostname") or host,
+                "host": machine.get("Hostname") or host,
                 "boot_id": boot_id,
-                "os": told.get("OsDescription", ""),
-                "kernel": told.get("SoftwareReleaseVersion", ""),
-                "machine": told.get("CpuArchitecture", ""),
-                "cpu": told.get("CpuDescription", ""),
+                "os": machine.get("OsDescription", ""),
+                "kernel": machine.get("SoftwareReleaseVersion", ""),
+                "machine": machine.get("CpuArchitecture", ""),
+                "cpu": machine.get("CpuDescription", ""),
                 "cpus": int(cores) if cores.isdigit() and len(cores) < 7 else 0,
                 "memory": 0,
             }
@@ -100,13 +100,13 @@ def targets(host: str, boot_id: str, known: dict[int, dict[str, str]]) -> list[d
     return rows
 
 
-def windows(part: int, told: Facts) -> list[dict[str, Any]]:
+def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
     """Return the one window of the capture."""
-    span = {"start": told.origin, "end": max(told.end, told.origin)}
-    return [{"part": part, "number": 1, "host": told.host, **span, "opened_by": "start", "closed_by": "end"}]
+    span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
+    return [{"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}]
 
 
-def diagnostics(context: Context) -> None:
+def diagnostics(context: NsysContext) -> None:
     """Take over nsys' own diagnostics; its warnings and errors count, the rest is information."""
     table = "DIAGNOSTIC_EVENT"
     rows = context.database.read(table, ("timestamp", "severity", "globalPid"), texts=("text",))
@@ -118,7 +118,7 @@ def diagnostics(context: Context) -> None:
         context.tally.rows.append({**row, "process": process, "time": time if abs(time) < 1 << 61 else None})
 
 
-def left_out(database: Database, tally: Tally) -> None:
+def left_out(database: Database, tally: NsysDiagnostics) -> None:
     """Say which tables hold something that a report has no place for."""
     for table in sorted(database.tables):
         if table in tally.used or table in _LOOKED_INTO or table.startswith(("ENUM_", "META_DATA_")):

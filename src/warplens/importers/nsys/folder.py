@@ -15,7 +15,7 @@ from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.importers.nsys.conditions import Begins, Lacks, Named, Where
 from warplens.importers.nsys.database import LATEST, Database
-from warplens.importers.nsys.rows import FLAG, Rows
+from warplens.importers.nsys.rows import FLAG, NsysRows
 from warplens.storage import weight
 
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".arrows", ".feather", ".ipc")
@@ -58,11 +58,13 @@ class TablesFolder(Database):
                 raise self._broken(error, table) from error
         return self._counts[table]
 
-    def read(self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()) -> Rows:
+    def read(
+        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+    ) -> NsysRows:
         """Return columns of rows; see `Database`."""
         names = [*ints, *reals, *texts]
-        asked = [one.column for one in where]
-        words = {*texts, *(one.column for one in where if isinstance(one, (Begins, Lacks, Named)))}
+        asked = [condition.column for condition in where]
+        words = {*texts, *(condition.column for condition in where if isinstance(condition, (Begins, Lacks, Named)))}
         kinds = {name: pa.string() if name in words else pa.float64() if name in reals else pa.int64() for name in (*names, *asked)}
         there = [name for name in kinds if table in self.tables and name in self.tables[table]]
         kept = []
@@ -70,15 +72,15 @@ class TablesFolder(Database):
             try:
                 for batch in self._batches(table, there or sorted(self.tables[table])[:1]):
                     part = _typed(pa.Table.from_batches([batch]), {name: kinds[name] for name in there})
-                    rows = Rows(part, list(kinds), words)
+                    rows = NsysRows(part, list(kinds), words)
                     good = np.ones(part.num_rows, bool)
-                    for one in where:
-                        good &= one.of(rows)
+                    for condition in where:
+                        good &= condition.of(rows)
                     kept.append(part if good.all() else part.filter(pa.array(good)))
             except _ERRORS as error:
                 raise self._broken(error, table) from error
         whole = pa.concat_tables(kept) if kept else pa.table({name: pa.array([], kinds[name]) for name in there})
-        return Rows(whole, names, texts)
+        return NsysRows(whole, names, texts)
 
     def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
         """Return when each value of a column was first and last seen; see `Database`."""
@@ -90,11 +92,11 @@ class TablesFolder(Database):
         good = rows.valid(start)
         for times in (begins, ends):
             good &= (times <= LATEST) & (times >= -LATEST)
-        found = pa.table({"key": rows.ints(key)[good], "b": begins[good], "e": np.maximum(begins, ends)[good]})
-        summed = found.group_by("key").aggregate([("b", "min"), ("e", "max")])
+        seen = pa.table({"key": rows.ints(key)[good], "b": begins[good], "e": np.maximum(begins, ends)[good]})
+        summed = seen.group_by("key").aggregate([("b", "min"), ("e", "max")])
         return list(zip(*(summed.column(name).to_pylist() for name in ("key", "b_min", "e_max")), strict=True))
 
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
+    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
@@ -110,15 +112,15 @@ class TablesFolder(Database):
         rows = self.read(table, columns)
         if not len(rows):
             return []
-        found = np.unique(np.stack([rows.ints(name) for name in columns]), axis=1)
-        return [tuple(values) for values in found.T.tolist()]
+        combinations = np.unique(np.stack([rows.ints(name) for name in columns]), axis=1)
+        return [tuple(values) for values in combinations.T.tolist()]
 
     def strings(self, ids: Int64Array) -> dict[int, str]:
         """Return the texts of `StringIds` with these ids; all are read once, for a file cannot be asked for some of them."""
         if self._texts is None:
             rows = self.read("StringIds", ["id"], texts=["value"])
-            found = zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True)
-            self._texts = {key: value for key, value in found if value is not None}
+            pairs = zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True)
+            self._texts = {key: value for key, value in pairs if value is not None}
         return {key: self._texts[key] for key in ids.tolist() if key in self._texts}
 
     def _is_parquet(self, table: str) -> bool:

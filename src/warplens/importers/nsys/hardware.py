@@ -1,4 +1,4 @@
-"""The tables `devices`, `contexts`, `streams`: what is said about them, what shows in the work they did, how NVTX named them."""
+"""The tables `devices`, `contexts`, `streams`: from nsys' tables, from the work that ran on them, from names given through NVTX."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warplens.importers.nsys.taken import Context, numbered
+from warplens.importers.nsys.taken import NsysContext, numbered
 from warplens.model.nsys_labels import STREAM_KINDS
 
 _PARTS = ("hwId", "vmId", "processId")
@@ -15,7 +15,7 @@ _WORK = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "ME
 _Row = dict[str, Any]
 
 
-def write(context: Context) -> None:
+def write(context: NsysContext) -> None:
     """Write the three tables, and the names that programs gave in `nvtx_objects`."""
     used = _used(context)
     contexts = _contexts(context, used)
@@ -25,63 +25,72 @@ def write(context: Context) -> None:
     context.write("streams", _streams(context, used))
 
 
-def _used(context: Context) -> set[tuple[int, int, int, int]]:
+def _used(context: NsysContext) -> set[tuple[int, int, int, int]]:
     """Return process, device, context and stream of everything that ran."""
-    found = set()
+    used = set()
     for table in _WORK:
-        for pid, device, one, stream in context.database.distinct(table, ("globalPid", "deviceId", "contextId", "streamId")):
+        for pid, device, gpu_context, stream in context.database.distinct(table, ("globalPid", "deviceId", "contextId", "streamId")):
             process = context.identity.keys.get(pid & ~0xFFFFFF)  # none: nothing of it had a time
-            if process is not None and (one or stream):  # migrations of unified memory may have neither
-                found.add((process, _int32(device), one, stream))
-    return found
+            if process is not None and (gpu_context or stream):  # migrations of unified memory may have neither
+                used.add((process, _int32(device), gpu_context, stream))
+    return used
 
 
-def _contexts(context: Context, used: set[tuple[int, int, int, int]]) -> list[_Row]:
+def _contexts(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list[_Row]:
     rows: dict[tuple[int, int], _Row] = {
-        (process, one): {"process": process, "context": one, "device": device} for process, device, one, _ in sorted(used)
+        (process, gpu_context): {"process": process, "context": gpu_context, "device": device}
+        for process, device, gpu_context, _ in sorted(used)
     }
     for table in ("TARGET_INFO_CUDA_NULL_STREAM", "TARGET_INFO_CUDA_CONTEXT_INFO"):
-        for told in _told(context, table, ("nullStreamId", "deviceId", "contextId")):
-            row = rows.setdefault((told["process"], told["contextId"]), {"process": told["process"], "context": told["contextId"]})
+        for row_of_file in _rows_of(context, table, ("nullStreamId", "deviceId", "contextId")):
+            row = rows.setdefault(
+                (row_of_file["process"], row_of_file["contextId"]), {"process": row_of_file["process"], "context": row_of_file["contextId"]}
+            )
             # What ran knows its device better than a table that older versions filled with zeros.
-            row.setdefault("device", _int32(told["deviceId"] or 0))
-            row["null_stream"] = told["nullStreamId"] or None  # 0: not known
-    for told in _told(context, "TARGET_INFO_NVTX_CUDA_CONTEXT", ("deviceId", "contextId"), "name"):
-        row = rows.setdefault((told["process"], told["contextId"]), {"process": told["process"], "context": told["contextId"]})
-        row.setdefault("device", _int32(told["deviceId"] or 0))
-        row["name"] = told["name"]
+            row.setdefault("device", _int32(row_of_file["deviceId"] or 0))
+            row["null_stream"] = row_of_file["nullStreamId"] or None  # 0: not known
+    for row_of_file in _rows_of(context, "TARGET_INFO_NVTX_CUDA_CONTEXT", ("deviceId", "contextId"), "name"):
+        row = rows.setdefault(
+            (row_of_file["process"], row_of_file["contextId"]), {"process": row_of_file["process"], "context": row_of_file["contextId"]}
+        )
+        row.setdefault("device", _int32(row_of_file["deviceId"] or 0))
+        row["name"] = row_of_file["name"]
     return [rows[key] for key in sorted(rows)]
 
 
-def _streams(context: Context, used: set[tuple[int, int, int, int]]) -> list[_Row]:
+def _streams(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list[_Row]:
     rows: dict[tuple[int, int], _Row] = {}
-    for process, _, one, stream in sorted(used):
-        rows.setdefault((process, stream), {"process": process, "context": one, "stream": stream})
-    for told in _told(context, "TARGET_INFO_CUDA_STREAM", ("streamId", "contextId", "priority", "flag")):
-        key = told["process"], told["streamId"]
-        row = rows.setdefault(key, {"process": told["process"], "context": told["contextId"], "stream": told["streamId"]})
-        row["priority"] = None if told["priority"] is None else _int32(told["priority"])
-        row["kind"] = STREAM_KINDS.get(told["flag"])
-    for told in _told(context, "TARGET_INFO_NVTX_CUDA_STREAM", ("contextId", "streamId"), "name"):
-        key = told["process"], told["streamId"]
-        rows.setdefault(key, {"process": told["process"], "context": told["contextId"], "stream": told["streamId"]})["name"] = told["name"]
+    for process, _, gpu_context, stream in sorted(used):
+        rows.setdefault((process, stream), {"process": process, "context": gpu_context, "stream": stream})
+    for row_of_file in _rows_of(context, "TARGET_INFO_CUDA_STREAM", ("streamId", "contextId", "priority", "flag")):
+        key = row_of_file["process"], row_of_file["streamId"]
+        row = rows.setdefault(
+            key, {"process": row_of_file["process"], "context": row_of_file["contextId"], "stream": row_of_file["streamId"]}
+        )
+        row["priority"] = None if row_of_file["priority"] is None else _int32(row_of_file["priority"])
+        row["kind"] = STREAM_KINDS.get(row_of_file["flag"])
+    for row_of_file in _rows_of(context, "TARGET_INFO_NVTX_CUDA_STREAM", ("contextId", "streamId"), "name"):
+        key = row_of_file["process"], row_of_file["streamId"]
+        rows.setdefault(key, {"process": row_of_file["process"], "context": row_of_file["contextId"], "stream": row_of_file["streamId"]})[
+            "name"
+        ] = row_of_file["name"]
     return [rows[key] for key in sorted(rows)]
 
 
-def _named(context: Context) -> list[_Row]:
+def _named(context: NsysContext) -> list[_Row]:
     """Return what programs named through NVTX; a device is named for all processes of a machine: the first one gets it."""
     rows = [
-        {**told, "kind": kind, "identifier": told[number]}
+        {**entry, "kind": kind, "identifier": entry[number]}
         for kind, number, more in (("context", "contextId", ("deviceId",)), ("stream", "streamId", ("deviceId", "contextId")))
-        for told in _told(context, f"TARGET_INFO_NVTX_CUDA_{kind.upper()}", (number, *more), "name")
+        for entry in _rows_of(context, f"TARGET_INFO_NVTX_CUDA_{kind.upper()}", (number, *more), "name")
     ]
     table = "TARGET_INFO_NVTX_CUDA_DEVICE"
     context.tally.used.add(table)
-    for told in context.database.read(table, ("hwId", "vmId", "deviceId"), texts=("name",)).dictionaries():
-        machine = (told["hwId"] or 0) << 56 | (told["vmId"] or 0) << 48
+    for entry in context.database.read(table, ("hwId", "vmId", "deviceId"), texts=("name",)).dictionaries():
+        machine = (entry["hwId"] or 0) << 56 | (entry["vmId"] or 0) << 48
         first = min((key for pid, key in context.identity.keys.items() if pid & ~0xFFFFFFFFFFFF == machine), default=None)
         if first is not None:
-            rows.append({**told, "process": first, "kind": "device", "identifier": told["deviceId"]})
+            rows.append({**entry, "process": first, "kind": "device", "identifier": entry["deviceId"]})
     rows.sort(key=lambda row: int(row["process"]))
     keys = numbered(np.array([row["process"] for row in rows], np.int64)).tolist()
     return [
@@ -98,7 +107,7 @@ def _named(context: Context) -> list[_Row]:
     ]
 
 
-def _devices(context: Context, used: set[tuple[int, int]]) -> list[_Row]:
+def _devices(context: NsysContext, used: set[tuple[int, int]]) -> list[_Row]:
     database, identity = context.database, context.identity
     gpus = {row["id"]: row for row in _gpus(context)}
     by_ordinal = _early_gpus(context) | {row["cuDevice"]: row for row in gpus.values() if row["cuDevice"] is not None}
@@ -114,15 +123,15 @@ def _devices(context: Context, used: set[tuple[int, int]]) -> list[_Row]:
     pids = {key: pid >> 24 & 0xFFFFFF for pid, key in identity.keys.items()}
     for pid, cuda in cards:
         used |= {(key, _int32(cuda)) for key, known in pids.items() if known == pid}
-    found = []
+    rows = []
     for process, device in sorted(used):
         key = pids[process], device
         card = gpus.get(cards[key]) if key in cards else by_ordinal.get(device) or (gpus.get(device) if not cards else None)
-        found.append({"process": process, "device": device, **_described(card or {}, uuids.get(key))})
-    return found
+        rows.append({"process": process, "device": device, **_described(card or {}, uuids.get(key))})
+    return rows
 
 
-def _early_gpus(context: Context) -> dict[int, _Row]:
+def _early_gpus(context: NsysContext) -> dict[int, _Row]:
     """Return the GPUs as files of early 2021 list them, by CUDA's number; of later ones nothing."""
     table = "TARGET_INFO_CUDA_GPU"
     context.tally.used.add(table)
@@ -131,7 +140,7 @@ def _early_gpus(context: Context) -> dict[int, _Row]:
     return {row["deviceId"]: {name: row[there] for name, there in names.items()} | {"name": row["name"]} for row in rows}
 
 
-def _gpus(context: Context) -> list[_Row]:
+def _gpus(context: NsysContext) -> list[_Row]:
     numbers = ("id", "cuDevice", "computeMajor", "computeMinor", "smCount", "totalMemory", "memoryBandwidth", "clockRate", "l2CacheSize")
     texts = ("name", "busLocation", "uuid")
     context.tally.used.add("TARGET_INFO_GPU")
@@ -154,15 +163,15 @@ def _described(card: _Row, uuid: str | None) -> _Row:
     }
 
 
-def _told(context: Context, table: str, ints: tuple[str, ...], *texts: str) -> list[_Row]:
+def _rows_of(context: NsysContext, table: str, ints: tuple[str, ...], *texts: str) -> list[_Row]:
     """Return the rows of a table that are about processes of the report, with the key of their process."""
     context.tally.used.add(table)
-    found = []
+    rows = []
     for row in context.database.read(table, (*_PARTS, *ints), texts=texts).dictionaries():
         key = context.identity.key_of(*(row[name] or 0 for name in _PARTS))
         if key is not None and all(row[name] is not None for name in ints if name.endswith("Id")):
-            found.append({**row, "process": key})
-    return found
+            rows.append({**row, "process": key})
+    return rows
 
 
 def _int32(value: int) -> int:

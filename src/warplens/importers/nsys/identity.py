@@ -56,7 +56,7 @@ class Span:
 
 
 @dataclass
-class Identity:
+class NsysIdentity:
     """The processes and threads that did something; the others of the machine, which nsys lists too, are not taken over."""
 
     database: Database

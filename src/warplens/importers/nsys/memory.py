@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Among
 from warplens.importers.nsys.names import encoded, labelled
-from warplens.importers.nsys.taken import Context, Events, narrow, numbered
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow, numbered
 from warplens.model import nsys_labels as labels
 from warplens.storage import schema
 
@@ -20,17 +20,17 @@ _COPIES, _CPU_FAULTS, _GPU_FAULTS = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUDA_UM_CPU_P
 _POOL = ("localMemoryPoolAddress", "localMemoryPoolSize", "localMemoryPoolUtilizedSize")
 
 
-def gpu_memory(context: Context) -> None:
+def gpu_memory(context: NsysContext) -> None:
     """Write `gpu_memory`: allocations with a running total, and what happened to pools, in order of time."""
     write_sorted(context, "gpu_memory", [_usage(context), _pools(context)])
 
 
-def um_events(context: Context) -> None:
+def um_events(context: NsysContext) -> None:
     """Write `um_events`."""
     write_sorted(context, "um_events", [_migrations(context), _cpu_faults(context), _gpu_faults(context)])
 
 
-def _usage(context: Context) -> dict[str, Any]:
+def _usage(context: NsysContext) -> dict[str, Any]:
     ints = (
         "start",
         "globalPid",
@@ -44,7 +44,7 @@ def _usage(context: Context) -> dict[str, Any]:
         "streamId",
     )
     rows = context.read(_USAGE, [*ints, *_POOL], ("name",))
-    events = Events.sorted(context, rows, "globalPid", end=None, table=_USAGE)
+    events = NsysEvents.sorted(context, rows, "globalPid", end=None, table=_USAGE)
     rows = events.rows
     freed = rows.ints("memoryOperationType") == 1
     taken, known = sizes(events.process, rows.ints("address"), rows.ints("bytes"), freed)
@@ -68,9 +68,9 @@ def _usage(context: Context) -> dict[str, Any]:
     }
 
 
-def _pools(context: Context) -> dict[str, Any]:
+def _pools(context: NsysContext) -> dict[str, Any]:
     rows = context.read(_POOLS, ["start", "globalPid", "deviceId", "address", "operationType", "correlationId", *_POOL[1:]])
-    events = Events.sorted(context, rows, "globalPid", end=None, table=_POOLS)
+    events = NsysEvents.sorted(context, rows, "globalPid", end=None, table=_POOLS)
     rows = events.rows
     address = rows.ints("address")
     return {
@@ -87,12 +87,12 @@ def _pools(context: Context) -> dict[str, Any]:
     }
 
 
-def _migrations(context: Context) -> dict[str, Any]:
+def _migrations(context: NsysContext) -> dict[str, Any]:
     ints = ("start", "end", "deviceId", "globalPid", "bytes", "copyKind", "srcDeviceId", "dstDeviceId", "migrationCause", "virtualAddress")
     if not context.database.has(_COPIES, "copyKind"):
         return {}
     rows = context.read(_COPIES, ints, where=[Among("copyKind", tuple(labels.UNIFIED))])
-    events = Events.sorted(context, rows, "globalPid", table=_COPIES)
+    events = NsysEvents.sorted(context, rows, "globalPid", table=_COPIES)
     rows = events.rows
     kind, device = rows.ints("copyKind"), narrow(rows.ints("deviceId"))
     source = np.where(rows.valid("srcDeviceId"), narrow(rows.ints("srcDeviceId")), device)
@@ -112,9 +112,9 @@ def _migrations(context: Context) -> dict[str, Any]:
     }
 
 
-def _cpu_faults(context: Context) -> dict[str, Any]:
+def _cpu_faults(context: NsysContext) -> dict[str, Any]:
     rows = context.read(_CPU_FAULTS, ["start", "globalPid", "address", "CpuInstruction"])
-    events = Events.sorted(context, rows, "globalPid", end=None, table=_CPU_FAULTS)
+    events = NsysEvents.sorted(context, rows, "globalPid", end=None, table=_CPU_FAULTS)
     instruction = events.rows.ints("CpuInstruction")
     return {
         "process": events.process,
@@ -127,9 +127,9 @@ def _cpu_faults(context: Context) -> dict[str, Any]:
     }
 
 
-def _gpu_faults(context: Context) -> dict[str, Any]:
+def _gpu_faults(context: NsysContext) -> dict[str, Any]:
     rows = context.read(_GPU_FAULTS, ["start", "end", "globalPid", "deviceId", "address", "numberOfPageFaults", "faultAccessType"])
-    events = Events.sorted(context, rows, "globalPid", table=_GPU_FAULTS)
+    events = NsysEvents.sorted(context, rows, "globalPid", table=_GPU_FAULTS)
     rows = events.rows
     access = rows.valid("faultAccessType") & (rows.ints("faultAccessType") != 0)
     return {
@@ -173,7 +173,7 @@ def running(keys: Int64Array, change: Int64Array) -> Int64Array:
     return total
 
 
-def write_sorted(context: Context, table: str, pieces: list[dict[str, Any]]) -> None:
+def write_sorted(context: NsysContext, table: str, pieces: list[dict[str, Any]]) -> None:
     """Write rows from several tables of the file in order of process and time, numbered through."""
     tables = [schema.build(table, {"id": np.zeros(len(piece["process"]), np.int64), **piece}) for piece in pieces if piece]
     rows = pa.concat_tables(tables).unify_dictionaries()

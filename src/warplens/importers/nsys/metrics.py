@@ -1,4 +1,4 @@
-"""What the GPUs' own counters said: the table `gpu_metrics`."""
+"""Readings of the GPUs' own counters: the table `gpu_metrics`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import distinct_values
-from warplens.importers.nsys.rows import Rows
-from warplens.importers.nsys.taken import Context
+from warplens.importers.nsys.rows import NsysRows
+from warplens.importers.nsys.taken import NsysContext
 from warplens.model.nsys_labels import METRIC_UNITS
 
 _TABLE, _NAMES = "GPU_METRICS", "TARGET_INFO_GPU_METRICS"
 _UNIT = re.compile(r"\s*\[([^\]]*)\]$")  # `SMs Active [Throughput %]`
 
 
-def write(context: Context, host: str) -> None:
+def write(context: NsysContext, host: str) -> None:
     """Write `gpu_metrics`, piece by piece: there may be very many."""
     context.tally.used |= {_TABLE, _NAMES}
     named = context.database.read(_NAMES, ["typeId", "metricId"], texts=["metricName"])
@@ -34,12 +34,12 @@ def write(context: Context, host: str) -> None:
 
 def split(name: str) -> tuple[str, str]:
     """Return a metric's name and unit: nsys writes the unit in brackets behind the name."""
-    found = _UNIT.search(name)
-    unit = METRIC_UNITS.get(found[1]) if found else None
-    return (name[: found.start()], unit) if found and unit is not None else (name, "")
+    match = _UNIT.search(name)
+    unit = METRIC_UNITS.get(match[1]) if match else None
+    return (name[: match.start()], unit) if match and unit is not None else (name, "")
 
 
-def _write(context: Context, host: str, rows: Rows, names: dict[tuple[int, int], tuple[str, str]], uuids: dict[int, str]) -> None:
+def _write(context: NsysContext, host: str, rows: NsysRows, names: dict[tuple[int, int], tuple[str, str]], uuids: dict[int, str]) -> None:
     kinds, places = np.unique(np.stack([rows.ints("typeId"), rows.ints("metricId")]), axis=1, return_inverse=True)
     codes = places.reshape(-1).astype(np.int32)
     pairs = [names.get((kind, metric), (f"metric {metric}", "")) for kind, metric in kinds.T.tolist()]
@@ -61,6 +61,6 @@ def _write(context: Context, host: str, rows: Rows, names: dict[tuple[int, int],
     )
 
 
-def _uuids(context: Context) -> dict[int, str]:
+def _uuids(context: NsysContext) -> dict[int, str]:
     rows = context.database.read("TARGET_INFO_GPU", ["id"], texts=["uuid"])
     return {gpu: f"GPU-{uuid}" for gpu, uuid in zip(rows.ints("id").tolist(), rows.texts("uuid").to_pylist(), strict=True) if uuid}

@@ -13,18 +13,18 @@ from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import encoded
-from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.taken import Context, Events, numbered
+from warplens.importers.nsys.ranges import NsysRanges
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, numbered
 
 _ACCESS, _OPENED = "OSRT_FILE_ACCESS_EVENTS", "OSRT_FILE_ACCESS_DESCRIPTORS"
 _LIBRARY, _SYSTEM = "OSRT_API", "SYSCALL"
 
 
-def osrt(context: Context, ranges: Ranges, chains: Chains) -> None:
+def osrt(context: NsysContext, ranges: NsysRanges, chains: Chains) -> None:
     """Write `osrt`."""
     rows = context.read(_LIBRARY, ["start", "end", "globalTid", "nameId", "returnValue", "callchainId"])
     context.tally.used.add("OSRT_ARGUMENTS")
-    events = Events.sorted(context, rows, "globalTid", table=_LIBRARY)
+    events = NsysEvents.sorted(context, rows, "globalTid", table=_LIBRARY)
     rows = events.rows
     thread = context.identity.thread(rows.ints("globalTid"))
     around = enclosing(ranges, thread, events.start)
@@ -43,9 +43,9 @@ def osrt(context: Context, ranges: Ranges, chains: Chains) -> None:
     )
 
 
-def syscalls(context: Context, chains: Chains) -> None:
+def syscalls(context: NsysContext, chains: Chains) -> None:
     """Write `syscalls`."""
-    events = Events.sorted(
+    events = NsysEvents.sorted(
         context, context.read(_SYSTEM, ["start", "end", "globalTid", "nameId", "callchainId"]), "globalTid", table=_SYSTEM
     )
     rows = events.rows
@@ -60,7 +60,7 @@ def syscalls(context: Context, chains: Chains) -> None:
     )
 
 
-def file_access(context: Context) -> None:
+def file_access(context: NsysContext) -> None:
     """Write `file_access`: accesses with the file of the descriptor that they name."""
     context.tally.used |= {_ACCESS, _OPENED}
     rows = context.database.read(_ACCESS, ["fileAccessId", "threadId", "startedAt", "endedAt", "apiCallId", "bytesProcessed"])
@@ -68,8 +68,8 @@ def file_access(context: Context) -> None:
     paths = dict(zip(opened.ints("fileAccessId").tolist(), opened.texts("filePath").to_pylist(), strict=True))
     times = rows.ints("startedAt"), rows.ints("endedAt")
     good = rows.valid("startedAt") & context.identity.knows(rows.ints("threadId"))
-    for one in times:
-        good &= (one <= LATEST) & (one >= -LATEST)
+    for column in times:
+        good &= (column <= LATEST) & (column >= -LATEST)
     if not good.all():
         message = f"rows of {_ACCESS} without a thread or a time that can be were left out"
         context.tally.say("warning", "no-time", message, int((~good).sum()))
@@ -97,7 +97,7 @@ def file_access(context: Context) -> None:
     )
 
 
-def _stacks(chains: Chains, table: str, events: Events) -> pa.Array:
+def _stacks(chains: Chains, table: str, events: NsysEvents) -> pa.Array:
     rows = events.rows
     return chains.stacks(table, events.process, rows.ints("callchainId"), rows.valid("callchainId"))
 

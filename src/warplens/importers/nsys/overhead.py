@@ -9,21 +9,21 @@ import pyarrow as pa
 
 from warplens.importers.nsys.memory import write_sorted
 from warplens.importers.nsys.names import encoded, labelled
-from warplens.importers.nsys.taken import Context, Events
+from warplens.importers.nsys.taken import NsysContext, NsysEvents
 from warplens.model.nsys_labels import JIT_OPERATIONS, OVERHEAD_KINDS
 
 _COMMON = ("start", "end", "globalTid", "nameId", "correlationId", "overheadType")
 _PROFILER, _JIT = "PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT"
 
 
-def write(context: Context) -> None:
+def write(context: NsysContext) -> None:
     """Write `overhead`: CUDA's, the just-in-time compiler's, and nsys' own."""
     write_sorted(context, "overhead", [_rows(context, table) for table in ("CUPTI_ACTIVITY_KIND_OVERHEAD", _JIT, _PROFILER)])
 
 
-def _rows(context: Context, table: str) -> dict[str, Any]:
+def _rows(context: NsysContext, table: str) -> dict[str, Any]:
     rows = context.read(table, [*_COMMON, "jitOperationType"])
-    events = Events.sorted(context, rows, "globalTid", table=table)
+    events = NsysEvents.sorted(context, rows, "globalTid", table=table)
     rows = events.rows
     always = np.ones(len(rows), bool)
     # Older versions do not say what nsys itself was busy with.

@@ -1,4 +1,4 @@
-"""What MPI, OpenMP and OpenACC did: the tables `mpi_events`, `openmp_events` and `openacc_events`."""
+"""Calls of MPI, OpenMP and OpenACC: the tables `mpi_events`, `openmp_events` and `openacc_events`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from warplens.arrays import BoolArray
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.memory import write_sorted
 from warplens.importers.nsys.names import distinct_values, encoded
-from warplens.importers.nsys.ranges import Ranges
-from warplens.importers.nsys.taken import Context, Events
+from warplens.importers.nsys.ranges import NsysRanges
+from warplens.importers.nsys.taken import NsysContext, NsysEvents
 
 _MPI = {"MPI_P2P_EVENTS": "p2p", "MPI_COLLECTIVES_EVENTS": "collective", "MPI_START_WAIT_EVENTS": "wait", "MPI_OTHER_EVENTS": "other"}
 _MPI_NUMBERS = ("commHandle", "commUid", "tag", "remoteRank", "rootRank", "size", "recvSize")
@@ -20,13 +20,13 @@ _OPENMP, _OPENACC = "OPENMP_EVENT_KIND_", "CUPTI_ACTIVITY_KIND_OPENACC_"
 _MOST = (1 << 31) - 1
 
 
-def mpi(context: Context, ranges: Ranges) -> None:
+def mpi(context: NsysContext, ranges: NsysRanges) -> None:
     """Write `mpi_events`."""
     ranks = context.identity.ranks
     pieces = []
     for table, kind in _MPI.items():
         rows = context.read(table, ["start", "globalTid", "end", *_MPI_NUMBERS, "textId"])
-        events = Events.sorted(context, rows, "globalTid", table=table)
+        events = NsysEvents.sorted(context, rows, "globalTid", table=table)
         rows = events.rows
         thread = context.identity.thread(rows.ints("globalTid"))
         around = enclosing(ranges, thread, events.start)
@@ -54,36 +54,36 @@ def mpi(context: Context, ranges: Ranges) -> None:
     write_sorted(context, "mpi_events", [{name: column for name, column in piece.items() if column is not None} for piece in pieces])
 
 
-def openmp(context: Context) -> None:
+def openmp(context: NsysContext) -> None:
     """Write `openmp_events`: a kind for each table."""
     pieces = []
     for table in sorted(table for table in context.database.tables if table.startswith(_OPENMP)):
-        events = Events.sorted(context, context.read(table, ["start", "end", "globalTid", "nameId"]), "globalTid", table=table)
+        events = NsysEvents.sorted(context, context.read(table, ["start", "end", "globalTid", "nameId"]), "globalTid", table=table)
         kind = table.removeprefix(_OPENMP).replace("_", " ").lower()
         pieces.append(_piece(context, events, kind, encoded(context.database, events.rows.ints("nameId"), events.rows.valid("nameId"))))
     if pieces:
         write_sorted(context, "openmp_events", pieces)
 
 
-def openacc(context: Context) -> None:
+def openacc(context: NsysContext) -> None:
     """Write `openacc_events`; the name tells the place in the source where that is known."""
     pieces = []
     for table in sorted(table for table in context.database.tables if table.startswith(_OPENACC)):
         rows = context.read(table, ["start", "end", "globalTid", "nameId", "lineNo", "srcFile"])
-        events = Events.sorted(context, rows, "globalTid", table=table)
+        events = NsysEvents.sorted(context, rows, "globalTid", table=table)
         rows = events.rows
         always = np.ones(len(rows), bool)
         names = encoded(context.database, rows.ints("nameId"), always).cast(pa.string()).to_pylist()
         files = encoded(context.database, rows.ints("srcFile"), rows.valid("srcFile") & (rows.ints("srcFile") != 0)).cast(pa.string())
-        told = zip(names, files.to_pylist(), rows.ints("lineNo").tolist(), strict=True)
-        placed = [f"{name} [{file.rpartition('/')[2]}:{line}]" if file else name for name, file, line in told]
+        places = zip(names, files.to_pylist(), rows.ints("lineNo").tolist(), strict=True)
+        placed = [f"{name} [{file.rpartition('/')[2]}:{line}]" if file else name for name, file, line in places]
         kind = table.removeprefix(_OPENACC).replace("_", " ").lower()
         pieces.append(_piece(context, events, kind, pa.array(placed, pa.string()).dictionary_encode()))
     if pieces:
         write_sorted(context, "openacc_events", pieces)
 
 
-def _piece(context: Context, events: Events, kind: str, names: pa.Array) -> dict[str, Any]:
+def _piece(context: NsysContext, events: NsysEvents, kind: str, names: pa.Array) -> dict[str, Any]:
     return {
         "process": events.process,
         "thread": context.identity.thread(events.rows.ints("globalTid")),
@@ -94,7 +94,7 @@ def _piece(context: Context, events: Events, kind: str, names: pa.Array) -> dict
     }
 
 
-def _small(events: Events, name: str) -> pa.Array:
+def _small(events: NsysEvents, name: str) -> pa.Array:
     """Return a column of small numbers; what does not fit, such as `any tag`, is null."""
     values = events.rows.ints(name)
     fits: BoolArray = events.rows.valid(name) & (values <= _MOST) & (values >= -_MOST - 1)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.names import distinct_values
-from warplens.importers.nsys.rows import Rows
-from warplens.importers.nsys.taken import Context
+from warplens.importers.nsys.rows import NsysRows
+from warplens.importers.nsys.taken import NsysContext
 from warplens.spool import payload_schema as layouts
 from warplens.storage.writer import RANGES_PER_PROCESS
 
@@ -24,13 +24,13 @@ _KINDS = {1: "static", 2: "dynamic", 3: "union", 4: "union"}
 _Row = dict[str, Any]
 
 
-class Payloads:
+class NsysPayloads:
     """The layouts that a file lists, and the payloads that it has as JSON.
 
     nsys does not say which process registered a layout: each process that uses its domain gets it.
     """
 
-    def __init__(self, context: Context, domains: dict[tuple[int, int], str], used: Collection[tuple[int, int]]) -> None:
+    def __init__(self, context: NsysContext, domains: dict[tuple[int, int], str], used: Collection[tuple[int, int]]) -> None:
         self._context = context
         self._keys: dict[tuple[int, int, int], int] = {}
         self._names: dict[tuple[int, int, int], str] = {}
@@ -65,7 +65,7 @@ class Payloads:
         context.write("nvtx_schemas", sorted(rows, key=lambda row: int(row["schema"])))
         self._of_events = _of_events(context)
 
-    def write(self, kind: str, rows: Rows, ids: Int64Array, process: Int64Array, texts: pa.Array) -> None:
+    def write(self, kind: str, rows: NsysRows, ids: Int64Array, process: Int64Array, texts: pa.Array) -> None:
         """Write the payloads of ranges or marks; what there is as bytes only is counted."""
         has = np.asarray(texts.is_valid())
         lost = rows.valid("binaryData") & ~has
@@ -98,28 +98,28 @@ class Payloads:
         )
 
 
-def _definitions(context: Context) -> dict[tuple[int, int], _Row]:
+def _definitions(context: NsysContext) -> dict[tuple[int, int], _Row]:
     """Return each layout by domain and number, as the spool would have it; a later one of the same number counts."""
-    database, found = context.database, {}
+    database, definitions = context.database, {}
     context.tally.used |= {_SCHEMAS, _ENTRIES, _ENUMS, _ENUM_ENTRIES, _OF_EVENTS, "NVTX_PAYLOAD_SCHEMA_RELATIONS"}
     for row in database.read(_SCHEMAS, ("domainId", "schemaId", "type", "flags", "payloadSize", "alignTo"), texts=("name",)).dictionaries():
-        told = {name: row[here] for name, here in _FACTS.items() if row[here]}
-        found[row["domainId"], row["schemaId"]] = {"kind": "schema", "type": 0, "size": 0, **told, "entries": {}}
+        values = {name: row[here] for name, here in _FACTS.items() if row[here]}
+        definitions[row["domainId"], row["schemaId"]] = {"kind": "schema", "type": 0, "size": 0, **values, "entries": {}}
     ints = ("domainId", "schemaId", "idx", "flags", "type", "arrayOrUnionDetail", "offset")
     for row in database.read(_ENTRIES, ints, texts=("name", "description")).dictionaries():
-        told = {"name": row["name"], "description": row["description"], "flags": row["flags"], "type": row["type"]}
-        told |= {"array": row["arrayOrUnionDetail"], "offset": row["offset"]}
-        if owner := found.get((row["domainId"], row["schemaId"])):
-            owner["entries"][row["idx"]] = {name: value for name, value in told.items() if value}
+        values = {"name": row["name"], "description": row["description"], "flags": row["flags"], "type": row["type"]}
+        values |= {"array": row["arrayOrUnionDetail"], "offset": row["offset"]}
+        if owner := definitions.get((row["domainId"], row["schemaId"])):
+            owner["entries"][row["idx"]] = {name: value for name, value in values.items() if value}
     for row in database.read(_ENUMS, ("domainId", "schemaId", "size"), texts=("name",)).dictionaries():
         named = {"name": row["name"]} if row["name"] else {}
-        found[row["domainId"], row["schemaId"]] = {"kind": "enum", "type": 0, "size": row["size"] or 0, **named, "entries": {}}
+        definitions[row["domainId"], row["schemaId"]] = {"kind": "enum", "type": 0, "size": row["size"] or 0, **named, "entries": {}}
     for row in database.read(_ENUM_ENTRIES, ("domainId", "schemaId", "idx", "value", "isFlag"), texts=("name",)).dictionaries():
-        if owner := found.get((row["domainId"], row["schemaId"])):
+        if owner := definitions.get((row["domainId"], row["schemaId"])):
             owner["entries"][row["idx"]] = {"name": row["name"] or "", "value": row["value"], "flag": row["isFlag"]}
-    for definition in found.values():
+    for definition in definitions.values():
         definition["entries"] = [entry for _, entry in sorted(definition["entries"].items())]
-    return found
+    return definitions
 
 
 def _signature(definition: _Row, domain: int, made: dict[tuple[int, int], _Row]) -> str:
@@ -130,7 +130,7 @@ def _signature(definition: _Row, domain: int, made: dict[tuple[int, int], _Row])
         return "json"
 
 
-def _of_events(context: Context) -> dict[int, tuple[int, int]]:
+def _of_events(context: NsysContext) -> dict[int, tuple[int, int]]:
     """Return domain and number of the layout of each event's payload, by `eventId`."""
     rows = context.database.read(_OF_EVENTS, ("eventId", "domainId", "payloadSchemaID"))
     columns = (rows.ints(name).tolist() for name in ("eventId", "domainId", "payloadSchemaID"))

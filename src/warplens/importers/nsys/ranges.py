@@ -15,9 +15,9 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Among
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import combined, distinct_values, encoded
-from warplens.importers.nsys.payloads import Payloads
-from warplens.importers.nsys.rows import Rows
-from warplens.importers.nsys.taken import Context, numbered
+from warplens.importers.nsys.payloads import NsysPayloads
+from warplens.importers.nsys.rows import NsysRows
+from warplens.importers.nsys.taken import NsysContext, numbered
 
 TABLE = "NVTX_EVENTS"
 _PUSH_POP, _START_END, _MARKS = (59, 70), (60, 71), (34, 65)
@@ -29,7 +29,7 @@ _COLUMNS = ("start", "end", "eventType", "category", "color", "globalTid", "endG
 
 
 @dataclass
-class Thread:
+class ThreadRanges:
     """The push/pop ranges of one thread, sorted by start; `parent` is a place in these arrays, -1: none."""
 
     id: Int64Array
@@ -38,11 +38,11 @@ class Thread:
     parent: Int64Array
 
 
-class Ranges:
+class NsysRanges:
     """The push/pop ranges of the report, by thread."""
 
     def __init__(self) -> None:
-        self._threads: dict[int, Thread] = {}
+        self._threads: dict[int, ThreadRanges] = {}
 
     def add(self, thread: Int64Array, ids: Int64Array, start: Int64Array, end: Int64Array, parent: Int64Array) -> None:
         """Add one process's ranges, sorted by start; `parent` is a place in these arrays, -1: none."""
@@ -50,9 +50,9 @@ class Ranges:
             mine = np.flatnonzero(thread == key)
             within = np.full(len(thread) + 1, -1, np.int64)
             within[mine] = np.arange(len(mine))
-            self._threads[key] = Thread(ids[mine], start[mine], end[mine], within[parent[mine]])
+            self._threads[key] = ThreadRanges(ids[mine], start[mine], end[mine], within[parent[mine]])
 
-    def of_threads(self, keys: Int64Array) -> Iterator[tuple[int, Thread]]:
+    def of_threads(self, keys: Int64Array) -> Iterator[tuple[int, ThreadRanges]]:
         """Yield those of the threads `keys` that have ranges."""
         for key in keys.tolist():
             if key in self._threads:
@@ -63,12 +63,12 @@ class Ranges:
 class Annotations:
     """Everything that was annotated: ranges, marks, and the names that were given."""
 
-    context: Context
+    context: NsysContext
 
     def __post_init__(self) -> None:
         context = self.context
         self.thread_names: dict[int, str] = {}
-        self.ranges = Ranges()
+        self.ranges = NsysRanges()
         context.tally.used.add(TABLE)
         self._domains: dict[tuple[int, int], str] = {}
         self._categories: dict[tuple[int, int, int], str] = {}
@@ -78,7 +78,7 @@ class Annotations:
         named = Among("eventType", (_CATEGORY, _THREAD_NAME, _DOMAIN))
         self._named(database.read(TABLE, _COLUMNS, texts=("text",), where=[named]))
         pairs = {(tid & ~0xFFFFFF, domain) for tid, domain in database.distinct(TABLE, ("globalTid", "domainId"))}
-        self._payloads = Payloads(context, self._domains, {pair for pair in pairs if pair[0] in context.identity.keys})
+        self._payloads = NsysPayloads(context, self._domains, {pair for pair in pairs if pair[0] in context.identity.keys})
         for owner in self._owners():
             self._write_ranges(self._happened(owner, (*_PUSH_POP, *_START_END)))
             self._write_marks(self._happened(owner, _MARKS))
@@ -88,7 +88,7 @@ class Annotations:
         few = self.context.database.count(TABLE) < _MANY or not self.context.database.has(TABLE, "globalTid")
         return [None] if few else list(self.context.identity.keys)
 
-    def _happened(self, owner: int | None, kinds: tuple[int, ...]) -> Rows:
+    def _happened(self, owner: int | None, kinds: tuple[int, ...]) -> NsysRows:
         """Return the rows of these kinds that have a time."""
         where = [Among("eventType", kinds)]
         if owner is not None:
@@ -101,7 +101,7 @@ class Annotations:
             self.context.tally.say("warning", "no-time", f"rows of {TABLE} without a time that can be were left out", int((~good).sum()))
         return rows.taken(good)
 
-    def _named(self, rows: Rows) -> None:
+    def _named(self, rows: NsysRows) -> None:
         columns = (rows.ints(name).tolist() for name in ("eventType", "globalTid", "domainId", "category"))
         for kind, tid, domain, category, text in zip(*columns, self._texts(rows).to_pylist(), strict=True):
             process = tid & ~0xFFFFFF
@@ -114,7 +114,7 @@ class Annotations:
             else:
                 self.thread_names[tid] = text
 
-    def _write_ranges(self, rows: Rows) -> None:
+    def _write_ranges(self, rows: NsysRows) -> None:
         context, identity = self.context, self.context.identity
         process = identity.process(rows.ints("globalTid"))
         start = rows.ints("start")
@@ -129,6 +129,7 @@ class Annotations:
         depth, parent = np.zeros(len(rows), np.int32), np.full(len(rows), -1, np.int64)
         for key in np.unique(process).tolist():
             mine = np.flatnonzero((process == key) & pushed)
+            # `nest` takes ranges in order of start and returns positions among those given, -1 for none.
             depth[mine], above = native.nest(*(np.ascontiguousarray(values[mine]) for values in (thread, start, end)))
             parent[mine] = np.where(above < 0, -1, ids[mine][above])
             self.ranges.add(thread[mine], ids[mine], start[mine], end[mine], above)
@@ -155,7 +156,7 @@ class Annotations:
         )
         self._payloads.write("range", rows, ids, process, self._texts(rows, "jsonTextId", "jsonText"))
 
-    def _write_marks(self, rows: Rows) -> None:
+    def _write_marks(self, rows: NsysRows) -> None:
         process = self.context.identity.process(rows.ints("globalTid"))
         order = np.lexsort((rows.ints("start"), process))
         rows, process = rows.taken(order), process[order]
@@ -165,7 +166,7 @@ class Annotations:
         self.context.write("nvtx_marks", {**columns, **self._labels(rows)})
         self._payloads.write("mark", rows, ids, process, self._texts(rows, "jsonTextId", "jsonText"))
 
-    def _labels(self, rows: Rows) -> dict[str, Any]:
+    def _labels(self, rows: NsysRows) -> dict[str, Any]:
         """Return the columns that ranges and marks share."""
         domain = rows.ints("domainId")
         owner = rows.ints("globalTid") & ~0xFFFFFF
@@ -181,7 +182,7 @@ class Annotations:
             "payload_float": real,
         }
 
-    def _texts(self, rows: Rows, number: str = "textId", text: str = "text") -> pa.Array:
+    def _texts(self, rows: NsysRows, number: str = "textId", text: str = "text") -> pa.Array:
         """Return the text of each row: a registered string, else what is in the row."""
         registered = rows.valid(number)
         inline = rows.texts(text)
@@ -195,12 +196,12 @@ class Annotations:
         if not valid.any():
             return pa.nulls(len(valid), pa.string()).dictionary_encode()
         codes, distinct = combined([key[valid] for key in keys])
-        found = [names.get(tuple(key), unknown.format(key[-1])) for key in distinct]
+        texts = [names.get(tuple(key), unknown.format(key[-1])) for key in distinct]
         whole = np.zeros(len(valid), np.int32)
         whole[valid] = codes
-        return distinct_values(whole, found, valid)
+        return distinct_values(whole, texts, valid)
 
-    def _numbers(self, rows: Rows) -> tuple[pa.Array, pa.Array]:
+    def _numbers(self, rows: NsysRows) -> tuple[pa.Array, pa.Array]:
         number, has_number = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
         for name in _INTS:
             number, has_number = np.where(rows.valid(name), rows.ints(name), number), has_number | rows.valid(name)
@@ -209,7 +210,7 @@ class Annotations:
             real, has_real = np.where(rows.valid(name), rows.reals(name), real), has_real | rows.valid(name)
         return pa.array(number, pa.int64(), mask=~has_number), pa.array(real, pa.float64(), mask=~has_real)
 
-    def _end_threads(self, rows: Rows) -> pa.Array:
+    def _end_threads(self, rows: NsysRows) -> pa.Array:
         other = rows.valid("endGlobalTid") & (rows.ints("endGlobalTid") != rows.ints("globalTid"))
         tids = np.where(other, rows.ints("endGlobalTid"), rows.ints("globalTid"))
         return pa.array(self.context.identity.thread(tids), pa.int64(), mask=~other)

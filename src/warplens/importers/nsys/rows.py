@@ -15,7 +15,7 @@ from warplens.arrays import BoolArray, Int64Array
 FLAG = "?"  # behind a column's name: the column that says where it has a value
 
 
-class Rows:
+class NsysRows:
     """Rows of one table: integers and reals as NumPy, texts as Arrow. `texts`: which of the columns `names` are texts.
 
     Columns that `table` lacks are null throughout.
@@ -56,10 +56,10 @@ class Rows:
             return pa.nulls(len(self), pa.string())
         data = self._column(name).cast(pa.binary())
         try:
-            found = data.cast(pa.string())
+            texts = data.cast(pa.string())
         except pa.ArrowInvalid:
-            found = pa.array([bytes(value).decode(errors="replace") for value in data.to_pylist()], pa.string())
-        return pc.if_else(pa.array(self.valid(name)), found, pa.scalar(None, pa.string())) if name + FLAG in self._there else found
+            texts = pa.array([bytes(value).decode(errors="replace") for value in data.to_pylist()], pa.string())
+        return pc.if_else(pa.array(self.valid(name)), texts, pa.scalar(None, pa.string())) if name + FLAG in self._there else texts
 
     def dictionaries(self) -> list[dict[str, Any]]:
         """Return the rows one by one, None where there is no value; for small tables."""
@@ -72,11 +72,11 @@ class Rows:
                 columns[name] = [value if ok else None for value, ok in zip(numbers, valid, strict=True)]
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
-    def taken(self, which: npt.NDArray[Any]) -> Rows:
+    def taken(self, which: npt.NDArray[Any]) -> NsysRows:
         """Return the rows with these indices, or where a mask is true."""
         if which.dtype == bool:
-            return self if which.all() else Rows(self._table.filter(pa.array(which)), self._names, self._texts)
-        return Rows(self._table.take(pa.array(which)), self._names, self._texts)
+            return self if which.all() else NsysRows(self._table.filter(pa.array(which)), self._names, self._texts)
+        return NsysRows(self._table.take(pa.array(which)), self._names, self._texts)
 
     def _column(self, name: str) -> pa.Array:
         column = self._table.column(name)

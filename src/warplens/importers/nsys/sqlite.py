@@ -16,7 +16,7 @@ import pyarrow as pa
 from warplens.errors import NotAReport, ReportError
 from warplens.importers.nsys.conditions import Where, quoted, text_of
 from warplens.importers.nsys.database import LATEST, Database
-from warplens.importers.nsys.rows import FLAG, Rows
+from warplens.importers.nsys.rows import FLAG, NsysRows
 
 MAGIC = b"SQLite format 3\0"
 _HEAD = 100  # bytes
@@ -62,13 +62,17 @@ class SqliteFile(Database):
         """Return how many rows a table has."""
         return self._filled(table)[0] if self.has(table) else 0
 
-    def read(self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()) -> Rows:
+    def read(
+        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+    ) -> NsysRows:
         """Return columns of rows; see `Database`."""
         names = [*ints, *reals, *texts]
         if table not in self.tables:
-            return Rows(pa.table({FLAG: pa.array([], pa.int64())}), names, texts)
-        condition = f" WHERE {' AND '.join(one.sql() for one in where)}" if where else ""
-        return Rows(self._query(f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table), names, texts)
+            return NsysRows(pa.table({FLAG: pa.array([], pa.int64())}), names, texts)
+        condition = f" WHERE {' AND '.join(part.sql() for part in where)}" if where else ""
+        return NsysRows(
+            self._query(f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table), names, texts
+        )
 
     def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
         """Return when each value of a column was first and last seen; see `Database`."""
@@ -80,16 +84,16 @@ class SqliteFile(Database):
         good = [
             f"{quoted(start)} IS NOT NULL",
             *(f"{time} BETWEEN -{LATEST} AND {LATEST}" for time in (begin, last)),
-            *(one.sql() for one in where),
+            *(part.sql() for part in where),
         ]
-        found = self._query(
+        rows = self._query(
             f"SELECT {keys} AS k, min({begin}) AS b, max(max({last}, {begin})) AS e "
             f"FROM {quoted(table)} WHERE {' AND '.join(good)} GROUP BY 1",
             table,
         )
-        return [(row["k"], row["b"], row["e"]) for row in found.to_pylist()]
+        return [(row["k"], row["b"], row["e"]) for row in rows.to_pylist()]
 
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[Rows]:
+    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
@@ -101,10 +105,10 @@ class SqliteFile(Database):
                 for batch in cursor.fetch_record_batch():
                     waiting.append(batch)
                     if sum(one.num_rows for one in waiting) >= _SLICE_ROWS:
-                        yield Rows(pa.Table.from_batches(waiting), [*ints, *reals], ())
+                        yield NsysRows(pa.Table.from_batches(waiting), [*ints, *reals], ())
                         waiting = []
                 if waiting:
-                    yield Rows(pa.Table.from_batches(waiting), [*ints, *reals], ())
+                    yield NsysRows(pa.Table.from_batches(waiting), [*ints, *reals], ())
         except _ERRORS as error:
             raise self._broken(error, table) from error
 
@@ -116,8 +120,8 @@ class SqliteFile(Database):
         select = ", ".join(
             f"{f'coalesce(CAST({quoted(name)} AS INTEGER), 0)' if name in there else 0} AS {quoted(name)}" for name in columns
         )
-        found = self._query(f"SELECT DISTINCT {select} FROM {quoted(table)}", table)
-        return list(zip(*(found.column(name).to_pylist() for name in columns), strict=True))
+        rows = self._query(f"SELECT DISTINCT {select} FROM {quoted(table)}", table)
+        return list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
 
     def _select(self, table: str, ints: Sequence[str], reals: Sequence[str], texts: Sequence[str]) -> str:
         """Return the columns of a SELECT: those that have a value anywhere, and beside reals and texts with nulls where they have one."""
@@ -150,8 +154,8 @@ class SqliteFile(Database):
         return {name: frozenset(self._columns(name)) for name in names if not name.startswith("sqlite_")}
 
     def _columns(self, table: str) -> list[str]:
-        found = self._query(f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({text_of(table)})", table)
-        return [bytes(name).decode(errors="replace") for name in found.column("name").to_pylist()]
+        rows = self._query(f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({text_of(table)})", table)
+        return [bytes(name).decode(errors="replace") for name in rows.column("name").to_pylist()]
 
     def _query(self, text: str, table: str) -> pa.Table:
         try:

@@ -1,4 +1,4 @@
-"""What the tables of GPU work have in common: time, order, device, context, stream, and the API call they come from."""
+"""Columns that all tables of GPU work share: time, order, device, context, stream, and the API call that launched it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow as pa
 from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Where
 from warplens.importers.nsys.database import LATEST, Database
-from warplens.importers.nsys.identity import Identity
-from warplens.importers.nsys.rows import Rows
+from warplens.importers.nsys.identity import NsysIdentity
+from warplens.importers.nsys.rows import NsysRows
 from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
 
 
 @dataclass
-class Tally:
-    """What is said about the import as a whole, in `diagnostics`."""
+class NsysDiagnostics:
+    """Collects the rows of `diagnostics` about the import as a whole."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     used: set[str] = field(default_factory=set)  # tables of the file that were taken over
@@ -30,7 +30,7 @@ class Tally:
 
 
 @dataclass
-class Calls:
+class NsysCalls:
     """The API calls of the report: by process and correlation."""
 
     keys: Int64Array  # sorted
@@ -39,13 +39,13 @@ class Calls:
 
     def of(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the ids of the calls with these correlations; null where there is none."""
-        place, found = self._find(process, correlation, valid)
-        return pa.array(self.ids[place], pa.int64(), mask=~found) if len(self.keys) else pa.nulls(len(process), pa.int64())
+        place, known = self._find(process, correlation, valid)
+        return pa.array(self.ids[place], pa.int64(), mask=~known) if len(self.keys) else pa.nulls(len(process), pa.int64())
 
     def begins(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
         """Return when the calls with these correlations began, and which of them there are."""
-        place, found = self._find(process, correlation, valid)
-        return (self.starts[place] if len(self.keys) else np.zeros(len(process), np.int64)), found
+        place, known = self._find(process, correlation, valid)
+        return (self.starts[place] if len(self.keys) else np.zeros(len(process), np.int64)), known
 
     def _find(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
         if not len(self.keys):
@@ -61,16 +61,16 @@ def join(process: Int64Array, correlation: Int64Array) -> Int64Array:
 
 
 @dataclass
-class Context:
-    """What every table needs while it is taken over."""
+class NsysContext:
+    """The database and the writers that the import of every table needs."""
 
     database: Database
-    identity: Identity
+    identity: NsysIdentity
     part: PartWriter
-    tally: Tally
-    calls: Calls = field(default_factory=lambda: Calls(*(np.empty(0, np.int64) for _ in range(3))))
+    tally: NsysDiagnostics
+    calls: NsysCalls = field(default_factory=lambda: NsysCalls(*(np.empty(0, np.int64) for _ in range(3))))
 
-    def read(self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: Where = ()) -> Rows:
+    def read(self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: Where = ()) -> NsysRows:
         """Return the rows of a table that have a time; those without one, or with an impossible one, are counted as left out."""
         rows = self.database.read(table, ints, texts=texts, where=where)
         self.tally.used.add(table)
@@ -89,16 +89,18 @@ class Context:
 
 
 @dataclass
-class Events:
+class NsysEvents:
     """Rows of one table in the order of the report, with the columns that most tables begin with."""
 
-    rows: Rows
+    rows: NsysRows
     process: Int64Array
     start: Int64Array
     end: Int64Array
 
     @classmethod
-    def sorted(cls, context: Context, rows: Rows, owner: str, start: str = "start", end: str | None = "end", table: str = "") -> Events:
+    def sorted(
+        cls, context: NsysContext, rows: NsysRows, owner: str, start: str = "start", end: str | None = "end", table: str = ""
+    ) -> NsysEvents:
         """Sort rows by process and start, the longer first. No end means the start; one before it too, and is counted."""
         begins = rows.ints(start)
         ends = begins if end is None else np.where(rows.valid(end), rows.ints(end), begins)
@@ -114,7 +116,7 @@ class Events:
         """Return ids that grow within each process."""
         return numbered(self.process)
 
-    def placed(self, context: Context) -> dict[str, Any]:
+    def placed(self, context: NsysContext) -> dict[str, Any]:
         """Return the columns that tell when and where a GPU did something."""
         return {
             **self.timed(),
@@ -128,7 +130,7 @@ class Events:
         """Return id, process, start and end."""
         return {"id": self.ids(), "process": self.process, "start": self.start, "end": self.end}
 
-    def called(self, context: Context) -> dict[str, Any]:
+    def called(self, context: NsysContext) -> dict[str, Any]:
         """Return correlation and API call."""
         correlation = self.rows.ints("correlationId")
         valid = self.rows.valid("correlationId") & (correlation != 0)

@@ -7,18 +7,18 @@ import pyarrow as pa
 
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import labelled
-from warplens.importers.nsys.taken import Context, Events, narrow, numbered
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow, numbered
 from warplens.model.nsys_labels import SYNC_KINDS
 
 _NONE = 0xFFFFFFFF  # "no event", "no stream"
 _PLACE = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "eventId", "eventSyncId")
 
 
-def syncs(context: Context) -> None:
+def syncs(context: NsysContext) -> None:
     """Write `syncs`."""
     table = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
     rows = context.read(table, ["start", "end", *_PLACE, "syncType", "deprecatedSyncType"])
-    events = Events.sorted(context, rows, "globalPid", table=table)
+    events = NsysEvents.sorted(context, rows, "globalPid", table=table)
     rows = events.rows
     kind = np.where(rows.ints("syncType") != 0, rows.ints("syncType"), rows.ints("deprecatedSyncType"))
     about_event = rows.valid("eventId") & (rows.ints("eventId") & _NONE != _NONE)
@@ -37,7 +37,7 @@ def syncs(context: Context) -> None:
     )
 
 
-def cuda_events(context: Context) -> None:
+def cuda_events(context: NsysContext) -> None:
     """Write `cuda_events`; where the file does not say when the GPU came to one, that of the API call counts."""
     table = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
     rows = context.database.read(table, ["timestamp", *_PLACE])
@@ -52,7 +52,7 @@ def cuda_events(context: Context) -> None:
     start = np.where(timed, times, np.where(known, begins, LATEST))
     order = np.lexsort((start, process))
     rows, process, start, known = rows.taken(order), process[order], start[order], (timed | known)[order]
-    events = Events(rows, process, start, start)
+    events = NsysEvents(rows, process, start, start)
     context.write(
         "cuda_events",
         {

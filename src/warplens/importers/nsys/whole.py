@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from warplens.importers.nsys import calls, cpu, facts, hardware, memory, metrics, os_calls, overhead, parallel, waits, work
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.database import Database
-from warplens.importers.nsys.identity import Identity
+from warplens.importers.nsys.identity import NsysIdentity
 from warplens.importers.nsys.ranges import Annotations
-from warplens.importers.nsys.taken import Context, Tally
+from warplens.importers.nsys.taken import NsysContext, NsysDiagnostics
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -30,10 +30,10 @@ def take(database: Database, part: PartWriter, progress: Progress) -> Facts:
     about = facts.settings(database)
     known = facts.machines(database)
     host = facts.host_of(about, known)
-    tally = Tally()
+    tally = NsysDiagnostics()
     progress("processes", 0.0)
-    identity = Identity(database, part)
-    context = Context(database, identity, part, tally)
+    identity = NsysIdentity(database, part)
+    context = NsysContext(database, identity, part, tally)
     chains = Chains(database, part, tally)
     progress("NVTX", 0.1)
     annotations = Annotations(context)
@@ -60,12 +60,12 @@ def take(database: Database, part: PartWriter, progress: Progress) -> Facts:
     facts.left_out(database, tally)
     version = about.get("EXPORT_PRODUCT_VERSION", "")
     sources = {name: {"on": any(map(database.count, tables)), "by": f"nsys {version}".strip()} for name, tables in _SOURCES.items()}
-    told = facts.facts(identity, about, host, sources)
+    part_facts = facts.facts(identity, about, host, sources)
     hosts = {machine: facts_of["Hostname"] for machine, facts_of in known.items() if facts_of.get("Hostname")}
     part.write("processes", identity.process_rows(hosts, host, facts.command(about)))
     part.write("threads", identity.thread_rows(annotations.thread_names))
-    part.write("capture_windows", facts.windows(part.part, told))
-    part.write("targets", facts.targets(host, told.boot_id, known))
+    part.write("capture_windows", facts.windows(part.part, part_facts))
+    part.write("targets", facts.targets(host, part_facts.boot_id, known))
     part.write("diagnostics", tally.rows)
     progress("write", 1.0)
-    return told
+    return part_facts

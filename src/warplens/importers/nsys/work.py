@@ -1,4 +1,4 @@
-"""What GPUs did: kernels, copies, memsets, and graphs launched as a whole."""
+"""GPU work: kernels, copies, memsets, and graphs launched as a whole."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.importers.nsys.names import encoded, labelled
-from warplens.importers.nsys.taken import Context, Events, narrow
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow
 from warplens.model import nsys_labels as labels
 
 _COMMON = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
 _AXES = ("X", "Y", "Z")
 
 
-def kernels(context: Context) -> None:
+def kernels(context: NsysContext) -> None:
     """Write `kernels`."""
     table = "CUPTI_ACTIVITY_KIND_KERNEL"
     sizes = [f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in _AXES]
     names = ("demangledName", "shortName", "mangledName")
     memory = ("staticSharedMemory", "dynamicSharedMemory", "sharedMemoryExecuted", "localMemoryPerThread", "localMemoryTotal")
     rows = context.read(table, [*_COMMON, *sizes, *names, *memory, "registersPerThread", "launchType"])
-    events = Events.sorted(context, rows, "globalPid", table=table)
+    events = NsysEvents.sorted(context, rows, "globalPid", table=table)
     rows = events.rows
     always = np.ones(len(rows), bool)
     clusters = rows.valid("clusterX") & (rows.ints("clusterX") > 0)
@@ -49,13 +49,13 @@ def kernels(context: Context) -> None:
     )
 
 
-def copies(context: Context) -> None:
+def copies(context: NsysContext) -> None:
     """Write `memcpys`; what nsys lists among them but is a migration of unified memory goes to `um_events`."""
     table = "CUPTI_ACTIVITY_KIND_MEMCPY"
     more = ("bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "copyCount")
     taken = context.read(table, [*_COMMON, *more])
     taken = taken.taken(~np.isin(taken.ints("copyKind"), list(labels.UNIFIED)))
-    events = Events.sorted(context, taken, "globalPid", table=table)
+    events = NsysEvents.sorted(context, taken, "globalPid", table=table)
     rows = events.rows
     context.write(
         "memcpys",
@@ -74,10 +74,10 @@ def copies(context: Context) -> None:
     )
 
 
-def memsets(context: Context) -> None:
+def memsets(context: NsysContext) -> None:
     """Write `memsets`."""
     table = "CUPTI_ACTIVITY_KIND_MEMSET"
-    events = Events.sorted(context, context.read(table, [*_COMMON, "value", "bytes", "memKind"]), "globalPid", table=table)
+    events = NsysEvents.sorted(context, context.read(table, [*_COMMON, "value", "bytes", "memKind"]), "globalPid", table=table)
     rows = events.rows
     context.write(
         "memsets",
@@ -92,8 +92,8 @@ def memsets(context: Context) -> None:
     )
 
 
-def graphs(context: Context) -> None:
+def graphs(context: NsysContext) -> None:
     """Write `graphs`."""
     table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
-    events = Events.sorted(context, context.read(table, [*_COMMON, "graphExecId"]), "globalPid", table=table)
+    events = NsysEvents.sorted(context, context.read(table, [*_COMMON, "graphExecId"]), "globalPid", table=table)
     context.write("graphs", {**events.placed(context), "graph": events.optional("graphId"), "graph_exec": events.optional("graphExecId")})

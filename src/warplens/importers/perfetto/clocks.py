@@ -8,7 +8,7 @@ import numpy.typing as npt
 from warplens import native
 from warplens.arrays import Int64Array
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.trace import Trace
+from warplens.importers.perfetto.trace import PerfettoTrace
 
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 _SNAPSHOT = 6
@@ -18,7 +18,7 @@ NAMES = {REALTIME: "realtime", MONOTONIC: "monotonic", BOOTTIME: "boottime"}
 class Clocks:
     """The clocks of a trace; `key` is the one of the report. `unknown`: events on a clock that nothing connects with it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: PerfettoTrace) -> None:
         self._trace = trace
         self._snapshots, primary = _snapshots(trace)
         used = np.bincount(trace.events["clock"], minlength=256) + np.bincount(trace.samples["clock"], minlength=256)
@@ -75,6 +75,7 @@ class Clocks:
 
     def _map(self, key: int) -> tuple[Int64Array, Int64Array] | None:
         both = sorted({(shot[key], shot[self.key]) for shot in self._snapshots if key in shot and self.key in shot})
+        # Readings of both clocks, sorted and unique in the source, between which `map_times` interpolates.
         both = [pair for index, pair in enumerate(both) if index == 0 or pair[0] != both[index - 1][0]]
         if not both:
             return None
@@ -82,22 +83,22 @@ class Clocks:
         return source, target
 
 
-def _snapshots(trace: Trace) -> tuple[list[dict[int, int]], int]:
-    found: list[dict[int, int]] = []
+def _snapshots(trace: PerfettoTrace) -> tuple[list[dict[int, int]], int]:
+    snapshots: list[dict[int, int]] = []
     primary = 0
     for packet in trace.others(_SNAPSHOT):
         shot: dict[int, int] = {}
         try:
-            told = wire.message(packet.data)
-            for entry in wire.inner(told, 1):
+            message = wire.message(packet.data)
+            for entry in wire.inner(message, 1):
                 clock = wire.message(entry)
                 key, time = wire.whole(clock, 1), wire.whole(clock, 2) * max(wire.whole(clock, 4), 1)
                 if 64 <= key <= 127:  # of this sequence alone
                     key |= packet.sequence + 1 << 8
                 if 0 <= time < 1 << 62:
                     shot[key] = time
-            primary = wire.whole(told, 2) or primary
+            primary = wire.whole(message, 2) or primary
         except ValueError:
             continue
-        found.append(shot)
-    return found, primary
+        snapshots.append(shot)
+    return snapshots, primary

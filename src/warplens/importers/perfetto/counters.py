@@ -11,13 +11,13 @@ import pyarrow as pa
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto.details import coded
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import UUID
 
 _COUNTERS_PER_PROCESS = 1 << 32
 
 
-def write(context: Context, host: str) -> None:
+def write(context: PerfettoContext, host: str) -> None:
     """Write `nvtx_counters` and their samples, `gpu_memory` and `gpu_metrics`."""
     samples = context.trace.samples
     time = context.clocks.times(samples)
@@ -35,14 +35,14 @@ def write(context: Context, host: str) -> None:
         if about is not None and "counter" not in about:
             memory.append((track, about, context.own.which[uuid]))
             continue
-        told = first.get(about["counter"], {}) if about is not None else {}
-        if told:
-            process = context.places.key("process", context.own.which[uuid], told.get("process"))
-        process = context.place_of_track("process", track) if not told or process < 0 else process
+        own_counter = first.get(about["counter"], {}) if about is not None else {}
+        if own_counter:
+            process = context.places.key("process", context.own.which[uuid], own_counter.get("process"))
+        process = context.place_of_track("process", track) if not own_counter or process < 0 else process
         key = process * _COUNTERS_PER_PROCESS + counts.get(process, 0)
         counts[process] = counts.get(process, 0) + 1
         keys[track] = key
-        rows.append({**_counter(context, track, uuid, told), "counter": key, "process": process})
+        rows.append({**_counter(context, track, uuid, own_counter), "counter": key, "process": process})
     context.write("nvtx_counters", rows)
     _samples(context, time, keys)
     if memory:
@@ -51,16 +51,21 @@ def write(context: Context, host: str) -> None:
         _metrics(context, time, metrics, host)
 
 
-def _counter(context: Context, track: int, uuid: int, told: dict[str, Any]) -> dict[str, Any]:
+def _counter(context: PerfettoContext, track: int, uuid: int, own_counter: dict[str, Any]) -> dict[str, Any]:
     described = context.described.tracks.get(uuid)
     counter = None if described is None else described.counter
     mine = context.trace.samples["track"] == track
     real = bool(context.trace.samples["is_float"][mine].any())
-    if told:  # the values are scaled, and as they are
+    if own_counter:  # the values are scaled, and as they are
         known = ("domain", "name", "description", "unit", "minimum", "maximum", "value_type", "interpolation", "scope")
-        scaled = {"scale": 1.0} if told.get("scale") is not None else {}
-        return {**{name: told.get(name) for name in known}, "id": told.get("id", uuid), "type": told.get("type", "float64"), **scaled}
-    above = [found.name for found in context.described.above(uuid)[1:] if found.name and found.pid is None]
+        scaled = {"scale": 1.0} if own_counter.get("scale") is not None else {}
+        return {
+            **{name: own_counter.get(name) for name in known},
+            "id": own_counter.get("id", uuid),
+            "type": own_counter.get("type", "float64"),
+            **scaled,
+        }
+    above = [item.name for item in context.described.above(uuid)[1:] if item.name and item.pid is None]
     name = (described.name if described else None) or "counter"
     return {
         "id": uuid,
@@ -73,7 +78,7 @@ def _counter(context: Context, track: int, uuid: int, told: dict[str, Any]) -> d
     }
 
 
-def _samples(context: Context, time: Int64Array, keys: Int64Array) -> None:
+def _samples(context: PerfettoContext, time: Int64Array, keys: Int64Array) -> None:
     samples = context.trace.samples
     key = keys[samples["track"]] if len(samples["track"]) else np.empty(0, np.int64)
     mine = np.flatnonzero(key >= 0)
@@ -96,11 +101,11 @@ def _samples(context: Context, time: Int64Array, keys: Int64Array) -> None:
     )
 
 
-def _memory(context: Context, time: Int64Array, found: list[tuple[int, Any, int]]) -> None:
+def _memory(context: PerfettoContext, time: Int64Array, memory_tracks: list[tuple[int, Any, int]]) -> None:
     """Write what a process had on a device, as steps: what grew was allocated, what shrank was freed."""
     samples = context.trace.samples
     pieces = []
-    for track, about, report in found:
+    for track, about, report in memory_tracks:
         mine = np.flatnonzero(samples["track"] == track)
         mine = mine[np.argsort(time[mine], kind="stable")]
         total = samples["whole"][mine]
@@ -126,9 +131,9 @@ def _memory(context: Context, time: Int64Array, found: list[tuple[int, Any, int]
     )
 
 
-def _metrics(context: Context, time: Int64Array, found: list[tuple[int, Any]], host: str) -> None:
+def _metrics(context: PerfettoContext, time: Int64Array, metric_tracks: list[tuple[int, Any]], host: str) -> None:
     samples = context.trace.samples
-    tracks = dict(found)
+    tracks = dict(metric_tracks)
     mine = np.flatnonzero(np.isin(samples["track"], list(tracks)))
     names = {track: str(about.get("host") or host) for track, about in tracks.items()}
     mine = mine[np.lexsort((time[mine], np.array([names[track] for track in samples["track"][mine].tolist()])))]

@@ -1,4 +1,4 @@
-"""What a trace says about its tracks, processes and threads."""
+"""Descriptors of a trace: names and parents of its tracks, processes and threads."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import shlex
 from dataclasses import dataclass, field
 
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.trace import Trace
+from warplens.importers.perfetto.trace import PerfettoTrace
 
 _TREE, _PROCESS, _THREAD, _TRACK = 2, 43, 44, 60
 _UNITS = {1: "ns", 2: "", 3: "bytes"}
 
 
 @dataclass(frozen=True)
-class Counter:
+class CounterDescriptor:
     """A track of numbers; `delta`: they are changes."""
 
     unit: str
@@ -22,14 +22,14 @@ class Counter:
 
 
 @dataclass
-class Track:
+class TrackDescriptor:
     """What a track is below (uuid, 0: nothing), and what it is of."""
 
     parent: int = 0
     name: str | None = None
     pid: int | None = None
     tid: int | None = None
-    counter: Counter | None = None
+    counter: CounterDescriptor | None = None
     description: str | None = None
 
 
@@ -37,7 +37,7 @@ class Track:
 class Described:
     """Tracks by uuid; names and commands of processes by pid; names of threads and their process by tid."""
 
-    tracks: dict[int, Track] = field(default_factory=dict)
+    tracks: dict[int, TrackDescriptor] = field(default_factory=dict)
     processes: dict[int, str] = field(default_factory=dict)
     commands: dict[int, str] = field(default_factory=dict)
     parents: dict[int, int] = field(default_factory=dict)
@@ -51,82 +51,82 @@ class Described:
                 return track.pid
         return None
 
-    def above(self, uuid: int) -> list[Track]:
+    def above(self, uuid: int) -> list[TrackDescriptor]:
         """Return a track and what it is below, the innermost first."""
-        found: list[Track] = []
+        path: list[TrackDescriptor] = []
         seen = set()
         while uuid in self.tracks and uuid not in seen:
             seen.add(uuid)
-            found.append(self.tracks[uuid])
+            path.append(self.tracks[uuid])
             uuid = self.tracks[uuid].parent
-        return found
+        return path
 
 
-def described(trace: Trace) -> Described:
+def described(trace: PerfettoTrace) -> Described:
     """Read the descriptors of a trace; later ones of a track add to what was said."""
-    found = Described()
+    result = Described()
     for packet in trace.others(_TREE, _PROCESS, _THREAD, _TRACK):
         try:
-            told = wire.message(packet.data)
+            message = wire.message(packet.data)
             if packet.field == _TRACK:
-                _track(found, told)
+                _track(result, message)
             elif packet.field == _PROCESS:
-                _process(found, told)
+                _process(result, message)
             elif packet.field == _THREAD:
-                _thread(found, told)
+                _thread(result, message)
             else:
-                _tree(found, told)
+                _tree(result, message)
         except ValueError:
-            found.broken += 1
-    return found
+            result.broken += 1
+    return result
 
 
-def _track(found: Described, told: dict[int, list[wire.Value]]) -> None:
-    track = found.tracks.setdefault(wire.whole(told, 1), Track())
-    track.parent = wire.whole(told, 5, track.parent)
+def _track(described: Described, message: dict[int, list[wire.Value]]) -> None:
+    track = described.tracks.setdefault(wire.whole(message, 1), TrackDescriptor())
+    track.parent = wire.whole(message, 5, track.parent)
     for name in (2, 10, 13):  # of several ways to name it
-        track.name = wire.text(told, name) or track.name
-    track.description = wire.text(told, 14) or track.description
-    for data in wire.inner(told, 3):
-        track.pid = _process(found, wire.message(data))
-    for data in wire.inner(told, 4):
-        track.pid, track.tid = _thread(found, wire.message(data))
-    for data in wire.inner(told, 8):
+        track.name = wire.text(message, name) or track.name
+    track.description = wire.text(message, 14) or track.description
+    for data in wire.inner(message, 3):
+        track.pid = _process(described, wire.message(data))
+    for data in wire.inner(message, 4):
+        track.pid, track.tid = _thread(described, wire.message(data))
+    for data in wire.inner(message, 8):
         counter = wire.message(data)
         unit = wire.text(counter, 6) or _UNITS.get(wire.whole(counter, 3), "")
-        track.counter = Counter(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
+        track.counter = CounterDescriptor(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
 
 
-def _process(found: Described, told: dict[int, list[wire.Value]]) -> int:
-    pid = _int32(wire.whole(told, 1))
-    command = wire.texts(told, 2)
+def _process(described: Described, message: dict[int, list[wire.Value]]) -> int:
+    pid = _int32(wire.whole(message, 1))
+    command = wire.texts(message, 2)
     if command:
-        found.commands[pid] = shlex.join(command)
-    name = wire.text(told, 6) or (command[0] if command else None)
+        described.commands[pid] = shlex.join(command)
+    name = wire.text(message, 6) or (command[0] if command else None)
     if name:
-        found.processes[pid] = name
+        described.processes[pid] = name
     return pid
 
 
-def _thread(found: Described, told: dict[int, list[wire.Value]]) -> tuple[int, int]:
-    pid, tid = _int32(wire.whole(told, 1)), wire.signed(wire.whole(told, 2))
-    if name := wire.text(told, 5):
-        found.threads[pid, tid] = name
+def _thread(described: Described, message: dict[int, list[wire.Value]]) -> tuple[int, int]:
+    pid, tid = _int32(wire.whole(message, 1)), wire.signed(wire.whole(message, 2))
+    if name := wire.text(message, 5):
+        described.threads[pid, tid] = name
     return pid, tid
 
 
-def _tree(found: Described, told: dict[int, list[wire.Value]]) -> None:
-    for data in wire.inner(told, 1):
+def _tree(described: Described, message: dict[int, list[wire.Value]]) -> None:
+    for data in wire.inner(message, 1):
         process = wire.message(data)
         pid, command = _int32(wire.whole(process, 1)), wire.texts(process, 3)
-        found.parents[pid] = _int32(wire.whole(process, 2))
+        described.parents[pid] = _int32(wire.whole(process, 2))
         if command:
-            found.commands.setdefault(pid, shlex.join(command))
-            found.processes.setdefault(pid, command[0])
-    for data in wire.inner(told, 2):
+            described.commands.setdefault(pid, shlex.join(command))
+            described.processes.setdefault(pid, command[0])
+    for data in wire.inner(message, 2):
         thread = wire.message(data)
         if name := wire.text(thread, 2):
-            found.threads.setdefault((_int32(wire.whole(thread, 3)), _int32(wire.whole(thread, 1))), name)
+            described.threads.setdefault((_int32(wire.whole(thread, 3)), _int32(wire.whole(thread, 1))), name)
 
 
 def _int32(value: int) -> int:

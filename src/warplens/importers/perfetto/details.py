@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
-from warplens.importers.perfetto.trace import BOOL, DOUBLE, JSON, TEXT, UINT, Trace
+from warplens.importers.perfetto.trace import BOOL, DOUBLE, JSON, TEXT, UINT, PerfettoTrace
 
 
 class Details:
     """Finds the annotations of a name; those that came with the end of a slice count as those of the slice."""
 
-    def __init__(self, trace: Trace, partner: Int64Array) -> None:
+    def __init__(self, trace: PerfettoTrace, partner: Int64Array) -> None:
         self._trace = trace
         notes = trace.notes
         self._order = np.argsort(notes["name"], kind="stable")
@@ -25,7 +25,7 @@ class Details:
         self._event = np.where((above >= 0) & (above < event), above, event)
         self._place = np.full(len(trace.events["time"]), -1, np.int64)
 
-    def of(self, rows: Int64Array, name: str) -> Column | None:
+    def of(self, rows: Int64Array, name: str) -> DetailColumn | None:
         """Return what the events `rows` (rows of events) say under a name; None where none says anything."""
         number = self._trace.number(name)
         first, last = (int(np.searchsorted(self._sorted, number, side=side)) for side in ("left", "right"))
@@ -38,13 +38,13 @@ class Details:
         mine, place = mine[place >= 0], place[place >= 0]
         if not len(mine):
             return None
-        return Column(self._trace, len(rows), place, self._trace.notes["kind"][mine], self._trace.notes["value"][mine])
+        return DetailColumn(self._trace, len(rows), place, self._trace.notes["kind"][mine], self._trace.notes["value"][mine])
 
 
-class Column:
+class DetailColumn:
     """Values of one name: at `place` of `size` rows, of several kinds."""
 
-    def __init__(self, trace: Trace, size: int, place: Int64Array, kind: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
+    def __init__(self, trace: PerfettoTrace, size: int, place: Int64Array, kind: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
         self._trace, self.size, self._place, self._kind, self._value = trace, size, place, kind, value
 
     def ints(self) -> pa.Array:
@@ -84,14 +84,15 @@ class Column:
         if not own.all():
             others = np.flatnonzero(~own)
             made = [str(self._python(row)) for row in others.tolist()]
+            # Values that are no texts become new entries behind the texts of the trace.
             numbers[self._place[others]] = len(texts) + np.arange(len(made))
             texts = pa.concat_arrays([texts, pa.array(made, pa.string())])
         return coded(numbers, texts)
 
-    def only(self, *kinds: int) -> Column:
+    def only(self, *kinds: int) -> DetailColumn:
         """Return those of some kinds."""
         own = np.isin(self._kind, kinds)
-        return Column(self._trace, self.size, self._place[own], self._kind[own], self._value[own])
+        return DetailColumn(self._trace, self.size, self._place[own], self._kind[own], self._value[own])
 
     def python(self) -> list[tuple[int, int, Any]]:
         """Return place, kind and value of each."""

@@ -1,10 +1,10 @@
-"""What is said about an import: what of a trace could not be taken over, and how much of it."""
+"""Diagnostics of an import: the kinds of data in a trace that a report cannot hold, with counts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.slices import PerfettoContext
 
 # Fields of TracePacket, as people know them.
 _NAMES = {
@@ -47,7 +47,7 @@ _ABOUT_THE_TRACE = {33, 34, 35, 36, 45, 46, 67, 69, 78, 89, 90, 124}  # nothing 
 _READ_ELSEWHERE = (52,)
 
 
-def say(context: Context, ends_without_begin: int) -> None:
+def say(context: PerfettoContext, ends_without_begin: int) -> None:
     """Add the rows of `diagnostics`."""
     trace, tally = context.trace, context.tally
     counts = dict(trace.left_out)

@@ -1,4 +1,4 @@
-"""What warplens itself wrote into a trace beside what Perfetto has fields for; see `exporters/perfetto/attributes.py`."""
+"""Attributes that warplens writes into a trace because Perfetto has no field for them; see `exporters/perfetto/attributes.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.trace import Trace
+from warplens.importers.perfetto.trace import PerfettoTrace
 from warplens.model.tables import TABLES
 
 _ATTRIBUTES = 126
@@ -16,7 +16,7 @@ _SPAN = 1 << 62
 
 
 @dataclass(frozen=True)
-class Kind:
+class SliceKind:
     """What the events of a category are: rows of `table`, called by its column `name` (None: the details say it)."""
 
     table: str
@@ -31,45 +31,45 @@ class Own:
     tracks: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     counters: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     which: dict[int, int] = field(default_factory=dict)
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, SliceKind] = field(default_factory=dict)
 
     def rows(self, table: str) -> list[tuple[int, dict[str, Any]]]:
         """Return the rows of one of the small tables, each with the number of its report."""
         return [(number, row) for number, report in enumerate(self.reports) for row in report["tables"].get(table, ())]
 
 
-def own(trace: Trace) -> Own:
+def own(trace: PerfettoTrace) -> Own:
     """Read the attributes of a trace; what is not as warplens writes it is passed over."""
-    found = Own()
+    attributes = Own()
     for packet in trace.others(_ATTRIBUTES):
         try:
             for data in wire.inner(wire.message(packet.data), 1):
-                told = wire.message(data)
-                key, value = wire.text(told, 1), wire.text(told, 3)
+                attribute = wire.message(data)
+                key, value = wire.text(attribute, 1), wire.text(attribute, 3)
                 if key and value and key.startswith("warplens."):
-                    _take(found, key, json.loads(value))
+                    _take(attributes, key, json.loads(value))
         except (ValueError, RecursionError):
             continue
-    return found
+    return attributes
 
 
-def _take(found: Own, key: str, value: Any) -> None:
+def _take(attributes: Own, key: str, value: Any) -> None:
     if not isinstance(value, dict):
         return
     if key == "warplens.report":
-        found.reports.append(_checked(value))
+        attributes.reports.append(_checked(value))
         kinds = value.get("kinds") if isinstance(value.get("kinds"), dict) else {}
         for category, kind in (kinds or {}).items():
             table = kind.get("table") if isinstance(kind, dict) else None
             if isinstance(table, str) and table in TABLES:
                 name = kind.get("name")
-                found.kinds[category] = Kind(table, name if name in {column.name for column in TABLES[table].columns} else None)
+                attributes.kinds[category] = SliceKind(table, name if name in {column.name for column in TABLES[table].columns} else None)
         return
-    into = found.tracks if key == "warplens.tracks" else found.counters if key == "warplens.counters" else None
-    for uuid, about in value.items() if into is not None and found.reports else ():
+    into = attributes.tracks if key == "warplens.tracks" else attributes.counters if key == "warplens.counters" else None
+    for uuid, about in value.items() if into is not None and attributes.reports else ():
         if uuid.isdigit() and isinstance(about, dict) and into is not None:
             into[int(uuid)] = about
-            found.which[int(uuid)] = len(found.reports) - 1
+            attributes.which[int(uuid)] = len(attributes.reports) - 1
 
 
 def _checked(report: dict[str, Any]) -> dict[str, Any]:

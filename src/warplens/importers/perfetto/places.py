@@ -11,7 +11,7 @@ import numpy as np
 from warplens.arrays import Int64Array
 from warplens.importers.perfetto import own as owns
 from warplens.importers.perfetto.descriptors import Described
-from warplens.importers.perfetto.trace import ASYNC, QUEUE, THREAD, UUID, Trace
+from warplens.importers.perfetto.trace import ASYNC, QUEUE, THREAD, UUID, PerfettoTrace
 from warplens.storage.writer import THREADS_PER_PROCESS, PartWriter
 
 NONE = -1
@@ -20,7 +20,7 @@ _START_END = "start/end ranges"
 
 
 @dataclass
-class _Process:
+class _TrackProcess:
     pid: int
     name: str
     threads: dict[int, int] = field(default_factory=dict)  # tid -> number
@@ -28,7 +28,7 @@ class _Process:
 
 
 @dataclass(frozen=True)
-class Place:
+class TrackPlace:
     """Where the events of a track go. `task`, `thread` may be NONE; `about`: what warplens says that the track shows."""
 
     process: int
@@ -38,12 +38,12 @@ class Place:
     loose: bool = False  # ranges need not nest: start/end
 
 
-class Places:
+class TrackPlaces:
     """The places of all tracks that have events, and the rows of `processes`, `threads` and `tasks`."""
 
-    def __init__(self, trace: Trace, described: Described, own: owns.Own, part: PartWriter) -> None:
+    def __init__(self, trace: PerfettoTrace, described: Described, own: owns.Own, part: PartWriter) -> None:
         self._trace, self._described, self._own, self._part = trace, described, own, part
-        self._processes: dict[Any, tuple[int, _Process]] = {}
+        self._processes: dict[Any, tuple[int, _TrackProcess]] = {}
         self.process_rows: list[dict[str, Any]] = []
         self.thread_rows: list[dict[str, Any]] = []
         self.task_rows: list[dict[str, Any]] = []
@@ -53,7 +53,7 @@ class Places:
         happens[trace.events["track"]] = True
         counts[trace.samples["track"]] = True
         self._tasks: dict[Any, int] = {}
-        self.of: list[Place | None] = [
+        self.of: list[TrackPlace | None] = [
             self._place(track) if happens[track] else self._counter(track) if counts[track] else None for track in range(len(counts))
         ]
 
@@ -93,7 +93,7 @@ class Places:
             key = self._part.key(len(self.process_rows))
             self._own_keys["process", number, _number(row.get("process"))] = key
             pid = _number(row.get("pid"))
-            self._processes.setdefault(pid, (key, _Process(pid, str(row.get("name") or pid))))
+            self._processes.setdefault(pid, (key, _TrackProcess(pid, str(row.get("name") or pid))))
             self.process_rows.append({**_blank(pid, ""), **_known("processes", row), "process": key, "parent": None})
         for number, row in self._own.rows("processes"):
             parent = self.key("process", number, row.get("parent"))
@@ -113,37 +113,37 @@ class Places:
                     made.setdefault("library", "asyncio")
                 else:
                     made["tid"] = _number(row.get("tid"))
-                    entry = next((found for found in self._processes.values() if found[0] == process), None)
+                    entry = next((known for known in self._processes.values() if known[0] == process), None)
                     if entry is not None:
                         entry[1].threads[made["tid"]] = count
                 rows.append(made)
 
-    def _place(self, track: int) -> Place:
+    def _place(self, track: int) -> TrackPlace:
         kind, uuid = int(self._trace.tracks["kind"][track]), int(self._trace.tracks["first"][track])
         if kind == UUID and uuid in self._own.tracks:
             return self._own_place(uuid)
         if kind == THREAD:
             pid, tid = _signed(uuid), _signed(int(self._trace.tracks["second"][track]))
-            return Place(self.process_of(pid), self._thread(pid, tid))
+            return TrackPlace(self.process_of(pid), self._thread(pid, tid))
         if kind == QUEUE:
-            return Place(self.process_of(int(self._trace.tracks["third"][track]) >> 32), NONE)
+            return TrackPlace(self.process_of(int(self._trace.tracks["third"][track]) >> 32), NONE)
         if kind == ASYNC:
             name = self._trace.text(int(self._trace.tracks["name"][track])) or "async"
             return self._beside(_signed(uuid), None, name, ("async", track))
         above = self._described.above(uuid)
-        thread = next((found for found in above if found.tid is not None), None)
-        pid = next((found.pid for found in above if found.pid is not None), 0)
+        thread = next((upper for upper in above if upper.tid is not None), None)
+        pid = next((upper.pid for upper in above if upper.pid is not None), 0)
         if thread is not None and thread.tid is not None and thread.pid is not None:
             if above[0] is thread:
-                return Place(self.process_of(thread.pid), self._thread(thread.pid, thread.tid))
+                return TrackPlace(self.process_of(thread.pid), self._thread(thread.pid, thread.tid))
             pid = thread.pid
-        names = [found.name or "track" for found in above if found.pid is None]
+        names = [upper.name or "track" for upper in above if upper.pid is None]
         below = None if thread is None else thread.tid
         if above and above[0].pid is not None and above[0].tid is None:
             names = ["process"]  # events on the process itself
         return self._beside(pid or 0, below, " / ".join(reversed(names)) or "track", uuid)
 
-    def _counter(self, track: int) -> Place | None:
+    def _counter(self, track: int) -> TrackPlace | None:
         """Return the place of a track of numbers; None where it is a whole device's."""
         uuid = int(self._trace.tracks["first"][track])
         if uuid in self._own.counters:
@@ -151,34 +151,34 @@ class Places:
             if process == NONE and "metric" in self._own.counters[uuid]:
                 return None
             if process != NONE:
-                return Place(process, NONE)
-        return Place(self.process_of(self._described.process_of(uuid) or 0), NONE)
+                return TrackPlace(process, NONE)
+        return TrackPlace(self.process_of(self._described.process_of(uuid) or 0), NONE)
 
-    def _own_place(self, uuid: int) -> Place:
+    def _own_place(self, uuid: int) -> TrackPlace:
         about, number = self._own.tracks[uuid], self._own.which[uuid]
         process = self.key("process", number, about.get("process"))
         if process == NONE:
             process = self.process_of(0)
         thread, task = (self.key(what, number, about.get(what)) for what in ("thread", "task"))
         loose = thread == NONE and "context" not in about
-        return Place(process, thread, task, {**about, "report": number}, loose)
+        return TrackPlace(process, thread, task, {**about, "report": number}, loose)
 
-    def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> Place:
+    def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> TrackPlace:
         """Return the place of a track that is no thread's: a task of the thread that it is below, else of the process's first."""
-        process, found = self._process(pid)
-        main = pid if pid in found.threads or not found.threads else min(found.threads, key=lambda known: found.threads[known])
+        process, state = self._process(pid)
+        main = pid if pid in state.threads or not state.threads else min(state.threads, key=lambda known: state.threads[known])
         thread = self._thread(pid, main if tid is None else tid)
         if key not in self._tasks:
-            found.tasks += 1
-            self._tasks[key] = process * _TASKS_PER_PROCESS + (1 << 24) + found.tasks
+            state.tasks += 1
+            self._tasks[key] = process * _TASKS_PER_PROCESS + (1 << 24) + state.tasks
             self.task_rows.append({"task": self._tasks[key], "process": process, "thread": thread, "name": name, "library": "track"})
-        return Place(process, thread, self._tasks[key])
+        return TrackPlace(process, thread, self._tasks[key])
 
-    def _process(self, pid: int) -> tuple[int, _Process]:
+    def _process(self, pid: int) -> tuple[int, _TrackProcess]:
         if pid not in self._processes:
             key = self._part.key(len(self.process_rows))
             name = self._described.processes.get(pid) or (f"process {pid}" if pid else "trace")
-            self._processes[pid] = key, _Process(pid, name)
+            self._processes[pid] = key, _TrackProcess(pid, name)
             command = self._described.commands.get(pid, "")
             self.process_rows.append(
                 {**_blank(pid, name), "process": key, "command": command, "parent_pid": self._described.parents.get(pid, 0)}
@@ -186,13 +186,13 @@ class Places:
         return self._processes[pid]
 
     def _thread(self, pid: int, tid: int) -> int:
-        process, found = self._process(pid)
-        if tid not in found.threads:
-            number = found.threads[tid] = max(found.threads.values(), default=-1) + 1
+        process, state = self._process(pid)
+        if tid not in state.threads:
+            number = state.threads[tid] = max(state.threads.values(), default=-1) + 1
             name = self._described.threads.get((pid, tid))
             key = process * THREADS_PER_PROCESS + number
             self.thread_rows.append({"thread": key, "process": process, "tid": _int32(tid), "name": name})
-        return process * THREADS_PER_PROCESS + found.threads[tid]
+        return process * THREADS_PER_PROCESS + state.threads[tid]
 
 
 def _blank(pid: int, name: str) -> dict[str, Any]:

@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 from warplens import native
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import numbered
-from warplens.importers.perfetto.details import Column, coded
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.details import DetailColumn, coded
+from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import BETWEEN, DOUBLE, INT, JSON, TEXT, UINT
 
 _OPS = ("sequence", "backward", "external", "shapes", "types")
 _DEFAULT_DOMAIN, _FRAMEWORK = "nvtx", "pytorch"
 
 
-def write(context: Context) -> None:
+def write(context: PerfettoContext) -> None:
     """Write `nvtx_ranges`, `nvtx_marks`, their payloads, and `ops`."""
     of_table = context.of_tables()
     category = context.trace.events["category"]
@@ -46,7 +46,7 @@ def write(context: Context) -> None:
     _payloads(context, {"range": (rows, ids), "mark": (marks, mark_ids)})
 
 
-def _ranges(context: Context, rows: Int64Array, ids: Int64Array) -> None:
+def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None:
     process, start, end = context.place("process", rows), context.time[rows], context.end[rows]
     thread, task = _threads(context, rows), context.place("task", rows)
     loose = context.place("loose", rows) == 1
@@ -59,6 +59,7 @@ def _ranges(context: Context, rows: Int64Array, ids: Int64Array) -> None:
         beside = np.flatnonzero((process == key) & loose)
         depth[beside] = native.lanes(np.ascontiguousarray(start[beside]), np.ascontiguousarray(end[beside]))
         synchronous = np.flatnonzero(task[mine] < 0)
+        # Maps a position among all rows to one among the synchronous rows; the last entry serves the parent -1.
         within = np.full(len(mine) + 1, -1, np.int64)
         within[synchronous] = np.arange(len(synchronous))
         places = mine[synchronous]
@@ -90,7 +91,7 @@ def _ranges(context: Context, rows: Int64Array, ids: Int64Array) -> None:
     _ops(context, rows, ids, process, thread)
 
 
-def _ops(context: Context, rows: Int64Array, ids: Int64Array, process: Int64Array, thread: Int64Array) -> None:
+def _ops(context: PerfettoContext, rows: Int64Array, ids: Int64Array, process: Int64Array, thread: Int64Array) -> None:
     """Write `ops`: the ranges of a framework's domain, in traces of warplens's own."""
     category = context.trace.events["category"][rows]
     numbers = (
@@ -121,19 +122,19 @@ def _ops(context: Context, rows: Int64Array, ids: Int64Array, process: Int64Arra
     )
 
 
-def _named(context: Context, rows: Int64Array) -> pa.DictionaryArray:
+def _named(context: PerfettoContext, rows: Int64Array) -> pa.DictionaryArray:
     return coded(context.trace.events["name"][rows], context.trace.texts)
 
 
-def _labels(context: Context, rows: Int64Array) -> dict[str, Any]:
+def _labels(context: PerfettoContext, rows: Int64Array) -> dict[str, Any]:
     """Return the columns that ranges and marks share."""
     domain, category = _categories(context, rows)
     number, real = pa.nulls(len(rows), pa.int64()), pa.nulls(len(rows), pa.float64())
     color = pa.nulls(len(rows), pa.uint32())
     if _is_own(context):
-        told = context.details.of(rows, "payload")
-        if told is not None:
-            whole, floating = told.only(INT, UINT), told.only(DOUBLE)
+        payload = context.details.of(rows, "payload")
+        if payload is not None:
+            whole, floating = payload.only(INT, UINT), payload.only(DOUBLE)
             number, real = whole.ints(), floating.reals()
         color = _colors(context.details.of(rows, "color"), color)
     return {
@@ -147,8 +148,9 @@ def _labels(context: Context, rows: Int64Array) -> dict[str, Any]:
     }
 
 
-def _categories(context: Context, rows: Int64Array) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
+def _categories(context: PerfettoContext, rows: Int64Array) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
     numbers = context.trace.events["category"][rows]
+    # Texts are split once for each distinct category, not for each row.
     distinct, where = np.unique(numbers, return_inverse=True)
     texts = [context.trace.text(number) for number in distinct.tolist()]
     pairs = [
@@ -167,11 +169,11 @@ def _split(text: str) -> tuple[str | None, str | None]:
     return (None if domain == _DEFAULT_DOMAIN else domain or None), category or None
 
 
-def _is_own(context: Context) -> bool:
+def _is_own(context: PerfettoContext) -> bool:
     return bool(context.own.reports)
 
 
-def _colors(column: Column | None, missing: pa.Array) -> pa.Array:
+def _colors(column: DetailColumn | None, missing: pa.Array) -> pa.Array:
     if column is None:
         return missing
     texts = column.texts()
@@ -186,38 +188,38 @@ def _color(text: str) -> int | None:
         return None
 
 
-def _flag(context: Context, rows: Int64Array, name: str) -> npt.NDArray[np.bool_]:
+def _flag(context: PerfettoContext, rows: Int64Array, name: str) -> npt.NDArray[np.bool_]:
     column = context.details.of(rows, name) if _is_own(context) else None
     if column is None:
         return np.zeros(len(rows), bool)
     return np.asarray(pc.fill_null(column.bools(), False).to_numpy(zero_copy_only=False), bool)
 
 
-def _threads(context: Context, rows: Int64Array) -> Int64Array:
+def _threads(context: PerfettoContext, rows: Int64Array) -> Int64Array:
     """Return the thread of each event: its track's, or the one that a start/end range says; else its process's first."""
     thread, process = context.place("thread", rows), context.place("process", rows)
-    told = context.details.of(rows, "thread") if _is_own(context) else None
-    if told is not None:
-        keys = _keys(context, process, told.ints()).fill_null(-1).to_numpy(zero_copy_only=False)
+    detail = context.details.of(rows, "thread") if _is_own(context) else None
+    if detail is not None:
+        keys = _keys(context, process, detail.ints()).fill_null(-1).to_numpy(zero_copy_only=False)
         thread = np.where(keys >= 0, keys, thread)
     for key in np.unique(process[thread < 0]).tolist():
         thread = np.where((thread < 0) & (process == key), context.main_thread(key), thread)
     return thread
 
 
-def _keys(context: Context, process: Int64Array, tids: pa.Array) -> pa.Array:
+def _keys(context: PerfettoContext, process: Int64Array, tids: pa.Array) -> pa.Array:
     """Return the keys of the threads with these ids; null where there is none."""
     known = {(row["process"], row["tid"]): row["thread"] for row in context.places.thread_rows}
     keys = [None if tid is None else known.get((owner, tid)) for owner, tid in zip(process.tolist(), tids.to_pylist(), strict=True)]
     return pa.array(keys, pa.int64())
 
 
-def _task(context: Context, rows: Int64Array) -> pa.Array:
+def _task(context: PerfettoContext, rows: Int64Array) -> pa.Array:
     task = context.place("task", rows)
     return pa.array(task, pa.int64(), mask=task < 0)
 
 
-def _payloads(context: Context, events: dict[str, tuple[Int64Array, Int64Array]]) -> None:
+def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int64Array]]) -> None:
     """Write what events carry beyond a number: of warplens's own the payloads, of others all of their annotations as one."""
     for kind, (rows, ids) in events.items():
         if not _is_own(context):
@@ -226,9 +228,9 @@ def _payloads(context: Context, events: dict[str, tuple[Int64Array, Int64Array]]
         cut = context.details.of(rows, "payload cut")
         was_cut = np.zeros(len(rows), bool) if cut is None else cut.there()
         for name, at_end in (("payload", False), ("end payload", True)):
-            told = context.details.of(rows, name)
+            detail = context.details.of(rows, name)
             made = []
-            for place, form, value in () if told is None else told.only(*((TEXT, JSON) if not at_end else range(6))).python():
+            for place, form, value in () if detail is None else detail.only(*((TEXT, JSON) if not at_end else range(6))).python():
                 text = value if form == JSON else json.dumps(value)
                 made.append((place, text))
             made.sort(key=lambda pair: pair[0])
@@ -237,7 +239,7 @@ def _payloads(context: Context, events: dict[str, tuple[Int64Array, Int64Array]]
             )
 
 
-def _annotations(context: Context, kind: str, rows: Int64Array, ids: Int64Array) -> None:
+def _annotations(context: PerfettoContext, kind: str, rows: Int64Array, ids: Int64Array) -> None:
     events, texts = context.objects
     own = np.full(len(context.time), -1, np.int64)
     own[rows] = np.arange(len(rows))
@@ -253,7 +255,14 @@ def _annotations(context: Context, kind: str, rows: Int64Array, ids: Int64Array)
 
 
 def _write_payloads(
-    context: Context, kind: str, rows: Int64Array, ids: Int64Array, place: Int64Array, texts: Any, at_end: bool, cut: npt.NDArray[np.bool_]
+    context: PerfettoContext,
+    kind: str,
+    rows: Int64Array,
+    ids: Int64Array,
+    place: Int64Array,
+    texts: Any,
+    at_end: bool,
+    cut: npt.NDArray[np.bool_],
 ) -> None:
     if not len(place):
         return

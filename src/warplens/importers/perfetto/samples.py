@@ -11,7 +11,7 @@ import pyarrow as pa
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto import wire
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.slices import PerfettoContext
 
 _INTERNED, _CLEARED, _SAMPLE = 12, 13, 66
 _FUNCTIONS, _FRAMES, _STACKS, _BUILDS, _PATHS, _MAPPINGS = 5, 6, 7, 16, 17, 19
@@ -27,11 +27,11 @@ class _Sequence:
     known: dict[int, int | None] = field(default_factory=dict)
 
 
-def write(context: Context) -> None:
+def write(context: PerfettoContext) -> None:
     """Write `samples` and `frames`."""
     sequences: dict[int, _Sequence] = {}
-    tree = _Tree()
-    found: list[tuple[int, int, int, int | None]] = []
+    tree = _FrameRows()
+    samples: list[tuple[int, int, int, int | None]] = []
     broken = without = 0
     for packet in context.trace.others(_INTERNED, _CLEARED, _SAMPLE):
         state = sequences.setdefault(packet.sequence, _Sequence())
@@ -41,24 +41,24 @@ def write(context: Context) -> None:
             elif packet.field == _INTERNED:
                 _intern(state, wire.message(packet.data))
             else:
-                told = wire.message(packet.data)
-                if 4 not in told:
+                message = wire.message(packet.data)
+                if 4 not in message:
                     without += 1
                     continue
-                stack = _stack(state, tree, wire.whole(told, 4))
-                found.append((context.clocks.at(packet.time, packet.clock), wire.whole(told, 2), wire.whole(told, 3), stack))
+                stack = _stack(state, tree, wire.whole(message, 4))
+                samples.append((context.clocks.at(packet.time, packet.clock), wire.whole(message, 2), wire.whole(message, 3), stack))
         except ValueError:
             broken += 1
     context.tally.say("warning", "broken", "samples that are no message were left out", broken)
     context.tally.say("info", "no-stack", "samples without a stack were left out", without)
-    if not found:
+    if not samples:
         return
-    process = np.array([context.places.process_of(pid) for _, pid, _, _ in found], np.int64)
-    thread = np.array([context.places.thread_of(pid, tid) for _, pid, tid, _ in found], np.int64)
-    start = np.array([time for time, *_ in found], np.int64)
+    process = np.array([context.places.process_of(pid) for _, pid, _, _ in samples], np.int64)
+    thread = np.array([context.places.thread_of(pid, tid) for _, pid, tid, _ in samples], np.int64)
+    start = np.array([time for time, *_ in samples], np.int64)
     order = np.lexsort((start, process))
     process, thread, start = process[order], thread[order], start[order]
-    stacks = np.array([-1 if entry[3] is None else entry[3] for entry in found], np.int64)[order]
+    stacks = np.array([-1 if entry[3] is None else entry[3] for entry in samples], np.int64)[order]
     step = _interval(thread, start)
     order = np.lexsort((start, thread))
     # consecutive ticks with the same stack are one row
@@ -91,7 +91,7 @@ def write(context: Context) -> None:
     )
 
 
-class _Tree:
+class _FrameRows:
     """The tree of all stacks."""
 
     def __init__(self) -> None:
@@ -99,10 +99,10 @@ class _Tree:
         self._rows: list[dict[str, Any]] = []
         self.kind = "python"
 
-    def add(self, parent: int | None, told: tuple[str, str, str, int]) -> int:
-        key = (parent, *told)
+    def add(self, parent: int | None, description: tuple[str, str, str, int]) -> int:
+        key = (parent, *description)
         if key not in self._frames:
-            function, path, build, address = told
+            function, path, build, address = description
             python = path.endswith((".py", ">")) and not build
             if not python:
                 self.kind = "native"
@@ -121,16 +121,16 @@ class _Tree:
         return [{**row, "frame": number, "process": process} for number, row in enumerate(self._rows)]
 
 
-def _intern(state: _Sequence, told: dict[int, list[wire.Value]]) -> None:
+def _intern(state: _Sequence, message: dict[int, list[wire.Value]]) -> None:
     for kind in (_FUNCTIONS, _BUILDS, _PATHS):
-        for data in wire.inner(told, kind):
+        for data in wire.inner(message, kind):
             entry = wire.message(data)
             state.texts[kind, wire.whole(entry, 1)] = wire.text(entry, 2) or ""
     for kind, into in ((_MAPPINGS, state.mappings), (_FRAMES, state.frames)):
-        for data in wire.inner(told, kind):
+        for data in wire.inner(message, kind):
             entry = wire.message(data)
             into[wire.whole(entry, 1)] = entry
-    for data in wire.inner(told, _STACKS):
+    for data in wire.inner(message, _STACKS):
         entry = wire.message(data)
         frames: list[int] = []
         for value in entry.get(2, ()):
@@ -139,17 +139,17 @@ def _intern(state: _Sequence, told: dict[int, list[wire.Value]]) -> None:
 
 
 def _packed(data: bytes) -> list[int]:
-    found, value, shift = [], 0, 0
+    values, value, shift = [], 0, 0
     for byte in data:
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            found.append(value)
+            values.append(value)
             value = shift = 0
-    return found
+    return values
 
 
-def _stack(state: _Sequence, tree: _Tree, number: int) -> int | None:
+def _stack(state: _Sequence, tree: _FrameRows, number: int) -> int | None:
     if number not in state.known:
         parent: int | None = None
         for frame in state.stacks.get(number, ()):

@@ -1,4 +1,4 @@
-"""What all tables take from: the events of a trace with their begin, end and place, and what is said about the import."""
+"""The events of a trace with begin, end and place, from which all tables are made, and the diagnostics of the import."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
-from warplens.importers.nsys.ranges import Ranges
+from warplens.importers.nsys.ranges import NsysRanges
 from warplens.importers.perfetto.clocks import Clocks
 from warplens.importers.perfetto.descriptors import Described
 from warplens.importers.perfetto.details import Details
 from warplens.importers.perfetto.own import Own
-from warplens.importers.perfetto.places import Places
-from warplens.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, Trace
+from warplens.importers.perfetto.places import TrackPlaces
+from warplens.importers.perfetto.trace import BEGIN, INSTANT, STAGE, WHOLE, PerfettoTrace
 from warplens.storage import schema
 from warplens.storage.writer import PartWriter
 
@@ -26,8 +26,8 @@ _ROWS = 1 << 20
 
 
 @dataclass
-class Tally:
-    """What is said about the import, in `diagnostics`."""
+class PerfettoDiagnostics:
+    """Collects the rows of `diagnostics`."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -38,22 +38,22 @@ class Tally:
 
 
 @dataclass
-class Context:
+class PerfettoContext:
     """The trace, and where it goes."""
 
-    trace: Trace
+    trace: PerfettoTrace
     described: Described
     own: Own
     clocks: Clocks
-    places: Places
+    places: TrackPlaces
     part: PartWriter
-    tally: Tally
+    tally: PerfettoDiagnostics
     details: Details
     time: Int64Array  # of each event
     end: Int64Array  # of each slice
     partner: Int64Array  # the other half of each event, -1: none
     last: int
-    ranges: Ranges = field(default_factory=Ranges)
+    ranges: NsysRanges = field(default_factory=NsysRanges)
     calls: Mapping[str, Int64Array] = field(default_factory=dict)  # `key` (process and correlation, sorted) and `id`
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.taken import join, numbered
 from warplens.importers.perfetto.details import coded
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.model.tables import TABLES
 
 _COPY = re.compile(r"\b(mem)?cpy\b|\bcopy\b|^Memcpy", re.IGNORECASE)
@@ -22,7 +22,7 @@ _GRAPH = "CUDA graph"  # launched as a whole
 _GPU = 0xFFFFFFFF
 
 
-def write(context: Context) -> None:
+def write(context: PerfettoContext) -> None:
     """Write the stages of the trace, and the devices, contexts and streams that they name."""
     rows = context.stages
     if not len(rows):
@@ -38,7 +38,7 @@ def write(context: Context) -> None:
     _hardware(context, rows)
 
 
-def _write(context: Context, table: str, rows: Int64Array) -> None:
+def _write(context: PerfettoContext, table: str, rows: Int64Array) -> None:
     from warplens.importers.perfetto.tables import _fitting, _values  # the columns of a table are made there
 
     rows = context.sorted(rows)
@@ -49,9 +49,9 @@ def _write(context: Context, table: str, rows: Int64Array) -> None:
     name = coded(context.trace.events["name"][rows], context.trace.texts)
     made |= {"name": name, "demangled": name}
     for column in TABLES[table].columns:
-        told = context.details.of(rows, column.name.replace("_", " ")) or context.details.of(rows, column.name)
-        if told is not None and column.name not in ("id", "process", "start", "end"):
-            made[column.name] = _values(told, column)
+        detail = context.details.of(rows, column.name.replace("_", " ")) or context.details.of(rows, column.name)
+        if detail is not None and column.name not in ("id", "process", "start", "end"):
+            made[column.name] = _values(detail, column)
     if table == "memcpys" and "kind" not in made:
         kinds = [_kind(text or "") for text in name.dictionary.to_pylist()]
         made["kind"] = pa.array(kinds, pa.string()).take(name.indices)
@@ -63,29 +63,29 @@ def _write(context: Context, table: str, rows: Int64Array) -> None:
     context.write(table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in TABLES[table].columns})
 
 
-def _where(context: Context, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _where(context: PerfettoContext, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return device, stream and context of stages: their GPU, their queue, and their context."""
     tracks, track = context.trace.tracks, context.trace.events["track"][rows]
     third, second, first = (np.asarray(tracks[name][track]) for name in ("third", "second", "first"))
     names = tracks["name"][track]
     streams = {number: _stream(context.trace.text(number)) for number in np.unique(names).tolist()}
     queue = (first & np.uint64(_GPU)).astype(np.int64)
-    told = np.array([-1 if streams[name] is None else streams[name] for name in names.tolist()], np.int64)
-    return (third & np.uint64(_GPU)).astype(np.int64), np.where(told >= 0, told, queue), second.astype(np.int64)
+    numbered = np.array([-1 if streams[name] is None else streams[name] for name in names.tolist()], np.int64)
+    return (third & np.uint64(_GPU)).astype(np.int64), np.where(numbered >= 0, numbered, queue), second.astype(np.int64)
 
 
 def _stream(name: str | None) -> int | None:
     """Return the number that a queue's name ends with."""
-    found = re.search(r"(?:stream|queue)\D*(\d+)", name or "", re.IGNORECASE)
-    return int(found[1]) if found else None
+    match = re.search(r"(?:stream|queue)\D*(\d+)", name or "", re.IGNORECASE)
+    return int(match[1]) if match else None
 
 
 def _kind(text: str) -> str:
-    found = _DIRECTION.search(text)
-    return f"{_KINDS[found[1]]}-to-{_KINDS[found[2]]}" if found else text
+    match = _DIRECTION.search(text)
+    return f"{_KINDS[match[1]]}-to-{_KINDS[match[2]]}" if match else text
 
 
-def _hardware(context: Context, rows: Int64Array) -> None:
+def _hardware(context: PerfettoContext, rows: Int64Array) -> None:
     """Write what the stages name, unless warplens's own tables do."""
     if context.own.rows("contexts") or context.own.rows("devices"):
         return
@@ -99,13 +99,13 @@ def _hardware(context: Context, rows: Int64Array) -> None:
         seen.add(key)
         return new
 
-    found: dict[str, list[dict[str, Any]]] = {"devices": [], "contexts": [], "streams": []}
+    rows_of_table: dict[str, list[dict[str, Any]]] = {"devices": [], "contexts": [], "streams": []}
     for own, gpu, within, queue in distinct.tolist():
         if fresh(0, own, gpu):
-            found["devices"].append({"process": own, "device": gpu, "name": f"GPU {gpu}"})
+            rows_of_table["devices"].append({"process": own, "device": gpu, "name": f"GPU {gpu}"})
         if fresh(1, own, within):
-            found["contexts"].append({"process": own, "context": within, "device": gpu})
+            rows_of_table["contexts"].append({"process": own, "context": within, "device": gpu})
         if fresh(2, own, within, queue):
-            found["streams"].append({"process": own, "context": within, "stream": queue})
-    for table, made in found.items():
+            rows_of_table["streams"].append({"process": own, "context": within, "stream": queue})
+    for table, made in rows_of_table.items():
         context.write(table, made)

@@ -12,19 +12,18 @@ from warplens import native
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.calls import enclosing
 from warplens.importers.nsys.taken import join, numbered
-from warplens.importers.perfetto.details import Column, coded
-from warplens.importers.perfetto.own import Kind
-from warplens.importers.perfetto.slices import Context
+from warplens.importers.perfetto.details import DetailColumn, coded
+from warplens.importers.perfetto.own import SliceKind
+from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import INSTANT
-from warplens.model.tables import TABLES
-from warplens.model.tables import Column as TableColumn
+from warplens.model.tables import TABLES, Column
 
 _OF_TRACK = ("device", "context", "stream")
 _NOTHING: dict[str, Any] = {"bool": False, "dict": "", "string": ""}
 _NESTED = ("depth", "parent")
 
 
-def write(context: Context) -> None:
+def write(context: PerfettoContext) -> None:
     """Write all tables that the trace has events of; API calls first, so that what they started finds them."""
     kinds = sorted(context.own.kinds.items(), key=lambda item: (item[1].table != "cuda_api", item[1].table == "collectives"))
     for category, kind in kinds:
@@ -35,7 +34,7 @@ def write(context: Context) -> None:
             _write(context, kind, mine[np.argsort(mine)])
 
 
-def _write(context: Context, kind: Kind, rows: Int64Array) -> None:
+def _write(context: PerfettoContext, kind: SliceKind, rows: Int64Array) -> None:
     rows = context.sorted(rows)
     process, start, end = context.place("process", rows), context.time[rows], context.end[rows]
     end = np.where(context.trace.events["type"][rows] == INSTANT, start, end)
@@ -48,14 +47,14 @@ def _write(context: Context, kind: Kind, rows: Int64Array) -> None:
     about = [None if place is None else place.about for place in context.places.of]
     for name in _OF_TRACK:
         if name in names:
-            of_track = np.array([told.get(name, -1) if told else -1 for told in about], np.int64)[context.trace.events["track"][rows]]
+            of_track = np.array([detail.get(name, -1) if detail else -1 for detail in about], np.int64)[context.trace.events["track"][rows]]
             made[name] = pa.array(of_track, pa.int64(), mask=of_track < 0)
     if kind.name is not None:
         made[kind.name] = coded(context.trace.events["name"][rows], context.trace.texts)
     for column in table.columns:
-        told = context.details.of(rows, column.name.replace("_", " "))
-        if told is not None:
-            made[column.name] = _values(told, column)
+        detail = context.details.of(rows, column.name.replace("_", " "))
+        if detail is not None:
+            made[column.name] = _values(detail, column)
     if "correlation" in made:
         _called(context, kind, made, process, ids, names)
     if "range" in names and "thread" in names:
@@ -67,7 +66,7 @@ def _write(context: Context, kind: Kind, rows: Int64Array) -> None:
     context.write(kind.table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in table.columns})
 
 
-def _called(context: Context, kind: Kind, made: dict[str, Any], process: Int64Array, ids: Int64Array, names: set[str]) -> None:
+def _called(context: PerfettoContext, kind: SliceKind, made: dict[str, Any], process: Int64Array, ids: Int64Array, names: set[str]) -> None:
     """Let what has a number of an API call find the call by it."""
     correlation = made["correlation"].fill_null(0).to_numpy(zero_copy_only=False)
     keys = join(process, correlation)
@@ -78,21 +77,21 @@ def _called(context: Context, kind: Kind, made: dict[str, Any], process: Int64Ar
     elif "api" in names and len(context.calls.get("key", ())):
         known = context.calls["key"]
         place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        found = (known[place] == keys) & (correlation != 0)
-        made["api"] = pa.array(context.calls["id"][place], pa.int64(), mask=~found)
+        known_call = (known[place] == keys) & (correlation != 0)
+        made["api"] = pa.array(context.calls["id"][place], pa.int64(), mask=~known_call)
 
 
-def _values(told: Column, column: TableColumn) -> pa.Array:
+def _values(detail: DetailColumn, column: Column) -> pa.Array:
     if column.type in ("dict", "string"):
-        return told.texts()
+        return detail.texts()
     if column.type == "bool":
-        return told.bools()
+        return detail.bools()
     if column.type == "float64":
-        return told.reals()
-    return told.unsigned() if column.type.startswith("uint") else told.ints()
+        return detail.reals()
+    return detail.unsigned() if column.type.startswith("uint") else detail.ints()
 
 
-def _fitting(values: Any, column: TableColumn, size: int) -> Any:
+def _fitting(values: Any, column: Column, size: int) -> Any:
     """Return the values of a column, with something in place of nulls where it may have none."""
     from warplens.storage.schema import field
 

@@ -42,7 +42,7 @@ class Other:
     data: bytes
 
 
-class Trace:
+class PerfettoTrace:
     """The columns of a trace: `events`, `notes`, `flows`, `samples`, `tracks` by name; texts by number. They live as long as it."""
 
     def __init__(self, source: Path, progress: Callable[[float], None]) -> None:
@@ -68,7 +68,7 @@ class Trace:
         """Free the columns."""
         self._reader.close()
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> PerfettoTrace:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -113,14 +113,14 @@ class Trace:
 
     def _feed(self, data: Any, progress: Callable[[float], None], *, within: bool = False) -> None:
         view = np.frombuffer(data, np.uint8)
-        told = np.zeros(4, np.uint64)
+        progress_made = np.zeros(4, np.uint64)
         at = 0
         try:
             while at < len(view):
-                status = native.call("perfetto_reader_feed", self._reader, view[at:], _STEP, told)
+                status = native.call("perfetto_reader_feed", self._reader, view[at:], _STEP, progress_made)
                 if status == 1:
-                    self._packed(view[at + int(told[1]) :][: int(told[2])].tobytes(), int(told[3]), progress)
-                at += int(told[0])
+                    self._packed(view[at + int(progress_made[1]) :][: int(progress_made[2])].tobytes(), int(progress_made[3]), progress)
+                at += int(progress_made[0])
                 if not within:
                     progress(at / len(view))
                 if status == 2:
@@ -141,23 +141,23 @@ class Trace:
 
     def _whole(self, data: bytes) -> bytearray:
         """Return what is packed with gzip, all members of it, without the zeros behind the last."""
-        found = bytearray()
+        unpacked_data = bytearray()
         try:
             while data := data.lstrip(b"\0"):
                 unpacked, data = self._unpacked(data, GZIP)
-                found += unpacked
+                unpacked_data += unpacked
         except zlib.error as error:
             raise ReportError(f"{self.source} is broken: {error}.") from error
-        return found
+        return unpacked_data
 
     def _unpacked(self, data: bytes, kind: int) -> tuple[bytearray, bytes]:
         """Return what is packed, and what lies behind it. Raises zlib.error, ReportError."""
-        found, unpack = bytearray(), self._unpacking.begin(kind)
+        unpacked, unpack = bytearray(), self._unpacking.begin(kind)
         for piece in self._unpacking.pieces(unpack, data):
-            found += piece
+            unpacked += piece
         if not unpack.eof:
             raise zlib.error("it is cut off")
-        return found, unpack.unused_data
+        return unpacked, unpack.unused_data
 
     def _take(self) -> None:
         lost, left_out = np.zeros(len(_LOST), np.uint64), np.zeros(_FIELDS, np.uint64)

@@ -35,15 +35,15 @@ def fields(data: bytes) -> Iterator[tuple[int, Value]]:
 
 def message(data: bytes) -> dict[int, list[Value]]:
     """Return the values of a message by field. Raises ValueError."""
-    found: dict[int, list[Value]] = {}
+    values: dict[int, list[Value]] = {}
     for number, value in fields(data):
-        found.setdefault(number, []).append(value)
-    return found
+        values.setdefault(number, []).append(value)
+    return values
 
 
-def whole(found: dict[int, list[Value]], field: int, default: int = 0) -> int:
+def whole(message: dict[int, list[Value]], field: int, default: int = 0) -> int:
     """Return the last value of an integer field."""
-    value = found.get(field, [default])[-1]
+    value = message.get(field, [default])[-1]
     return value if isinstance(value, int) else default
 
 
@@ -57,20 +57,20 @@ def real(value: int) -> float:
     return float(struct.unpack("<d", value.to_bytes(8, "little"))[0])
 
 
-def text(found: dict[int, list[Value]], field: int) -> str | None:
+def text(message: dict[int, list[Value]], field: int) -> str | None:
     """Return the last value of a text field; None where it has none."""
-    value = found.get(field, [None])[-1]
+    value = message.get(field, [None])[-1]
     return value.decode(errors="replace") if isinstance(value, bytes) else None
 
 
-def texts(found: dict[int, list[Value]], field: int) -> list[str]:
+def texts(message: dict[int, list[Value]], field: int) -> list[str]:
     """Return all values of a text field."""
-    return [value.decode(errors="replace") for value in found.get(field, ()) if isinstance(value, bytes)]
+    return [value.decode(errors="replace") for value in message.get(field, ()) if isinstance(value, bytes)]
 
 
-def inner(found: dict[int, list[Value]], field: int) -> list[bytes]:
+def inner(message: dict[int, list[Value]], field: int) -> list[bytes]:
     """Return all messages of a field, encoded."""
-    return [value for value in found.get(field, ()) if isinstance(value, bytes)]
+    return [value for value in message.get(field, ()) if isinstance(value, bytes)]
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -1,1 +1,1 @@
-"""What importers of profiles share: stacks that become a tree, and a report of samples alone."""
+"""Shared by importers of profiles: stacks become a tree, samples become a report."""

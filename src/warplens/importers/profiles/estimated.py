@@ -16,7 +16,7 @@ _LEAST = 1e-6  # of all time: what is rarer has no place of its own
 
 
 @dataclass
-class Function:
+class ProfiledFunction:
     """Times in ns: by itself, with all that it called, and of the latter what each caller (its position) had."""
 
     own: int
@@ -25,7 +25,7 @@ class Function:
 
 
 @dataclass
-class Place:
+class CallTreeNode:
     """A function in a stack. `parent`: position of the caller's place, -1 for the outermost one; `own`: ns that ended there."""
 
     function: int
@@ -34,25 +34,25 @@ class Place:
     own: int = 0
 
 
-def places(functions: Sequence[Function], most: int = MOST) -> list[Place]:
+def places(functions: Sequence[ProfiledFunction], most: int = MOST) -> list[CallTreeNode]:
     """Return the tree, each place behind its caller's. The own times of a function's places add up to its own time."""
-    found = _grown(functions, most)
+    tree = _grown(functions, most)
     of: dict[int, list[int]] = {}
-    for number, place in enumerate(found):
+    for number, place in enumerate(tree):
         of.setdefault(place.function, []).append(number)
     for number in sorted(range(len(functions)), key=lambda each: -functions[each].total):
         if functions[number].own and number not in of:
             above = max(
                 (caller for caller in functions[number].callers if caller in of), key=functions[number].callers.__getitem__, default=-1
             )
-            of[number] = [len(found)]
-            found.append(Place(number, of[above][0] if above >= 0 else -1, 1.0))
+            of[number] = [len(tree)]
+            tree.append(CallTreeNode(number, of[above][0] if above >= 0 else -1, 1.0))
     for number, mine in of.items():
-        _share(functions[number].own, [found[place] for place in mine])
-    return found
+        _share(functions[number].own, [tree[place] for place in mine])
+    return tree
 
 
-def _grown(functions: Sequence[Function], most: int) -> list[Place]:
+def _grown(functions: Sequence[ProfiledFunction], most: int) -> list[CallTreeNode]:
     """Grow the tree where most time is, until it has `most` places."""
     callees: list[list[tuple[int, float]]] = [[] for _ in functions]
     for number, function in enumerate(functions):
@@ -65,26 +65,26 @@ def _grown(functions: Sequence[Function], most: int) -> list[Place]:
         alone = function.total - sum(time for caller, time in function.callers.items() if caller != number)
         if alone > least:
             heapq.heappush(waiting, (-alone, number, -1))
-    found: list[Place] = []
-    while waiting and len(found) < most:
+    tree: list[CallTreeNode] = []
+    while waiting and len(tree) < most:
         time, number, parent = heapq.heappop(waiting)
         part = min(-time / functions[number].total, 1.0)
-        found.append(Place(number, parent, part))
+        tree.append(CallTreeNode(number, parent, part))
         for callee, spent in callees[number]:
-            if spent * part > least and not _is_in(found, callee, len(found) - 1):
-                heapq.heappush(waiting, (-spent * part, callee, len(found) - 1))
-    return found
+            if spent * part > least and not _is_in(tree, callee, len(tree) - 1):
+                heapq.heappush(waiting, (-spent * part, callee, len(tree) - 1))
+    return tree
 
 
-def _is_in(found: Sequence[Place], function: int, at: int) -> bool:
+def _is_in(tree: Sequence[CallTreeNode], function: int, at: int) -> bool:
     while at >= 0:
-        if found[at].function == function:
+        if tree[at].function == function:
             return True
-        at = found[at].parent
+        at = tree[at].parent
     return False
 
 
-def _share(own: int, mine: Sequence[Place]) -> None:
+def _share(own: int, mine: Sequence[CallTreeNode]) -> None:
     """Divide an own time by the parts of the places, to the last ns."""
     every, part, given = sum(place.part for place in mine), 0.0, 0
     for place in mine:

@@ -40,10 +40,10 @@ class Marshalled:
 
     def whole(self) -> Any:
         """Read the only value. Raises NotMarshalled."""
-        found = self.value()
+        value = self.value()
         if self._at != len(self._data):
             raise NotMarshalled("more than one value", self._at)
-        return found
+        return value
 
     def opened(self) -> None:
         """Go into a dict, whose first key is read next. Raises NotMarshalled."""
@@ -53,10 +53,10 @@ class Marshalled:
 
     def value(self, depth: int = 0) -> Any:
         """Read a value, which other values are around. Raises NotMarshalled."""
-        found = self._any(depth)
-        if found is _END:
+        value = self._any(depth)
+        if value is _END:
             raise NotMarshalled("no value", self._at - 1)
-        return found
+        return value
 
     def _any(self, depth: int) -> Any:
         at = self._at
@@ -71,17 +71,17 @@ class Marshalled:
         place = len(self._known)
         if kept:
             self._known.append(_UNFINISHED)
-        found: Any
+        value: Any
         if kind == ord("{"):
-            found = self._dict(depth)
+            value = self._dict(depth)
         elif kind in (ord(")"), ord("(")):
             count = self._take(1)[0] if kind == ord(")") else self._length()
-            found = tuple(self.value(depth + 1) for _ in range(count))
+            value = tuple(self.value(depth + 1) for _ in range(count))
         else:
-            found = self._scalar(kind, at)
+            value = self._scalar(kind, at)
         if kept:
-            self._known[place] = found
-        return found
+            self._known[place] = value
+        return value
 
     def _scalar(self, kind: int, at: int) -> str | int | float:
         if kind in _SHORT or kind in _LONG:
@@ -100,12 +100,12 @@ class Marshalled:
         raise NotMarshalled(f"a value of the type {chr(kind)!r}, which profiles do not have,", at)
 
     def _dict(self, depth: int) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         while (key := self._any(depth + 1)) is not _END:
             if not isinstance(key, tuple) or len(key) > _LONGEST_KEY or not all(isinstance(part, str | int) for part in key):
                 raise NotMarshalled("a key that is no function", self._at)
-            found[key] = self.value(depth + 1)
-        return found
+            entries[key] = self.value(depth + 1)
+        return entries
 
     def _referred(self, at: int) -> Any:
         number = self._length()
@@ -117,8 +117,8 @@ class Marshalled:
         return int.from_bytes(self._take(4), "little")
 
     def _take(self, length: int) -> bytes:
-        found = self._data[self._at : self._at + length]
-        if len(found) < length:
+        data = self._data[self._at : self._at + length]
+        if len(data) < length:
             raise NotMarshalled("a value that is cut off", self._at, end=True)
         self._at += length
-        return found
+        return data

@@ -20,7 +20,7 @@ Key = TypeVar("Key", bound=Hashable)
 _COLUMNS = ("start", "end", "count", "weight", "stack", "kind", "on_cpu", "gil", "exception")
 
 
-class Tree(Generic[Key]):
+class FrameTree(Generic[Key]):
     """The tree of all stacks, as rows of `frames`."""
 
     def __init__(self, process: int, described: Callable[[Key], dict[str, Any]]) -> None:
@@ -40,22 +40,22 @@ class Tree(Generic[Key]):
 
     def below(self, parent: int, key: Key) -> int:
         """Return the key of the frame that `parent` called; -1: nobody did."""
-        found = self._known.get((parent, key))
-        if found is None:
-            found = self._known[parent, key] = len(self.rows)
+        frame = self._known.get((parent, key))
+        if frame is None:
+            frame = self._known[parent, key] = len(self.rows)
             row = self._described(key)
             above = self.rows[parent] if parent >= 0 else None
             place = {"parent": parent if above else None, "depth": above["depth"] + 1 if above else 0}
-            self.rows.append({"frame": found, "process": self._process, **place, **row})
+            self.rows.append({"frame": frame, "process": self._process, **place, **row})
             self._python.append(row["kind"] == "python" or (parent >= 0 and self._python[parent]))
-        return found
+        return frame
 
     def is_python(self, frame: int) -> bool:
         """Whether the stack that ends in this frame has a function of Python."""
         return self._python[frame]
 
 
-class Samples:
+class ThreadSamples:
     """Samples of a thread in the order of time, as columns: there may be millions."""
 
     def __init__(self) -> None:
@@ -81,27 +81,27 @@ class Samples:
 
 
 @dataclass
-class Thread:
+class SampledThread:
     """A thread with its samples."""
 
     tid: int
-    samples: Samples = field(default_factory=Samples)
+    samples: ThreadSamples = field(default_factory=ThreadSamples)
     name: str | None = None
     start: int = 0
 
 
 @dataclass(frozen=True)
-class Profile:
+class ImportedProfile:
     """What a file of samples says, beside its stacks. `by`: what wrote it. Times are ns; `end`: of the recording."""
 
     by: str
-    threads: Sequence[Thread]
+    threads: Sequence[SampledThread]
     end: int
     diagnostics: Sequence[dict[str, Any]] = ()
     origin: int = 0
 
 
-def write(part: PartWriter, source: Path, tree: Tree[Any], profile: Profile) -> Facts:
+def write(part: PartWriter, source: Path, tree: FrameTree[Any], profile: ImportedProfile) -> Facts:
     """Write the tables of the part. Its only process has the name of the file, as profiles do not say which program it was."""
     process, host = part.key(0), profile.by
     keys = {id(thread): process * THREADS_PER_PROCESS + number for number, thread in enumerate(profile.threads)}
@@ -119,7 +119,7 @@ def write(part: PartWriter, source: Path, tree: Tree[Any], profile: Profile) -> 
     return Facts(id=part.id, host=host, boot_id=part.id, origin=profile.origin, end=profile.end, sources=sources)
 
 
-def _samples(process: int, threads: Sequence[Thread], keys: Sequence[int]) -> dict[str, Any]:
+def _samples(process: int, threads: Sequence[SampledThread], keys: Sequence[int]) -> dict[str, Any]:
     """Put the samples of all threads together, in the order of time."""
     lengths = [len(thread.samples.columns["start"]) for thread in threads]
     whole = {name: [value for thread in threads for value in thread.samples.columns[name]] for name in _COLUMNS}

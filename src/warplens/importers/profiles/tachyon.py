@@ -34,7 +34,7 @@ class Broken(ValueError):
 
 
 @dataclass(frozen=True)
-class Header:
+class TachyonHeader:
     """What the file says about the recording; times in us, of the monotonic clock."""
 
     python: str
@@ -47,7 +47,7 @@ class Header:
 
 
 @dataclass
-class Thread:
+class TachyonThread:
     """A thread of an interpreter, as of the sample that was read last. `stack`: frames, the outermost first."""
 
     id: int
@@ -56,7 +56,7 @@ class Thread:
     stack: list[int] = field(default_factory=list)
 
 
-class Recording:
+class TachyonFile:
     """A file. Raises Broken."""
 
     def __init__(self, data: bytes) -> None:
@@ -73,10 +73,10 @@ class Recording:
         strings = self._texts(texts)
         self.frames = self._frames(frames, strings)
 
-    def samples(self) -> Iterator[tuple[Thread, int, list[tuple[int, int]]]]:
+    def samples(self) -> Iterator[tuple[TachyonThread, int, list[tuple[int, int]]]]:
         """Yield ticks of a thread in which its stack was the same: the thread, how many frames it kept, time (us) and status of each."""
         data = self._samples()
-        threads: dict[tuple[int, int], Thread] = {}
+        threads: dict[tuple[int, int], TachyonThread] = {}
         at, seen = 0, 0
         while at < len(data):
             if at + self._fixed.size > len(data):
@@ -86,7 +86,7 @@ class Recording:
             if thread is None:
                 if len(threads) >= _MOST_THREADS:
                     raise Broken(f"it has more than {_MOST_THREADS:,} threads")
-                thread = threads[id, interpreter] = Thread(id, interpreter, self.header.begin)
+                thread = threads[id, interpreter] = TachyonThread(id, interpreter, self.header.begin)
             at += self._fixed.size
             count = 1
             if kind == _REPEAT:
@@ -110,7 +110,7 @@ class Recording:
         if seen != self.header.samples:
             raise Broken(f"its header counts {self.header.samples:,} samples, and there are {seen:,}")
 
-    def _changed(self, thread: Thread, kind: int, data: bytes, at: int) -> tuple[int, int]:
+    def _changed(self, thread: TachyonThread, kind: int, data: bytes, at: int) -> tuple[int, int]:
         """Read how a stack changed: how many frames, from the outermost on, it kept, and where the next sample is."""
         depth = len(thread.stack)
         if kind == _FULL:
@@ -149,18 +149,18 @@ class Recording:
         return b"".join(pieces)
 
     def _texts(self, count: int) -> list[str]:
-        found, at, end = [], self.header.texts_at, self.header.frames_at
+        texts, at, end = [], self.header.texts_at, self.header.frames_at
         for _ in range(count):
             length, at = varint(self._data, at)
             if at + length > end:
                 raise Broken("its texts are longer than their part of the file")
-            found.append(self._data[at : at + length].decode("utf-8", "replace"))
+            texts.append(self._data[at : at + length].decode("utf-8", "replace"))
             at += length
-        return found
+        return texts
 
     def _frames(self, count: int, texts: list[str]) -> list[Frame]:
         """Read the frames; end line, columns and instruction are not wanted."""
-        found, at = [], self.header.frames_at
+        frames, at = [], self.header.frames_at
         for _ in range(count):
             file, at = varint(self._data, at)
             function, at = varint(self._data, at)
@@ -170,11 +170,11 @@ class Recording:
             at += 1
             if max(file, function) >= len(texts):
                 raise Broken(f"a frame has the text {max(file, function):,} of {len(texts):,}")
-            found.append((texts[file], texts[function], min((line >> 1) ^ -(line & 1), 2**31 - 1)))
-        return found
+            frames.append((texts[file], texts[function], min((line >> 1) ^ -(line & 1), 2**31 - 1)))
+        return frames
 
 
-def _header(data: bytes, order: str) -> Header:
+def _header(data: bytes, order: str) -> TachyonHeader:
     """Read the header in the layout in which its places lie in the file."""
     (version,) = struct.unpack_from(f"{order}I", data, 4)
     python = ".".join(map(str, data[8:11]))
@@ -183,7 +183,7 @@ def _header(data: bytes, order: str) -> Header:
     for layout in _LAYOUTS:
         _, *_, begin, interval, samples, _, texts, frames, compression = struct.unpack_from(order + layout, data)
         if HEADER <= texts <= frames <= len(data) - _FOOTER and compression in (_NONE, _ZSTD):
-            return Header(python, begin, interval, samples, texts, frames, compression)
+            return TachyonHeader(python, begin, interval, samples, texts, frames, compression)
     raise Broken("its header does not say where its parts are: it is not finished, or compressed in an unknown way")
 
 

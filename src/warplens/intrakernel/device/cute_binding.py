@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from warplens.intrakernel.plan import Plan
 
 
-class Binding:
+class CuteBinding:
     """What `bind` returns. Its methods are those that CuTe DSL asks of arguments; a function gets one 64-bit parameter for it.
 
     Attributes:
@@ -33,8 +33,8 @@ class Binding:
     def __extract_mlir_values__(self) -> list[Any]:
         return [Int64(self.pointer).ir_value()]
 
-    def __new_from_mlir_values__(self, values: list[Any]) -> Binding:
-        return Binding(self.plan, Int64(values[0]))
+    def __new_from_mlir_values__(self, values: list[Any]) -> CuteBinding:
+        return CuteBinding(self.plan, Int64(values[0]))
 
     def __cache_key__(self) -> tuple[Any, ...]:
         return ("warplens", repr(self.plan))

@@ -185,12 +185,12 @@ def _end() -> str:
 def end(*, first_known: bool) -> str:
     """Write the end of the unit's header. $0 u64 buffer, $1 u32 limit, $2 u32 place, perhaps $3 u32 place of the first record."""
     # No register for it until here, nor for the buffer's address: this one is the same, which the assembler cannot know.
-    found = f"shr.u32 first, $1, 31; mad.wide.u32 unit, first, {STEP}, $0;"
-    found += f" mov.u32 first, 0; @p ld.global.u32 first, [unit+{_AT['slots']}]; sub.u32 first, $1, first;"
+    read_slots = f"shr.u32 first, $1, 31; mad.wide.u32 unit, first, {STEP}, $0;"
+    read_slots += f" mov.u32 first, 0; @p ld.global.u32 first, [unit+{_AT['slots']}]; sub.u32 first, $1, first;"
     return _lines(
         f"""
         .reg .pred p; .reg .u32 sm, cursor, first; .reg .u64 unit, now;
-        setp.ne.u32 p, $1, 0; {"mov.u32 first, $3;" if first_known else found} sub.u32 cursor, $2, first;""",
+        setp.ne.u32 p, $1, 0; {"mov.u32 first, $3;" if first_known else read_slots} sub.u32 cursor, $2, first;""",
         _end(),
     )
 

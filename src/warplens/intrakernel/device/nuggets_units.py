@@ -47,7 +47,7 @@ class Who:
 
 
 @dataclass(frozen=True)
-class Unit:
+class NuggetsUnit:
     """One thread's slice while a kernel is compiled: values of its first block, and the memory of the cursor."""
 
     plan: Plan
@@ -66,7 +66,7 @@ class Unit:
         llvm.store(Int32(place).ir_value(), self.cursor)
 
 
-def unit_of(buffer: Any, who: Who) -> Unit:
+def unit_of(buffer: Any, who: Who) -> NuggetsUnit:
     """Return the unit of these threads in `buffer`, a parameter of the kernel.
 
     Raises:
@@ -106,7 +106,7 @@ def _first_block(value: Any) -> Any:
     return value.owner
 
 
-def _begun(plan: Plan, buffer: Any, value: Any, text: str) -> Unit:
+def _begun(plan: Plan, buffer: Any, value: Any, text: str) -> NuggetsUnit:
     if hasattr(buffer, "iterator"):
         pointer = buffer.__new_from_mlir_values__([value]).iterator.toint()
     else:
@@ -114,11 +114,11 @@ def _begun(plan: Plan, buffer: Any, value: Any, text: str) -> Unit:
     cursor = llvm.alloca(llvm.PointerType.get(), Int32(1).ir_value(), T.i32())
     first, limit, generation = asm.begin(plan, pointer, text=text)
     llvm.store(first.ir_value(), cursor)
-    return Unit(plan, pointer, first, limit, generation, cursor)
+    return NuggetsUnit(plan, pointer, first, limit, generation, cursor)
 
 
-def _known(plan: Plan, operations: list[Any], at: int) -> Unit:
+def _known(plan: Plan, operations: list[Any], at: int) -> NuggetsUnit:
     """Read back what `_begun` wrote: the cursor's memory before the prologue, its three results behind it."""
     first, limit, generation = (Int32(operation.operation.results[0]) for operation in operations[at + 1 : at + 4])
     pointer = Int64(operations[at].operation.operands[0])
-    return Unit(plan, pointer, first, limit, generation, operations[at - 1].operation.results[0])
+    return NuggetsUnit(plan, pointer, first, limit, generation, operations[at - 1].operation.results[0])

@@ -1,4 +1,4 @@
-"""What kernels in Numba-CUDA call to record, as intrinsics: each becomes assembly where it is called."""
+"""Recording functions for Numba-CUDA kernels, as intrinsics that become assembly where they are called."""
 
 from __future__ import annotations
 

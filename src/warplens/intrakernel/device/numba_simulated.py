@@ -1,4 +1,4 @@
-"""What kernels in Numba's simulator call to record: each of its threads is a thread of the host, and keeps its unit."""
+"""Recording functions for kernels in Numba's simulator; each simulated thread is a host thread and keeps its unit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def profiler(prof: Any) -> Any:
         thread: Any = threading.current_thread()
         wide, high = (*thread._manager._grid_dim, 1, 1)[:2]
         block = thread.blockIdx
-        thread.warplens = simulated.Unit(prof.pointer, plan, (block.z * high + block.y) * wide + block.x, thread.thread_id)
+        thread.warplens = simulated.SimulatedUnit(prof.pointer, plan, (block.z * high + block.y) * wide + block.x, thread.thread_id)
     return prof
 
 
@@ -50,7 +50,7 @@ def finish(p: Any) -> None:
         _unit().finish()
 
 
-def _unit() -> simulated.Unit:
+def _unit() -> simulated.SimulatedUnit:
     unit = getattr(threading.current_thread(), "warplens", None)
     if unit is None:
         raise UsageError("this kernel records without having called profiler(prof) at its top")

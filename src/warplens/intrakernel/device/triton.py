@@ -1,4 +1,4 @@
-"""What Triton kernels call to record: emitted as assembly where they are compiled, done on the host where they are interpreted."""
+"""Recording functions for Triton kernels: assembly in compiled kernels, host code in the interpreter."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class _Interpreted:
         self.plan = plan
         if plan.enabled:
             (x, y, z), (wide, high, _) = interpreter_builder.grid_idx, interpreter_builder.grid_dim
-            self._unit = simulated.Unit(pointer, plan, (z * high + y) * wide + x, 0)
+            self._unit = simulated.SimulatedUnit(pointer, plan, (z * high + y) * wide + x, 0)
 
     def now(self) -> int:
         return simulated.now(self.plan)

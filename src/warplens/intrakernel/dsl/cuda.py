@@ -78,7 +78,7 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TAGS = re.compile(r"^[ \t]*WARPLENS_TAGS\s*\(\s*(\w+)\s*,([^)]*)\)", re.MULTILINE)
 
 
-class Binding(NamedTuple):
+class CudaBinding(NamedTuple):
     """What a compiler and a launch need: the buffer's address, options of the compiler, the line that names the tags."""
 
     pointer: int
@@ -86,7 +86,7 @@ class Binding(NamedTuple):
     tags: str
 
 
-def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> Binding:
+def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> CudaBinding:
     """Say how to compile a kernel that records into `buffer`, and what to pass it.
 
     `options` are for nvcc, NVRTC and the host's compiler alike; `pointer` is the kernel's `void *`; `tags` is a
@@ -106,7 +106,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> B
         options.append(f"-DWARPLENS_CLOCK={int(plan.clock == 'clock')}")
         options += ["-DWARPLENS_GENERATION=1"] * generation
         options += [f"-DWARPLENS_RING_SLOTS={plan.ring_slots}"] * bool(plan.ring_slots)
-    return Binding(buffer.pointer, tuple(options), _tag_line(buffer.tags))
+    return CudaBinding(buffer.pointer, tuple(options), _tag_line(buffer.tags))
 
 
 def _tag_line(table: TagTable) -> str:
@@ -122,10 +122,10 @@ def tags(source: str, type: str = "") -> TagTable:
 
     UsageError where there is none, or more than one, or where a name is given a number: numbers follow the order.
     """
-    found = [match for match in _TAGS.finditer(_COMMENTS.sub(" ", source)) if type in ("", match[1])]
-    if len(found) != 1:
-        raise UsageError(f"the source has {len(found) or 'no'} WARPLENS_TAGS({type or 'type'}, name, …); one is needed")
-    names = [name.strip() for name in found[0][2].split(",") if name.strip()]
+    matches = [match for match in _TAGS.finditer(_COMMENTS.sub(" ", source)) if type in ("", match[1])]
+    if len(matches) != 1:
+        raise UsageError(f"the source has {len(matches) or 'no'} WARPLENS_TAGS({type or 'type'}, name, …); one is needed")
+    names = [name.strip() for name in matches[0][2].split(",") if name.strip()]
     odd = [name for name in names if not re.fullmatch(r"\w+", name)]
     if odd:
         raise UsageError(f"WARPLENS_TAGS has names only, in the order of their numbers; not {odd[0]!r}")

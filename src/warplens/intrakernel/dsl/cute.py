@@ -67,7 +67,7 @@ from cutlass import Int32
 from warplens.errors import UsageError
 from warplens.intrakernel import driver, dsl
 from warplens.intrakernel.device import cute_asm as asm
-from warplens.intrakernel.device.cute_binding import Binding
+from warplens.intrakernel.device.cute_binding import CuteBinding
 from warplens.intrakernel.plan import OFF, plan_of
 from warplens.model import intrakernel_layout as layout
 
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from warplens.intrakernel.plan import Plan
 
 
-def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> Binding:
+def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> CuteBinding:
     """Return the argument that lets kernels record into `buffer`; compiled once, they take that of any buffer of the same kind.
 
     Args:
@@ -86,7 +86,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> B
         enabled: False records nothing, and the kernel compiles to what it is without regions.
         generation: put the launch's number into every record; one instruction more for each.
     """
-    return Binding(plan_of(buffer, enabled=enabled, generation=generation), buffer.pointer)
+    return CuteBinding(plan_of(buffer, enabled=enabled, generation=generation), buffer.pointer)
 
 
 @dataclass(frozen=True, eq=False)  # CuTe DSL takes what can be changed for a value that loops have to carry
@@ -112,7 +112,7 @@ class Profiler:
     ring: Any = None
 
 
-def profiler(prof: Binding, *, enabled: bool = True) -> Profiler:
+def profiler(prof: CuteBinding, *, enabled: bool = True) -> Profiler:
     """Begin the recording of this warp: at kernel top, outside all loops and branches.
 
     Args:
@@ -122,7 +122,7 @@ def profiler(prof: Binding, *, enabled: bool = True) -> Profiler:
     Raises:
         UsageError: `prof` is not from `bind`, or this is in a loop.
     """
-    if not isinstance(prof, Binding):
+    if not isinstance(prof, CuteBinding):
         raise UsageError(f"profiler() takes what bind(buffer) returned, not {type(prof).__name__}: pass bind(buffer) to the kernel")
     plan = prof.plan
     if not enabled or not plan.enabled:

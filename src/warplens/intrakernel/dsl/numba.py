@@ -68,19 +68,19 @@ if TYPE_CHECKING:
 __all__ = ["bind", "profiler", "start", "stop", "mark", "finish", "ways", "example"]
 
 
-class Binding(NamedTuple):
+class NumbaBinding(NamedTuple):
     """A buffer as a kernel's argument: its address. How to record is in the class of its own that each plan has."""
 
     pointer: int
 
 
 @cache
-def _binding_of(plan: Plan) -> type[Binding]:
+def _binding_of(plan: Plan) -> type[NumbaBinding]:
     # Numba compiles for the types of arguments, and a named tuple's class is one: a plan needs no argument that costs.
-    return type("Binding", (Binding,), {"__slots__": (), "plan": plan})
+    return type("NumbaBinding", (NumbaBinding,), {"__slots__": (), "plan": plan})
 
 
-def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> Binding:
+def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> NumbaBinding:
     """Make the argument by which a kernel records into a buffer, the last one in the example above.
 
     Args:

@@ -68,14 +68,14 @@ if TYPE_CHECKING:
 __all__ = ["bind", "profiler", "region", "start", "stop", "mark", "finish", "ways", "example"]
 
 
-class Binding(NamedTuple):
+class TritonBinding(NamedTuple):
     """A buffer as a kernel's argument: its address, and as a constant of the kernel how to record."""
 
     pointer: Any
     plan: Any
 
 
-def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> Binding:
+def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> TritonBinding:
     """Make the argument by which a kernel records into a buffer, the last one in the example above.
 
     Args:
@@ -87,7 +87,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> B
 
     plan = plan_of(buffer, enabled=enabled, generation=generation)
     # Triton keeps compiled kernels on disk by their constants: what we emit is one of them.
-    return Binding(buffer.pointer, tl.constexpr(replace(plan, revision=ptx.REVISION if enabled else 0)))
+    return TritonBinding(buffer.pointer, tl.constexpr(replace(plan, revision=ptx.REVISION if enabled else 0)))
 
 
 def __getattr__(name: str) -> Any:

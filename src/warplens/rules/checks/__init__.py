@@ -1,1 +1,1 @@
-"""The rules: one file each, found by the catalog."""
+"""The rules: one file each, which the catalog discovers."""

@@ -26,8 +26,8 @@ import numpy as np
 
 from warplens.model.words import counted, duration, size
 from warplens.rules.base import Evidence, Finding
-from warplens.rules.gpus import Gpu, gpus, span
-from warplens.rules.host_calls import Calls, calls, cost, evidence, needed, severity
+from warplens.rules.gpus import GpuOperations, gpus, span
+from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed, severity
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -57,17 +57,17 @@ def check(
     """
     devices = gpus(report, selection)
     needed(report, selection)
-    found = calls(report, selection, _ALLOCATES)
-    mine = _steady(found, devices, warm_up / 100)
+    allocations = calls(report, selection, _ALLOCATES)
+    mine = _steady(allocations, devices, warm_up / 100)
     pools = _pools(report)
     if int(mine.sum()) < fewest:
         return pools
-    spent = cost(found, devices, mine)
+    spent = cost(allocations, devices, mine)
     if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
         return pools
-    names, numbers = np.unique(found.name[mine].astype(str), return_counts=True)
+    names, numbers = np.unique(allocations.name[mine].astype(str), return_counts=True)
     listed = ", ".join(f"{number:,} of {name}" for name, number in zip(names.tolist(), numbers.tolist(), strict=True))
-    length = int((found.end - found.start)[mine].sum())
+    length = int((allocations.end - allocations.start)[mine].sum())
     number = int(mine.sum())
     return [
         Finding(
@@ -78,7 +78,7 @@ def check(
             f"the GPU did nothing for {duration(spent.estimate)} that the host could have used to launch.",
             "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
             "segments where sizes vary), cudaMallocAsync with a pool, RMM.",
-            located(report, evidence(found, spent, min(rows, number))),
+            located(report, evidence(allocations, spent, min(rows, number))),
             number,
             spent.bound,
             spent.estimate,
@@ -89,15 +89,15 @@ def check(
     ]
 
 
-def _steady(found: Calls, devices: tuple[Gpu, ...], warm_up: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _steady(allocations: HostCalls, devices: tuple[GpuOperations, ...], warm_up: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which calls came in the steady state of a process that goes on to allocate there."""
-    mine = np.zeros(len(found), bool)
+    mine = np.zeros(len(allocations), bool)
     for process in {gpu.process for gpu in devices}:
         own = [gpu for gpu in devices if gpu.process == process]
         begin, end = min(gpu.begin for gpu in own), max(gpu.finish for gpu in own)
         since = begin + int((end - begin) * warm_up)
-        some = (found.process == process) & (found.start >= since) & (found.start < end)
-        parts = (found.start[some] - since) * _PARTS // max(end - since, 1)
+        some = (allocations.process == process) & (allocations.start >= since) & (allocations.start < end)
+        parts = (allocations.start[some] - since) * _PARTS // max(end - since, 1)
         if len(np.unique(parts)) >= 3:
             mine |= some
     return mine

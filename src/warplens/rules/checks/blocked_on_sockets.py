@@ -46,20 +46,22 @@ def check(report: Report, selection: Selection, *, shortest: float = 1, least: f
         times: how many there must be.
     """
     findings = []
-    for one in blocked(report, selection, _TALK, shortest, least, times):
-        longest = max(row["end"] - row["start"] for row in one.calls)
+    for blocker in blocked(report, selection, _TALK, shortest, least, times):
+        average = duration(blocker.cover.total / len(blocker.calls))
+        longest = max(row["end"] - row["start"] for row in blocker.calls)
         findings.append(
             Finding(
                 "blocked_on_sockets",
-                f"{one.name} on {one.thread}",
-                f"{capital(one.thread)} stood still in {counted(len(one.calls), 'call')} of {one.name}, {duration(one.cover.total)} in all",
-                f"Each waited {duration(one.cover.total / len(one.calls))} for the other end. Asked all at once, the answers would "
+                f"{blocker.name} on {blocker.thread}",
+                f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), 'call')} of {blocker.name}, "
+                f"{duration(blocker.cover.total)} in all",
+                f"Each waited {average} for the other end. Asked all at once, the answers would "
                 f"have been there after about {duration(longest)}.",
                 "Ask ahead and collect the answers later, ask for many things at once, or use several connections.",
-                one.evidence(),
-                len(one.calls),
-                one.bound,
-                max(one.lost.total - longest, 0),
+                blocker.evidence(),
+                len(blocker.calls),
+                blocker.bound,
+                max(blocker.lost.total - longest, 0),
                 "medium",
             )
         )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LINK = "https://docs.pytorch.org/docs/stable/notes/ddp.html"
 _AT_ONCE = 0.9  # share of the operations that must have been in progress at once on all ranks, else they were not put together rightly
 # A member is a process, or one GPU of a process. Operations are put together by their number in the group, else by counting them.
-_TOLD = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
+_BY_GROUP = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
            FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv')"""
 _NUMBERS = {True: "sequence", False: """row_number() OVER (PARTITION BY process, "group", name ORDER BY "start")"""}
 _COUNTED = """SELECT process, device, id, "start", "end", name, '' AS ring,
@@ -56,26 +56,26 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         rows: how many of the collectives to keep as evidence.
         least: percent of the time looked at that skew must be able to cost.
     """
-    found = _together(report, selection)
-    first, last = (np.asarray(found.column(name).to_numpy(), np.int64) for name in ("first", "last"))
+    collectives = _together(report, selection)
+    first, last = (np.asarray(collectives.column(name).to_numpy(), np.int64) for name in ("first", "last"))
     begin, end = selection.window(report) or report.span
     skew = Cover(np.maximum(first, begin), np.minimum(last, end))
     whole = span(report, selection)
     if skew.total == 0 or skew.total < whole * least / 100:
         return []
-    waits = last - report.origin - np.asarray(found.column("average").to_numpy(), np.float64)
-    names = _ranks(report, found)
-    who, times = np.unique(np.array([names[key] for key in zip(*_keys(found), strict=True)]), return_counts=True)
+    waits = last - report.origin - np.asarray(collectives.column("average").to_numpy(), np.float64)
+    names = _ranks(report, collectives)
+    who, times = np.unique(np.array([names[key] for key in zip(*_keys(collectives), strict=True)]), return_counts=True)
     worst = int(np.argmax(times))
     order = np.argsort(first - last, kind="stable")[:rows]
     hosts = report.sql("SELECT count(DISTINCT host) FROM processes").column(0)[0].as_py()
-    about = found.take(order).to_pylist()
+    about = collectives.take(order).to_pylist()
     return [
         Finding(
             "collective_skew",
             "collectives",
             f"Ranks wait {duration(skew.total)} for each other in collectives; {who[worst]} is last in {times[worst] / len(first):.0%}",
-            f"In {counted(len(first), 'collective')} of {int(found.column('members')[0].as_py())} ranks the last came "
+            f"In {counted(len(first), 'collective')} of {int(collectives.column('members')[0].as_py())} ranks the last came "
             f"{duration(float(np.median(last - first)))} after the first (median; at most {duration(int((last - first).max()))}). "
             "Meanwhile the others only waited.",
             f"See what {who[worst]} did before its collectives: unequal work, loading of data, logging or saving on one rank, a slower "
@@ -92,10 +92,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 def _together(report: Report, selection: Selection) -> pa.Table:
     """Return a row for each collective: name, members, first, last and average begin, and the member that came last."""
     window = selection.window(report)
-    told = report.sql("""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
+    counts = report.sql("""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
                           FROM collectives WHERE kernel IS NOT NULL""").to_pylist()[0]
-    numbered = told["several"] and told["numbered"]
-    source = _TOLD.format(number=_NUMBERS[numbered]) if told["several"] else _COUNTED
+    numbered = counts["several"] and counts["numbered"]
+    source = _BY_GROUP.format(number=_NUMBERS[numbered]) if counts["several"] else _COUNTED
     rows = report.sql(
         f"""WITH c AS ({source})
             SELECT name, count(*) AS members, min("start") AS first, max("start") AS last,
@@ -117,14 +117,14 @@ def _together(report: Report, selection: Selection) -> pa.Table:
     return rows.filter(last <= ended)
 
 
-def _keys(found: pa.Table) -> tuple[list[Any], list[Any]]:
-    return found.column("process").to_pylist(), found.column("device").to_pylist()
+def _keys(collectives: pa.Table) -> tuple[list[Any], list[Any]]:
+    return collectives.column("process").to_pylist(), collectives.column("device").to_pylist()
 
 
-def _ranks(report: Report, found: pa.Table) -> dict[tuple[int, int | None], str]:
+def _ranks(report: Report, collectives: pa.Table) -> dict[tuple[int, int | None], str]:
     """Name the members: by rank, else by GPU and process."""
     ranks = {row["process"]: row["rank"] for row in report.sql("SELECT process, rank FROM processes").to_pylist()}
-    keys = sorted(set(zip(*_keys(found), strict=True)), key=str)
+    keys = sorted(set(zip(*_keys(collectives), strict=True)), key=str)
     order = {process: number for number, process in enumerate(sorted({process for process, _ in keys}), 1)}
     names = {}
     for process, device in keys:

@@ -46,15 +46,15 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     """
     devices = gpus(report, selection)
     needed(report, selection)
-    found = calls(report, selection, named(*DEVICE_WAITS, *STREAM_WAITS))
+    synchronizing = calls(report, selection, named(*DEVICE_WAITS, *STREAM_WAITS))
     findings = []
-    for name in np.unique(found.name.astype(str)).tolist():
-        mine = np.asarray(found.name == name)
-        spent = cost(found, devices, mine, computing=True)
+    for name in np.unique(synchronizing.name.astype(str)).tolist():
+        mine = np.asarray(synchronizing.name == name)
+        spent = cost(synchronizing, devices, mine, computing=True)
         if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
             continue
         number = int(mine.sum())
-        waited = duration(int((found.end - found.start)[mine].sum()))
+        waited = duration(int((synchronizing.end - synchronizing.start)[mine].sum()))
         findings.append(
             Finding(
                 "cuda_api_sync",
@@ -64,7 +64,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 f"{duration(spent.estimate)} that the host could have used to launch.",
                 "Leave out waits that only measure or debug; let streams wait for events instead of the host; wait as late as possible. "
                 "The rule unneeded_sync says where in the program they are.",
-                located(report, evidence(found, spent, min(rows, number))),
+                located(report, evidence(synchronizing, spent, min(rows, number))),
                 number,
                 spent.bound,
                 spent.estimate,

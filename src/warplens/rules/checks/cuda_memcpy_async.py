@@ -27,7 +27,7 @@ from warplens.rules.base import Finding
 from warplens.rules.blocked import blocked
 from warplens.rules.copies import kinds_known, number_of_copies, single_values
 from warplens.rules.gpus import gpus
-from warplens.rules.host_calls import Calls, Cost, needed
+from warplens.rules.host_calls import Cost, HostCalls, needed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -49,12 +49,12 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     kinds_known(report)
     pageable = "a.name ILIKE '%Async%' AND 'Pageable' IN (m.source_kind, m.destination_kind)"
 
-    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+    def words(copies: HostCalls, spent: Cost) -> tuple[str, str, str, str, str]:
         return (
             "cuda_memcpy_async",
             "asynchronous copies",
-            f"{number_of_copies(len(found), 'asynchronous')} of pageable memory",
-            f"The calls moved {size(int(found.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
+            f"{number_of_copies(len(copies), 'asynchronous')} of pageable memory",
+            f"The calls moved {size(int(copies.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
             f"had "
             f"passed the data through a buffer of its own. Afterwards the GPU had nothing to do for {duration(spent.estimate)} that "
             f"the host could have used to launch.{single_values(report, selection, pageable)}",

@@ -25,7 +25,7 @@ from warplens.rules.base import Finding
 from warplens.rules.blocked import blocked
 from warplens.rules.copies import number_of_copies, single_values
 from warplens.rules.gpus import gpus
-from warplens.rules.host_calls import Calls, Cost, needed
+from warplens.rules.host_calls import Cost, HostCalls, needed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -50,12 +50,12 @@ def check(report: Report, selection: Selection, *, rows: int = 50, staged: int =
         f"AND NOT (m.kind = 'Host-to-Device' AND m.bytes <= {int(staged)})"
     )
 
-    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+    def words(copies: HostCalls, spent: Cost) -> tuple[str, str, str, str, str]:
         return (
             "cuda_memcpy_sync",
             "synchronous copies",
-            f"{number_of_copies(len(found), 'synchronous')}",
-            f"The calls moved {size(int(found.bytes.sum()))} and returned only when the GPU had done it, and all work before it. "
+            f"{number_of_copies(len(copies), 'synchronous')}",
+            f"The calls moved {size(int(copies.bytes.sum()))} and returned only when the GPU had done it, and all work before it. "
             f"Afterwards "
             f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch."
             f"{single_values(report, selection, blocking)}",

@@ -22,7 +22,7 @@ from warplens.model.words import counted, duration
 from warplens.rules.base import Finding
 from warplens.rules.blocked import blocked
 from warplens.rules.gpus import gpus
-from warplens.rules.host_calls import Calls, Cost, needed
+from warplens.rules.host_calls import Cost, HostCalls, needed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -43,11 +43,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     needed(report, selection)
     blocking = "a.name ILIKE '%memset%' AND a.name NOT ILIKE '%Async%' AND m.memory_kind IN ('Pinned', 'Managed')"
 
-    def words(found: Calls, spent: Cost) -> tuple[str, str, str, str, str]:
+    def words(memsets: HostCalls, spent: Cost) -> tuple[str, str, str, str, str]:
         return (
             "cuda_memset_sync",
             "synchronous memsets",
-            f"{counted(len(found), 'synchronous memset')}",
+            f"{counted(len(memsets), 'synchronous memset')}",
             "On page-locked and managed memory the call returns only when the GPU has set it, and has done all work before. Afterwards the "
             f"GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch.",
             "Use cudaMemsetAsync in the stream that uses the memory.",

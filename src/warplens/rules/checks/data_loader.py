@@ -49,30 +49,30 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
         raise MissingData(f"does not contain NVTX ranges or OS runtime data{selection.place(report)}.")
     gpu = idle(report, selection)
     findings = []
-    for found in waits(report, selection):
-        lost = found.cover if gpu is None else found.cover.both(gpu)
-        longest = max(row.end - row.start for row in found.rows)
-        span = int(found.cover.end[-1] - found.cover.start[0])
-        if len(found.rows) < times or (min(found.cover.total - longest, lost.total)) * 100 < least * span:
+    for waiting in waits(report, selection):
+        lost = waiting.cover if gpu is None else waiting.cover.both(gpu)
+        longest = max(row.end - row.start for row in waiting.rows)
+        span = int(waiting.cover.end[-1] - waiting.cover.start[0])
+        if len(waiting.rows) < times or (min(waiting.cover.total - longest, lost.total)) * 100 < least * span:
             continue
-        average = duration(found.cover.total / len(found.rows))
-        cause = f"In {', '.join(found.names[:3])} it waited {average} on average, {duration(longest)} at most."
-        others = meanwhile(report, selection, found)
+        average = duration(waiting.cover.total / len(waiting.rows))
+        cause = f"In {', '.join(waiting.names[:3])} it waited {average} on average, {duration(longest)} at most."
+        others = meanwhile(report, selection, waiting)
         if others:
             cause += f" Meanwhile {others}."
         if gpu is not None:
             cause += f" GPUs had nothing to do for {duration(lost.total)} of it."
-        name = threads(report).get(found.thread, "a thread")
+        name = threads(report).get(waiting.thread, "a thread")
         findings.append(
             Finding(
                 "data_loader",
-                found.names[0],
-                f"{capital(name)} waited for data {counted(len(found.rows), 'time')}, {duration(found.cover.total)} in all",
+                waiting.names[0],
+                f"{capital(name)} waited for data {counted(len(waiting.rows), 'time')}, {duration(waiting.cover.total)} in all",
                 cause,
                 "Load ahead: more workers, with prefetching; make loading cheaper; keep what is needed again.",
-                most(found.rows),
-                len(found.rows),
-                ceiling(report, selection, found.cover),
+                most(waiting.rows),
+                len(waiting.rows),
+                ceiling(report, selection, waiting.cover),
                 lost.total,
                 "high" if others or gpu is not None else "medium",
             )

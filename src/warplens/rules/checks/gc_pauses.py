@@ -49,39 +49,38 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     """
     needed(report, selection, "gc", "Python garbage collection data", "gc")
     long = f'"end" - "start" > {round(longest * 1e6)}'
-    found = rows(report, selection, "id, process, thread, generation, collected", "gc", long).to_pylist()
+    collections = rows(report, selection, "id, process, thread, generation, collected", "gc", long).to_pylist()
     gpu = idle(report, selection)
-    found = _in_the_work(report, selection, found)
-    if not found:
+    collections = _in_the_work(report, selection, collections)
+    if not collections:
         return []
-    pauses = Cover([row["start"] for row in found], [row["end"] for row in found])
-    freed = sum(row["collected"] for row in found) * _OF_AN_OBJECT
+    pauses = Cover([row["start"] for row in collections], [row["end"] for row in collections])
+    freed = sum(row["collected"] for row in collections) * _OF_AN_OBJECT
     lost = pauses if gpu is None else pauses.both(gpu)
     begin, end = edges(report, selection)
     estimate = max(lost.total - freed, 0)
     if estimate * 100 < least * (end - begin):
         return []
-    full = [row for row in found if row["generation"] == 2]
-    cause = (
-        f"The longest took {duration(max(row['end'] - row['start'] for row in found))}; {len(full):,} were of generation 2, which looks at "
-    )
-    cause += f"every object that is alive. They freed {sum(row['collected'] for row in found):,} objects."
+    full = [row for row in collections if row["generation"] == 2]
+    longest_pause = duration(max(row["end"] - row["start"] for row in collections))
+    cause = f"The longest took {longest_pause}; {len(full):,} were of generation 2, which looks at "
+    cause += f"every object that is alive. They freed {sum(row['collected'] for row in collections):,} objects."
     if gpu is not None:
         cause += f" GPUs had nothing to do for {duration(lost.total)} of the {duration(pauses.total)}."
     evidence = (
         Evidence("gc", row["id"], row["start"], row["end"], f"generation {row['generation']}", row["process"], row["thread"],
                  values={"collected": row["collected"]})
-        for row in found
+        for row in collections
     )  # fmt: skip
     return [
         Finding(
             "gc_pauses",
             "Python's garbage collector",
-            f"Python stood still {counted(len(found), 'time')} to collect garbage, {duration(pauses.total)} in all",
+            f"Python stood still {counted(len(collections), 'time')} to collect garbage, {duration(pauses.total)} in all",
             cause,
             "Call gc.freeze() when everything is loaded, raise the thresholds of the collector, or collect where a pause hurts nobody.",
             most(evidence),
-            len(found),
+            len(collections),
             ceiling(report, selection, pauses),
             estimate,
             "high" if gpu is None or lost.total > pauses.total / 2 else "medium",

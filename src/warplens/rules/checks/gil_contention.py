@@ -52,17 +52,17 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     """
     needed(report, selection, "gil", "Python GIL data", "gil")
     begin, end = edges(report, selection)
-    found = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
-    held = rows(report, selection, "process, interpreter, thread", "gil", "state = 'hold'")
+    pending = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
+    holds_of_lock = rows(report, selection, "process, interpreter, thread", "gil", "state = 'hold'")
     gpu = idle(report, selection)
     only = list(leading(report, selection).values()) if gpu is not None or _stepping(report, selection) else None
-    process, interpreter, waiter, start, finish = (numbers(found, name) for name in ("process", "interpreter", "thread", "start", "end"))
-    key = numbers(held, "process") * 4096 + numbers(held, "interpreter")
+    process, interpreter, waiter, start, finish = (numbers(pending, name) for name in ("process", "interpreter", "thread", "start", "end"))
+    key = numbers(holds_of_lock, "process") * 4096 + numbers(holds_of_lock, "interpreter")
     names = threads(report)
     findings = []
-    for holder in _suspects(held, Cover(start, finish)):
-        mine = numbers(held, "thread") == holder
-        holds = Cover(numbers(held, "start")[mine], numbers(held, "end")[mine])
+    for holder in _suspects(holds_of_lock, Cover(start, finish)):
+        mine = numbers(holds_of_lock, "thread") == holder
+        holds = Cover(numbers(holds_of_lock, "start")[mine], numbers(holds_of_lock, "end")[mine])
         others = (process * 4096 + interpreter == key[mine][0]) & (waiter != holder)
         if only is not None:
             others &= np.isin(waiter, only)
@@ -85,17 +85,18 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                 waits,
                 ceiling(report, selection, waits),
                 min(worst, waited.total),
-                _evidence(found, places, lost, names),
+                _evidence(pending, places, lost, names),
                 len(places),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
-def _suspects(held: pa.Table, waits: Cover) -> list[int]:
+def _suspects(lock_holds: pa.Table, waits: Cover) -> list[int]:
     """Return the threads that held the lock longest while anybody waited."""
-    thread, codes = np.unique(numbers(held, "thread"), return_inverse=True)
-    together = np.bincount(codes.ravel(), waits.within(numbers(held, "start"), numbers(held, "end")), len(thread))
+    thread, codes = np.unique(numbers(lock_holds, "thread"), return_inverse=True)
+    # For each holding thread: the time of its holds in which some other thread waited.
+    together = np.bincount(codes.ravel(), waits.within(numbers(lock_holds, "start"), numbers(lock_holds, "end")), len(thread))
     return [int(thread[place]) for place in np.argsort(-together, kind="stable")[:_MOST] if together[place]]
 
 
@@ -135,7 +136,7 @@ def _finding(
     )
 
 
-def _evidence(found: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]) -> tuple[Evidence, ...]:
+def _evidence(waits: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]) -> tuple[Evidence, ...]:
     best = places[np.argsort(-lost[places], kind="stable")][:50]
     return most(
         Evidence(
@@ -147,5 +148,5 @@ def _evidence(found: pa.Table, places: Int64Array, lost: Int64Array, names: dict
             row["process"],
             row["thread"],
         )
-        for row in found.take(best).to_pylist()
+        for row in waits.take(best).to_pylist()
     )

@@ -37,6 +37,7 @@ from warplens.analysis.intervals import Cover, union
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
+from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
@@ -74,9 +75,9 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
-    found = idle(report, selection, longer_than=round(gap * 1000))
-    found = found.filter(pc.and_(pc.equal(pc.cast(found.column("cause"), pa.string()), "host-bound"), pc.is_valid(found.column("thread"))))
-    stretches = _stretches(found)
+    gaps = idle(report, selection, longer_than=round(gap * 1000))
+    gaps = gaps.filter(pc.and_(pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"), pc.is_valid(gaps.column("thread"))))
+    stretches = _stretches(gaps)
     if not stretches.num_rows:
         return []
     parts = pieces(report, stretches)
@@ -168,7 +169,7 @@ def _finding(
 def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int) -> int:
     """Return what can be won at most without it: all of its time on the thread, also where a GPU still had work; and all idle time."""
     thread = finding.evidence[0].thread
-    plain = _quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
+    plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),
         GIL: ("gil", f"thread = {thread} AND state = 'wait'"),
@@ -176,16 +177,12 @@ def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding
         IMPORT: ("imports", f"thread = {thread} AND name = {plain}"),
         OS: ("osrt", f"thread = {thread} AND name = {plain}"),
         CPU: ("thread_states", f"thread = {thread} AND state = 'runnable'"),
-        RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {_quoted(name)})"),
-        OP: ("nvtx_ranges", f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {_quoted(name + ', ')}))"),
+        RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {quoted(name)})"),
+        OP: ("nvtx_ranges", f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))"),
     }.get(kind)
     if kind == UNKNOWN:
         return 0
     if where is None:
         return idle_in_all
-    found = rows(report, selection, "thread", *where)
-    return min(Cover(numbers(found, "start"), numbers(found, "end")).total, idle_in_all)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    blockers = rows(report, selection, "thread", *where)
+    return min(Cover(numbers(blockers, "start"), numbers(blockers, "end")).total, idle_in_all)

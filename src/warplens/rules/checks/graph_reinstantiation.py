@@ -50,22 +50,22 @@ def check(
     """
     devices = gpus(report, selection)
     needed(report, selection)
-    found = calls(report, selection, "regexp_matches(a.name, '^(cuda|cu|hip)Graph(Instantiate|Launch)')")
-    launch = np.array(["Launch" in name for name in found.name], bool)
-    mine = np.zeros(len(found), bool)
-    for process in np.unique(found.process).tolist():
-        own = found.process == process
+    graph_calls = calls(report, selection, "regexp_matches(a.name, '^(cuda|cu|hip)Graph(Instantiate|Launch)')")
+    launch = np.array(["Launch" in name for name in graph_calls.name], bool)
+    mine = np.zeros(len(graph_calls), bool)
+    for process in np.unique(graph_calls.process).tolist():
+        own = graph_calls.process == process
         behind = own & (np.cumsum(own & launch) > 0)
         made = int((behind & ~launch).sum())
         if made >= fewest and int((behind & launch).sum()) <= launches * made:
             mine |= behind & ~launch
     if not mine.any():
         return []
-    made_only, number = found.of(~launch), int(mine.sum())
+    made_only, number = graph_calls.of(~launch), int(mine.sum())
     spent = cost(made_only, devices, mine[~launch])
     if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
         return []
-    length = int((found.end - found.start)[mine].sum())
+    length = int((graph_calls.end - graph_calls.start)[mine].sum())
     many = f"{int(launch.sum()):,} {'launch' if launch.sum() == 1 else 'launches'}"
     return [
         Finding(

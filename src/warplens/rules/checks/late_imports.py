@@ -45,20 +45,20 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
     """
     needed(report, selection, "imports", "data on imports of Python", "import")
     known = steps(report, selection)
-    found = rows(report, selection, "id, process, thread, name", "imports", "depth = 0")
-    thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
-    kept, spent = np.zeros(found.num_rows, bool), []
+    imports = rows(report, selection, "id, process, thread, name", "imports", "depth = 0")
+    thread, start, end = (numbers(imports, name) for name in ("thread", "start", "end"))
+    kept, spent = np.zeros(imports.num_rows, bool), []
     for own in np.unique(numbers(known, "thread")).tolist():
         mine = numbers(known, "thread") == own
         cover = Cover(numbers(known, "start")[mine], numbers(known, "end")[mine])
         inside = (thread == own) & (cover.within(start, start + 1) > 0)
         kept |= inside
         spent.append(Cover(start[inside], end[inside]).both(cover))
-    lost = Cover(np.concatenate([one.start for one in spent]), np.concatenate([one.end for one in spent]))
+    lost = Cover(np.concatenate([spans.start for spans in spent]), np.concatenate([spans.end for spans in spent]))
     whole = Cover(numbers(known, "start"), numbers(known, "end")).total
     if not lost.total or lost.total * 100 < least * whole:
         return []
-    late = found.filter(kept).to_pylist()
+    late = imports.filter(kept).to_pylist()
     late.sort(key=lambda row: row["start"] - row["end"])
     names = list(dict.fromkeys(row["name"] for row in late))
     evidence = (

@@ -30,7 +30,7 @@ from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import edges, needed, numbers, rows, threads
-from warplens.rules.stacks import Stacks
+from warplens.rules.stacks import StackPlaces
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -50,10 +50,10 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
     """
     needed(report, selection, "osrt", "OS runtime data", "osrt")
     where = f"\"group\" = 'lock' AND regexp_full_match(name::VARCHAR, '{_LOCKS}')"
-    found = rows(report, selection, "id, process, thread, name, stack", "osrt", where)
-    if found.num_rows == found.column("stack").null_count and found.num_rows:
+    lock_waits = rows(report, selection, "id, process, thread, name, stack", "osrt", where)
+    if lock_waits.num_rows == lock_waits.column("stack").null_count and lock_waits.num_rows:
         raise MissingData(f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for.")
-    queues = _queues(report, found, times)
+    queues = _queues(report, lock_waits, times)
     begin, end = edges(report, selection)
     cpus = max(report.table("targets", ["cpus"]).column(0).to_pylist(), default=1)
     names = threads(report)
@@ -68,20 +68,20 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
-def _queues(report: Report, found: pa.Table, times: int) -> list[tuple[str, pa.Table]]:
+def _queues(report: Report, lock_waits: pa.Table, times: int) -> list[tuple[str, pa.Table]]:
     """Return for each function of each process the waits in it that are for a lock, where there are some."""
-    stacks = Stacks(report)
-    keys, codes = np.unique(numbers(found, "stack"), return_inverse=True)
+    stacks = StackPlaces(report)
+    keys, codes = np.unique(numbers(lock_waits, "stack"), return_inverse=True)
     places = [stacks.place(key if key >= 0 else None) for key in keys.tolist()]
     labels: dict[str, int] = {}
     label = np.full(len(keys), -1)
     for number, place in enumerate(places):
         if place.function is not None and not place.waits and not place.internal:
             label[number] = labels.setdefault(place.function, len(labels))
-    mine, process = label[codes.ravel()], numbers(found, "process")
+    mine, process = label[codes.ravel()], numbers(lock_waits, "process")
     often = np.bincount(mine[mine >= 0], minlength=len(labels)) >= times
     return [
-        (function, found.filter(pa.array((mine == number) & (process == own))))
+        (function, lock_waits.filter(pa.array((mine == number) & (process == own))))
         for function, number in labels.items()
         if often[number]
         for own in np.unique(process[mine == number]).tolist()

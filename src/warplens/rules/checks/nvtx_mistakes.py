@@ -63,18 +63,18 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
     for row in rows(report, selection, "id, process, thread, message, domain, style", "nvtx_ranges", where).to_pylist():
         groups.setdefault((row["thread"], row["domain"], row["message"], row["style"]), []).append(row)
     findings = []
-    for (_, _, message, style), found in groups.items():
-        if len(found) >= least:
+    for (_, _, message, style), unfinished in groups.items():
+        if len(unfinished) >= least:
             begun, ended = ("pushed", "popped") if style == "PushPop" else ("started", "ended")
             findings.append(
                 Finding(
                     "nvtx_mistakes",
                     f"unfinished {message or '[no name]'}",
-                    f"{counted(len(found), 'range')} {message or '[no name]'} {begun} and never {ended}",
+                    f"{counted(len(unfinished), 'range')} {message or '[no name]'} {begun} and never {ended}",
                     "They were still open when the process ended by itself: whatever came after each counts as a part of it.",
                     "Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
-                    most(_rows(found)),
-                    len(found),
+                    most(_rows(unfinished)),
+                    len(unfinished),
                     severity="medium",
                     wrong_when="Where the thread was meant to be in the range until the program ended.",
                 )
@@ -90,13 +90,13 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
     number, longest = 0, np.empty((2, 0), np.int64)  # length below 0, id
     for threads in _some_at_once(report.sql(several)):
         mine = f"{where} AND thread IN ({', '.join(map(str, threads))})"
-        found = rows(report, selection, "id, thread", "nvtx_ranges", mine)
-        thread, start, end = (numbers(found, name) for name in ("thread", "start", "end"))
+        ranges = rows(report, selection, "id, thread", "nvtx_ranges", mine)
+        thread, start, end = (numbers(ranges, name) for name in ("thread", "start", "end"))
         order = np.lexsort((-end, start, thread))
         for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1) if len(order) else []:
             kept = own[outlived(start[own], end[own])]
             number += len(kept)
-            longest = np.concatenate([longest, [start[kept] - end[kept], numbers(found, "id")[kept]]], 1)
+            longest = np.concatenate([longest, [start[kept] - end[kept], numbers(ranges, "id")[kept]]], 1)
             longest = longest[:, np.argsort(longest[0], kind="stable")[:_SHOWN]]
     if number < least:
         return []
@@ -162,8 +162,8 @@ def _names(report: Report, least: int) -> list[Finding]:
     return findings
 
 
-def _rows(found: list[dict[str, Any]]) -> list[Evidence]:
+def _rows(ranges: list[dict[str, Any]]) -> list[Evidence]:
     return [
         Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"] or "[no name]", row["process"], row["thread"])
-        for row in found
+        for row in ranges
     ]

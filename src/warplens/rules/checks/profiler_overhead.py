@@ -101,21 +101,21 @@ def _costs(report: Report) -> dict[str, float]:
 def _by_driver(report: Report, selection: Selection, least: float) -> list[Finding]:
     begin, end = edges(report, selection)
     kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
-    found = rows(report, selection, "id, process, thread, kind", "overhead", f"kind IN ({kinds}) AND {_FELT}").to_pylist()
-    cover = Cover([row["start"] for row in found], [row["end"] for row in found])
-    if not found or cover.total * 100 < least * (end - begin):
+    flushes = rows(report, selection, "id, process, thread, kind", "overhead", f"kind IN ({kinds}) AND {_FELT}").to_pylist()
+    cover = Cover([row["start"] for row in flushes], [row["end"] for row in flushes])
+    if not flushes or cover.total * 100 < least * (end - begin):
         return []
-    evidence = (Evidence("overhead", row["id"], row["start"], row["end"], row["kind"], row["process"], row["thread"]) for row in found)
+    evidence = (Evidence("overhead", row["id"], row["start"], row["end"], row["kind"], row["process"], row["thread"]) for row in flushes)
     return [
         Finding(
             "profiler_overhead",
             "tracing of CUDA",
             f"The tracing of CUDA worked for {duration(cover.total)}",
-            f"{counted(len(found), 'time')} it flushed buffers or instrumented code, {cover.total / (end - begin):.0%} of the time; "
+            f"{counted(len(flushes), 'time')} it flushed buffers or instrumented code, {cover.total / (end - begin):.0%} of the time; "
             "calls of CUDA wait for it.",
             "Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
             most(evidence),
-            len(found),
+            len(flushes),
             cover.total,
             cover.total,
             "high",

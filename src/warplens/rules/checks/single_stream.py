@@ -29,9 +29,9 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding
-from warplens.rules.gpus import KERNEL, Gpu, gpus, span
+from warplens.rules.gpus import KERNEL, GpuOperations, gpus, span
 from warplens.rules.host_calls import needed
-from warplens.rules.launches import Launches, launches
+from warplens.rules.launches import KernelLaunches, launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -95,14 +95,14 @@ def _streams(report: Report, text: str) -> set[tuple[int, int]]:
     return {(row["process"], row["stream"]) for row in report.sql(text).to_pylist()}
 
 
-def _small(report: Report, gpu: Gpu) -> BoolArray:
+def _small(report: Report, gpu: GpuOperations) -> BoolArray:
     """Return which operations are kernels with at most half as many blocks as there are multiprocessors; none where that is not known."""
     text = f"""SELECT k.id FROM kernels k JOIN devices d USING (process, device) WHERE process = {gpu.process} AND device = {gpu.device}
                AND k.grid_x::BIGINT * k.grid_y * k.grid_z * 2 <= d.multiprocessors"""
     return np.asarray((gpu.kind == KERNEL) & np.isin(gpu.id, report.sql(text).column(0).to_numpy()), bool)
 
 
-def _waited(gpu: Gpu, made: Launches, null: BoolArray, other: BoolArray) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _waited(gpu: GpuOperations, made: KernelLaunches, null: BoolArray, other: BoolArray) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the places of kernels that waited for one of the other side, and from when until when."""
     call, known = made.find(gpu.api)
     parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
@@ -117,14 +117,14 @@ def _waited(gpu: Gpu, made: Launches, null: BoolArray, other: BoolArray) -> tupl
         places, before = np.flatnonzero(mine & known), np.flatnonzero(theirs)
         before = before[np.argsort(gpu.end[before], kind="stable")]
         last = np.searchsorted(gpu.end[before], gpu.start[places], "right") - 1  # of the other side, the last that had ended
-        places, held = places[last >= 0], before[last[last >= 0]]
-        begin, end = np.maximum(ready[places], gpu.start[held]), gpu.end[held]
+        places, before_it = places[last >= 0], before[last[last >= 0]]
+        begin, end = np.maximum(ready[places], gpu.start[before_it]), gpu.end[before_it]
         some = (gpu.start[places] - end <= _AT_ONCE) & (end > begin)
         parts.append((places[some], begin[some], end[some]))
     places, begin, end = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return places, begin, end
 
 
-def _row(gpu: Gpu, place: int, begin: int, end: int) -> Evidence:
+def _row(gpu: GpuOperations, place: int, begin: int, end: int) -> Evidence:
     text = f"kernel on stream {int(gpu.stream[place])} waited for the other stream"
     return Evidence("kernels", int(gpu.id[place]), begin, end, text, process=gpu.process, device=gpu.device)

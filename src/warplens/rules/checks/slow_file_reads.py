@@ -47,21 +47,23 @@ def check(report: Report, selection: Selection, *, shortest: float = 1, least: f
         times: how many there must be.
     """
     findings = []
-    for one in blocked(report, selection, _READS, shortest, least, times):
-        files = {row["target"] for row in one.calls if row["target"]}
-        moved = sum(row["bytes"] or 0 for row in one.calls)
+    for blocker in blocked(report, selection, _READS, shortest, least, times):
+        files = {row["target"] for row in blocker.calls if row["target"]}
+        average = duration(blocker.cover.total / len(blocker.calls))
+        moved = sum(row["bytes"] or 0 for row in blocker.calls)
         findings.append(
             Finding(
                 "slow_file_reads",
-                f"{one.name} on {one.thread}",
-                f"{capital(one.thread)} stood still in {counted(len(one.calls), f'slow {one.name}')}, {duration(one.cover.total)} in all",
-                f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {duration(one.cover.total / len(one.calls))} "
+                f"{blocker.name} on {blocker.thread}",
+                f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), f'slow {blocker.name}')}, "
+                f"{duration(blocker.cover.total)} in all",
+                f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {average} "
                 "each: what holds the files is slow to answer.",
                 "Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
-                one.evidence(),
-                len(one.calls),
-                one.bound,
-                one.lost.total,
+                blocker.evidence(),
+                len(blocker.calls),
+                blocker.bound,
+                blocker.lost.total,
                 "medium",
             )
         )

@@ -27,9 +27,9 @@ import numpy as np
 from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding
-from warplens.rules.gpus import KERNEL, Gpu, gpus, span, together
+from warplens.rules.gpus import KERNEL, GpuOperations, gpus, span, together
 from warplens.rules.host_calls import needed
-from warplens.rules.launches import Launches, launches
+from warplens.rules.launches import KernelLaunches, launches
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -66,9 +66,9 @@ def check(
         best = max(best, int(np.maximum(end - begin - _IN_A_GRAPH, 0).sum()))
         kernels += int(late.sum())
         length.append((gpu.busy.end - gpu.busy.start)[1:][late])
-        found = _stretches(gpu, late)
+        stretches = _stretches(gpu, late)
         number += int(np.count_nonzero(np.diff(late.astype(np.int8), prepend=0) == 1))
-        evidence += sorted(found, key=lambda row: -row.values["gpu_idle_ns"])[:rows]
+        evidence += sorted(stretches, key=lambda row: -row.values["gpu_idle_ns"])[:rows]
     bound = together(lost)
     if kernels < fewest or bound == 0 or bound < span(report, selection) * least / 100:
         return []
@@ -93,18 +93,20 @@ def check(
     ]
 
 
-def _late(gpu: Gpu, made: Launches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which gaps of a GPU were ended by a kernel that was launched too late by a thread that did nothing but launch."""
     if not len(made.id):
         return np.zeros(max(len(gpu.busy.start) - 1, 0), bool)
+    # Gap i lies between the busy stretches i and i + 1.
     first = np.searchsorted(gpu.start, gpu.busy.start[1:], "left")  # the operation that ended each gap
     call, known = made.find(gpu.api[first])
     late = known & (gpu.kind[first] == KERNEL) & (made.end[call] > gpu.busy.end[:-1]) & (gpu.busy.start[1:] - gpu.busy.end[:-1] <= apart)
     return np.asarray(late & (made.start[call] - made.before[call] <= apart), bool)
 
 
-def _stretches(gpu: Gpu, late: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Evidence]:
+def _stretches(gpu: GpuOperations, late: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Evidence]:
     """Return the stretches of gaps that come one after the other."""
+    # The edges of runs of True: late = [T, T, F, T] gives edges [0, 2, 3, 4], so the runs [0, 2) and [3, 4).
     edges = np.flatnonzero(np.diff(np.concatenate(([False], late, [False])).astype(np.int8)))
     idle = np.concatenate(([0], np.cumsum(gpu.busy.start[1:] - gpu.busy.end[:-1])))
     first = np.searchsorted(gpu.start, gpu.busy.start, "left")

@@ -30,7 +30,7 @@ from warplens.errors import MissingData
 from warplens.model.words import duration, size
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.copies import Copies, moving_copies
-from warplens.rules.gpus import COPY, Gpu, gpus, merged, span
+from warplens.rules.gpus import COPY, GpuOperations, gpus, merged, span
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -56,7 +56,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     return merged([finding for finding in findings if finding is not None], rows)
 
 
-def _of(gpu: Gpu, moved: Copies, rows: int, least: float) -> tuple[Finding, Cover] | None:
+def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Finding, Cover] | None:
     place, known = moved.find(gpu.id)
     mine = (gpu.kind == COPY) & known
     mine &= (gpu.start < gpu.running.end[-1]) & (gpu.end > gpu.running.start[0])
@@ -99,7 +99,7 @@ def _of(gpu: Gpu, moved: Copies, rows: int, least: float) -> tuple[Finding, Cove
     return finding, alone
 
 
-def _row(gpu: Gpu, moved: Copies, number: int, place: int, mine: npt.NDArray[np.bool_], lonely: int) -> Evidence:
+def _row(gpu: GpuOperations, moved: Copies, number: int, place: int, mine: npt.NDArray[np.bool_], lonely: int) -> Evidence:
     which = int(np.flatnonzero(mine)[number])
     values = {"bytes": int(moved.bytes[place]), "alone_ns": lonely}
     text = f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it without a kernel"

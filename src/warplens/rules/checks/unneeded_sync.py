@@ -31,7 +31,7 @@ import numpy.typing as npt
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, Calls, calls, cost, evidence, named, needed, severity
+from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, HostCalls, calls, cost, evidence, named, needed, severity
 from warplens.rules.lines import called_from, located
 
 if TYPE_CHECKING:
@@ -56,18 +56,18 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
     """
     devices = gpus(report, selection)
     needed(report, selection)
-    found = calls(report, selection, f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})", "?memcpys")
-    names, which, number = np.unique(_places(found), return_inverse=True, return_counts=True)
+    waiting = calls(report, selection, f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})", "?memcpys")
+    names, which, number = np.unique(_places(waiting), return_inverse=True, return_counts=True)
     findings = []
     for place in np.flatnonzero(number >= repeats).tolist():
         mine = which == place
-        spent = cost(found, devices, mine, computing=True)
+        spent = cost(waiting, devices, mine, computing=True)
         if spent.estimate == 0 or spent.estimate < span(report, selection) * least / 100:
             continue
-        functions = ", ".join(np.unique(found.name[mine].astype(str)).tolist())
-        length = int((found.end - found.start)[mine].sum())
+        functions = ", ".join(np.unique(waiting.name[mine].astype(str)).tolist())
+        length = int((waiting.end - waiting.start)[mine].sum())
         where = "" if names[place] in functions else f" in {names[place]}"
-        waits = evidence(found, spent, rows)
+        waits = evidence(waiting, spent, rows)
         worst = called_from(report, [row.id for row in waits[:1] if row.id is not None])
         findings.append(
             Finding(
@@ -91,9 +91,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
-def _places(found: Calls) -> npt.NDArray[np.str_]:
+def _places(waiting: HostCalls) -> npt.NDArray[np.str_]:
     """Return the place of each call: of names that are numbered, such as `step 12` and `aten::item, op_id = 4711`, without the number."""
     known: dict[str | None, str] = {
-        name: _NUMBER.sub("N", _DETAILS.sub("", name)) for name in set(found.place.tolist()) if name is not None
+        name: _NUMBER.sub("N", _DETAILS.sub("", name)) for name in set(waiting.place.tolist()) if name is not None
     }
-    return np.array([known.get(place, name) for place, name in zip(found.place, found.name, strict=True)], dtype=np.str_)
+    return np.array([known.get(place, name) for place, name in zip(waiting.place, waiting.name, strict=True)], dtype=np.str_)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.analysis.gpu.time import Overlap, overlaps
+from warplens.analysis.gpu.time import GpuOverlap, overlaps
 from warplens.analysis.gpu.work import COMMUNICATION, MEMORY, gpus
 from warplens.errors import MissingData
 from warplens.stats.by import By, Key, percent
@@ -49,13 +49,13 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
     """
     apart = By(report, by)
-    groups: dict[tuple[Key, str], list[Overlap]] = {}
+    groups: dict[tuple[Key, str], list[GpuOverlap]] = {}
     for gpu in gpus(report, selection):
-        for stream, role, found in overlaps(gpu, per_stream=apart.per_stream):
-            groups.setdefault((apart.key(gpu.process, gpu.device, stream), _WHAT[role]), []).append(found)
+        for stream, role, overlap in overlaps(gpu, per_stream=apart.per_stream):
+            groups.setdefault((apart.key(gpu.process, gpu.device, stream), _WHAT[role]), []).append(overlap)
     if not groups:
         raise MissingData(f"does not contain CUDA communication or GPU memory data{selection.place(report)}.")
-    rows = [Overlap(*(sum(values) for values in zip(*members, strict=True))) for members in groups.values()]
+    rows = [GpuOverlap(*(sum(values) for values in zip(*members, strict=True))) for members in groups.values()]
     times = {"Total": "total", "Hidden": "hidden", "Exposed": "exposed", "Blocking": "alone"}
     return pa.table(
         {

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from warplens.analysis.cpu.samples import kind_of
 from warplens.analysis.ranges.phases import said
 from warplens.stats.base import noted, one_of
-from warplens.stats.hotspots import FRAMES, GROUPS, TREES, Profile, as_tree, by_frame, by_group
+from warplens.stats.hotspots import FRAMES, GROUPS, TREES, SampleProfile, as_tree, by_frame, by_group
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,13 +73,13 @@ def table(
     one_of("by", by, (*FRAMES, *GROUPS))
     one_of("tree", tree, TREES)
     wanted = kind_of(report, kind, wall=wall)
-    profile = Profile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
+    profile = SampleProfile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
     least = profile.weight * min_percent / 100
     if tree != "flat":
-        found = as_tree(report, profile, by, tree, depth=depth, least=least)
+        profile_table = as_tree(report, profile, by, tree, depth=depth, least=least)
     else:
-        found = by_group(report, profile, by, least) if by in GROUPS else by_frame(profile, by, least)
+        profile_table = by_group(report, profile, by, least) if by in GROUPS else by_frame(profile, by, least)
     number = f"{int(profile.weights.count.sum()):,}"
     what = f"{number} {wanted} samples of threads that ran{' or waited' if wall else ''}" if wanted != "osrt" else f"{number} OS calls"
     left_out = f"less than {min_percent:g} % of them is left out; `:min-percent=0` has all" if min_percent > 0 else ""
-    return noted(found, "; ".join(filter(None, (what, left_out))) + ".", said(report, selection))
+    return noted(profile_table, "; ".join(filter(None, (what, left_out))) + ".", said(report, selection))

@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.critical_path.summary import KEYS, summed
 from warplens.stats.base import noted, one_of
-from warplens.stats.critical import answer, find, placed, said
+from warplens.stats.critical import answer, find, path_notes, placed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -68,22 +68,22 @@ def table(
     """
     one_of("by", by, tuple(KEYS))
     path = find(report, selection, step)
-    found = summed(report, path, by, gains=gains)
-    left = found.num_rows - rows if rows and found.num_rows > rows else 0
-    left_out = f"{left:,} rows left out with {pc.sum(found.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all." if left else ""
-    found = found.slice(0, rows) if left else found
+    summary = summed(report, path, by, gains=gains)
+    left = summary.num_rows - rows if rows and summary.num_rows > rows else 0
+    left_out = f"{left:,} rows left out with {pc.sum(summary.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all." if left else ""
+    summary = summary.slice(0, rows) if left else summary
     length = path.length or 1
     labels = {"category": "Kind", "name": "Name", "range": "Range"}
     columns = {
-        "Time (%)": pc.divide(pc.multiply(pc.cast(found.column("time"), pa.float64()), 100.0), float(length)),
-        "Time (ns)": found.column("time"),
-        "Pieces": found.column("pieces"),
-        "Gain (ns)": found.column("gain"),
-        "All (ns)": found.column("all"),
-        "Slack (ns)": found.column("slack"),
-        **placed(report, found),
-        **{labels[name]: found.column(name) for name in KEYS[by] if name in labels},
+        "Time (%)": pc.divide(pc.multiply(pc.cast(summary.column("time"), pa.float64()), 100.0), float(length)),
+        "Time (ns)": summary.column("time"),
+        "Pieces": summary.column("pieces"),
+        "Gain (ns)": summary.column("gain"),
+        "All (ns)": summary.column("all"),
+        "Slack (ns)": summary.column("slack"),
+        **placed(report, summary),
+        **{labels[name]: summary.column(name) for name in KEYS[by] if name in labels},
     }
     then = answer(path, what_if, factor) if what_if else ""
     before = f"{path.before:,} ns before the first thing on it are not explained." if path.before else ""
-    return noted(pa.table(columns), *said(path), then, before, left_out)
+    return noted(pa.table(columns), *path_notes(path), then, before, left_out)

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from warplens.analysis.critical_path.shares import CATEGORIES
 from warplens.stats.base import noted
-from warplens.stats.critical import find, numbers_or_null, placed, said
+from warplens.stats.critical import find, numbers_or_null, path_notes, placed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -45,13 +45,13 @@ def table(report: Report, selection: Selection, *, step: int = -1) -> pa.Table:
         step: number of the training step to look at alone, from 0.
     """
     path = find(report, selection, step)
-    found = path.all.take(path.on)
-    places = pa.table({name: numbers_or_null(getattr(found, name)) for name in ("process", "thread", "device", "stream")})
+    shares = path.all.take(path.on)
+    places = pa.table({name: numbers_or_null(getattr(shares, name)) for name in ("process", "thread", "device", "stream")})
     columns = {
-        "Start (ns)": pa.array(found.start - report.origin),
-        "Duration (ns)": pa.array(found.length),
-        "Kind": pa.array(np.array(CATEGORIES)[found.category].tolist(), pa.string()),
+        "Start (ns)": pa.array(shares.start - report.origin),
+        "Duration (ns)": pa.array(shares.length),
+        "Kind": pa.array(np.array(CATEGORIES)[shares.category].tolist(), pa.string()),
         **placed(report, places),
-        "Name": pa.array([found.names[code] for code in found.name.tolist()], pa.string()),
+        "Name": pa.array([shares.names[code] for code in shares.name.tolist()], pa.string()),
     }
-    return noted(pa.table(columns), *said(path))
+    return noted(pa.table(columns), *path_notes(path))

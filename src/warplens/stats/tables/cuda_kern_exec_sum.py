@@ -73,5 +73,5 @@ def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base
     ids = {"PID": system_ids(report, rows, "processes", "pid"), "TID": system_ids(report, rows, "threads", "tid")}
     launches = pc.sum(rows.column("Count")).as_py()
     names = ("DevId", "Count", "QCount", *figures, "API Name", "Kernel Name")
-    found = pa.table(ids | {name: rows.column(name) for name in names})
-    return noted(found, without_call(report, selection, launches), whole_graphs(report, selection))
+    summary = pa.table(ids | {name: rows.column(name) for name in names})
+    return noted(summary, without_call(report, selection, launches), whole_graphs(report, selection))

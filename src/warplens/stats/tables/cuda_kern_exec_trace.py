@@ -57,7 +57,7 @@ def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base
     if not rows.num_rows:
         raise nothing_launched(report, selection)
     waits = pc.is_valid(rows.column("queue"))
-    found = {
+    columns = {
         "API Start (ns)": pc.subtract(rows.column("call_start"), report.origin),
         "API Dur (ns)": pc.subtract(rows.column("call_end"), rows.column("call_start")),
         "Queue Start (ns)": pc.if_else(waits, pc.subtract(rows.column("call_end"), report.origin), None),
@@ -73,4 +73,4 @@ def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base
         "BlockXYZ": sizes(rows, "block"),
         "Kernel Name": rows.column("operation"),
     }
-    return noted(pa.table(found), without_call(report, selection, rows.num_rows), whole_graphs(report, selection))
+    return noted(pa.table(columns), without_call(report, selection, rows.num_rows), whole_graphs(report, selection))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 _AMOUNTS = ("held", "waited", "holds", "waits")
+# A row is one wait or hold, or a summary of many short ones (`brief`); of a summary the selected share (`part`) counts.
 _SUMS = """
 WITH rows AS (SELECT *, state = 'brief' AS brief, state = 'hold' AS hold, state = 'wait' AS wait FROM {relation}),
 sums AS (

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 # Where an importer knows no totals, they are counted from the first row.
+# steps: +bytes or -bytes per row. held: the total after each row, as recorded or as a running sum. chosen: with the total before it.
+# inside: the rows of the selection, numbered. The peak may be the total before the first of them: then it is at the selection's begin.
 _ROWS = """
 WITH steps AS (
   SELECT *, CASE operation WHEN 'allocate' THEN bytes WHEN 'free' THEN -bytes ELSE 0 END AS step

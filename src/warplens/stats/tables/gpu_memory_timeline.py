@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.gpu.memory_levels import SERIES, Level, held, levels
+from warplens.analysis.gpu.memory_levels import SERIES, MemoryLevel, held, levels
 from warplens.errors import MissingData, UsageError
 from warplens.stats.base import noted
 from warplens.stats.places import places
@@ -54,19 +54,19 @@ def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = 
     if bins < 1:
         raise UsageError(f"`:bins={bins}` is no number of stretches; give 1 or more.")
     begin, end = selection.window(report) or report.span
-    found = [level for level in levels(report) if level.time[0] < end]
-    if not found:
+    recorded = [level for level in levels(report) if level.time[0] < end]
+    if not recorded:
         raise MissingData(f"does not contain GPU memory data{selection.place(report)}; record with --cuda-memory-usage=true.")
-    return _peaks(report, found, begin, end) if peak else _timeline(report, found, begin, end, bins)
+    return _peaks(report, recorded, begin, end) if peak else _timeline(report, recorded, begin, end, bins)
 
 
-def _timeline(report: Report, found: list[Level], begin: int, end: int, bins: int) -> pa.Table:
+def _timeline(report: Report, recorded: list[MemoryLevel], begin: int, end: int, bins: int) -> pa.Table:
     edges = np.unique(np.linspace(begin, end, bins + 1).astype(np.int64)) if end > begin else np.array([begin, begin + 1], np.int64)
     first, last = edges[:-1], edges[1:]
-    series = [name for name in SERIES if any(level.series == name for level in found)]
+    series = [name for name in SERIES if any(level.series == name for level in recorded)]
     parts = []
-    for process, device in dict.fromkeys((level.process, level.device) for level in found):
-        own = {level.series: level for level in found if (level.process, level.device) == (process, device)}
+    for process, device in dict.fromkeys((level.process, level.device) for level in recorded):
+        own = {level.series: level for level in recorded if (level.process, level.device) == (process, device)}
         values = {
             f"{name[0].upper()}{name[1:]} (MB)": pa.array(own[name].highest(first, last) / MEGABYTE)
             if name in own
@@ -78,21 +78,21 @@ def _timeline(report: Report, found: list[Level], begin: int, end: int, bins: in
     rows = pa.concat_tables(parts).sort_by([("Start (ns)", "ascending"), ("process", "ascending"), ("device", "ascending")])
     where = places(report, rows.column("process"), rows.column("device"))
     columns = {name: rows.column(name) for name in rows.column_names if name not in ("process", "device")}
-    return noted(pa.table({**columns, **where}), *_notes(report, found, begin, end))
+    return noted(pa.table({**columns, **where}), *_notes(report, recorded, begin, end))
 
 
-def _notes(report: Report, found: list[Level], begin: int, end: int) -> list[str]:
+def _notes(report: Report, recorded: list[MemoryLevel], begin: int, end: int) -> list[str]:
     texts = []
-    for level in found:
+    for level in recorded:
         at, most = level.peak(begin, end)
         place = "" if level.device < 0 else f" on GPU {level.device}"
         texts.append(f"{level.series}: at most {most / MEGABYTE:,.1f} MB{place}, at {at - report.origin:,} ns; `:peak` has who held it.")
     return texts[:6]
 
 
-def _peaks(report: Report, found: list[Level], begin: int, end: int) -> pa.Table:
+def _peaks(report: Report, recorded: list[MemoryLevel], begin: int, end: int) -> pa.Table:
     rows = []
-    for level in (level for level in found if level.series != "reserved"):
+    for level in (level for level in recorded if level.series != "reserved"):
         at, most = level.peak(begin, end)
         known = held(report, level, at).to_pylist()
         missing = most - sum(row["bytes"] for row in known)

@@ -59,21 +59,26 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         by: `device`, `stream`, `process` or `rank`: what rows are kept apart by.
     """
     apart = By(report, by)
-    found = spent(report, selection, "stream" if apart.per_stream else "device")
-    if not found:
+    gpus_spent = spent(report, selection, "stream" if apart.per_stream else "device")
+    if not gpus_spent:
         raise MissingData(f"does not contain CUDA kernel or GPU memory data{selection.place(report)}.")
     groups: dict[Key, list[Spent]] = {}
-    for one in found:
-        groups.setdefault(apart.key(*one.seen[:3]), []).append(one)
+    for member in gpus_spent:
+        groups.setdefault(apart.key(*member.seen[:3]), []).append(member)
     rows: list[tuple[Key, str, int, int, int, int]] = []
     for key, members in groups.items():
         states = [
-            (_BUSY, sum(one.busy for one in members), sum(one.seen.stretches for one in members), max(one.seen.longest for one in members))
+            (
+                _BUSY,
+                sum(member.busy for member in members),
+                sum(member.seen.stretches for member in members),
+                max(member.seen.longest for member in members),
+            )
         ]
         for cause in members[0].idle:
-            number, longest = sum(one.pieces[cause] for one in members), max(one.longest[cause] for one in members)
-            states += [(cause, sum(one.idle[cause] for one in members), number, longest)] if number else []
-        time = sum(one.span for one in members)
+            number, longest = sum(member.pieces[cause] for member in members), max(member.longest[cause] for member in members)
+            states += [(cause, sum(member.idle[cause] for member in members), number, longest)] if number else []
+        time = sum(member.span for member in members)
         rows += [(key, *state, time) for state in [states[0], *sorted(states[1:], key=lambda state: -state[1])]]
     keys, state, total, count, most, whole = (list(column) for column in zip(*rows, strict=True))
     columns = {
@@ -85,7 +90,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         **apart.columns(keys),
         "State": pa.array(state),
     }
-    unknown = sum(one.idle["unknown"] for one in found)
+    unknown = sum(member.idle["unknown"] for member in gpus_spent)
     missing = not report.tables["cuda_api"]
     return noted(
         pa.table(columns), "Causes are unknown without the calls of CUDA; record with --trace=cuda." if unknown and missing else ""

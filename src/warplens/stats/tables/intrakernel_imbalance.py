@@ -51,14 +51,14 @@ def table(report: Report, selection: Selection) -> pa.Table:
         report: the report.
         selection: which part of it.
     """
-    found = launches(report, selection)
-    even = balance(found, ctas(units(report, found)))
+    recorded = launches(report, selection)
+    even = balance(recorded, ctas(units(report, recorded)))
     span = np.maximum(even.span, 1)
     unknown = ~even.whole
     columns = {
-        "Launch": pa.array(found.id),
-        "Start (ns)": pa.array(found.start - report.origin),
-        "Uncertainty (ns)": pa.array(found.uncertainty, mask=found.uncertainty < 0),
+        "Launch": pa.array(recorded.id),
+        "Start (ns)": pa.array(recorded.start - report.origin),
+        "Uncertainty (ns)": pa.array(recorded.uncertainty, mask=recorded.uncertainty < 0),
         "Duration (ns)": pa.array(even.span),
         "CTAs": pa.array(even.ctas),
         "SMs": pa.array(even.sms),
@@ -74,8 +74,8 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "Tail (%)": pa.array(100.0 * even.tail / span, mask=unknown),
         "Lost (ns)": pa.array(even.lost, mask=unknown),
         "Lost (%)": pa.array(100.0 * even.lost / span, mask=unknown),
-        **located(report, found, found.group),
-        "Kernel": names(found, found.group),
+        **located(report, recorded, recorded.group),
+        "Kernel": names(recorded, recorded.group),
     }
-    order = np.lexsort((found.id, -np.where(unknown, -1.0, even.lost)))
-    return noted(pa.table(columns).take(pa.array(order)), missing(found), exactness(found))
+    order = np.lexsort((recorded.id, -np.where(unknown, -1.0, even.lost)))
+    return noted(pa.table(columns).take(pa.array(order)), missing(recorded), exactness(recorded))

@@ -54,10 +54,10 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         by: what is compared: `role`, `tag` or `warp`.
     """
     one_of("by", by, BY)
-    found = launches(report, selection)
-    warps = units(report, found)
-    known = roles(report, found, warps)
-    number, group_of = len(found.groups), found.group[warps.launch]
+    recorded = launches(report, selection)
+    warps = units(report, recorded)
+    known = roles(report, recorded, warps)
+    number, group_of = len(recorded.groups), recorded.group[warps.launch]
     labels: list[list[str]] = [[] for _ in range(number)]
     of_unit = np.full(len(warps.id), -1, np.int64)
     if by == "tag":
@@ -77,14 +77,14 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
             numbers = np.unique(warps.warp[mine])[:_MOST]
             place = np.searchsorted(numbers, warps.warp[mine])
             of_unit[mine] = np.where(place < len(numbers), place, -1)
-            labels[group] = [f"warp {one}" for one in numbers.tolist()]
+            labels[group] = [f"warp {warp}" for warp in numbers.tolist()]
     width = max(map(len, labels), default=0)
     if width < 2:
         raise MissingData(f"does not contain two {by}s in one kernel that could overlap{selection.place(report)}.")
     sums = np.zeros((number, width, width))
     tags: list[str] = []
     block = block_of(warps)
-    for piece in pieces(report, found, warps, tags):
+    for piece in pieces(report, recorded, warps, tags):
         if by == "tag":
             places = np.full((number, len(tags)), -1, np.int64)
             for group, texts in enumerate(labels):
@@ -109,9 +109,9 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         "Of Second (%)": pa.array(100.0 * both / np.maximum(second, 1)),
         "First (ns)": pa.array(first),
         "Second (ns)": pa.array(second),
-        **located(report, found, of),
-        "Kernel": names(found, of),
+        **located(report, recorded, of),
+        "Kernel": names(recorded, of),
         "First": pa.array([row[4] for row in rows], pa.string()),
         "Second": pa.array([row[5] for row in rows], pa.string()),
     }
-    return noted(pa.table(columns), missing(found))
+    return noted(pa.table(columns), missing(recorded))

@@ -57,32 +57,32 @@ def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
     chosen = tuple(word for word in waits.lower().split("+") if word) if waits else WAITS
     if not chosen:
         raise UsageError(f"`:waits={waits}` has no word; give for example `:waits=wait+full+empty`.")
-    found = launches(report, selection)
-    warps = units(report, found)
-    known = roles(report, found, warps)
+    recorded = launches(report, selection)
+    warps = units(report, recorded)
+    known = roles(report, recorded, warps)
     if not known.names:
         raise MissingData(f"has launches that recorded inside their kernels, but no regions{selection.place(report)}.")
-    times = role_times(report, found, warps, known, waits=chosen)
+    times = role_times(report, recorded, warps, known, waits=chosen)
     blocks = ctas(warps)
     group = np.array([group for group, _ in known.names], np.int64)
-    whole = np.bincount(found.group[blocks.launch], (blocks.end - blocks.start).astype(np.float64), len(found.groups))[group]
+    whole = np.bincount(recorded.group[blocks.launch], (blocks.end - blocks.start).astype(np.float64), len(recorded.groups))[group]
     says = np.array([any(is_wait(tag, chosen) for tag in tags) for tags in known.tags], bool)
-    can_wait = np.bincount(group, says, len(found.groups))[group] > 0
+    can_wait = np.bincount(group, says, len(recorded.groups))[group] > 0
     columns: dict[str, pa.Array] = {}
     for title, values, mask in (("Work", times.work, None), ("Wait", times.wait, None), ("Awaited", times.awaited, ~can_wait)):
         columns[f"{title} (%)"] = pa.array(100.0 * values / np.maximum(whole, 1), mask=mask)
         columns[f"{title} (ns)"] = pa.array(values.astype(np.int64), mask=mask)
-    most = np.zeros(len(found.groups))
+    most = np.zeros(len(recorded.groups))
     np.maximum.at(most, group, times.awaited)
     longest = times.waited_for.argmax(axis=0)
     waits_for = [known.names[role][1] if times.waited_for[role, at] > 0 else None for at, role in enumerate(longest.tolist())]
     critical = (times.awaited > 0) & (times.awaited == most[group])
     columns |= {
         "Waits For": pa.array(waits_for, pa.string()),
-        "Critical": pa.array(["yes" if one else "" for one in critical.tolist()]),
+        "Critical": pa.array(["yes" if is_critical else "" for is_critical in critical.tolist()]),
         "Units": pa.array(np.bincount(known.of[known.of >= 0], minlength=len(known.names))),
-        **located(report, found, group),
-        "Kernel": names(found, group),
+        **located(report, recorded, group),
+        "Kernel": names(recorded, group),
         "Role": pa.array([name for _, name in known.names], pa.string()),
     }
-    return noted(pa.table(columns), missing(found))
+    return noted(pa.table(columns), missing(recorded))

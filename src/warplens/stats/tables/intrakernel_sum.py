@@ -62,19 +62,19 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
         by: what rows are kept apart by, beside kernel and tag: `kernel` (nothing), `launch`, `sm`, `warp` or `role`.
     """
     title = _TITLES[one_of("by", by, BY)]
-    found = launches(report, selection)
-    warps = units(report, found)
-    group = found.group[warps.launch]
-    known = roles(report, found, warps) if by == "role" else None
+    recorded = launches(report, selection)
+    warps = units(report, recorded)
+    group = recorded.group[warps.launch]
+    known = roles(report, recorded, warps) if by == "role" else None
     apart = {"launch": warps.launch, "sm": warps.sm, "warp": warps.warp, "role": group if known is None else known.of}.get(by, 0 * group)
     keys, part = np.unique(np.stack((group, apart)), axis=1, return_inverse=True)
     part = part.reshape(-1)
     if by in ("kernel", "launch"):  # known without looking for the unit of each region
-        of_launch = np.full(len(found), -1, np.int64)
+        of_launch = np.full(len(recorded), -1, np.int64)
         of_launch[warps.launch] = part
-        sums = region_sums(report, found, of_launch)
+        sums = region_sums(report, recorded, of_launch)
     else:
-        sums = region_sums(report, found, part, units=warps)
+        sums = region_sums(report, recorded, part, units=warps)
     sums = sums.filter(pc.not_equal(sums.column("kind"), "mark"))
     if not sums.num_rows:
         raise MissingData(f"has launches that recorded inside their kernels, but no regions{selection.place(report)}.")
@@ -87,10 +87,10 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
     columns = {"Unit Time (%)": 100.0 * sums.column("total").to_numpy() / np.where(whole > 0, whole, 1)[at]}
     for name, values in figures.items():
         columns |= {name: values} | ({"P99 (ns)": sums.column("p99")} if name.startswith("Med") else {})
-    columns |= {"Units": np.bincount(part, minlength=keys.shape[1])[at], **located(report, found, group)}
+    columns |= {"Units": np.bincount(part, minlength=keys.shape[1])[at], **located(report, recorded, group)}
     if known is not None:
         columns[title] = pa.array([known.names[role][1] for role in apart.tolist()], pa.string())
     elif title:
-        columns[title] = pa.array(found.id[apart] if by == "launch" else apart)
-    columns |= {"Kernel": names(found, group), "Tag": sums.column("tag"), "Kind": sums.column("kind")}
-    return noted(pa.table(columns), missing(found), exactness(found))
+        columns[title] = pa.array(recorded.id[apart] if by == "launch" else apart)
+    columns |= {"Kernel": names(recorded, group), "Tag": sums.column("tag"), "Kind": sums.column("kind")}
+    return noted(pa.table(columns), missing(recorded), exactness(recorded))

@@ -53,14 +53,14 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
     """
     if not 1 <= slices <= _MOST:
         raise UsageError(f"`:slices={slices}` is no number of slices; give one from 1 to {_MOST:,}.")
-    found = launches(report, selection)
-    at = int(np.argmax(found.end - found.start)) if launch == -1 else int(np.searchsorted(found.id, launch))
-    if at >= len(found) or (launch != -1 and found.id[at] != launch):
+    recorded = launches(report, selection)
+    at = int(np.argmax(recorded.end - recorded.start)) if launch == -1 else int(np.searchsorted(recorded.id, launch))
+    if at >= len(recorded) or (launch != -1 and recorded.id[at] != launch):
         raise UsageError(f"`:launch={launch}` is none of the launches{selection.place(report)}; intrakernel_imbalance lists them.")
-    begin, end = int(found.start[at]), max(int(found.end[at]), int(found.start[at]) + 1)
+    begin, end = int(recorded.start[at]), max(int(recorded.end[at]), int(recorded.start[at]) + 1)
     edges = begin + np.arange(slices + 1) * (end - begin) // slices
     length = np.maximum(np.diff(edges), 1)
-    running, seen = at_once(report, int(found.id[at]), edges), active(report, int(found.id[at]), edges)
+    running, seen = at_once(report, int(recorded.id[at]), edges), active(report, int(recorded.id[at]), edges)
     rows = [
         (piece, tag, float(spent[piece]) / float(length[piece]), int(number[piece]))
         for piece in range(slices)
@@ -68,7 +68,7 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
         if number[piece]
     ]
     if not rows:
-        raise MissingData(f"has no regions in the launch {int(found.id[at])}{selection.place(report)}.")
+        raise MissingData(f"has no regions in the launch {int(recorded.id[at])}{selection.place(report)}.")
     piece = np.array([row[0] for row in rows], np.int64)
     mean = np.array([row[2] for row in rows])
     there = (running / length)[piece]
@@ -79,8 +79,8 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
         "Active (%)": pa.array(100.0 * mean / np.where(there > 0, there, 1.0)),
         "Units": pa.array([row[3] for row in rows], pa.int64()),
         "Running": pa.array(there),
-        "Launch": pa.array(np.full(len(rows), int(found.id[at]))),
-        "Kernel": pa.array([found.name(at)] * len(rows), pa.string()),
+        "Launch": pa.array(np.full(len(rows), int(recorded.id[at]))),
+        "Kernel": pa.array([recorded.name(at)] * len(rows), pa.string()),
         "Tag": pa.array([row[1] for row in rows], pa.string()),
     }
-    return noted(pa.table(columns), missing(found), exactness(found))
+    return noted(pa.table(columns), missing(recorded), exactness(recorded))

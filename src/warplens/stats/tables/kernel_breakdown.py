@@ -37,7 +37,7 @@ from warplens.stats.by import By, Key, percent
 from warplens.stats.launches import whole_graphs
 
 if TYPE_CHECKING:
-    from warplens.analysis.gpu.work import Track
+    from warplens.analysis.gpu.work import WorkTrack
     from warplens.arrays import Int64Array
     from warplens.report import Report, Selection
 
@@ -92,7 +92,7 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     return noted(pa.table(columns), whole_graphs(report, selection))
 
 
-def _parts(track: Track) -> dict[str, Track]:
+def _parts(track: WorkTrack) -> dict[str, WorkTrack]:
     """Part a track by kind of work."""
     kind = np.where(track.kind == STAGED, np.uint8(COPY), track.kind)
     order = np.argsort(kind, kind="stable")

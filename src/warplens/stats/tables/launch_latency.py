@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.kernel_classes import CLASSES
 from warplens.analysis.gpu.launch_queue import Launched, launched
 from warplens.analysis.gpu.work import GRAPH, gpus
@@ -55,13 +55,13 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
         slow_call: ns from which a call counts as slow.
         late: ns from which a latency counts as late.
     """
-    apart, calls = By(report, by), Calls(report)
-    found = apart.grouped(
+    apart, calls = By(report, by), ApiCalls(report)
+    latencies = apart.grouped(
         ((gpu.process, gpu.device, stream), _seen(part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)), slow_call, late))
         for gpu in gpus(report, selection, classes=False)
         for stream, part in launched(gpu, calls)
     )
-    summed = {key: _row(parts) for key, parts in found if any(part.launches for part in parts)}
+    summed = {key: _row(parts) for key, parts in latencies if any(part.launches for part in parts)}
     if not summed:
         raise nothing_launched(report, selection)
     rows = list(summed.values())

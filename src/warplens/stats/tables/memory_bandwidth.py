@@ -91,7 +91,9 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
     gpus: dict[tuple[int, int | None], list[Moved]] = {}
     for part in parts:
         gpus.setdefault((part.process, part.device), []).append(part)
-    busy = sum(covered(np.clip(one.start, begin, end), np.clip(one.end, begin, end)) for one in map(joined, gpus.values()))
+    busy = sum(
+        covered(np.clip(transfers.start, begin, end), np.clip(transfers.end, begin, end)) for transfers in map(joined, gpus.values())
+    )
     length = whole.end - whole.start
     large = (whole.bytes >= _LARGE) & (length > 0)
     some = large if large.any() else length > 0
@@ -111,8 +113,8 @@ def _peak(report: Report, parts: list[Moved]) -> float | None:
         return None
     known = report.table("devices", ["process", "device", "memory_bandwidth"])
     peaks = {(process, device): peak for process, device, peak in zip(*(column.to_pylist() for column in known.columns), strict=True)}
-    found = [peaks.get(place) for place in {(part.process, part.device) for part in parts}]
-    return None if None in found else sum(peak for peak in found if peak) / MEGABYTE
+    limits = [peaks.get(place) for place in {(part.process, part.device) for part in parts}]
+    return None if None in limits else sum(peak for peak in limits if peak) / MEGABYTE
 
 
 def _rate(amounts: np.ndarray[Any, np.dtype[np.float64]], length: np.ndarray[Any, np.dtype[np.float64]]) -> Any:

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from warplens.analysis.counters import Series, all_series, counter_name, time_average
+from warplens.analysis.counters import CounterSeries, all_series, counter_name, time_average
 from warplens.errors import MissingData, ReportError
 from warplens.stats.base import noted
 
@@ -69,7 +69,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
     return noted(pa.table(columns), f"{gaps:,} without a value, not counted." if gaps else "")
 
 
-def _row(series: Series, inside: Series, begin: int, end: int, selected: int) -> dict[str, Any] | None:
+def _row(series: CounterSeries, inside: CounterSeries, begin: int, end: int, selected: int) -> dict[str, Any] | None:
     """Describe the samples inside the selection; None where there is nothing to say."""
     values = inside.values[~np.isnan(inside.values)]
     average = None if series.is_delta else time_average(series, begin, end)

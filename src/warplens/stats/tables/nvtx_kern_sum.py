@@ -59,7 +59,7 @@ def table(report: Report, selection: Selection, *, base: bool = False, mangled: 
     rows = rows.set_column(0, "style", pc.cast(rows.column("style"), pa.string()))
     names = ("name", "style", "process", "thread", "kernel")
     rows = rows.sort_by([("total", "descending"), *((name, "ascending") for name in names)])
-    found = pa.table(
+    summary = pa.table(
         {
             "NVTX Range": rows.column("name"),
             "Style": rows.column("style"),
@@ -70,4 +70,4 @@ def table(report: Report, selection: Selection, *, base: bool = False, mangled: 
             "Kernel Name": rows.column("kernel"),
         }
     )
-    return noted(found, whole_graphs(report, selection))
+    return noted(summary, whole_graphs(report, selection))

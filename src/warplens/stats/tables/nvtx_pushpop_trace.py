@@ -47,8 +47,8 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 def table(report: Report, selection: Selection) -> pa.Table:
     """Return the trace; MissingData where there is no push/pop range."""
-    found = traced(report, selection, "PushPop")
-    rows = found.rows
+    trace = traced(report, selection, "PushPop")
+    rows = trace.rows
     if not rows.num_rows:
         raise MissingData(f"does not contain NVTX push/pop range data{selection.place(report)}.")
     duration = pc.subtract(rows.column("end"), rows.column("start"))
@@ -70,4 +70,4 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "NameTree": pc.binary_join_element_wise(pc.binary_repeat("--", rows.column("level")), names, ""),
     }
     extra = task_column(report, rows) | payload_columns(report, rows, "range")
-    return with_unfinished(pa.table(columns | extra), found.unfinished)
+    return with_unfinished(pa.table(columns | extra), trace.unfinished)

@@ -44,8 +44,8 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 def table(report: Report, selection: Selection) -> pa.Table:
     """Return the trace; MissingData where there is no start/end range."""
-    found = traced(report, selection, "StartEnd")
-    rows = found.rows
+    trace = traced(report, selection, "StartEnd")
+    rows = trace.rows
     if not rows.num_rows:
         raise MissingData(f"does not contain NVTX start/end range data{selection.place(report)}.")
     columns = {
@@ -62,4 +62,4 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "RangeStack": rows.column("stack"),
     }
     extra = task_column(report, rows) | payload_columns(report, rows, "range")
-    return with_unfinished(pa.table(columns | extra), found.unfinished)
+    return with_unfinished(pa.table(columns | extra), trace.unfinished)

@@ -55,14 +55,14 @@ def table(
         base: the function's name alone, without namespaces, template arguments and parameters.
         mangled: the name as in the binary.
     """
-    found = Operations.read(report, selection, naming(base, mangled))
-    key, kinds = found.keys(shapes)
-    kind, launch = found.pairs(key, inclusive=inclusive)
+    operations = Operations.read(report, selection, naming(base, mangled))
+    key, kinds = operations.keys(shapes)
+    kind, launch = operations.pairs(key, inclusive=inclusive)
     if not len(launch):
         raise MissingData(f"does not contain GPU work that operations of a framework launched{selection.place(report)}.")
-    kernel = found.launches.column("kernel").combine_chunks().dictionary_encode()
+    kernel = operations.launches.column("kernel").combine_chunks().dictionary_encode()
     combined = pa.array(kind * len(kernel.dictionary) + np.asarray(kernel.indices, np.int64)[launch]).dictionary_encode()
-    start, end = (np.asarray(found.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
+    start, end = (np.asarray(operations.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
     rows = figures(start, end, np.asarray(combined.indices, np.int64))
     which, name = np.divmod(np.asarray(combined.dictionary, np.int64), len(kernel.dictionary))
     kinds = kinds.take(pa.array(which))

@@ -51,16 +51,16 @@ def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.T
         selection: which part of it.
         shapes: keep operations apart by the shapes of their inputs.
     """
-    found = Operations.read(report, selection)
-    key, kinds = found.keys(shapes)
-    length, outer = found.length(), found.outermost(key)
-    own_kind, own_launch = found.pairs(key, inclusive=False)
+    operations = Operations.read(report, selection)
+    key, kinds = operations.keys(shapes)
+    length, outer = operations.length(), operations.outermost(key)
+    own_kind, own_launch = operations.pairs(key, inclusive=False)
     figures = {
-        "GPU Self (ns)": _on_gpus(found, own_kind, own_launch, kinds.num_rows),
-        "GPU Total (ns)": _on_gpus(found, *found.pairs(key, inclusive=True), kinds.num_rows),
+        "GPU Self (ns)": _on_gpus(operations, own_kind, own_launch, kinds.num_rows),
+        "GPU Total (ns)": _on_gpus(operations, *operations.pairs(key, inclusive=True), kinds.num_rows),
         "Launches": np.bincount(own_kind, minlength=kinds.num_rows),
         "Calls": np.bincount(key, minlength=kinds.num_rows),
-        "CPU Self (ns)": _summed(key, found.own(), kinds.num_rows),
+        "CPU Self (ns)": _summed(key, operations.own(), kinds.num_rows),
         "CPU Total (ns)": _summed(key[outer], length[outer], kinds.num_rows),
     }
     shared = share(pa.array(figures["GPU Self (ns)" if len(own_launch) else "CPU Self (ns)"]))
@@ -76,10 +76,10 @@ def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.T
     return noted(rows, "No shapes were recorded: torch.profiler.profile(record_shapes=True) has them." if unknown else "")
 
 
-def _on_gpus(found: Operations, kind: Int64Array, launch: Int64Array, kinds: int) -> Int64Array:
+def _on_gpus(operations: Operations, kind: Int64Array, launch: Int64Array, kinds: int) -> Int64Array:
     """For how long GPUs did what kinds launched, each GPU by itself."""
-    start, end = (np.asarray(found.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
-    device = np.asarray(pc.fill_null(pc.cast(found.launches.column("device"), pa.int64()), -1).to_numpy(), np.int64)[launch]
+    start, end = (np.asarray(operations.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
+    device = np.asarray(pc.fill_null(pc.cast(operations.launches.column("device"), pa.int64()), -1).to_numpy(), np.int64)[launch]
     known, place = np.unique(device, return_inverse=True)
     covered = grouped_union(kind * len(known) + place, start, end, kinds * len(known)).reshape(kinds, -1)
     return np.asarray(covered.sum(axis=1), np.int64)

@@ -75,10 +75,10 @@ def table(report: Report, selection: Selection, *, by: str = "function", kind: s
         "Name": rows.column("name"),
         "Where": [f"{file}:{line}" if file and line else file or "" for file, line in _places(rows)],
     }
-    found = pa.table(columns).sort_by(
+    summary = pa.table(columns).sort_by(
         [("Total (ns)", "descending"), ("Calls", "descending"), ("Name", "ascending"), ("Where", "ascending")]
     )
-    return noted(found, said(report, selection))
+    return noted(summary, said(report, selection))
 
 
 def _places(rows: pa.Table) -> list[tuple[str | None, int | None]]:

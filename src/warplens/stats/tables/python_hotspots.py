@@ -37,7 +37,7 @@ from warplens.analysis.ranges.nested import nested
 from warplens.analysis.ranges.phases import said
 from warplens.errors import MissingData
 from warplens.stats.base import noted
-from warplens.stats.hotspots import Profile, texts
+from warplens.stats.hotspots import SampleProfile, texts
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -58,15 +58,15 @@ def table(report: Report, selection: Selection, *, calls: bool = False, wall: bo
     if not report.tables["samples"] and not report.tables["python_calls"]:
         raise MissingData("does not contain Python samples or calls; record with --sample=process-tree, or --python-functions.")
     if calls or not report.tables["samples"]:
-        found, what = _by_calls(report, selection, min_percent), "traced calls"
+        profile_table, what = _by_calls(report, selection, min_percent), "traced calls"
     else:
         kind = kind_of(report, wall=wall)
-        profile = Profile.of(report, selection, "thread", kind=kind, wall=wall, only_python=True)
-        found, what = _by_samples(profile, min_percent), f"{int(profile.weights.count.sum()):,} {kind} samples"
-    return noted(found, f"By {what}.", said(report, selection))
+        profile = SampleProfile.of(report, selection, "thread", kind=kind, wall=wall, only_python=True)
+        profile_table, what = _by_samples(profile, min_percent), f"{int(profile.weights.count.sum()):,} {kind} samples"
+    return noted(profile_table, f"By {what}.", said(report, selection))
 
 
-def _by_samples(profile: Profile, min_percent: float) -> pa.Table:
+def _by_samples(profile: SampleProfile, min_percent: float) -> pa.Table:
     each = flat(top_down(profile.frames, "function", profile.weights))  # of each thread
     labels, first, code = np.unique(each.label, return_index=True, return_inverse=True)
     own, total, samples = (np.zeros(len(labels), np.int64) for _ in range(3))

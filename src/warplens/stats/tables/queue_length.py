@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.analysis.gpu.api_calls import Calls
+from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.launch_queue import launched, queue
 from warplens.analysis.gpu.work import gpus
 from warplens.errors import UsageError
@@ -52,11 +52,11 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
     """
     if limit < 1:
         raise UsageError(f"`:limit={limit}` is no length of a queue; give a number from 1.")
-    apart, calls = By(report, by), Calls(report)
-    found = apart.grouped(
+    apart, calls = By(report, by), ApiCalls(report)
+    queues = apart.grouped(
         ((gpu.process, gpu.device, stream), part) for gpu in gpus(report, selection, classes=False) for stream, part in launched(gpu, calls)
     )
-    summed = {key: queue(parts, limit) for key, parts in found}
+    summed = {key: queue(parts, limit) for key, parts in queues}
     if not summed:
         raise nothing_launched(report, selection)
     rows = list(summed.values())

@@ -84,38 +84,38 @@ def table(
     if not chosen.num_rows:
         raise MissingData(f"does not contain training steps behind the first {skip:,}{selection.place(report)}.")
     given = zip((data, forward, backward, optimizer, communication), NAMED, strict=True)
-    found = parts(report, chosen, {name: part for name, part in given if name})
+    divided = parts(report, chosen, {name: part for name, part in given if name})
     names = sorted(set(chosen.column("name").to_pylist()))
     called = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
     note = f"{chosen.num_rows:,} steps: ranges called {called}."
-    without = "" if found.gpu else "No GPU work was recorded in these processes."
-    return noted(_each(report, found) if steps else _summed(report, found), note, without)
+    without = "" if divided.gpu else "No GPU work was recorded in these processes."
+    return noted(_each(report, divided) if steps else _summed(report, divided), note, without)
 
 
-def _each(report: Report, found: Parts) -> pa.Table:
-    start, end = (found.steps.column(name) for name in ("start", "end"))
+def _each(report: Report, divided: Parts) -> pa.Table:
+    start, end = (divided.steps.column(name) for name in ("start", "end"))
     columns = {
-        "Step": found.steps.column("index"),
-        "Name": found.steps.column("name"),
+        "Step": divided.steps.column("index"),
+        "Name": divided.steps.column("name"),
         "Start (ns)": pc.subtract(start, report.origin),
         "Duration (ns)": pc.subtract(end, start),
-        **{f"{part.capitalize()} (ns)": pa.array(found.time[:, place].sum(axis=1)) for place, part in enumerate(PARTS)},
-        **_of_gpus(found, found.time.sum(axis=1), found.launched.sum(axis=1)),
-        **places(report, found.steps.column("process")),
+        **{f"{part.capitalize()} (ns)": pa.array(divided.time[:, place].sum(axis=1)) for place, part in enumerate(PARTS)},
+        **_of_gpus(divided, divided.time.sum(axis=1), divided.launched.sum(axis=1)),
+        **places(report, divided.steps.column("process")),
     }
     return pa.table(columns)
 
 
-def _summed(report: Report, found: Parts) -> pa.Table:
-    processes = found.steps.column("process").to_numpy()
+def _summed(report: Report, divided: Parts) -> pa.Table:
+    processes = divided.steps.column("process").to_numpy()
     rows = []
     for process in np.unique(processes).tolist():
         own = processes == process
-        time, launched = found.time[own], found.launched[own]
+        time, launched = divided.time[own], divided.launched[own]
         whole = time.sum(axis=1)
-        rows += [_row(found, process, "step", whole, launched.sum(axis=1), int(whole.sum()))]
+        rows += [_row(divided, process, "step", whole, launched.sum(axis=1), int(whole.sum()))]
         rows += [
-            _row(found, process, part, time[:, place], launched[:, place], int(whole.sum()))
+            _row(divided, process, part, time[:, place], launched[:, place], int(whole.sum()))
             for place, part in enumerate(PARTS)
             if time[:, place].any() or launched[:, place].any()
         ]
@@ -126,7 +126,7 @@ def _summed(report: Report, found: Parts) -> pa.Table:
     return pa.table({**{name: made.column(name) for name in made.column_names[1:]}, **places(report, made.column("process"))})
 
 
-def _row(found: Parts, process: int, part: str, time: Int64Array, launched: Int64Array, whole: int) -> dict[str, object]:
+def _row(divided: Parts, process: int, part: str, time: Int64Array, launched: Int64Array, whole: int) -> dict[str, object]:
     """`time[step, state]`, `launched[step]`: those of one part."""
     spent = time.sum(axis=1)
     total = int(spent.sum())
@@ -141,13 +141,13 @@ def _row(found: Parts, process: int, part: str, time: Int64Array, launched: Int6
         "P95 (ns)": float(np.percentile(spent, 95)),
         "Min (ns)": int(spent.min()),
         "Max (ns)": int(spent.max()),
-        **{name: column[0].as_py() for name, column in _of_gpus(found, time.sum(axis=0)[None], launched.sum()[None]).items()},
+        **{name: column[0].as_py() for name, column in _of_gpus(divided, time.sum(axis=0)[None], launched.sum()[None]).items()},
     }
 
 
-def _of_gpus(found: Parts, time: Int64Array, launched: Int64Array) -> dict[str, pa.Array]:
+def _of_gpus(divided: Parts, time: Int64Array, launched: Int64Array) -> dict[str, pa.Array]:
     """Columns of `time[row, state]` and `launched[row]`; none where no GPU was recorded."""
-    if not found.gpu:
+    if not divided.gpu:
         return {}
     columns = {name: pa.array(time[:, place]) for name, place in zip(_STATES, range(len(STATES)), strict=True)}
     return {**columns, "GPU Launched (ns)": pa.array(launched)}

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 _UNKNOWN = "[unknown]"
+# reasons: blocked time by thread and reason. most: the reason with the most time of each thread. sums: the time in each state.
 _SUMS = """
 WITH rows AS (SELECT * FROM {relation}),
 reasons AS (
@@ -80,9 +81,9 @@ def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Tab
         unknown = f"coalesce(reason, CASE WHEN state = 'blocked' THEN '{_UNKNOWN}' ELSE '' END)"
         keys = {"State": "state", "Reason": unknown}
         per = ("process", "thread")
-        found = grouped(report, selection, relation, keys, missing=missing, value="inside", per=per, where="true")
-        figures = {"Time (%)": found.column("share"), **block(found, "Total Time (ns)", "ns", "Count")}
-        return noted(pa.table({**figures, **located(report, found), **{name: found.column(name) for name in keys}}), *notes)
+        state_rows = grouped(report, selection, relation, keys, missing=missing, value="inside", per=per, where="true")
+        figures = {"Time (%)": state_rows.column("share"), **block(state_rows, "Total Time (ns)", "ns", "Count")}
+        return noted(pa.table({**figures, **located(report, state_rows), **{name: state_rows.column(name) for name in keys}}), *notes)
     columns = {
         "Running (%)": rows.column("share"),
         **{f"{state.capitalize()} (ns)": rows.column(state) for state in _STATES},
