@@ -146,7 +146,7 @@ def test_remote_debugging_is_left_alone(programs: PythonPrograms, python: str, a
     """A script of another process runs in the recorded one, where that is not forbidden, and is refused where it is."""
     forbidden = {"PYTHON_DISABLE_REMOTE_DEBUG": allowed} if allowed else {}
     bare = programs.bare([python, "-c", _REMOTE], **forbidden)
-    run = programs.run([python, "-c", _REMOTE], ALL | PYTHON_SAMPLES, **forbidden)
+    run = programs.run([python, "-c", _REMOTE], ALL | PYTHON_SAMPLES, stdin="", capture=None, **forbidden)
     assert (run.status, run.stdout, run.stderr) == (0, bare.stdout, bare.stderr)
     assert "ran True" in run.stdout or allowed or os.geteuid() != 0
 
