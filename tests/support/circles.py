@@ -15,9 +15,10 @@ _FROM = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}/[^"']+)["']""")
 def python_graph(package: Path) -> Graph:
     """Return which modules of a package each module imports: at its top, within functions and under TYPE_CHECKING.
 
-    That a module's package runs before it is no edge: a package that offers what its modules define would be a circle each time.
+    A compiled module imports what its stub imports. That a module's package runs before it is no edge: a package that offers what its
+    modules define would be a circle each time.
     """
-    modules = {_module(package, path): path for path in package.rglob("*.py")}
+    modules = {_module(package, path): path for kind in ("*.pyi", "*.py") for path in package.rglob(kind)}
     graph: Graph = {}
     for module, path in modules.items():
         graph[module] = set()

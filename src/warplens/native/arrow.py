@@ -10,7 +10,7 @@ import pyarrow as pa
 from warplens.native.library import call
 
 
-class _Schema(ctypes.Structure):
+class _ArrowSchema(ctypes.Structure):
     """`ArrowSchema` of the interface: filled by the library, emptied by pyarrow."""
 
     _fields_ = [
@@ -20,7 +20,7 @@ class _Schema(ctypes.Structure):
     ]
 
 
-class _Array(ctypes.Structure):
+class _ArrowArray(ctypes.Structure):
     """`ArrowArray` of the interface."""
 
     _fields_ = [
@@ -31,6 +31,6 @@ class _Array(ctypes.Structure):
 
 def table(name: str, *arguments: Any) -> pa.RecordBatch:
     """Call a function that gives columns; nothing is copied. Their memory lives as long as they do."""
-    schema, array = _Schema(), _Array()
+    schema, array = _ArrowSchema(), _ArrowArray()
     call(name, *arguments, schema, array)
     return pa.RecordBatch._import_from_c(ctypes.addressof(array), ctypes.addressof(schema))

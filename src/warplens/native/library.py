@@ -23,14 +23,14 @@ class _Failure(ctypes.Structure):
     _fields_ = (("kind", ctypes.c_int32), ("text", ctypes.c_char * 124))
 
 
-class _Entry(ctypes.Structure):
+class _TableEntry(ctypes.Structure):
     """`Function` of door.h."""
 
     _fields_ = (("name", ctypes.c_char_p), ("types", ctypes.c_char_p), ("address", ctypes.c_void_p), ("free", ctypes.c_void_p))
 
 
 @dataclass(frozen=True)
-class Function:
+class NativeFunction:
     """A function of the library: the types of its result and of its arguments, as the library gives them."""
 
     name: str
@@ -59,7 +59,7 @@ class Function:
 
 
 @lru_cache(maxsize=1)
-def library() -> dict[str, Function]:
+def library() -> dict[str, NativeFunction]:
     """Return the functions of the library by name. Raises WarplensError when it is missing or of another version."""
     suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     prefix = "" if sys.platform == "win32" else "lib"
@@ -71,7 +71,7 @@ def library() -> dict[str, Function]:
     if loaded.warplens_desk_abi_version() != ABI:
         raise WarplensError(f"{path} belongs to another version of warplens; build it again with `make native`")
     table, count = loaded.warplens_desk_functions, ctypes.c_uint64()
-    table.argtypes, table.restype = [ctypes.c_void_p], ctypes.POINTER(_Entry)
+    table.argtypes, table.restype = [ctypes.c_void_p], ctypes.POINTER(_TableEntry)
     entries = table(ctypes.byref(count))
     functions = [_function(entries[number]) for number in range(count.value)]
     return {function.name: function for function in functions}
@@ -93,9 +93,9 @@ def make(name: str, *arguments: Any) -> Handle:
     return Handle(function(*arguments), function.result.name, function.free)
 
 
-def _function(entry: _Entry) -> Function:
+def _function(entry: _TableEntry) -> NativeFunction:
     name, types = entry.name.decode(), entry.types.decode().split(" ")
     result, *arguments = (type_of(text) for text in types)
     prototype = ctypes.CFUNCTYPE(result.raw, ctypes.c_void_p, *(kind.raw for kind in arguments))
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry.free) if entry.free else None
-    return Function(name, result, tuple(arguments), prototype(entry.address), free)
+    return NativeFunction(name, result, tuple(arguments), prototype(entry.address), free)
