@@ -17,6 +17,7 @@ from warplens.convert import range_rows
 from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise
 from warplens.convert.gathering import Gathering
 from warplens.convert.gpu_metrics import GpuMetrics
+from warplens.convert.host_metrics import HostMetrics
 from warplens.convert.nvtx.domains import Domains
 from warplens.convert.process_tables import ProcessTables
 from warplens.convert.process_tree import Family
@@ -383,6 +384,7 @@ class Builder:
             exit_status=launch.exit_status,
             clock=kind,
             sources=launch.sources,
+            usage=launch.usage,
         )
 
     def _write_small(self, facts: Facts) -> None:
@@ -403,7 +405,10 @@ class Builder:
             sampled = GpuMetrics(self.directory, facts.host)
             for columns in sampled.tables(self._windows.includes()):
                 self.part.write("gpu_metrics", columns)
-            self._notes += [(note, None) for note in sampled.notes()]
+            memory = HostMetrics(self.directory, facts.host, self._processes)
+            for columns in memory.tables(self._windows.includes()):
+                self.part.write("host_metrics", columns)
+            self._notes += [(note, None) for note in (*sampled.notes(), *memory.notes())]
             self.part.write("diagnostics", [_diagnostic(note, process) for note, process in self._notes])
 
 
