@@ -67,6 +67,7 @@ def _end(folder: Path, when: str, seconds: float) -> tuple[float, float]:
         "-m",
         "warplens",
         "profile",
+        "--light",
         "-q",
         "-f",
         "-o",

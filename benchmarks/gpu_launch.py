@@ -173,7 +173,20 @@ def _run(program: list[str], mode: Mode, folder: Path, probe: Path) -> _Found:
     environment = {**os.environ, "PYTHONPATH": path}
     command = [*program, *mode.words]
     if mode.options is not None:
-        command = [sys.executable, "-m", "warplens", "profile", "-q", "-f", "-o", str(folder / "run"), *mode.options, "--", *command]
+        command = [
+            sys.executable,
+            "-m",
+            "warplens",
+            "profile",
+            "--light",
+            "-q",
+            "-f",
+            "-o",
+            str(folder / "run"),
+            *mode.options,
+            "--",
+            *command,
+        ]
     if mode.kinds is not None:
         injected = {"CUDA_INJECTION64_PATH": str(probe), "PROBE_CUPTI": find_cupti(), "PROBE_OUT": str(folder / "probe")}
         environment |= {**injected, "PROBE_KINDS": mode.kinds, "PROBE_KB": "256"}

@@ -124,7 +124,7 @@ def measure(seconds: float, events: int, memory: int, look: Callable[[Look], Non
     program = [sys.executable, str(HERE / "_long_work.py"), f"{seconds:g}", str(events), str(THREADS)]
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder, memory_cgroup(memory) as group:
         report = Path(folder) / "x.warplens"
-        words = [sys.executable, "-m", "warplens", "profile", "-q", "-o", str(report), *EVERYTHING, *program]
+        words = [sys.executable, "-m", "warplens", "profile", "--light", "-q", "-o", str(report), *EVERYTHING, *program]
         with _started(program) as plain, _started(group.wrap(*words)) as ours:
             _watch(result, plain, ours, group, report, look)
             result.plain_ranges = int(_end(plain))

@@ -53,7 +53,7 @@ def _used(words: Sequence[str | Path], folder: Path) -> tuple[str, float, float,
 
 def _small(program: Path, folder: Path, mode: str, count: int, label: str, options: Sequence[str], budget: float | None) -> list[Row]:
     """Rows for what one takes more, recording and conversion together, and for what the program's memory grows by."""
-    quiet: list[str | Path] = [*COMMAND, "profile", "-q", "-f", "-o", folder / "x", *options]
+    quiet: list[str | Path] = [*COMMAND, "profile", "--light", "-q", "-f", "-o", folder / "x", *options]
     _, start, start_cpu, _ = _used([*quiet, "/bin/true"], folder)  # the launcher and a report of nothing
     alone, plain, plain_cpu, _ = _used([program, mode, str(count)], folder)
     text, wall, cpu, _ = _used([*quiet, program, mode, str(count)], folder)

@@ -17,7 +17,7 @@ from harness import Row
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src"
-COMMAND = (sys.executable, "-m", "warplens", "profile", "-q", "--keep-raw", "-f", "-o")
+COMMAND = (sys.executable, "-m", "warplens", "profile", "--light", "-q", "--keep-raw", "-f", "-o")
 EXEC_BUDGET_US = 200.0
 THREADS = 10_000
 THREADS_BUDGET = 256.0  # MiB of spool for so many threads of one range

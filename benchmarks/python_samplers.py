@@ -75,7 +75,10 @@ def _samplers() -> dict[str, _Command]:
 def _warplens(out: Path, program: list[str]) -> list[list[str]]:
     report = str(out.with_suffix(".warplens"))
     options = ["-q", "-f", "-t", "nvtx", "--python-sampling=true", f"--python-sampling-frequency={HZ}", "-o", report]
-    return [[*_OURS, "profile", *options, "--", *program], [*_OURS, "export", "-q", "-f", "-t", "collapsed", "-o", str(out), report]]
+    return [
+        [*_OURS, "profile", "--light", *options, "--", *program],
+        [*_OURS, "export", "-q", "-f", "-t", "collapsed", "-o", str(out), report],
+    ]
 
 
 def _profiling(out: Path, program: list[str]) -> list[list[str]]:

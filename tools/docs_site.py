@@ -1,4 +1,4 @@
-"""Builds the documentation site into site/: copies the pages, records the live examples, runs Zensical in strict mode.
+"""Builds the documentation site into site/: copies the pages, makes the reference pages, records the live examples, runs Zensical strictly.
 
 usage: docs_site.py [--install]. Zensical is installed into build/site/env.
 """
@@ -81,6 +81,15 @@ def copy_pages() -> None:
             shutil.copy(path, target)
 
 
+def write_reference() -> None:
+    """Make the reference pages from the code."""
+    import reference_pages  # beside this file; imports the package, which `--install` need not have
+
+    (PAGES / "reference").mkdir(exist_ok=True)
+    for name, text in reference_pages.pages().items():
+        (PAGES / "reference" / f"{name}.md").write_text(relink(text, DOCS / "reference" / f"{name}.md"), encoding="utf-8")
+
+
 def record_live() -> None:
     """Record each live example and write it as a page of HTML."""
     shutil.rmtree(WORK / "live", ignore_errors=True)
@@ -95,7 +104,9 @@ def record_live() -> None:
                 shutil.copy(ROOT / "examples" / word, WORK / "live")
         program = ["python", *(Path(word).name for word in words)]
         report = f"{name}.warplens"
-        subprocess.run([*command, "profile", "-q", *options, "-o", report, *program], cwd=WORK / "live", env=environment, check=True)
+        subprocess.run(
+            [*command, "profile", "--light", "-q", *options, "-o", report, *program], cwd=WORK / "live", env=environment, check=True
+        )
         page = PAGES / "live" / f"{name}.html"
         subprocess.run([*command, "export", "-q", "-t", "html", "-o", page, report], cwd=WORK / "live", env=environment, check=True)
         rows.append(f"- [{title}](live/{name}.html): `{' '.join(program)}`, {page.stat().st_size / 1024:,.0f} KiB")
@@ -121,6 +132,7 @@ def main() -> int:
         generator()
         return 0
     copy_pages()
+    write_reference()
     record_live()
     return subprocess.run([generator(), "build", "--clean", "--strict", "-f", "mkdocs.yml"], cwd=ROOT, check=False).returncode
 

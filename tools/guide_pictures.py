@@ -59,7 +59,7 @@ def record(folder: Path, name: str, query: str, example: str, *words: str) -> Re
     path = folder / f"{name}.warplens"
     if not path.exists():
         program = [sys.executable, str(ROOT / "examples" / example), *words]
-        subprocess.run([*COMMAND, "profile", "-q", "-o", str(path), "--", *program], env=environment(), check=True)
+        subprocess.run([*COMMAND, "profile", "--light", "-q", "-o", str(path), "--", *program], env=environment(), check=True)
     with open_report(path) as report:
         rows = report.sql(query).to_pylist()
         return Recording(path, [(row["start"] - report.origin, row["end"] - report.origin) for row in rows])

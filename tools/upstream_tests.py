@@ -115,7 +115,7 @@ def run(name: str, upstream: Path, oracle: Path | None, words: list[str]) -> lis
     if mode.tool:
         agent = ROOT / "src" / "warplens" / "_lib" / "libwarplens_agent.so"
         tool = ["env", f"NVTX_INJECTION64_PATH={oracle}", f"ORACLE_NEXT={agent}"]
-        command = [sys.executable, "-m", "warplens", "profile", "-f", "-o", str(report), *tool, *command]
+        command = [sys.executable, "-m", "warplens", "profile", "--light", "-f", "-o", str(report), *tool, *command]
     print(f"\n{name}: {mode.what}", flush=True)
     code = subprocess.run(command, cwd=folder, env=environment, check=False).returncode
     if not result.exists():

@@ -64,7 +64,7 @@ class Environment:
     def records(self, has_binding: bool) -> None:
         """Record a program and ask for its ranges, or for the process where nothing names ranges."""
         (self.work / "program.py").write_text(PROGRAM, encoding="utf-8")
-        printed = self.run(self.bin / "warplens", "profile", "-o", "run", self.bin / "python", "program.py")
+        printed = self.run(self.bin / "warplens", "profile", "--light", "-o", "run", self.bin / "python", "program.py")
         _expect(printed.startswith(f"{has_binding}\n"), f"the binding was {'not ' * has_binding}loaded", printed)
         _expect(not list((self.work / "run.warplens").glob("pending.d/*")), "the report was not finished by profile", printed)
         if has_binding:

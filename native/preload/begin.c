@@ -13,6 +13,7 @@
 #include "system.h"
 
 #define SPOOL_IS "WARPLENS_SPOOL="
+#define PYTHON_IS "WARPLENS_PYTHON=" /* what is recorded of Python, and by our threads in its processes */
 
 struct Stub g_stub = {.rank = -1, .local_rank = -1};
 static char g_texts[2048]; /* longer ones get pages of their own */
@@ -160,8 +161,11 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
     g_stub.registered = 1;
     on_exit(at_exit, NULL);
     __register_atfork(before_fork, NULL, in_child, NULL);
-    if (give_tap != NULL) {
-      give_tap();
+#ifndef WARPLENS_OSRT
+    if (value_of(variables, PYTHON_IS) == NULL) {
+      return;
     }
+#endif
+    give_tap();
   }
 }

@@ -33,6 +33,42 @@ static void write_without_signal(int file, const struct iovec *parts, int count)
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before));
 }
 
+static uint64_t nanoseconds(struct timeval time) {
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+/* The most resident memory of this program, bytes: the kernel's record of a process also counts the programs that it was before. */
+static uint64_t peak_of_program(void) {
+  static const char label[] = "\nVmHWM:";
+  char text[1024];
+  int file = (int)system_open(AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+  long got = file < 0 ? 0 : system_pread(file, text, sizeof(text) - 1, 0);
+  if (file >= 0) {
+    system_close(file);
+  }
+  text[got > 0 ? got : 0] = '\0';
+  const char *at = strstr(text, label);
+  uint64_t kilobytes = 0;
+  for (at = at != NULL ? at + sizeof(label) - 1 : ""; *at == ' ' || *at == '\t'; ++at) {
+  }
+  for (; *at >= '0' && *at <= '9'; ++at) {
+    kilobytes = kilobytes * 10 + (uint64_t)(*at - '0');
+  }
+  return kilobytes * 1024;
+}
+
+static int usage_of(struct WarplensUsage *out) {
+  struct rusage used;
+  if (system_call(SYS_getrusage, RUSAGE_SELF, (long)&used, 0, 0) != 0) {
+    return 0;
+  }
+  *out =
+      (struct WarplensUsage){peak_of_program(),        nanoseconds(used.ru_utime), nanoseconds(used.ru_stime),
+                             (uint64_t)used.ru_minflt, (uint64_t)used.ru_majflt,   (uint64_t)used.ru_nvcsw,
+                             (uint64_t)used.ru_nivcsw};
+  return 1;
+}
+
 static int write_parts(const struct iovec *parts, int count) {
   int file = (int)system_open(AT_FDCWD, g_stub.log, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
   if (file < 0) {
@@ -59,7 +95,7 @@ int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t ti
   while (arguments != NULL && count < most && arguments[count] != NULL) {
     ++count;
   }
-  struct iovec parts[count + 3];
+  struct iovec parts[count + 4];
   unsigned used = 0;
   size_t size = sizeof(record);
   parts[used++] = (struct iovec){&record, sizeof(record)};
@@ -67,7 +103,7 @@ int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t ti
     const char *text = i == 0 ? executable : arguments[i - 1];
     size_t length = strlen(text) + 1;
     if (length > WARPLENS_REGISTRY_MOST - 8 - size) {
-      record.flags = 1;
+      record.flags = WARPLENS_PROCESS_CUT;
       break;
     }
     parts[used++] = (struct iovec){(void *)text, length};
@@ -75,10 +111,16 @@ int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t ti
     ++record.texts;
   }
   if (count == most && arguments[count] != NULL) {
-    record.flags = 1;
+    record.flags = WARPLENS_PROCESS_CUT;
   }
   record.size = (uint32_t)((size + 7) & ~(size_t)7);
   parts[used++] = (struct iovec){(void *)zeros, record.size - size};
+  struct WarplensUsage usage;
+  if (kind == WARPLENS_PROCESS_EXIT && usage_of(&usage)) {
+    record.flags |= WARPLENS_PROCESS_USED;
+    record.size += sizeof(usage);
+    parts[used++] = (struct iovec){&usage, sizeof(usage)};
+  }
   return write_parts(parts, (int)used);
 }
 

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
-#include "preload/osrt/observe.h"
+#include "preload/osrt/tap.h"
 #include "stub.h"
 #include "system.h"
 
@@ -18,7 +18,7 @@ WRAPPER int prctl(int option, ...) {
   }
   va_end(list);
   if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
-    OBSERVE_NO_MORE("it forbids itself system calls, so samples and all else of the CPU side end there too")
+    tap_stop("it forbids itself system calls, so samples and all else of the CPU side end there too");
   }
   if (option == PR_SET_SECCOMP) {
     __atomic_store_n(&g_stub.sandbox, CLOSED, __ATOMIC_RELAXED);

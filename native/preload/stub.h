@@ -98,8 +98,8 @@ void at_exit(int status, void *nothing);
 
 uint64_t clock_now(void);
 
-/* Of the larger stub: the process is recorded. */
-void give_tap(void) __attribute__((weak));
+/* Loads the agent, which begins to record the CPU side. The small stub does so only where the program holds CPython. */
+void give_tap(void);
 
 /* Appends a record; 0 where there is no register. `executable` and `arguments` may be null. Async-signal-safe, also in a child of vfork. */
 int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t time_ns, const char *executable,

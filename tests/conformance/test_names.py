@@ -39,7 +39,6 @@ TWICE = {
             "Note",
             "Piece",
             "Place",
-            "Places",
             "Process",
             "Profile",
             "Reader",

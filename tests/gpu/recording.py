@@ -51,7 +51,7 @@ def record(
     if isinstance(program, str):
         (folder / "program.py").write_text(program)
         program = [sys.executable, "program.py", *words]
-    command = [sys.executable, "-m", "warplens", "profile", "-f", "-o", "run", *options, "--", *program]
+    command = [sys.executable, "-m", "warplens", "profile", "--light", "-f", "-o", "run", *options, "--", *program]
     return Recorded(folder / "run.warplens", _run(command, folder, status, timeout))
 
 

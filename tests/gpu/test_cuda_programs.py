@@ -153,7 +153,7 @@ while not os.path.exists("stop"):
     time.sleep(0.001)
 """)
     name = f"gpu-{os.getpid()}"
-    command = [sys.executable, "-m", "warplens", "launch", f"--session-new={name}", "-o", "run", sys.executable, "program.py"]
+    command = [sys.executable, "-m", "warplens", "launch", "--light", f"--session-new={name}", "-o", "run", sys.executable, "program.py"]
     running = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 60

@@ -26,7 +26,7 @@ KILL = ("sh", "-c", "kill -9 $PPID")
     ("words", "folder"), [(("true",), "tables"), (("--keep-raw", "true"), "raw"), (KILL, "spool")], ids=lambda at: at[0]
 )
 def test_a_recording_is_private(words: tuple[str, ...], folder: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "warplens", "profile", "-q", "-o", "x", *words]
+    command = [sys.executable, "-m", "warplens", "profile", "--light", "-q", "-o", "x", *words]
     subprocess.run(command, cwd=tmp_path, umask=0, check=False, capture_output=True)
     assert (tmp_path / "x.warplens" / folder).is_dir()
     assert open_to_others(tmp_path / "x.warplens") == []

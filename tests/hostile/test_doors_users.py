@@ -57,7 +57,7 @@ def test_a_name_that_another_took_is_not_used(name: str, shared: Path, tmp_path:
     assert as_other("ln", "-s", mine, shared / name).returncode == 0
     (tmp_path / "t.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}')
     places = {"TMPDIR": str(shared), "XDG_CACHE_HOME": "/proc/none", "XDG_RUNTIME_DIR": "/proc/none", "HOME": "/proc/none"}
-    for words in (("stats", tmp_path / "t.json"), ("profile", "-q", "-o", tmp_path / "x", "true")):
+    for words in (("stats", tmp_path / "t.json"), ("profile", "--light", "-q", "-o", tmp_path / "x", "true")):
         done = warplens(*words, **places)
         assert "Traceback" not in done.stderr
     assert [path.name for path in mine.iterdir()] == ["0" * 16]

@@ -44,6 +44,7 @@ FIRST = (
     "sanitized",
     "native_units",
     "profile",
+    "--light",
     "foreign",
     "cuda_end",
     "record",

@@ -98,7 +98,7 @@ class Running:
     def start(self, with_terminal: bool = False) -> None:
         """Start the launcher, in a process group of its own, or as the leader of a session with a terminal."""
         own = f'exec >"out-{self.name}" 2>"err-{self.name}" "$@"'
-        line = [*COMMAND, "profile", *self.output, *self.words, "sh", "-c", own, "sh", *self.program.words(self.log)]
+        line = [*COMMAND, "profile", "--light", *self.output, *self.words, "sh", "-c", own, "sh", *self.program.words(self.log)]
         options: dict[str, object] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
         stdin = subprocess.DEVNULL
         if with_terminal:

@@ -45,8 +45,22 @@ struct WarplensProcessRecord {
   int32_t rank;       /* -1 = none */
   int32_t local_rank; /* -1 = none */
   uint32_t texts;     /* NUL-terminated strings behind this record */
-  uint32_t flags;     /* 1: texts were cut */
+  uint32_t flags;     /* WARPLENS_PROCESS_CUT, _USED */
   uint64_t reserved[2];
+};
+
+#define WARPLENS_PROCESS_CUT 1u  /* texts were cut */
+#define WARPLENS_PROCESS_USED 2u /* instead of texts, a WarplensUsage follows */
+
+/* What a process had used at its end; without its children. */
+struct WarplensUsage {
+  uint64_t max_rss; /* bytes */
+  uint64_t user_ns;
+  uint64_t system_ns;
+  uint64_t minor_faults;
+  uint64_t major_faults;
+  uint64_t waits;       /* voluntary switches */
+  uint64_t preemptions; /* involuntary ones */
 };
 
 #endif

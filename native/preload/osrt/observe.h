@@ -1,4 +1,4 @@
-/* What the stub's own wrappers tell of where OS calls are recorded: in the larger stub, and nothing in the small one. */
+/* What the stub's own wrappers note of OS calls: in the larger stub, and nothing in the small one. */
 #ifndef WARPLENS_PRELOAD_OBSERVE_H
 #define WARPLENS_PRELOAD_OBSERVE_H
 
@@ -18,11 +18,9 @@
       OS_TELL(name, CALL, fails, ##__VA_ARGS__)           \
     }                                                     \
   }
-#define OBSERVE_NO_MORE(why) os_stop(why);
 #else
 #define OBSERVE
 #define OBSERVED(...)
-#define OBSERVE_NO_MORE(why)
 #endif
 
 #endif

@@ -22,14 +22,6 @@ __attribute__((cold)) void os_tell(WarplensOsCall *call) {
   errno = saved;
 }
 
-void os_stop(const char *why) {
-  int saved = errno;
-  if (g_tap.sandboxed != NULL && g_tap.sandboxed(why)) {
-    __atomic_store_n(&g_tap.on, 0, __ATOMIC_RELAXED);
-  }
-  errno = saved;
-}
-
 __attribute__((cold)) OsFunction os_late(void *slot, const char *name, OsFunction lacking) {
   void *found = NULL;
   next(); /* it has the slot, if this is the first call of all */

@@ -44,7 +44,6 @@ uint64_t os_time(uint64_t counter);
 extern char os_many_threads;
 
 /* From here on nothing is told of, and nothing recorded of the CPU side. */
-void os_stop(const char *why);
 
 /* Tells the agent of a call; start and end are counters yet. Keeps errno. */
 void os_tell(WarplensOsCall *call);

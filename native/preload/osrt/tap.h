@@ -1,4 +1,4 @@
-/* What the wrappers of the larger stub share. */
+/* What the wrappers share. */
 #ifndef WARPLENS_PRELOAD_TAP_H
 #define WARPLENS_PRELOAD_TAP_H
 
@@ -6,5 +6,8 @@
 #include "warplens/tap.h"
 
 extern WarplensTap g_tap;
+
+/* The program is about to forbid itself system calls: all of the CPU side ends. `why` is a literal. Keeps errno. */
+void tap_stop(const char *why);
 
 #endif

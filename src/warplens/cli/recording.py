@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from warplens.cli.checks.kernel import Event, Kernel
 from warplens.cli.light import give_back_early
 from warplens.cli.options import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.options.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
+from warplens.cli.options.presets import PRESETS
 from warplens.cli.printing.messages import complain, tell
 from warplens.cli.printing.unfinished import leave_for_later
 from warplens.cli.printing.words import short_path
@@ -33,6 +35,8 @@ from warplens.recording.launch.launcher import Outcome, Recording
 from warplens.recording.launch.program import find_program
 from warplens.recording.launch.unrecorded import run_unrecorded
 from warplens.recording.options.capture import DEFAULTS, CaptureOptions, Wait
+from warplens.recording.options.cpu import CPU_TRACES, CpuOptions
+from warplens.recording.options.cpu_settings import cpu_settings
 from warplens.recording.options.gpu import GpuMetrics
 from warplens.recording.session.control import Attendant
 from warplens.recording.spool.place import Place, take_place
@@ -51,7 +55,10 @@ OPTIONS = {
     "--spool-dir": ("--spool-dir", False),
 }
 Kind = Literal["profile", "launch"]
-OPTIONS |= {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES
+UNASKED = ("cuda", "nvtx", "gc", "import")  # of -t; `DEFAULTS.trace` is of a recording that a program makes of itself
+OPTIONS |= (
+    {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES | {name: (name, True) for name in PRESETS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +100,10 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
     """
     if not request.program:
         raise UsageError(f"There is no program to run.\nFor example: warplens {request.kind} python train.py")
-    traces, later_traces = chosen_traces(",".join(DEFAULTS.trace) if request.trace is None else request.trace)
+    traces, later_traces = chosen_traces(",".join(UNASKED) if request.trace is None else request.trace)
     options = replace(
         capture_arguments.capture_options(request.capture),
+        cpu=_possible(request, traces),
         start_later=request.kind == "launch" or request.capture.get("--start-later") == "true",
         trace=traces,
         environment=variables(request.variables),
@@ -176,6 +184,21 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
     return Recorded(place.report, exit_status, finished)
 
 
+def _possible(request: Request, traces: Sequence[str]) -> CpuOptions:
+    """Return what is recorded of the CPU side. What nobody asked for is left out in silence where the kernel refuses it: `doctor` says so.
+
+    It is recorded in processes of Python alone, unless `-t` or an option names what all processes have.
+    """
+    cpu = cpu_arguments.cpu_options(request.capture, cpu_arguments.UNASKED)
+    if request.trace is not None and any(name in CPU_TRACES for name in traces):
+        return replace(cpu, python_only=False)
+    if not cpu.python_only:
+        return replace(cpu, python_only=not (cpu.sample or cpu.states or cpu.python_sample))
+    kernel = Kernel()
+    samples = kernel.open_event(Event.CLOCK, cpu.native_hz, with_kernel=False) == 0
+    return replace(cpu, sample=samples, states=samples and kernel.open_event(Event.SWITCHES, cpu.native_hz, with_kernel=False) == 0)
+
+
 def _converting(place: Place, request: Request, options: CaptureOptions) -> Converting | None:
     """Return what writes the report during the run; of a flight recorder, nobody knows yet what will be in it."""
     if options.convert == "end" or options.keep_last is not None:
@@ -197,7 +220,7 @@ def _session_name(template: str | None) -> str | None:
 
 def _note_beginning(recording: Recording, place: Place, attendant: Attendant, request: Request) -> None:
     place.warn(recording.facts)
-    if not recording.options.trace:
+    if not recording.options.trace and not cpu_settings(recording.options).flags:
         recording.facts.note(
             "warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show."
         )

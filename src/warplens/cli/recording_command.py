@@ -10,15 +10,18 @@ from typing import Any
 
 import click
 
+from warplens.cli.options import presets
 from warplens.cli.options.arguments import split
 from warplens.cli.options.capture_click import click_options, flag, given
+from warplens.cli.options.headings import under_headings
 from warplens.cli.options.nsys_options import BUILT_TRACES
 from warplens.cli.printing.messages import complain, drop_output
-from warplens.cli.recording import OPTIONS, Kind, Request, record
+from warplens.cli.recording import OPTIONS, UNASKED, Kind, Request, record
 from warplens.errors import UsageError, WarplensError
 from warplens.recording.options.capture import DEFAULTS
 
 _OPTIONS = (
+    *(click.Option([argument.long], is_flag=True, help=argument.help) for argument in presets.ARGUMENTS),
     click.Option(
         ["-o", "--output"],
         metavar="NAME",
@@ -29,9 +32,8 @@ _OPTIONS = (
     click.Option(
         ["-t", "--trace"],
         metavar="LIST",
-        default=",".join(DEFAULTS.trace),
-        show_default=True,
-        help=f"What to record, separated by commas: {', '.join(BUILT_TRACES)}, none. Other names that nsys knows are accepted.",
+        help=f"What to record, separated by commas: {', '.join(BUILT_TRACES)}, none. Other names that nsys knows are accepted.  "
+        f"[default: {','.join(UNASKED)}]",
     ),
     click.Option(["-e", "--env-var"], multiple=True, metavar="A=B[,C=D]", help="Add variables to the program's environment."),
     flag("--stats", help="Print the stats at the end."),
@@ -76,6 +78,12 @@ class _Recording(click.Command):
         super().__init__(name, **extra)
         self._own = own
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options under headings."""
+        for heading, options in under_headings([option for option in self.get_params(ctx) if isinstance(option, click.Option)]):
+            with formatter.section(heading):
+                formatter.write_dl([record for option in options if (record := option.get_help_record(ctx)) is not None])
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # shell completion
             return super().parse_args(ctx, args)
@@ -90,7 +98,7 @@ def _record(
     kind: Kind,
     output: str | None,
     force_overwrite: bool,
-    trace: str,
+    trace: str | None,
     env_var: tuple[str, ...],
     stats: bool,
     wait: str,

@@ -17,9 +17,10 @@ from warplens.spool.directory import Control, Launch
 from warplens.spool.lives import LAUNCH, Life, fold, lives
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
-from warplens.spool.registry import REASONS, read_register
+from warplens.spool.registry import REASONS, USAGE, read_register
 
 _UNSAFE = re.compile(r"[^\w@%+=:,./ -]", re.ASCII)
+_PYTHON = ("gc", "import", "python", "python-events")  # sources that other programs have nothing of
 _NEAR_NS = 1_000_000_000  # a spool may be a little older than the record of its process
 
 Row = dict[str, Any]
@@ -141,6 +142,7 @@ class Family:
                 "exit_status": life.exit_status,
                 "began": life.began or row["began"],
                 "ended": life.ended or row["ended"],
+                **_usage(life),
             }
             row["rank"] = life.rank if row["rank"] is None else row["rank"]
             row["local_rank"] = life.local_rank if row["local_rank"] is None else row["local_rank"]
@@ -217,6 +219,7 @@ class Family:
             "ended": life.ended,
             "recorded": False,
             "not_recorded": self._why(life),
+            **_usage(life),
         }
 
     def _why(self, life: Life | None) -> str:
@@ -227,7 +230,7 @@ class Family:
         if self.launch.present and not self.launch.sources:
             return "nothing was traced"
         heard = [name.upper() for name in ("nvtx", "cuda") if name in self.launch.sources]
-        others = [name for name in self.launch.sources if name not in ("nvtx", "cuda")]
+        others = [name for name in self.launch.sources if name not in ("nvtx", "cuda", *_PYTHON)]
         silent = f"made no {' or '.join(heard)} call" if heard or not others else "had nothing to record"
         silent += f", and had nothing to record of {', '.join(others)}" if heard and others else ""
         if self.control is not None and self.control.failed:
@@ -255,6 +258,10 @@ def _matched(found: Sequence[Life], spools: Sequence[Process]) -> Iterator[tuple
         near = [life for life in mine[max(at - 1, 0) : at + 1] if _distance(life, facts.start_ns) < _NEAR_NS]
         if near:
             yield number, min(near, key=lambda life: _distance(life, facts.start_ns))
+
+
+def _usage(life: Life) -> Row:
+    return dict(zip(USAGE, life.usage, strict=True)) if life.usage is not None else {}
 
 
 def _distance(life: Life, time: int) -> int:

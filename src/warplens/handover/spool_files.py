@@ -24,7 +24,16 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     folder = Path(spool)
     if not links.is_folder(folder):
         return []
-    known = ("control", "processes.log", "clocks.jsonl", "launch.json", "gpu_metrics.jsonl", "python_functions.txt", TOKEN)
+    known = (
+        "control",
+        "processes.log",
+        "clocks.jsonl",
+        "launch.json",
+        "gpu_metrics.jsonl",
+        "host_metrics.jsonl",
+        "python_functions.txt",
+        TOKEN,
+    )
     # a launcher that was killed while it measured what recording costs has left a spool of its own
     measured = "calibration-"
     names = sorted(

@@ -6,6 +6,7 @@ from warplens.model.capture_tables import CAPTURE_WINDOWS
 from warplens.model.cpu_tables import CPU_TABLES
 from warplens.model.cuda_tables import CUDA_TABLES
 from warplens.model.framework_tables import FRAMEWORK_TABLES
+from warplens.model.host_tables import HOST_METRICS, USAGE
 from warplens.model.intrakernel_tables import INTRAKERNEL_TABLES
 from warplens.model.nvtx_tables import NVTX_TABLES
 from warplens.model.parallel_tables import PARALLEL_TABLES
@@ -52,6 +53,7 @@ PROCESSES = Table(
         ),
         Column("recorded", "bool", "True when it recorded something; false: its row is all that there is.", nullable=True),
         Column("not_recorded", "string", "Why nothing was recorded: `made no NVTX or CUDA call`, `musl`, …", nullable=True),
+        *USAGE,
     ),
     ("process",),
 )
@@ -118,6 +120,7 @@ TABLES: dict[str, Table] = {
         *CUDA_TABLES,
         *INTRAKERNEL_TABLES,
         *CPU_TABLES,
+        HOST_METRICS,
         *FRAMEWORK_TABLES,
         *PARALLEL_TABLES,
         CLOCKS,

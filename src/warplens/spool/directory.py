@@ -34,6 +34,7 @@ class Launch:
     exit_status: int | None = None
     last_alive: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, int] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     target: dict[str, Any] = field(default_factory=dict)
 
@@ -85,6 +86,7 @@ def read_launch(directory: Path) -> Launch:
     target = data.get("target")
     sources = data.get("sources")
     alive = data.get("last_alive")
+    usage = data.get("usage")
     return Launch(
         present=True,
         command=words(data.get("command")),
@@ -98,6 +100,7 @@ def read_launch(directory: Path) -> Launch:
         exit_status=status if isinstance(status, int) and -(1 << 31) <= status < 1 << 31 else None,
         last_alive={name: number(time) or 0 for name, time in alive.items()} if isinstance(alive, Mapping) else {},
         sources={name: facts for name, facts in sources.items() if isinstance(facts, dict)} if isinstance(sources, Mapping) else {},
+        usage={str(name): value for name, value in usage.items() if number(value) is not None} if isinstance(usage, Mapping) else {},
         notes=tuple(_note(item) for item in notes if isinstance(item, Mapping)) if isinstance(notes, list) else (),
         target=dict(target) if isinstance(target, Mapping) else {},
     )

@@ -30,6 +30,7 @@ class Life:
     end: int | None = None
     ended: str | None = None
     exit_status: int | None = None
+    usage: tuple[int, ...] | None = None
     rank: int | None = None
     local_rank: int | None = None
     foreign: str | None = None
@@ -193,6 +194,7 @@ def _exit(tree: _Tree, entry: Entry) -> None:
     life = tree.known(entry)
     if life.ended is None:
         life.end, life.ended, life.exit_status = entry.time, "exit", _status(entry.status)
+        life.usage = entry.usage
 
 
 def _waited(tree: _Tree, entry: Entry) -> None:

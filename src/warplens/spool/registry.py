@@ -20,7 +20,9 @@ _RECORD = struct.Struct("<4sIIiiiQiiII16x")
 _MOST = 65536  # bytes of a record
 _READ = 1 << 30
 _LATEST = 1 << 62
-_CUT = 1
+_CUT, _USAGE = 1, 2
+_NUMBERS = struct.Struct("<7Q")  # WarplensUsage
+USAGE = ("max_rss", "user_time", "system_time", "minor_faults", "major_faults", "waits", "preemptions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Entry:
     local_rank: int | None
     texts: tuple[bytes, ...]
     cut: bool = False
+    usage: tuple[int, ...] | None = None  # the numbers of `USAGE`; bytes and ns
 
 
 @dataclass(slots=True)
@@ -86,11 +89,19 @@ def _entry(data: mmap.mmap, at: int, length: int) -> tuple[Entry, int] | None:
         return None
     if not (PROGRAM <= kind <= RUNNING and pid >= 0 and ppid >= 0 and 0 < time <= _LATEST) or (pid == 0 and kind != FOREIGN):
         return None
-    words = data[at + _RECORD.size : at + size].split(b"\0")
+    usage = None
+    begin = at + _RECORD.size
+    if flags & _USAGE:
+        if texts or size != _RECORD.size + _NUMBERS.size:
+            return None
+        usage = _NUMBERS.unpack_from(data, begin)
+        usage = usage if max(usage) < _LATEST else None
+        begin = at + size
+    words = data[begin : at + size].split(b"\0")
     # Each text ends with a NUL, and zeros fill the record up to a multiple of 8; if not, it was cut off and another one follows.
     if texts > len(words) - 1 or len(words) - texts > 8 or any(words[texts:]):
         return None
     there = rank if rank >= 0 else None
     return Entry(
-        kind, pid, ppid, status, time, there, local_rank if local_rank >= 0 else None, tuple(words[:texts]), bool(flags & _CUT)
+        kind, pid, ppid, status, time, there, local_rank if local_rank >= 0 else None, tuple(words[:texts]), bool(flags & _CUT), usage
     ), size

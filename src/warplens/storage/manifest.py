@@ -25,6 +25,9 @@ PROCESSES_PER_PART = 1 << 16
 class Manifest:
     """Facts of one part. Times are ns of its host's CLOCK_MONOTONIC; `tables` maps a name to `{"file", "rows"}`.
 
+    `usage` is what the launcher was given by `wait4` for the program and all that it waited for: `user_ns`, `system_ns`, `minor_faults`,
+    `major_faults`, `waits`, `preemptions`; empty where nobody knows.
+
     `snapshot`: when it was written, ns since 1970, where the recording went on; None: it is finished. `own`: this user wrote it.
     """
 
@@ -40,6 +43,7 @@ class Manifest:
     exit_status: int | None = None
     clock: str = "monotonic"
     sources: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, int] = field(default_factory=dict)
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     snapshot: int | None = None
     warplens: str = __version__
@@ -131,6 +135,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "exit_status": lambda value: value is None or _whole(value, -(1 << 31), 1 << 31),
     "clock": _text,
     "sources": lambda value: isinstance(value, dict) and all(isinstance(source, dict) for source in value.values()),
+    "usage": lambda value: isinstance(value, dict) and all(_whole(number, 0, 1 << 62) for number in value.values()),
     "tables": lambda value: isinstance(value, dict),
     "snapshot": lambda value: value is None or _whole(value, 0, 1 << 62),
     "warplens": _text,

@@ -54,6 +54,7 @@ class Facts:
     exit_status: int | None = None
     clock: str = "monotonic"
     sources: Mapping[str, Any] | None = None
+    usage: Mapping[str, int] | None = None
 
 
 class PartWriter:
@@ -142,6 +143,7 @@ class PartWriter:
             exit_status=facts.exit_status,
             clock=facts.clock,
             sources=dict(facts.sources or {}),
+            usage=dict(facts.usage or {}),
             tables=tables,
             snapshot=snapshot,
         )

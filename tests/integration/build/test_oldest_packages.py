@@ -46,7 +46,7 @@ def test_unit_tests_of_the_desk_pass(python: Path, tmp_path: Path) -> None:
 
 def test_a_recording_is_finished_and_summed_up(python: Path, tmp_path: Path) -> None:
     program = "from warplens import nvtx\nfor n in range(3):\n    with nvtx.annotate('step', payload=n): pass\n"
-    _run(python, "-m", "warplens", "profile", "-q", "-o", "run", "--", python, "-c", program, cwd=tmp_path)
+    _run(python, "-m", "warplens", "profile", "--light", "-q", "-o", "run", "--", python, "-c", program, cwd=tmp_path)
     table = _run(python, "-m", "warplens", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens", cwd=tmp_path)
     assert re.search(r"step", table), table
     listed = _run(python, "-m", "warplens", "query", "-f", "csv", "run.warplens", "SELECT count(*) FROM nvtx_ranges", cwd=tmp_path)

@@ -80,7 +80,7 @@ def test_a_python_of_the_wheel_loads_its_binding(wheel: Path, other: tuple[tuple
 
 def test_a_python_without_a_binding_records_without_ranges(wheel: Path, tmp_path: Path) -> None:
     programs = _installed(sys.executable, wheel, tmp_path / "environment")
-    printed = _run(programs / "warplens", "profile", "-o", "run", programs / "python", "-c", _PROGRAM, cwd=tmp_path)
+    printed = _run(programs / "warplens", "profile", "--light", "-o", "run", programs / "python", "-c", _PROGRAM, cwd=tmp_path)
     assert printed == "False\n"
     finished = _run(*COMMAND, "info", "-f", "json", "run.warplens", cwd=tmp_path, env=launching.environment())
     assert json.loads(finished)["parts"]

@@ -126,13 +126,13 @@ def test_the_command_works_with_dependencies(full: Path, tmp_path: Path) -> None
     """Everything that the metadata names is enough: stats over a recording made and read in this environment."""
     assert _run(full / "warplens", "--version", cwd=tmp_path).startswith("warplens ")
     _run(full / "warplens", "doctor", cwd=tmp_path)
-    _run(full / "warplens", "profile", "-o", "run", full / "python", "-c", _PROGRAM, cwd=tmp_path)
+    _run(full / "warplens", "profile", "--light", "-o", "run", full / "python", "-c", _PROGRAM, cwd=tmp_path)
     table = _run(full / "warplens", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens", cwd=tmp_path)
     assert re.search(r",3,.*step", table)
 
 
 def test_it_records_without_dependencies_and_the_report_is_finished_elsewhere(installed: Path, tmp_path: Path) -> None:
-    printed = _run(installed / "warplens", "profile", "-o", "run", installed / "python", "-c", _PROGRAM, cwd=tmp_path)
+    printed = _run(installed / "warplens", "profile", "--light", "-o", "run", installed / "python", "-c", _PROGRAM, cwd=tmp_path)
     assert printed == "done\n"
     table = _run(*COMMAND, "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens", cwd=tmp_path, env=launching.environment())
     assert re.search(r",3,.*step", table)

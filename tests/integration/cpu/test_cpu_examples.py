@@ -46,7 +46,7 @@ def warplens(*words: str) -> str:
 def profile(out: Path, name: str, *words: str) -> str:
     options = ("-t", "nvtx,osrt,gc,gil", "--sample=process-tree", "--python-sampling=true")
     return warplens(
-        "profile", "-q", "-o", str(out), *options, "--", sys.executable, str(EXAMPLES / f"{name}.py"), *PROGRAMS[name][0], *words
+        "profile", "--light", "-q", "-o", str(out), *options, "--", sys.executable, str(EXAMPLES / f"{name}.py"), *PROGRAMS[name][0], *words
     )
 
 

@@ -41,6 +41,7 @@ def record(out: Path, name: str, *words: str) -> None:
         "-m",
         "warplens",
         "profile",
+        "--light",
         "-q",
         "-o",
         str(out),

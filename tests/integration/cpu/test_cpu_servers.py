@@ -140,7 +140,20 @@ def test_postgresql(public: Path) -> None:
     command = [*as_nobody(), "sh", "-c", f"mkdir {first} && sh {script} {first} {tools}"]
     bare = subprocess.run(command, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240)
     assert (bare.returncode, bare.stdout.splitlines()[-1:]) == (0, ["ended well"]), bare.stderr
-    words = [*as_nobody(), sys.executable, "-m", "warplens", "profile", "-q", "-o", "seen", "-t", "nvtx,osrt", "--osrt-file-access"]
+    words = [
+        *as_nobody(),
+        sys.executable,
+        "-m",
+        "warplens",
+        "profile",
+        "--light",
+        "-q",
+        "-o",
+        "seen",
+        "-t",
+        "nvtx,osrt",
+        "--osrt-file-access",
+    ]
     words += ["--sample=process-tree", "--python-sampling=true", "sh", "-c", f"mkdir {second} && sh {script} {second} {tools}"]
     with_us = subprocess.run(words, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240)
     same(bare, with_us)

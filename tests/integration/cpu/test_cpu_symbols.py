@@ -50,7 +50,20 @@ def test_samples_name_functions_and_lines(tmp_path: Path, stripped: bool) -> Non
     if stripped:
         subprocess.run(["strip", program], check=True)
     report = tmp_path / "x.warplens"
-    command = [sys.executable, "-m", "warplens", "profile", "-q", "--sample=process-tree", "-t", "nvtx", "-o", str(report), str(program)]
+    command = [
+        sys.executable,
+        "-m",
+        "warplens",
+        "profile",
+        "--light",
+        "-q",
+        "--sample=process-tree",
+        "-t",
+        "nvtx",
+        "-o",
+        str(report),
+        str(program),
+    ]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     with open_report(report) as opened:

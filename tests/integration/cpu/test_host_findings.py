@@ -99,7 +99,7 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 def record(folder: Path, planted: Planted, *words: str) -> Path:
     folder.mkdir(parents=True)
     (folder / "program.py").write_text(planted.text, encoding="utf-8")
-    command = [*COMMAND, "profile", "-q", "-o", "run", "-t", planted.sources, "--", sys.executable, "program.py", *words]
+    command = [*COMMAND, "profile", "--light", "-q", "-o", "run", "-t", planted.sources, "--", sys.executable, "program.py", *words]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "run.warplens"

@@ -169,6 +169,7 @@ def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_pa
         *without,
         *COMMAND,
         "profile",
+        "--light",
         "-q",
         "-o",
         "x",

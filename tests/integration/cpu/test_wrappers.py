@@ -33,7 +33,7 @@ def test_every_wrapper_does_what_the_function_does(calls: Path, tmp_path: Path) 
     alone = subprocess.run([calls], cwd=bare, env=environment(), text=True, capture_output=True, check=False, timeout=300)
     assert alone.returncode == 0, alone.stderr
     options = ("-t", "osrt", "--osrt-threshold", "0", "--osrt-file-access")
-    command = [*COMMAND, "profile", "-q", "-o", str(tmp_path / "x"), *options, str(calls)]
+    command = [*COMMAND, "profile", "--light", "-q", "-o", str(tmp_path / "x"), *options, str(calls)]
     done = subprocess.run(command, cwd=with_us, env=environment(), text=True, capture_output=True, check=False, timeout=300)
     assert (done.returncode, done.stdout.splitlines()) == (0, alone.stdout.splitlines())
     ended = dict(re.findall(r"^(\w+) ended (\d+)$", alone.stdout, re.MULTILINE))

@@ -24,7 +24,7 @@ def stacks(folder: Path, target: Target, chosen: str, *words: str) -> dict[str, 
     env = environment(**fake.environment(traps="", log=log, truth=folder / "truth"), TRUTH=str(folder / "said"))
     program = target("cuda_program", *fake.words(), "-fno-inline", "-g")
     done = warplens(
-        "profile", "-q", "-o", "x", "-t", "cuda", "-s", "none", f"--cudabacktrace={chosen}", program, *words, cwd=folder, env=env
+        "profile", "--light", "-q", "-o", "x", "-t", "cuda", "-s", "none", f"--cudabacktrace={chosen}", program, *words, cwd=folder, env=env
     )
     assert done.returncode == 0, done.stderr
     assert violations(log) == []

@@ -40,7 +40,7 @@ def record(programs: Path, tmp_path: Path) -> Record:
         fake = FakeCuda(version)
         found = {**environment(**fake.environment(TRUTH="/dev/null")), **variables}
         found["LD_LIBRARY_PATH"] = ":".join(filter(None, (variables.get("LD_LIBRARY_PATH"), str(fake.folder))))
-        command = ["profile", "-q", "-f", "-o", "x", *options.split(), *before, str(programs / "program"), *script.split()]
+        command = ["profile", "--light", "-q", "-f", "-o", "x", *options.split(), *before, str(programs / "program"), *script.split()]
         done = warplens(*command, cwd=tmp_path, env=found)
         assert done.returncode == 0, done.stderr
         return open_report(tmp_path / "x.warplens")
@@ -182,7 +182,7 @@ def test_a_program_that_records_itself_records_its_cuda_too(when: str, programs:
 )
 def test_a_program_that_is_killed_after_its_window_loses_nothing_of_it(programs: Path, tmp_path: Path, options: str) -> None:
     script = ["kernel:warm:1000:1", "sync:1", "start", "kernel:within:1000:1:7", "sync:1", "stop", "sleep:20000"]
-    command = ["profile", "-q", "-o", "x", *options.split(), "--kill", "sigterm", str(programs / "program"), *script]
+    command = ["profile", "--light", "-q", "-o", "x", *options.split(), "--kill", "sigterm", str(programs / "program"), *script]
     done = warplens(*command, cwd=tmp_path, env=environment(**FakeCuda().environment(TRUTH="/dev/null")))
     assert done.returncode == 143, done.stderr
     with open_report(tmp_path / "x.warplens") as report:

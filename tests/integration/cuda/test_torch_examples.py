@@ -28,7 +28,7 @@ def test_runs_and_says_where_it_is(tmp_path: Path, name: str, words: list[str]) 
     assert found is not None
     program = [found[0], str(EXAMPLES / f"{name}.py"), "--steps", str(STEPS), "--batch", "8", *words]
     done = subprocess.run(
-        [sys.executable, "-m", "warplens", "profile", "-q", "-o", str(tmp_path / "run"), "--", *program],
+        [sys.executable, "-m", "warplens", "profile", "--light", "-q", "-o", str(tmp_path / "run"), "--", *program],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -239,7 +239,7 @@ def test_ranks_in_one_report(tmp_path: Path) -> None:
         job = {"SLURM_JOB_ID": "12", "SLURM_STEP_ID": "3", "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}
         backed = {"FAKE_CUDA_BACKED": "1", "WARPLENS_CUPTI": str(fake.cupti)}
         env = environment(**fake.environment(log=log, truth=truth), **job, **backed)
-        command = [*COMMAND, "profile", "-q", "-o", "x", "--trace=cuda,nvtx", "--stats=false", sys.executable, str(PROGRAM)]
+        command = [*COMMAND, "profile", "--light", "-q", "-o", "x", "--trace=cuda,nvtx", "--stats=false", sys.executable, str(PROGRAM)]
         steps = ("many:3", "graph:replayed") if rank == 0 else ("launch:gemm",)
         running.append(subprocess.Popen([*command, *steps], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True))
     for one in running:

@@ -22,7 +22,19 @@ def record(folder: Path, program: str, *before: str, library: str = "warplens.nv
     (folder / "program.py").write_text(f"import {library} as nvtx\n{program}", encoding="utf-8")
     report = folder / "run.warplens"
     done = warplens(
-        "profile", "-q", "-f", "-o", report, *before, sys.executable, "-X", "faulthandler", "program.py", cwd=folder, env=environment()
+        "profile",
+        "--light",
+        "-q",
+        "-f",
+        "-o",
+        report,
+        *before,
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "program.py",
+        cwd=folder,
+        env=environment(),
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr

@@ -134,6 +134,7 @@ def test_the_report_tells_when_the_other_tool_heard_nothing(tmp_path: Path, targ
             "-m",
             "warplens",
             "profile",
+            "--light",
             "-q",
             "-o",
             out,

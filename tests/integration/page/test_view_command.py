@@ -284,7 +284,7 @@ def test_a_trace_is_handed_to_a_perfetto_ui(report: Path) -> None:
 def recording(folder: Path) -> Iterator[subprocess.Popen[str]]:
     (folder / "obedient.py").write_text(OBEDIENT)
     process = subprocess.Popen(
-        [*COMMAND, "profile", "-o", "live", sys.executable, "obedient.py"],
+        [*COMMAND, "profile", "--light", "-o", "live", sys.executable, "obedient.py"],
         cwd=folder,
         env=environment(WARPLENS_RUNTIME_DIR=str(folder / "run")),
         stdin=subprocess.PIPE,

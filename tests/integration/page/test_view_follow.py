@@ -41,7 +41,7 @@ until("end")
 def recording(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Record the program; in the end it is let go."""
     script = program(folder / "train.py", STEPS)
-    command = [*COMMAND, "profile", "-q", "-o", "run.warplens", str(script), str(folder)]
+    command = [*COMMAND, "profile", "--light", "-q", "-o", "run.warplens", str(script), str(folder)]
     process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield process

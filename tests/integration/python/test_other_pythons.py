@@ -92,7 +92,7 @@ def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_pa
 
     (tmp_path / "program.py").write_text(_PROGRAM)
     warplens_here = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SRC)!r}); from warplens.cli.main import main; main()"]
-    printed = _run(*warplens_here, "profile", "-o", tmp_path / "run", "--", python, "program.py", cwd=tmp_path)
+    printed = _run(*warplens_here, "profile", "--light", "-o", tmp_path / "run", "--", python, "program.py", cwd=tmp_path)
     assert printed.splitlines()[0] == version.rstrip("t")
 
     report = warplens.open(tmp_path / "run.warplens")

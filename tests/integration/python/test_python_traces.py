@@ -361,7 +361,7 @@ def test_a_recording_of_chosen_functions(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text("import module, gc\ngc.collect()\nmodule.plain(module.C().method())\nprint('ran')\n")
     (tmp_path / "good.json").write_text('[{"module": "module", "color": "red", "functions": ["plain", "C.method"]}]')
     (tmp_path / "bad.json").write_text('[{"module": "module", "function": ["plain"]}]')
-    words = ("profile", "-t", "gc,gil,import,python-events", "-o", "x", "--python-functions-trace")
+    words = ("profile", "--light", "-t", "gc,gil,import,python-events", "-o", "x", "--python-functions-trace")
     failed = warplens(*words, "bad.json", sys.executable, "user.py", cwd=tmp_path)
     assert failed.returncode == 2
     assert 'unknown key "function"' in failed.stderr

@@ -47,7 +47,7 @@ for _ in numbers():
 
 def test_ranges_have_their_task_and_parent_in_the_report(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(_PROGRAM)
-    command = [*COMMAND, "profile", "-q", "-o", "run", "--", sys.executable, "program.py"]
+    command = [*COMMAND, "profile", "--light", "-q", "-o", "run", "--", sys.executable, "program.py"]
     subprocess.run(command, cwd=tmp_path, env=environment(), check=True, capture_output=True, timeout=100)
     report = warplens.open(tmp_path / "run.warplens")
     rows = report.sql(

@@ -53,7 +53,7 @@ def child_of(launcher: subprocess.Popen[str]) -> int:
 def test_a_kill_in_the_middle_loses_no_closed_range(tmp_path: Path, target: Target) -> None:
     threads, counts = 8, tmp_path / "counts"
     launcher = subprocess.Popen(
-        [*COMMAND, "profile", "-q", "-o", "run", target("nvtx_storm"), str(threads), "1000000", "wait", counts],
+        [*COMMAND, "profile", "--light", "-q", "-o", "run", target("nvtx_storm"), str(threads), "1000000", "wait", counts],
         cwd=tmp_path,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -283,7 +283,7 @@ def test_output_is_the_same_byte_for_byte_and_names_survive(tmp_path: Path) -> N
     command = [sys.executable, str(path), "ein Wort", "ü", "--flag=$HOME *"]
     bare = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False)
     under = subprocess.run(
-        [*COMMAND, "profile", "-q", "-o", "mein Bericht", "--spool-dir", "spöol dir", *command],
+        [*COMMAND, "profile", "--light", "-q", "-o", "mein Bericht", "--spool-dir", "spöol dir", *command],
         cwd=folder,
         env=environment(),
         capture_output=True,

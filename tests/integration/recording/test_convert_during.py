@@ -43,7 +43,7 @@ sys.exit(7)
 def recorded(folder: Path, *options: str, report: str = "x") -> Iterator[subprocess.Popen[str]]:
     """Run the program with its report being written; it ends with the block."""
     path = program(folder / "storm.py", STORM)
-    words = [*COMMAND, "profile", "-o", report, *options, str(path), str(folder)]
+    words = [*COMMAND, "profile", "--light", "-o", report, *options, str(path), str(folder)]
     launcher = subprocess.Popen(words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield launcher

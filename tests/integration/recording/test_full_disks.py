@@ -195,7 +195,20 @@ def test_a_full_disk_that_writes_elsewhere_ends_neither_program_nor_launcher(
     """Whatever of it is mapped would raise SIGBUS at the next write."""
     disk = loop_disk(*BTRFS)
     with overlaid(disk, tmp_path) if overlay else contextlib.nullcontext(disk) as spool:
-        words = [*COMMAND, "profile", "-q", "-o", "x", "--spool-dir", str(spool), str(target("nvtx_storm")), "4", "600000", "steady"]
+        words = [
+            *COMMAND,
+            "profile",
+            "--light",
+            "-q",
+            "-o",
+            "x",
+            "--spool-dir",
+            str(spool),
+            str(target("nvtx_storm")),
+            "4",
+            "600000",
+            "steady",
+        ]
         with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             until(lambda: sum(path.stat().st_blocks for path in disk.rglob("*.spool")) > 4096, "some MiB of the spool")
             fill(disk)

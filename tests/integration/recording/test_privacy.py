@@ -61,7 +61,7 @@ def test_no_value_of_the_environment_is_in_spool_or_report(tmp_path: Path) -> No
     secrets = [f"secret-{uuid.uuid4()}" for _ in range(3)]
     env = environment(MY_SECRET=secrets[0], WARPLENS_RUNTIME_DIR=str(tmp_path / "run"))
     path = program(tmp_path / "p.py", SECRETIVE + READY + "os.kill(os.getpid(), signal.SIGSTOP)")
-    words = ["profile", "-o", "x", "-e", f"GIVEN={secrets[1]}", "--keep-raw", str(path)]
+    words = ["profile", "--light", "-o", "x", "-e", f"GIVEN={secrets[1]}", "--keep-raw", str(path)]
     launcher = subprocess.Popen(
         [*COMMAND, *words], cwd=tmp_path, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -99,7 +99,7 @@ def test_only_the_owner_reads_a_spool(tmp_path: Path) -> None:
     temporary.mkdir(mode=0o777)
     path = program(tmp_path / "p.py", "import subprocess; subprocess.run(['true'])\n" + READY + "time.sleep(30)")
     line = 'umask 0; exec "$@"'
-    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "-o", "x", "--spool-dir", str(temporary), str(path)]
+    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "--light", "-o", "x", "--spool-dir", str(temporary), str(path)]
     launcher = subprocess.Popen(words, cwd=tmp_path, env=environment(TMPDIR=str(temporary)), stderr=subprocess.DEVNULL)
     try:
         until(lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text(), "the program")
@@ -166,7 +166,7 @@ from pathlib import Path
 from warplens.handover import pending
 shared, target = sys.argv[1:3]
 os.symlink(target, f"{shared}/warplens-{pending.own_id()}")  # exec keeps pid and start: this is what the launcher would take
-os.execv(sys.executable, [sys.executable, "-m", "warplens", "profile", "-o", "x", "--spool-dir", shared, *sys.argv[3:]])
+os.execv(sys.executable, [sys.executable, "-m", "warplens", "profile", "--light", "-o", "x", "--spool-dir", shared, *sys.argv[3:]])
 """
     done = subprocess.run(
         [sys.executable, "-c", text, str(shared), str(mine), str(program(tmp_path / "p.py"))],

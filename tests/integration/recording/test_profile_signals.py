@@ -108,7 +108,7 @@ def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
 def test_a_signal_that_is_ignored_does_not_end_the_waiting(tmp_path: Path) -> None:
     """As under nohup: the hang-up of the terminal means nothing to the program, nor to what it left running."""
     line = "trap '' HUP; exec \"$@\""
-    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "-o", "x", str(_leave(tmp_path / "p.py"))]
+    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "--light", "-o", "x", str(_leave(tmp_path / "p.py"))]
     launcher = subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
     assert launcher.stderr is not None
     heard(launcher.stderr, WAITING)
@@ -132,7 +132,7 @@ print(mask["SigBlk"], mask["SigIgn"] & usual)
     bare = subprocess.run(["sh", "-c", "trap '' HUP INT; exec \"$0\"", path], env=environment(), capture_output=True, text=True, check=True)
     line = 'trap "" HUP INT; exec "$@"'
     under = subprocess.run(
-        ["sh", "-c", line, "sh", *COMMAND, "profile", "-q", path],
+        ["sh", "-c", line, "sh", *COMMAND, "profile", "--light", "-q", path],
         cwd=tmp_path,
         env=environment(),
         capture_output=True,
@@ -144,7 +144,12 @@ print(mask["SigBlk"], mask["SigIgn"] & usual)
     status = "grep '^SigIgn' /proc/self/status"
     bare = subprocess.run(["sh", "-c", status], capture_output=True, text=True, check=True)
     under = subprocess.run(
-        [*COMMAND, "profile", "-q", "sh", "-c", status], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+        [*COMMAND, "profile", "--light", "-q", "sh", "-c", status],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     usual = (1 << 31) - 1
     assert int(under.stdout.split()[1], 16) & usual == int(bare.stdout.split()[1], 16) & usual
@@ -160,7 +165,7 @@ class Terminal:
             self.pid, self.master = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
-            os.execve(COMMAND[0], [*COMMAND, "profile", "-o", "x", *map(str, words)], environment(TERM="xterm", COLUMNS="80"))
+            os.execve(COMMAND[0], [*COMMAND, "profile", "--light", "-o", "x", *map(str, words)], environment(TERM="xterm", COLUMNS="80"))
 
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())

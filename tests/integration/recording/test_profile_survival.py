@@ -31,7 +31,7 @@ for number in range(5):
 
 def _start(cwd: Path, *words: str | Path, output: int = subprocess.PIPE) -> subprocess.Popen[str]:
     launcher = subprocess.Popen(
-        [*COMMAND, "profile", "-o", "x", *map(str, words)],
+        [*COMMAND, "profile", "--light", "-o", "x", *map(str, words)],
         cwd=cwd,
         env=environment(),
         stdout=output,

@@ -59,7 +59,7 @@ def messages(report: Path) -> list[str]:
 
 @pytest.mark.parametrize("mpi", MPI)
 def test_one_launcher_around_mpirun(mpi: str, tmp_path: Path) -> None:
-    result = run(*COMMAND, "profile", "-o", "x", *MPIRUN[mpi], program(tmp_path / "rank.py", RANK), cwd=tmp_path)
+    result = run(*COMMAND, "profile", "--light", "-o", "x", *MPIRUN[mpi], program(tmp_path / "rank.py", RANK), cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     processes = info(tmp_path / "x.warplens")["processes"]
     ranks = by_rank(tmp_path / "x.warplens")
@@ -98,7 +98,7 @@ print("rank", rank, compute())
 @pytest.mark.parametrize("around", alike([True, False], True), ids=["around mpirun", "in each rank"])
 def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
     script = program(tmp_path / "rank.py", RANK + BUSY)
-    profile = (*COMMAND, "profile", "-q", "-o", "x", *EVERYTHING)
+    profile = (*COMMAND, "profile", "--light", "-q", "-o", "x", *EVERYTHING)
     bare = run(*MPIRUN[mpi], script, cwd=tmp_path)
     words: tuple[str | Path, ...] = (*profile, *MPIRUN[mpi], script) if around else (*MPIRUN[mpi], *profile, script)
     result = run(*words, cwd=tmp_path)
@@ -121,7 +121,7 @@ def test_the_cpu_side_of_ranks(around: bool, mpi: str, tmp_path: Path) -> None:
 def test_a_launcher_in_each_rank(mpi: str, tmp_path: Path) -> None:
     script = program(tmp_path / "rank.py", RANK)
     warplens("profile", "-q", "-o", "x", "true", cwd=tmp_path)
-    result = run(*MPIRUN[mpi], *COMMAND, "profile", "-f", "-o", "x", script, cwd=tmp_path)
+    result = run(*MPIRUN[mpi], *COMMAND, "profile", "--light", "-f", "-o", "x", script, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "Warning" not in result.stderr
     found = info(tmp_path / "x.warplens")
@@ -133,7 +133,7 @@ def test_a_launcher_in_each_rank(mpi: str, tmp_path: Path) -> None:
     }
     assert sorted(text for text in messages(tmp_path / "x.warplens") if text.startswith("rank")) == ["rank 0", "rank 1"]
 
-    again = run(*MPIRUN[mpi], *COMMAND, "profile", "-o", "x", script, cwd=tmp_path)
+    again = run(*MPIRUN[mpi], *COMMAND, "profile", "--light", "-o", "x", script, cwd=tmp_path)
     assert again.returncode != 0
     assert "It is not of this job" in again.stderr
     assert len(info(tmp_path / "x.warplens")["parts"]) == 2
@@ -143,7 +143,14 @@ def test_a_launcher_in_each_rank(mpi: str, tmp_path: Path) -> None:
 def test_a_rank_is_killed(mpi: str, tmp_path: Path) -> None:
     kill = "if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
     result = run(
-        *COMMAND, "profile", "-o", "x", *MPIRUN[mpi], program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "2") + kill), cwd=tmp_path
+        *COMMAND,
+        "profile",
+        "--light",
+        "-o",
+        "x",
+        *MPIRUN[mpi],
+        program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "2") + kill),
+        cwd=tmp_path,
     )
     assert result.returncode != 0
     ranks = by_rank(tmp_path / "x.warplens")
@@ -154,7 +161,16 @@ def test_a_rank_is_killed(mpi: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", MPI)
 def test_the_launcher_of_a_rank_is_killed(mpi: str, tmp_path: Path) -> None:
     kill = "if rank == 1: os.kill(os.getppid(), signal.SIGKILL)\n"
-    run(*MPIRUN[mpi], *COMMAND, "profile", "-o", "x", program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "2") + kill), cwd=tmp_path)
+    run(
+        *MPIRUN[mpi],
+        *COMMAND,
+        "profile",
+        "--light",
+        "-o",
+        "x",
+        program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "2") + kill),
+        cwd=tmp_path,
+    )
     found = info(tmp_path / "x.warplens")  # finishes what is not
     assert len(found["parts"]) == 2
     assert sorted(text for text in messages(tmp_path / "x.warplens") if text.startswith("rank")) == ["rank 0", "rank 1"]
@@ -186,7 +202,7 @@ def test_ranks_that_meet_in_one_report_and_end_together(job: str, tmp_path: Path
     common, rank, local = JOBS[job]
     script = program(tmp_path / "rank.py", RANK + MEET.replace("COUNT", "3"))
     ranks = [{**common, rank: str(number), **({local: str(number % 2)} if local else {})} for number in range(3)]
-    for result in together(ranks, "profile", "-o", "x", script, cwd=tmp_path):
+    for result in together(ranks, "profile", "--light", "-o", "x", script, cwd=tmp_path):
         assert result.returncode == 0, result.stderr
     found = by_rank(tmp_path / "x.warplens")
     assert {number: row["local_rank"] for number, row in found.items()} == {number: number % 2 if local else None for number in range(3)}
@@ -200,7 +216,7 @@ def test_launchers_of_no_job_do_not_mix(tmp_path: Path) -> None:
     """Whoever is refused says so; whoever is not has a whole report of its own, unless a later one was asked to overwrite it."""
     for number in range(2):
         results = together(
-            [{"RACER": str(racer)} for racer in range(3)], "profile", "-f", "-o", "x", sys.executable, "-c", RACE, cwd=tmp_path
+            [{"RACER": str(racer)} for racer in range(3)], "profile", "--light", "-f", "-o", "x", sys.executable, "-c", RACE, cwd=tmp_path
         )
         assert any(result.returncode == 0 for result in results), number
         for result in results:

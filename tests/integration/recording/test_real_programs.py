@@ -53,7 +53,7 @@ def run(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     prepare(folder)
-    command = [*COMMAND, "profile", "-q", "-f", "-o", str(place / "x"), *words] if profiled else words
+    command = [*COMMAND, "profile", "--light", "-q", "-f", "-o", str(place / "x"), *words] if profiled else words
     done = subprocess.run(
         command,
         cwd=folder,
@@ -210,7 +210,7 @@ def _served(place: Path, number: int, *, profiled: bool) -> tuple[int, str, list
     work, port = place / "work", _free_port()
     url = f"http://127.0.0.1:{port}/page"
     words = [sys.executable, "-u", "-m", "http.server", str(port), "--bind", "127.0.0.1"]
-    command = [*COMMAND, "profile", "-q", "-o", str(place / "x"), *words] if profiled else words
+    command = [*COMMAND, "profile", "--light", "-q", "-o", str(place / "x"), *words] if profiled else words
     with open(place / "err", "w", encoding="utf-8") as stderr:
         server = subprocess.Popen(command, cwd=work, env=environment(), stdout=subprocess.PIPE, stderr=stderr, text=True)
     try:
@@ -267,7 +267,7 @@ def test_a_server_that_restarts_its_workers(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "gunicorn", "--workers", "2", "--bind", f"127.0.0.1:{port}", "--pid", "pid", "web:app"]
     words += ["--max-requests", "150", "--graceful-timeout", "10", "--log-level", "warning"]
     server = subprocess.Popen(
-        [*COMMAND, "profile", "-q", "-o", str(tmp_path / "x"), *words],
+        [*COMMAND, "profile", "--light", "-q", "-o", str(tmp_path / "x"), *words],
         cwd=work,
         env=environment(),
         stdout=subprocess.PIPE,

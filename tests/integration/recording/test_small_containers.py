@@ -58,7 +58,7 @@ def counts(report: Path) -> dict[str, int]:
 def test_a_python_program_with_all_sources(tmp_path: Path, size: int) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    words = [*map(str, COMMAND), "profile", *ALL, "-o", "x", sys.executable, str(program)]
+    words = [*map(str, COMMAND), "profile", "--light", *ALL, "-o", "x", sys.executable, str(program)]
     with memory_cgroup(size * MIB) as group:
         done = subprocess.run(group.wrap(*words), cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=300)
         killed = group.kills
@@ -72,7 +72,7 @@ def test_a_python_program_with_all_sources(tmp_path: Path, size: int) -> None:
 
 def test_millions_of_ranges_in_128_megabytes(tmp_path: Path, target: Target) -> None:
     storm = target("nvtx_storm")
-    words = [*COMMAND, "profile", "-q", "-o", "x", "sh", "-c", f"{storm} 2 1500000; exit 7"]
+    words = [*COMMAND, "profile", "--light", "-q", "-o", "x", "sh", "-c", f"{storm} 2 1500000; exit 7"]
     with memory_cgroup(128 * MIB) as group:
         done = subprocess.run(group.wrap(*words), cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=300)
         killed = group.kills
@@ -83,7 +83,7 @@ def test_millions_of_ranges_in_128_megabytes(tmp_path: Path, target: Target) -> 
 @pytest.mark.parametrize(("command", "size"), [("stats", 256), ("analyze", 512)])
 def test_questions_about_millions_of_ranges(tmp_path: Path, target: Target, command: str, size: int) -> None:
     storm = target("nvtx_storm")
-    made = [*map(str, COMMAND), "profile", "-q", "-o", "x", str(storm), "2", "1500000"]
+    made = [*map(str, COMMAND), "profile", "--light", "-q", "-o", "x", str(storm), "2", "1500000"]
     subprocess.run(made, cwd=tmp_path, env=environment(), check=True, timeout=300)
     words = [*map(str, COMMAND), command, "x.warplens"]
     plain = _asked(words, tmp_path)

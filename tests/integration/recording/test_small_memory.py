@@ -20,7 +20,7 @@ RANGES = 6_000_000 if THOROUGH else 1_500_000  # of each of two threads
 
 def test_the_exit_code_is_the_programs_in_a_small_container(tmp_path: Path, target: Target) -> None:
     storm = target("nvtx_storm")
-    words = [*COMMAND, "profile", "-o", "x", "sh", "-c", f"{storm} 2 {RANGES}; exit 7"]
+    words = [*COMMAND, "profile", "--light", "-o", "x", "sh", "-c", f"{storm} 2 {RANGES}; exit 7"]
     with memory_cgroup((256 if THOROUGH else 150) * MIB) as group:
         done = subprocess.run(group.wrap(*words), cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120)
         killed = group.kills

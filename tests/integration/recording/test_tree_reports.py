@@ -102,7 +102,7 @@ def test_a_daemon_that_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_daemon_that_outlives_the_recording(tmp_path: Path) -> None:
     wait = "while not os.path.exists('began'):\n    time.sleep(0.01)\n"
-    command = [*COMMAND, "profile", "--wait", "primary", "-o", "x", str(program(tmp_path / "daemon.py", DAEMON + wait))]
+    command = [*COMMAND, "profile", "--light", "--wait", "primary", "-o", "x", str(program(tmp_path / "daemon.py", DAEMON + wait))]
     # no pipes: the daemon would hold them open
     nowhere = subprocess.DEVNULL
     subprocess.run(command, cwd=tmp_path, env=environment(), stdin=nowhere, stdout=nowhere, stderr=nowhere, check=True, timeout=60)
@@ -117,7 +117,7 @@ def test_a_daemon_that_outlives_the_recording(tmp_path: Path) -> None:
 def test_the_launcher_is_killed_while_children_run(tmp_path: Path) -> None:
     script = program(tmp_path / "parent.py", "import subprocess\nsubprocess.run(['sh', '-c', 'sleep 60; true'])")
     with subprocess.Popen(
-        [*COMMAND, "profile", "-o", "x", str(script)], cwd=tmp_path, env=environment(), start_new_session=True
+        [*COMMAND, "profile", "--light", "-o", "x", str(script)], cwd=tmp_path, env=environment(), start_new_session=True
     ) as launcher:
         until(lambda: any(b"sleep\x0060\0" in path.read_bytes() for path in tmp_path.glob("x.warplens/spool/*/processes.log")), "the child")
         launcher.kill()
@@ -153,7 +153,7 @@ def test_warplens_in_a_directory_that_ld_preload_cannot_name(tmp_path: Path) -> 
     runtime.mkdir(mode=0o700)
     begin = f"import sys; sys.path.insert(0, {str(tmp_path / 'a b:c')!r}); from warplens.cli.main import main; main()"
     env = {**environment(XDG_RUNTIME_DIR=str(runtime)), "PYTHONPATH": ""}
-    command = [sys.executable, "-c", begin, "profile", "-o", "x", "sh", "-c", "ls / >/dev/null; true"]
+    command = [sys.executable, "-c", begin, "profile", "--light", "-o", "x", "sh", "-c", "ls / >/dev/null; true"]
     result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert result.returncode == 0, result.stderr
     assert "ERROR: ld.so" not in result.stderr

@@ -136,7 +136,7 @@ def causes(report: Path) -> list[tuple[str, str]]:
 
 
 def test_several_windows_of_one_run(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("launch", "-o", "x")
+    program = launch("launch", "--light", "-o", "x")
     program.does("before")
     assert state(tmp_path)["phase"] == "waiting"
     assert "recording begins (window 1)" in done(tmp_path, "start")
@@ -157,7 +157,7 @@ def test_several_windows_of_one_run(launch: Callable[..., Launched], tmp_path: P
 
 
 def test_a_stop_brings_the_report_up_to_date_while_the_program_goes_on(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("launch", "-o", "x")
+    program = launch("launch", "--light", "-o", "x")
     done(tmp_path, "start")
     program.does("one")
     said = done(tmp_path, "stop")
@@ -174,7 +174,7 @@ def test_a_stop_brings_the_report_up_to_date_while_the_program_goes_on(launch: C
 
 
 def test_a_profile_can_be_stopped_early_and_started_again(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("profile", "-o", "x", "--session-new", "mine")
+    program = launch("profile", "--light", "-o", "x", "--session-new", "mine")
     program.does("one")
     done(tmp_path, "stop", "--session", "mine", "--no-wait")
     program.does("two")
@@ -186,7 +186,7 @@ def test_a_profile_can_be_stopped_early_and_started_again(launch: Callable[..., 
 
 
 def test_shutdown_finishes_the_report_and_the_program_goes_on(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("profile", "-o", "x")
+    program = launch("profile", "--light", "-o", "x")
     program.does("one")
     assert "the report is finished" in done(tmp_path, "shutdown")
     assert ranges(tmp_path / "x.warplens") == ["one"]
@@ -198,7 +198,7 @@ def test_shutdown_finishes_the_report_and_the_program_goes_on(launch: Callable[.
 
 
 def test_shutdown_kills_only_when_asked(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("profile", "-o", "x")
+    program = launch("profile", "--light", "-o", "x")
     program.does("one")
     done(tmp_path, "shutdown", "--kill", "sigterm")
     assert program.ends()[0] == 128 + signal.SIGTERM
@@ -207,8 +207,8 @@ def test_shutdown_kills_only_when_asked(launch: Callable[..., Launched], tmp_pat
 
 
 def test_which_of_several_sessions_is_meant(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    first = launch("launch", "-o", "x", "--session-new", "first")
-    second = launch("launch", "-o", "y", "--session-new", "second")
+    first = launch("launch", "--light", "-o", "x", "--session-new", "first")
+    second = launch("launch", "--light", "-o", "y", "--session-new", "second")
     refused = asked(tmp_path, "start")
     assert refused.returncode == 2
     assert "first" in refused.stderr
@@ -229,26 +229,26 @@ def test_which_of_several_sessions_is_meant(launch: Callable[..., Launched], tmp
 
 
 def test_a_name_is_for_one_session_and_costs_no_report(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    old = launch("profile", "-o", "old")
+    old = launch("profile", "--light", "-o", "old")
     old.does("precious")
     old.ends()
-    launch("launch", "-o", "x", "--session-new", "mine")
-    refused = asked(tmp_path, "profile", "-f", "-o", "old", "--session-new", "mine", "true")
+    launch("launch", "--light", "-o", "x", "--session-new", "mine")
+    refused = asked(tmp_path, "profile", "--light", "-f", "-o", "old", "--session-new", "mine", "true")
     assert refused.returncode == 2
     assert "A session mine runs already" in refused.stderr
     assert ranges(tmp_path / "old.warplens") == ["precious"]
-    assert asked(tmp_path, "profile", "-o", "z", "--session-new", "a/b", "true").returncode == 2
+    assert asked(tmp_path, "profile", "--light", "-o", "z", "--session-new", "a/b", "true").returncode == 2
     assert not (tmp_path / "z.warplens").exists()
 
 
 def test_names_know_the_fields_of_reports(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    launch("launch", "-o", "x", "--session-new", "s%p")
+    launch("launch", "--light", "-o", "x", "--session-new", "s%p")
     assert state(tmp_path)["session"].startswith("s")
     assert state(tmp_path)["session"][1:].isdecimal()
 
 
 def test_a_killed_launcher_is_told_and_its_report_finished_later(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("profile", "-o", "x", "--session-new", "mine")
+    program = launch("profile", "--light", "-o", "x", "--session-new", "mine")
     program.does("one")
     program.process.kill()
     program.process.wait()
@@ -263,13 +263,13 @@ def test_a_killed_launcher_is_told_and_its_report_finished_later(launch: Callabl
     until(lambda: not alive(program.pid), "the program to end")
     assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 2
     assert json.loads(done(tmp_path, "sessions", "-f", "json")) == []
-    again = launch("launch", "-o", "y", "--session-new", "other")
+    again = launch("launch", "--light", "-o", "y", "--session-new", "other")
     assert [row["session"] for row in json.loads(done(tmp_path, "sessions", "-f", "json"))] == ["other"]
     again.ends()
 
 
 def test_who_waits_for_a_snapshot_gets_the_report_when_the_program_ends(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("profile", "-o", "x")
+    program = launch("profile", "--light", "-o", "x")
     program.does("one")
     stopping = subprocess.Popen(
         [*COMMAND, "stop"], cwd=tmp_path, env=sessions_environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -285,7 +285,7 @@ def test_who_waits_for_a_snapshot_gets_the_report_when_the_program_ends(launch: 
 
 
 def test_a_suspended_launcher_is_told_at_once(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("launch", "-o", "x")
+    program = launch("launch", "--light", "-o", "x")
     os.kill(program.process.pid, signal.SIGSTOP)
     until(lambda: "T" in Path(f"/proc/{program.process.pid}/stat").read_text().rpartition(")")[2].split()[0], "the launcher to stop")
     refused = asked(tmp_path, "start")
@@ -303,7 +303,7 @@ def test_nothing_to_stop_is_told(launch: Callable[..., Launched], tmp_path: Path
     assert "warplens launch PROGRAM" in asked(tmp_path, "start").stderr
     assert asked(tmp_path, "start").returncode == 2
     assert "no session runs" in done(tmp_path, "sessions")
-    launch("launch", "-o", "x")
+    launch("launch", "--light", "-o", "x")
     refused = asked(tmp_path, "stop")
     assert refused.returncode == 1
     assert "Nothing has been recorded yet" in refused.stderr
@@ -312,7 +312,7 @@ def test_nothing_to_stop_is_told(launch: Callable[..., Launched], tmp_path: Path
 
 
 def test_a_deleted_runtime_directory_comes_back(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("launch", "-o", "x", "--session-new", "mine")
+    program = launch("launch", "--light", "-o", "x", "--session-new", "mine")
     shutil.rmtree(tmp_path / "run")
     until(lambda: asked(tmp_path, "status").returncode == 0, "the session to be found again")
     done(tmp_path, "start", "--session", "mine")
@@ -324,10 +324,10 @@ def test_a_deleted_runtime_directory_comes_back(launch: Callable[..., Launched],
 
 def test_without_a_place_for_the_session_the_program_runs_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "run").touch()
-    result = asked(tmp_path, "profile", "-o", "x", "sh", "-c", "exit 3")
+    result = asked(tmp_path, "profile", "--light", "-o", "x", "sh", "-c", "exit 3")
     assert result.returncode == 3
     assert "no-session" in {row["code"] for row in info(tmp_path / "x.warplens")["diagnostics"]}
-    refused = asked(tmp_path, "profile", "-o", "y", "--session-new", "mine", "true")
+    refused = asked(tmp_path, "profile", "--light", "-o", "y", "--session-new", "mine", "true")
     assert refused.returncode == 1
     assert "WARPLENS_RUNTIME_DIR" in refused.stderr
     assert not (tmp_path / "y.warplens").exists()
@@ -336,7 +336,7 @@ def test_without_a_place_for_the_session_the_program_runs_all_the_same(tmp_path:
 def test_a_program_that_cannot_start_leaves_no_session(tmp_path: Path) -> None:
     (tmp_path / "bad").write_text("#!/no/such/interpreter\n")
     (tmp_path / "bad").chmod(0o755)
-    assert asked(tmp_path, "launch", "-o", "x", "./bad").returncode == 127
+    assert asked(tmp_path, "launch", "--light", "-o", "x", "./bad").returncode == 127
     assert not (tmp_path / "x.warplens").exists()
     assert list((tmp_path / "run").iterdir()) == []
 
@@ -351,7 +351,7 @@ def test_in_the_background_of_a_shell(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_sessions_of_others_are_not_seen(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    launch("launch", "-o", "x", "--session-new", "mine")
+    launch("launch", "--light", "-o", "x", "--session-new", "mine")
     code = """
         import os
         from warplens.cli.commands.sessions import command
@@ -372,7 +372,7 @@ def test_all_of_it_without_dependencies(launch: Callable[..., Launched], tmp_pat
         assert result.returncode == 0, result.stderr
         return result.stdout
 
-    program = launch("launch", "-o", "x", "--session-new", "mine", command=BARE)
+    program = launch("launch", "--light", "-o", "x", "--session-new", "mine", command=BARE)
     assert bare("sessions", "list").startswith("mine (process ")
     assert bare("start").startswith("mine: recording for ")
     program.does("one")
@@ -405,7 +405,7 @@ def test_the_commands_load_nothing_heavy(words: str, tmp_path: Path) -> None:
 
 
 def test_the_last_seconds_are_saved_by_a_signal(launch: Callable[..., Launched], tmp_path: Path) -> None:
-    program = launch("profile", "-o", "x", "--keep-last", "30")
+    program = launch("profile", "--light", "-o", "x", "--keep-last", "30")
     program.does("one")
     os.kill(program.process.pid, signal.SIGUSR2)
     assert program.process.stderr is not None
@@ -423,7 +423,7 @@ def test_the_last_seconds_are_saved_by_a_signal(launch: Callable[..., Launched],
 def test_the_signal_reaches_programs_without_flight_recorder(tmp_path: Path) -> None:
     script = "trap 'echo got it; exit 4' USR2; echo $$ > ready; while :; do sleep 0.02; done"
     process = subprocess.Popen(
-        [*COMMAND, "profile", "-q", "-o", "x", "sh", "-c", script],
+        [*COMMAND, "profile", "--light", "-q", "-o", "x", "sh", "-c", script],
         cwd=tmp_path,
         env=sessions_environment(tmp_path),
         stdout=subprocess.PIPE,

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -43,10 +43,22 @@ def environment(**extra: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(SRC), "PYTHONDONTWRITEBYTECODE": "1", **extra}
 
 
+def light(words: Sequence[str | Path]) -> tuple[str | Path, ...]:
+    """Return `words` with `--light` where they begin a recording: what they ask for beside it is recorded all the same."""
+    return (words[0], "--light", *words[1:]) if words[:1] in (("profile",), ("launch",)) else tuple(words)
+
+
 def warplens(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `warplens WORDS` in `cwd` and return how it went."""
+    """Run `warplens WORDS` in `cwd` and return how it went; a recording that asks for nothing else is one of NVTX and CUDA."""
     return subprocess.run(
-        [*COMMAND, *map(str, words)], cwd=cwd, env=env or environment(), text=True, capture_output=True, check=False, timeout=120, **options
+        [*COMMAND, *map(str, light(words))],
+        cwd=cwd,
+        env=env or environment(),
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=120,
+        **options,
     )
 
 
@@ -77,7 +89,7 @@ def codes(report: Path) -> list[str]:
 def start_profile(cwd: Path, *words: str | Path) -> subprocess.Popen[str]:
     """Start `warplens profile -o x WORDS` in `cwd`, in a session of its own, with its output in pipes."""
     return subprocess.Popen(
-        [*COMMAND, "profile", "-o", "x", *map(str, words)],
+        [*COMMAND, "profile", "--light", "-o", "x", *map(str, words)],
         cwd=cwd,
         env=environment(),
         stdout=subprocess.PIPE,

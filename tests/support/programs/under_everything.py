@@ -19,7 +19,9 @@ def both(folder: Path, *words: str | Path, env: dict[str, str] | None = None) ->
     command = [str(word) for word in words]
     options: dict[str, Any] = {"cwd": folder, "env": env or environment(), "text": True, "capture_output": True, "timeout": LONG_S}
     bare = subprocess.run(command, check=False, **options)
-    with_us = subprocess.run([*COMMAND, "profile", "-q", "-f", "-o", "seen", *EVERYTHING, "--", *command], check=False, **options)
+    with_us = subprocess.run(
+        [*COMMAND, "profile", "--light", "-q", "-f", "-o", "seen", *EVERYTHING, "--", *command], check=False, **options
+    )
     return bare, with_us, folder / "seen.warplens"
 
 

@@ -134,7 +134,7 @@ def test_info_of_many_processes(processes: Path) -> None:
 def test_stats_of_many_threads_and_all_rows_on_request(threads: Path) -> None:
     lines = asked("stats", threads)
     assert len(lines) < 50
-    assert f"… and {THREADS + 2 - 15:,} more rows; --rows 0 shows all, -f csv writes them" in lines
+    assert f"… and {THREADS + 2 - 10:,} more rows; -r thread_state_sum --rows 0 shows all, -f csv writes them" in lines
     shown = asked("stats", "-q", "-r", "thread_state_sum", "--rows", "7", threads)
     assert len(shown) == 2 + 7 + 1
     assert len(asked("stats", "-q", "-r", "thread_state_sum", "--rows", "0", threads)) == 2 + THREADS + 2

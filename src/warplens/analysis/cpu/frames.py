@@ -103,6 +103,11 @@ class FrameTable:
             frame = self._made[position] = Frame(*values)
         return frame
 
+    def texts(self, name: str) -> tuple[list[str], Int64Array]:
+        """Return the texts of a column (`kind`, `function`, `module` or `file`), and of each frame the number of its own; -1: none."""
+        column = self._texts[name]
+        return [str(text) for text in column.dictionary.to_pylist()], _numbers(column.indices)
+
     def path(self, position: int) -> tuple[Frame, ...]:
         """Return the stack that ends in a frame, the outermost first."""
         innermost_first: list[Frame] = []

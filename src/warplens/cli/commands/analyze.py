@@ -19,11 +19,13 @@ from warplens.cli.options.unit_help import help_option
 from warplens.cli.options.unit_options import unit_options
 from warplens.cli.printing import findings, tables
 from warplens.cli.printing.output import write_lines
+from warplens.errors import UsageError
 
 if TYPE_CHECKING:
     from warplens.rules.judging import Judgement
 
 FAMILY = "rules.checks"
+_DETAILS = 3
 _SERIOUS = ("high", "medium", "low")
 
 
@@ -44,6 +46,8 @@ Examples:
 )
 @click.option("-f", "--format", "form", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True, help="How.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
+@click.option("--details", metavar="N|all", help=f"How many findings are explained below the table.  [default: {_DETAILS}; all with -r]")
+@click.option("--why-not", is_flag=True, help="Say of each rule that could not judge what the report lacks; with -r that is said anyway.")
 @click.option("--rows", type=click.IntRange(0), default=3, show_default=True, help="Rows of evidence with each finding; -f json has all.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
 @click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only the time of an NVTX range (from 0: the first of that name).")
@@ -61,6 +65,8 @@ def command(
     names: tuple[str, ...],
     form: str,
     output: Path | None,
+    details: str | None,
+    why_not: bool,
     rows: int,
     filter_time: str | None,
     filter_nvtx: str | None,
@@ -71,7 +77,8 @@ def command(
 ) -> None:
     """Say what costs time, why, and what to do about it.
 
-    Costs are upper bounds on what a fix can win. What a rule cannot judge, since the report lacks the data, is said.
+    A table of all findings comes first, then the first of them in detail. Costs are upper bounds on what a fix can win. What rules
+    cannot judge, since the report lacks the data, is said in a line.
     """
     give_back_early()
     asked = [item.split(":") for name in names for item in name.split(",") if item]
@@ -82,7 +89,8 @@ def command(
 
     with open_report(report, window=window, quiet=quiet) as opened:
         judgement = judge(opened, Selection.parse(filter_time, filter_nvtx), [unit.id for unit in units] or None, options)
-    lines = _lines(judgement, form, rows, 0 if output else tables.terminal_width())
+    shown = _number(details) if details is not None else None if names else _DETAILS
+    lines = _lines(judgement, form, rows, 0 if output else tables.terminal_width(), shown, reasons=why_not or bool(names))
     if output is None:
         tables.show(lines)
     else:
@@ -93,10 +101,21 @@ def command(
     ctx.exit(1 if any(finding.severity in _SERIOUS[: limit + 1] for finding in judgement.findings) else 0)
 
 
-def _lines(judgement: Judgement, form: str, rows: int, width: int) -> Iterator[str]:
+def _number(text: str) -> int | None:
+    """How many findings are explained; None: all."""
+    if text.lower() == "all":
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        raise UsageError(f"--details {text}: write a number of findings, or all.")
+    return int(text)
+
+
+def _lines(judgement: Judgement, form: str, rows: int, width: int, details: int | None, *, reasons: bool) -> Iterator[str]:
     if form == "json":
         return iter([json.dumps(judgement.as_json(), indent=2, default=_plain)])
-    return (findings.as_text if form == "text" else findings.as_markdown)(judgement, rows, width)
+    if form == "markdown":
+        return findings.as_markdown(judgement, rows, width)
+    return findings.as_text(judgement, rows, width, details=details, reasons=reasons)
 
 
 def _plain(value: Any) -> Any:

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 FAMILY = "stats.tables"
-_ROWS, _ROWS_UNASKED = 40, 15  # of a table on the terminal: a screen; of each of those that come unasked
+_ROWS, _ROWS_UNASKED = 40, 10  # of a table on the terminal: a screen; of each of those that come unasked
+_TABLES = 5  # that come unasked
+# Of these, the ones that say most come first.
+_TELLING = ("nvtx_sum", "cuda_gpu_kern_sum", "cpu_hotspots", "thread_state_sum", "gpu_utilization", "osrt_sum", "import_sum", "gil_sum")
 _BY = ("device", "stream", "process", "rank", "launch", "sm", "warp", "role", "tag")  # the last ones: inside kernels
 
 
@@ -85,6 +88,7 @@ Examples:
     metavar="-|NAME[,…]",
     help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
 )
+@click.option("--all", "everything", is_flag=True, help=f"Every table that the report has data for, not only the first {_TABLES}.")
 @click.option("--by", type=click.Choice(_BY), help="Keep rows apart by this, in tables that know it (their argument :by=).")
 @click.option(
     "--rows",
@@ -113,6 +117,7 @@ def command(
     names: tuple[str, ...],
     forms: tuple[str, ...],
     outputs: tuple[str, ...],
+    everything: bool,
     by: str | None,
     rows: int | None,
     timeunit: str,
@@ -134,15 +139,25 @@ def command(
 
     selection = Selection.parse(filter_time, filter_nvtx)
     most = rows if rows is not None else _ROWS if names else _ROWS_UNASKED
+    few = not (names or forms or outputs or everything or by)
+    if few:
+        todo.sort(key=lambda job: _TELLING.index(job.stat.id) if job.stat.id in _TELLING else len(_TELLING))
     printed = 0
+    left: list[str] = []
     skipped: list[str] = []
     with open_report(report, window=window, quiet=quiet) as opened:
         for job in todo:
             try:
-                _run(job, opened, selection, unit, most, overwrite=force_overwrite, quiet=quiet, first=not printed)
+                if few and printed == _TABLES:
+                    job.stat.load().table(opened, selection, **job.options)
+                    left.append(job.stat.id)
+                    continue
+                _run(job, opened, selection, unit, most, overwrite=force_overwrite, quiet=quiet, first=not printed, named=bool(names))
                 printed += 1
             except MissingData as missing:
                 skipped.append(f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}")
+    if left and not quiet:
+        click.echo(f"\nMore tables: -r {','.join(left)} (--all prints every one)")
     if not names:  # of the tables that come unasked, only those with data are worth a word
         skipped = [] if printed else _nothing(skipped, opened.path.name)
     for line in [] if quiet else skipped:
@@ -198,7 +213,9 @@ def _listed(values: tuple[str, ...]) -> list[str]:
     return [item for value in values for item in value.split(",") if item]
 
 
-def _run(job: Job, report: Report, selection: Selection, unit: str, rows: int, *, overwrite: bool, quiet: bool, first: bool) -> None:
+def _run(
+    job: Job, report: Report, selection: Selection, unit: str, rows: int, *, overwrite: bool, quiet: bool, first: bool, named: bool
+) -> None:
     """Compute and write one table, at most `rows` of it for reading (0: all); MissingData where the report has no data for it."""
     from warplens.stats import base
     from warplens.storage.memory import give_back
@@ -225,7 +242,8 @@ def _run(job: Job, report: Report, selection: Selection, unit: str, rows: int, *
             click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
         tables.show(lines)
         if hidden > 1:  # part of the table, so it is there with -q, too
-            click.echo(f"… and {counted(hidden, 'more row')}; --rows 0 shows all, -f csv writes them")
+            more = "--rows 0 shows all, -f csv writes them" if named else f"-r {job.stat.id} --rows 0 shows all, -f csv writes them"
+            click.echo(f"… and {counted(hidden, 'more row')}; {more}")
         if gone:
             notes = [*notes, f"no room here for {', '.join(name.partition(' (')[0] for name in gone)}; -f csv has all."]
     for note in [] if quiet else notes:

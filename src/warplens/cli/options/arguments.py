@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warplens.cli.options import presets
 from warplens.cli.options.nsys_options import LATER_OPTIONS, Later
 from warplens.errors import UsageError
 
@@ -31,6 +32,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]], command: st
     UsageError if wrong.
     """
     result = Arguments()
+    stands_for = Arguments()
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -40,6 +42,11 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]], command: st
             rest.insert(0, word)
             break
         name, value = _name_and_value(word)
+        if name in presets.PRESETS:
+            if value is not None:
+                raise UsageError(f"{name} takes no value: it stands for {presets.PRESETS[name][0]}.")
+            stands_for.options += split(presets.words(name), own, command).options
+            continue
         later = LATER_OPTIONS.get(name)
         if name in own:
             long, flag = own[name]
@@ -60,6 +67,7 @@ def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]], command: st
             result.later.append((later, value))
         else:
             result.options.append(f"{long}={value}")
+    result.options = stands_for.options + result.options  # the last one counts
     result.command = rest
     return result
 
@@ -84,6 +92,8 @@ def boolean(name: str, value: str) -> bool:
 def _unknown(name: str, known: Sequence[str], command: str) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    # Names of equal shape alone: of a short one, or of another first word, hardly any is meant.
+    alike = [other for other in known if len(other) > 2 and other.lstrip("-")[:2] == name.lstrip("-")[:2]]
+    near = difflib.get_close_matches(name, alike if len(name) > 2 else [], n=3, cutoff=0.7)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"`{command}` has no option {name}.{hint}\n`warplens {command} --help` lists what there is."

@@ -15,7 +15,8 @@ ARGUMENTS = (
     Argument(
         ("-s", "--sample"),
         "WHAT",
-        "Sample what the CPUs do: process-tree (native and Python stacks, and when threads ran; also: cpu), none.  [default: none]",
+        "Sample what the CPUs do: process-tree (native and Python stacks, and when threads ran; also: cpu), none.  "
+        "[default: in processes of Python alone, less often]",
     ),
     Argument(
         ("-b", "--backtrace"),
@@ -25,11 +26,15 @@ ARGUMENTS = (
     Argument(
         ("--sampling-frequency",),
         "HZ",
-        "Native samples a second of each CPU, 10 to 8000.  [default: 1000; 250 where a CPU has no counters]",
+        "Native samples a second of each CPU, 10 to 8000.  [default: 100; with -s 1000, or 250 where a CPU has no counters]",
     ),
     Argument(("--cpuctxsw",), "WHAT", "When threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]"),
     Argument(("--python-sampling",), "WHETHER", "Sample the Python stacks of all threads: true or false.  [default: as --sample]"),
-    Argument(("--python-sampling-frequency",), "HZ", "Python samples a second of each thread, 1 to 2000.  [default: 1000]"),
+    Argument(
+        ("--python-sampling-frequency",),
+        "HZ",
+        "Python samples a second of each thread, 1 to 2000.  [default: 200; with -s or --python-sampling 1000]",
+    ),
     Argument(
         ("--python-sampling-opcodes",),
         "WHETHER",
@@ -42,22 +47,29 @@ ARGUMENTS = (
     Argument(("--gil-threshold",), "NS", "With -t gil: hold and wait times that are shorter are only summed up.  [default: 10000]"),
     Argument(("--python-functions-trace",), "FILE", "Record the calls of the Python functions that FILE names, in the JSON of nsys."),
 )
+_ASKED = ("--sample", "--cpuctxsw", "--python-sampling", "--python-sampling-opcodes")  # who chooses hears what does not work
+_NOTHING = CpuOptions()
+UNASKED = CpuOptions(sample=True, native_hz=100, states=True, python_sample=True, python_hz=200, python_only=True)
 _PLACES = ("process-tree", "cpu", "none", "system-wide")
 
 
-def cpu_options(given: Mapping[str, str]) -> CpuOptions:
-    """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense."""
-    base = CpuOptions()
-    sample = _place("--sample", given.get("--sample", "none"))
+def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> CpuOptions:
+    """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense.
+
+    `unasked`: what is recorded where `given` does not choose samples or states.
+    """
+    base = _NOTHING if any(name in given for name in _ASKED) else unasked
+    sample = _place("--sample", given["--sample"]) if "--sample" in given else base.sample
     opcodes = _truth("--python-sampling-opcodes", given.get("--python-sampling-opcodes", "false"))
     python_sample = _truth("--python-sampling", given["--python-sampling"]) if "--python-sampling" in given else sample or opcodes
     if opcodes and not python_sample:
         raise UsageError("--python-sampling-opcodes=true is of Python samples: leave out --python-sampling=false.")
+    states = _place("--cpuctxsw", given["--cpuctxsw"]) if "--cpuctxsw" in given else sample
     return CpuOptions(
         sample=sample,
         backtrace=_backtrace(given.get("--backtrace", "auto")),
         native_hz=_number("--sampling-frequency", given, 10, 8000, base.native_hz, "Hz"),
-        states=_place("--cpuctxsw", given["--cpuctxsw"]) if "--cpuctxsw" in given else sample,
+        states=states,
         python_sample=python_sample,
         python_hz=_number("--python-sampling-frequency", given, 1, 2000, base.python_hz, "Hz"),
         python_opcodes=opcodes,
@@ -65,6 +77,7 @@ def cpu_options(given: Mapping[str, str]) -> CpuOptions:
         os_backtrace_ns=_number("--osrt-backtrace-threshold", given, 0, 10**12, base.os_backtrace_ns, "ns"),
         os_backtrace_depth=_number("--osrt-backtrace-depth", given, 1, 512, base.os_backtrace_depth, "frames"),
         file_access=given.get("--osrt-file-access") == "true",
+        python_only=base.python_only,
         gil_threshold_ns=_number("--gil-threshold", given, 0, 10**9, base.gil_threshold_ns, "ns"),
         functions=_file(given["--python-functions-trace"]) if "--python-functions-trace" in given else None,
     )

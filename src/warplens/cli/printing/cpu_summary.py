@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 _MOST = 3
+_LEAST = 0.01  # share of the run below which collections are not worth a line
 # What is counted: the rows of which table, or what of them; silent where there is none.
 COUNTS = {
     "Python samples": ("samples", "sum(count) FILTER (kind = 'python')"),
@@ -31,14 +32,17 @@ def noun(name: str) -> str:
     return name.removesuffix("s")
 
 
-def lines(report: Report, part: str) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts about the processes of a part (an SQL condition)."""
-    yield from _hot(report, part)
-    for label, table, text in (("OS calls", "osrt", _calls), ("GC", "gc", _collections), ("GIL", "gil", _lock)):
-        if report.tables[table]:
-            found = text(report, part)
-            if found:
-                yield label, found
+def lines(report: Report, processes: tuple[int, int], wall: int, *, hottest: bool) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts about the processes with keys from one to another in `wall` ns; `hottest`: also what ran most."""
+    part = f"process BETWEEN {processes[0]} AND {processes[1]}"
+    if hottest:
+        yield from _hot(report, part)
+    texts = {
+        "OS calls": _calls(report, part) if report.tables["osrt"] else "",
+        "GC": _collections(report, processes, wall) if report.tables["gc"] else "",
+        "GIL": _lock(report, part) if report.tables["gil"] else "",
+    }
+    yield from ((label, text) for label, text in texts.items() if text)
 
 
 def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
@@ -65,12 +69,15 @@ def _calls(report: Report, part: str) -> str:
     return ", ".join(f"{duration(row['total'])} in {printable(row['name'])} ({row['n']:,} x)" for row in rows)
 
 
-def _collections(report: Report, part: str) -> str:
-    (row,) = report.sql(
-        f"""SELECT count(*) AS n, coalesce(sum("end" - "start"), 0)::BIGINT AS total, coalesce(max("end" - "start"), 0)::BIGINT AS longest
-            FROM gc WHERE {part}"""
-    ).to_pylist()
-    return f"{duration(row['total'])} in {counted(row['n'], 'collection')}, the longest {duration(row['longest'])}" if row["n"] else ""
+def _collections(report: Report, processes: tuple[int, int], wall: int) -> str:
+    rows = [row for row in report.table("gc", ["process", "start", "end"]).to_pylist() if processes[0] <= row["process"] <= processes[1]]
+    lengths = [row["end"] - row["start"] for row in rows]
+    row = {"n": len(rows), "total": sum(lengths), "longest": max(lengths, default=0)}
+    return (
+        f"{duration(row['total'])} in {counted(row['n'], 'collection')}, the longest {duration(row['longest'])}"
+        if row["total"] > _LEAST * wall
+        else ""
+    )
 
 
 def _lock(report: Report, part: str) -> str:

@@ -19,10 +19,15 @@ _TEXT_WIDTH = 100  # where the output is no terminal
 _NAME = 60
 
 
-def as_text(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
-    """Yield the lines of the report for reading; `rows` of evidence each, `width` columns (0: no terminal)."""
+def as_text(judgement: Judgement, rows: int, width: int, *, details: int | None = None, reasons: bool = True) -> Iterator[str]:
+    """Yield the lines of the report for reading; `rows` of evidence each, `width` columns (0: no terminal).
+
+    `details`: of how many findings (None: all); `reasons`: say of each rule that could not judge why, else count them in a line.
+    """
     columns = min(width or _TEXT_WIDTH, 120)
-    for number, finding in enumerate(judgement.findings, 1):
+    if len(judgement.findings) > 1:
+        yield from _table(judgement, columns)
+    for number, finding in enumerate(judgement.findings[:details], 1):
         yield from _wrapped(f"{number}. {(finding.severity or '').upper()}  ", printable(finding.title), columns)
         if finding.bound is not None:
             yield from _labelled("costs", _cost(finding, judgement.span), columns)
@@ -33,7 +38,20 @@ def as_text(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
         yield from _labelled("wrong if", finding.wrong_when, columns)
         yield from _rows(finding, judgement.origin, rows, columns)
         yield ""
-    yield from _rest(judgement, columns)
+    if details is not None and (more := len(judgement.findings) - details) > 0:
+        yield f"… and {more:,} more in the table; --details all explains them."
+        yield ""
+    yield from _rest(judgement, columns, reasons=reasons)
+
+
+def _table(judgement: Judgement, columns: int) -> Iterator[str]:
+    """All findings, a line each."""
+    yield " #  expected   at most  finding"
+    for number, finding in enumerate(judgement.findings, 1):
+        costs = ("" if cost is None else duration(cost) for cost in (finding.estimate, finding.bound))
+        head = f"{number:>2}  {next(costs):>8}  {next(costs):>8}  "
+        yield head + shorten(printable(finding.title), max(columns - len(head), 16))
+    yield ""
 
 
 def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
@@ -55,17 +73,26 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
     yield from _rest(judgement, 0)
 
 
-def _rest(judgement: Judgement, columns: int) -> Iterator[str]:
+def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterator[str]:
     """Which rules were silent, and which could not judge: silence is a result, lack of data is none."""
     asked = len(judgement.silent) + len(judgement.not_judged) + len({finding.rule for finding in judgement.findings})
     if not judgement.findings:
         yield f"Nothing found by {counted(asked - len(judgement.not_judged), 'rule')} in {duration(judgement.span)}."
     if judgement.silent:
         yield from _wrapped("Looked for and not found: ", ", ".join(judgement.silent), columns)
-    reasons: dict[str, list[str]] = {}
+    lacking: dict[str, list[str]] = {}
     for rule, reason in judgement.not_judged.items():
-        reasons.setdefault(reason, []).append(rule)
-    for reason, names in reasons.items():
+        lacking.setdefault(reason, []).append(rule)
+    if lacking and not reasons:
+        kinds = sorted(lacking.items(), key=lambda item: -len(item[1]))
+        data = ", ".join(f"{reason.removeprefix('does not contain ').partition(' (')[0].rstrip('.')}" for reason, _ in kinds[:2])
+        more = ", …" if len(kinds) > 2 else ""
+        yield (
+            shorten(f"Not judged: {counted(len(judgement.not_judged), 'rule')}, for lack of {data}{more}", (columns or 100) - 24)
+            + " (--why-not: each rule)"
+        )
+        return
+    for reason, names in lacking.items():
         yield from _wrapped("Not judged: ", f"{', '.join(names)}: the report {reason}", columns)
 
 

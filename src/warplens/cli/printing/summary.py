@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
-from warplens.cli.printing import cpu_summary, gpu_summary, inside_summary, windows
+from warplens.analysis.cpu.whereabouts import whereabouts
+from warplens.cli.printing import cpu_summary, where, windows
 from warplens.cli.printing.tables import apart, printable, shorten
 from warplens.cli.printing.words import counted, duration, short_path, size
 from warplens.storage.manifest import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
+    from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
     from warplens.storage.manifest import Manifest
 
@@ -22,6 +25,7 @@ LONGEST = 5
 # Few programs have them: silent otherwise.
 _WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
 # The rows of which tables, or what of them.
+_PYTHON_FUNCTION = 0.5  # share of the time from which on a single function is looked at line by line
 _COUNTS = {
     "recorded": ("processes", "count(*) FILTER (recorded IS NOT FALSE)"),
     "silent": ("processes", "count(*) FILTER (recorded IS FALSE)"),
@@ -39,7 +43,26 @@ _COUNTS = {
     "clipped": ("nvtx_ranges", "count(*) FILTER (clipped)"),
     **cpu_summary.COUNTS,
 }
+_NAMED = (
+    "threads",
+    "ranges",
+    "marks",
+    *_WHERE_ANY,
+    "Python samples",
+    "OS calls",
+    "GIL holds",
+    "collections",
+    "Python calls",
+)  # counts of other things tell nobody anything
 _SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
+_GPU = ("kernels", "memcpys", "memsets", "graphs", "overhead", "cuda_api", "gpu_metrics", "intrakernel_launches")
+_PLAIN = ("processes", "samples")  # counted without SQL
+_LOST = 0.01  # share of samples and switches up to which their loss changes nothing: `info` has it
+_BUSY = 0.25  # share of the machine
+_MOST_PLACES, _PLACES = 8, 4  # lines on where the time went: alone, and beside NVTX ranges
+_LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
+_FINDINGS = 3
+_MOST_LINES = 25
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
 _LABEL = 10
@@ -49,34 +72,135 @@ _COLORS = {"error": "red", "warning": "yellow"}
 def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     """Yield the lines about the part `manifest` of `report`, at most 79 columns wide apart from paths."""
     facts = _facts(report, manifest)
-    yield ""
-    yield from _lost(report, manifest)
-    yield from _ended(manifest)
+    low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
+    lost, ended = [*_lost(report, manifest)], [*_ended(manifest)]
     wall = manifest.end - manifest.origin
-    always = [("recorded", "process"), ("threads", "thread"), ("ranges", "range"), ("marks", "mark")]
-    where_any = [(name, name.removesuffix("s")) for name in _WHERE_ANY if facts[name]]
-    where_any += [(name, cpu_summary.noun(name)) for name in cpu_summary.COUNTS if facts[name]]
-    others = counted(facts["silent"], "silent process")
-    silent = f"; {others.replace(' ', _HARD_SPACE)} beside (see warplens info)" if facts["silent"] else ""
-    recorded = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in (*always, *where_any)]
-    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(recorded)} in {duration(wall)}{silent}")
-    yield from _windows(report, manifest, facts)
-    yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, facts["busiest"], wall))
-    yield from _gpus(report, manifest, wall)
-    yield from _longest(report, manifest)
-    for label, text in cpu_summary.lines(report, _part(manifest)):
+    times = whereabouts(report, low, high, _PLACES if facts["ranges"] else _MOST_PLACES)
+    where = [*where_it_went(times, facts["recorded"] > 1)] if times is not None else [*_programs(report, low, high)]
+    parts = [
+        ended,
+        [*_recorded(facts, wall), *_used(report, manifest, wall)],
+        [*_windows(report, manifest, facts), *_cost(manifest, facts["busiest"], wall)],
+        [*_gpus(report, manifest, wall)],
+        [*_longest(report, manifest)] if facts["ranges"] else [],
+        where,
+        [*_cpu_side(report, manifest, wall, hottest=times is None)],
+    ]
+    judged = _findings(report, manifest, wall)
+    last = [*judged, *_next(report, manifest, facts, times, bool(judged))]
+    room = _MOST_LINES - 1 - len(last)
+    yield ""
+    yield from lost
+    for part in parts:
+        shown = part[: max(room - len(lost), 0)]
+        room -= len(shown)
+        yield from shown
+    yield from last
+
+
+def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
+    names = [("recorded", "process"), *((name, cpu_summary.noun(name)) for name in _NAMED if facts[name])]
+    counts = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in names]
+    others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
+    silent = f"; {others} beside (see warplens info)" if facts["silent"] else ""
+    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(counts)} in {duration(wall)}{silent}")
+
+
+def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
+    """CPU time against what there was of it, and memory."""
+    words = []
+    spent = manifest.usage.get("user_ns", 0) + manifest.usage.get("system_ns", 0)
+    cpus = next((row["cpus"] for row in report.table("targets").to_pylist() if row["host"] == manifest.host), 0)
+    if spent and wall > 0:
+        words.append(f"{duration(spent)} of CPU time: {spent / wall:.2f} of {counted(cpus, 'CPU')}")
+    sizes = [row for row in report.table("processes", ["process", "name", "max_rss"]).to_pylist() if row["max_rss"]]
+    mine = [row for row in sizes if manifest.part * PART <= row["process"] < (manifest.part + 1) * PART]
+    if mine:
+        largest = max(mine, key=lambda row: row["max_rss"])
+        words.append(f"at most {size(largest['max_rss'])} of memory{' in ' + printable(largest['name'] or '') if len(mine) > 1 else ''}")
+    words += _load(report, wall, spent, cpus)
+    if words:
+        yield from _wrapped(click.style("Used".ljust(_LABEL), bold=True), "; ".join(words))
+
+
+def _load(report: Report, wall: int, spent: int, cpus: int) -> Iterator[str]:
+    """What others did on this machine meanwhile, where it was much."""
+    if not report.tables["host_metrics"] or not wall or not cpus:
+        return
+    rows = report.table("host_metrics", ["metric", "value"]).to_pylist()
+    load = [row["value"] for row in rows if row["metric"] == "CPU Load"]
+    others = sum(load) / len(load) / 100 * cpus - spent / wall if load else 0
+    if others >= _BUSY * cpus:
+        yield f"others used {others:.1f} of the CPUs"
+
+
+def _cpu_side(report: Report, manifest: Manifest, wall: int, *, hottest: bool) -> Iterator[str]:
+    processes = manifest.part * PART, (manifest.part + 1) * PART - 1
+    for label, text in cpu_summary.lines(report, processes, wall, hottest=hottest):
         yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+
+
+def where_it_went(times: Whereabouts, several: bool) -> Iterator[str]:
+    """Yield the lines that say where the time went."""
+    for index, text in enumerate(where.lines(times, several, _WIDTH - _LABEL)):
+        yield _line("" if index else "Time", text)
+
+
+def _programs(report: Report, low: int, high: int) -> Iterator[str]:
+    for index, text in enumerate(where.programs(report, low, high, _WIDTH - _LABEL)):
+        yield _line("" if index else "Time", text)
+
+
+def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
+    """What recording cost: of sources whose cost is measured, where they recorded anything."""
+    if busiest or not any("cost_ns" in source or not source.get("on") for source in manifest.sources.values()):
+        yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
+
+
+def _findings(report: Report, manifest: Manifest, wall: int) -> list[str]:
+    """The findings that `analyze` puts first, with what a fix is worth; runs too short for anybody to ask are not judged."""
+    if wall < _LEAST_NS or len(report.manifests) > 1:
+        return []
+    from warplens.report import Selection
+    from warplens.rules.judging import judge
+
+    worth = [finding for finding in judge(report, Selection()).findings if finding.severity != "info"]
+    lines = []
+    for index, finding in enumerate(worth[:_FINDINGS]):
+        amount = finding.estimate if finding.estimate is not None else finding.bound
+        head = f"{duration(amount) if amount is not None else '':>8}  "
+        lines.append(_line("" if index else "Fix", head + shorten(printable(finding.title), _WIDTH - _LABEL - len(head))))
+    return lines
+
+
+def _next(report: Report, manifest: Manifest, facts: dict[str, int], times: Whereabouts | None, judged: bool) -> Iterator[str]:
+    """The report, and the two commands that help most with this one."""
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
-    if any(facts[name] for name in _SHOWN):
-        yield _line("Next", f"warplens stats {path}")
-        yield _line("", f"warplens timeline {path}")
-        yield _line("", f"warplens view {path}")
+    commands = []
+    if judged:
+        commands.append("analyze")
+    if any(facts[name] for name in ("ranges", "marks", "samples", "API calls", "kernels", "inside")):
+        commands.append("timeline")
+        commands.append("stats")
+    elif times is not None and times.hot is not None:
+        looks = ["flame --kind python", "source"]
+        commands += looks[::-1] if times.hot.ns >= _PYTHON_FUNCTION * times.whole else looks
+    elif times is not None:
+        commands += ["flame --kind python --wall", "timeline"]
+    elif any(facts[name] for name in _SHOWN):
+        commands += ["timeline", "stats"]
     else:
-        yield _line("Next", f"warplens info {path}")
+        commands.append("info")
+    for index, name in enumerate(list(dict.fromkeys(commands))[:2]):
+        yield _line("" if index else "Next", f"warplens {name} {path}")
 
 
 def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
+    if not any(manifest.rows(table) for table in _GPU):
+        return
+    from warplens.cli.printing import gpu_summary, inside_summary
+
     part = _part(manifest)
     for label, text in gpu_summary.busy(report, part, wall):
         yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
@@ -103,13 +227,34 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
     """Count, asking no more tables than have something to tell: each takes a few milliseconds."""
     part = _part(manifest)
     facts = {name: 0 if what else manifest.rows(table) for name, (table, what) in _COUNTS.items()}
-    asked = {name: f"SELECT {what} FROM {table} WHERE {part}" for name, (table, what) in _COUNTS.items() if what and manifest.rows(table)}
+    facts |= _without_sql(report, manifest)
+    asked = {
+        name: f"SELECT {what} FROM {table} WHERE {part}"
+        for name, (table, what) in _COUNTS.items()
+        if what and manifest.rows(table) and table not in _PLAIN
+    }
     facts["busiest"] = 0
     if manifest.rows("nvtx_ranges"):
         asked["busiest"] = f"SELECT max(n) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)"
     if asked:
         row = report.sql("SELECT " + ", ".join(f'({query}) AS "{name}"' for name, query in asked.items())).to_pylist()[0]
         facts |= {name: int(value or 0) for name, value in row.items()}
+    return facts
+
+
+def _without_sql(report: Report, manifest: Manifest) -> dict[str, int]:
+    """Count what every run has: to load DuckDB takes longer than all else of a short run's last lines."""
+    low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
+    mine = [row["recorded"] for row in report.table("processes", ["process", "recorded"]).to_pylist() if low <= row["process"] <= high]
+    silent = sum(recorded is False for recorded in mine)
+    facts = {"recorded": len(mine) - silent, "silent": silent}
+    if manifest.rows("samples"):
+        rows = report.table("samples", ["process", "kind", "count"])
+        process, count = (np.asarray(rows[name].to_numpy(), np.int64) for name in ("process", "count"))
+        kind = np.asarray(rows["kind"].cast("string").to_numpy(zero_copy_only=False), str)
+        here = (process >= low) & (process <= high)
+        facts["native samples"] = int(count[here & (kind == "native")].sum())
+        facts["Python samples"] = int(count[here & (kind == "python")].sum())
     return facts
 
 
@@ -126,8 +271,10 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
 
 
 def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
+    if not {"error", "warning"} & set(report.table("diagnostics", ["severity"])["severity"].to_pylist()):
+        return
     rows = report.sql(
-        """SELECT severity, message, more FROM (
+        """SELECT severity, message, more, code, count FROM (
              SELECT *, CASE WHEN source = 'cpu' THEN count(*) OVER same - 1 ELSE 0 END AS more, row_number() OVER same AS number
              FROM diagnostics
              WHERE severity IN ('error', 'warning') AND (process IS NULL OR process BETWEEN $low AND $high)
@@ -137,6 +284,8 @@ def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
            ORDER BY severity, count DESC NULLS LAST""",
         {"low": manifest.part * PART, "high": (manifest.part + 1) * PART - 1},
     ).to_pylist()
+    seen = manifest.rows("samples") + manifest.rows("thread_states")
+    rows = [row for row in rows if row["code"] != "perf-lost" or (row["count"] or 0) > _LOST * seen]
     for row in rows[:8]:
         label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
         more = f" (the same in {counted(row['more'], 'other process')})" if row["more"] else ""

@@ -13,6 +13,7 @@ PRELOAD = "LD_PRELOAD"
 ENTRY = "WARPLENS_PRELOAD"  # what stands for the stub there, for the stub itself
 STUB = os.path.join(os.path.dirname(AGENT), "libwarplens_preload.so")
 CPU_STUB = os.path.join(os.path.dirname(AGENT), "libwarplens_preload_cpu.so")  # the same, and what the CPU side needs
+PYTHON = "WARPLENS_PYTHON"  # has the small stub load the agent where a program holds CPython
 _SEPARATORS = " :"
 _EXPANDED = "$"  # $ORIGIN, $LIB and $PLATFORM mean something to the loader
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import signal
 import threading
 import time
@@ -66,6 +67,7 @@ class Child:
 
     def __init__(self, reaped: Callable[[int, int], None] = lambda pid, status: None) -> None:
         self.pid = 0
+        self.usage: dict[str, int] = {}  # of the program and all that it, and we, waited for
         self._reaped = reaped
         self.status: int | None = None
         self.end_ns = 0
@@ -134,7 +136,7 @@ class Child:
             self.killed_by = number
         sent: set[int] = set()
         for _ in range(_ROUNDS if number == signal.SIGKILL else 1):  # what dies of it cannot start others: soon there are none
-            new = [pid for pid in self._descendants() if pid not in sent]
+            new = [pid for pid in self.descendants() if pid not in sent]
             if not new:
                 break
             for pid in new:
@@ -172,8 +174,8 @@ class Child:
         with self._starting:
             return [pid for pid in children() if pid != self.pid and pid not in self._ours]
 
-    def _descendants(self) -> list[int]:
-        """All of them, parents before their children: those start no others then."""
+    def descendants(self) -> list[int]:
+        """Return the processes that come of the program and run, parents before their children. From any thread."""
         with self._starting:
             found = [pid for pid in children() if pid not in self._ours]
         for pid in found:
@@ -183,7 +185,7 @@ class Child:
     def _reap(self) -> bool:
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return False
             if pid == 0:
@@ -192,12 +194,25 @@ class Child:
                 ours = pid in self._ours
                 self._ours.discard(pid)  # another process may get the number
             if not ours:
+                self._add_usage(used)
                 self._reaped(pid, exit_status(status))
             if pid == self.pid:
                 self.status = exit_status(status)
                 self.end_ns = time.monotonic_ns()
                 if self._deadline is not None:
                     self._deadline = time.monotonic() + _GRACE_S
+
+    def _add_usage(self, used: resource.struct_rusage) -> None:
+        sums = {
+            "user_ns": round(used.ru_utime * 1e9),
+            "system_ns": round(used.ru_stime * 1e9),
+            "minor_faults": used.ru_minflt,
+            "major_faults": used.ru_majflt,
+            "waits": used.ru_nvcsw,
+            "preemptions": used.ru_nivcsw,
+        }
+        for name, value in sums.items():
+            self.usage[name] = self.usage.get(name, 0) + value
 
     def _pass_on(self, info: signal.struct_siginfo) -> None:
         number = info.si_signo

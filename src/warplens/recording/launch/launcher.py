@@ -13,15 +13,16 @@ from warplens.handover.wording import COMMAND_LINE
 from warplens.recording.agent.announce import CHAIN, CUDA_CHAIN
 from warplens.recording.agent.cupti_search import cupti_variables
 from warplens.recording.agent.library import Agent, ClockSample
-from warplens.recording.agent.preload import CPU_STUB, STUB
+from warplens.recording.agent.preload import CPU_STUB, PYTHON, STUB
 from warplens.recording.finishing.converting import Converting
 from warplens.recording.gpu.sampler import GpuSampler
+from warplens.recording.host.sampler import HostSampler
 from warplens.recording.launch.child import Child
 from warplens.recording.launch.environment import child_environment, launch_environment
 from warplens.recording.launch.program import find_program
 from warplens.recording.launch.tree import Tree
 from warplens.recording.options.capture import CaptureOptions
-from warplens.recording.options.cpu_settings import cpu_settings
+from warplens.recording.options.cpu_settings import WRAPPED, cpu_settings
 from warplens.recording.options.library_ranges import silenced, switched_on
 from warplens.recording.options.python_functions import write_functions
 from warplens.recording.run import Run
@@ -90,9 +91,11 @@ class Recording:
             environment.update(cupti_variables(self.options.cuda.cupti, path, environment))
         if self.options.cpu.functions is not None:
             write_functions(self.options.cpu.functions, self.spool)
-        tree = Tree(
-            self.spool, self.agent, self.facts, CPU_STUB if cpu_settings(self.options).flags or self.options.cuda.backtrace else STUB
-        )
+        flags = cpu_settings(self.options).flags
+        whole_tree = bool(self.options.cuda.backtrace or flags & WRAPPED or (flags and not self.options.cpu.python_only))
+        if flags and not whole_tree:
+            environment[PYTHON] = "1"
+        tree = Tree(self.spool, self.agent, self.facts, CPU_STUB if whole_tree else STUB)
         writeback = Writeback(self.spool)
         child = Child(tree.register.waited)
         try:
@@ -118,12 +121,15 @@ class Recording:
                     run.watch()
                     writeback.start()
                     sampler = self._sample_gpus(run)
+                    host = self._sample_host(run, child)
                     self.facts.set(pid=child.pid)
                     _note_cuda_tool(self.facts, environment.get(CUDA_CHAIN) if "cuda" in self.options.trace else None)
                     self.facts.save()
                     still_running = child.wait(self.options.wait, self.waiting, run.director.finished.is_set)
-                if sampler is not None:
-                    sampler.stop()
+                for sampling in (sampler, host):
+                    if sampling is not None:
+                        sampling.stop()
+                self.facts.set(usage=child.usage)
                 over = run.director.state().over_by
                 ended = child.status is not None
                 end_ns = child.end_ns if self.options.wait == "primary" and ended else time.monotonic_ns()
@@ -178,6 +184,15 @@ class Recording:
             return None
         is_wanted = None if self.options.keep_last is None else run.is_kept
         sampler = GpuSampler(self.spool, metrics, run.is_recording, charge=run.charge, is_wanted=is_wanted)
+        sampler.start()
+        return sampler
+
+    def _sample_host(self, run: Run, child: Child) -> HostSampler | None:
+        """Sample memory and load, where anything of the CPU side is recorded."""
+        if not cpu_settings(self.options).flags:
+            return None
+        is_wanted = None if self.options.keep_last is None else run.is_kept
+        sampler = HostSampler(self.spool, child.descendants, run.is_recording, charge=run.charge, is_wanted=is_wanted)
         sampler.start()
         return sampler
 

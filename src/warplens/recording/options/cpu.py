@@ -20,8 +20,8 @@ class CpuOptions:
     machine. `states`: when threads ran, waited for a CPU, or were blocked. `python_sample`: stacks of Python, `python_hz` times a
     second for each thread; `python_opcodes`: with the instruction. `os_threshold_ns`: shorter OS calls are not recorded;
     `os_backtrace_ns`: longer ones with their stack, of `os_backtrace_depth` frames at most. `file_access`: calls on files whatever they
-    take. `gil_threshold_ns`: shorter holds and waits are only summed up. `functions`: a file in nsys's format that names Python
-    functions to trace.
+    take. `gil_threshold_ns`: shorter holds and waits are only summed up. `python_only`: all of this in processes
+    that begin with CPython in them, and nothing in others. `functions`: a file in nsys's format that names Python functions to trace.
     """
 
     sample: bool = False
@@ -36,4 +36,5 @@ class CpuOptions:
     os_backtrace_depth: int = 24
     file_access: bool = False
     gil_threshold_ns: int = 10_000
+    python_only: bool = False
     functions: Path | None = None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     PYTHON_EVENTS,
     PYTHON_OPCODES,
 ) = (1 << bit for bit in range(12))
+WRAPPED = OS_CALLS | FILE_ACCESS | GIL  # what the wrappers of the larger stub see
 _BACKTRACES = {"none": 0, "auto": 1, "fp": 2, "dwarf": 3}
 
 

@@ -1,0 +1,55 @@
+"""Where the time of a run went, in a few lines: functions, imports, start-up, waiting; of other programs, their CPU time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from warplens.cli.printing.tables import printable, shorten
+from warplens.cli.printing.words import counted, duration
+
+if TYPE_CHECKING:
+    from warplens.analysis.cpu.whereabouts import Piece, Whereabouts
+    from warplens.report import Report
+
+_PROGRAMS = 5
+_LEAST_NS = 100_000_000  # of CPU time, in all: below it nobody asks which program took it
+
+
+def lines(times: Whereabouts, several: bool, width: int) -> Iterator[str]:
+    """Yield a heading and a line for each piece, `width` columns at most; `several`: other processes recorded, too."""
+    other = f" of process {times.pid}" if several else ""
+    yield f"{duration(times.whole)} of the main thread{other}:"
+    for piece in times.pieces:
+        yield _line(piece, times.whole, width)
+
+
+def _line(piece: Piece, whole: int, width: int) -> str:
+    head = f"{duration(piece.ns):>8} {_percent(piece.ns / whole):>5}  "
+    text, place = printable(piece.text), printable(piece.place)
+    room = width - len(head)
+    text = shorten(text, max(room - len(place) - 2, room // 2)) if place else shorten(text, room)
+    return (head + text + (f"  {shorten(place, room - len(text) - 2)}" if place else "")).rstrip()
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def programs(report: Report, low: int, high: int, width: int) -> Iterator[str]:
+    """Yield the programs that took most CPU time, for runs without Python; nothing where that is next to nothing."""
+    sums: dict[str, list[int]] = {}
+    for row in report.table("processes", ["process", "name", "user_time", "system_time"]).to_pylist():
+        if low <= row["process"] <= high and row["user_time"] is not None:
+            spent = sums.setdefault(row["name"] or "?", [0, 0])
+            spent[0] += row["user_time"] + row["system_time"]
+            spent[1] += 1
+    whole = sum(spent for spent, _ in sums.values())
+    if whole < _LEAST_NS:
+        return
+    yield f"{duration(whole)} of CPU time, by program:"
+    for name, (time, count) in sorted(sums.items(), key=lambda item: -item[1][0])[:_PROGRAMS]:
+        if time >= 0.02 * whole:
+            head = f"{duration(time):>8} {_percent(time / whole):>5}  "
+            number = f"  {counted(count, 'process')}" if count > 1 else ""
+            yield head + shorten(printable(name) + number, width - len(head))

@@ -1,0 +1,105 @@
+"""The table `host_metrics`: what the launcher sampled of the processes' memory and the machine's load, from `host_metrics.jsonl`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from warplens.handover import untrusted
+from warplens.spool.notes import Note
+
+FILE = "host_metrics.jsonl"
+ROWS_AT_ONCE = 1 << 18
+_LONGEST = 1 << 20
+_MOST = 1 << 50  # bytes
+_SLACK_NS = 300_000_000  # a process may be seen a little after its last record
+
+Columns = dict[str, list[Any]]
+Reading = tuple[int, float | None, Sequence[tuple[int, int]]]
+
+
+class HostMetrics:
+    """Reads the file of one spool directory; there may be none. Nothing in it is trusted. `processes` are rows of that table."""
+
+    def __init__(self, directory: Path, host: str, processes: Sequence[Mapping[str, Any]]) -> None:
+        self._path = directory / FILE
+        self._host = host
+        self._damaged = 0
+        self._by_pid: dict[int, list[Mapping[str, Any]]] = {}
+        for row in processes:
+            self._by_pid.setdefault(row["pid"], []).append(row)
+
+    def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
+        """Yield the columns of `host_metrics`, some rows at a time, of the readings at times (ns) that are `wanted`."""
+        rows = _empty()
+        for time, load, sizes in self._readings():
+            if not wanted(time):
+                continue
+            if load is not None:
+                self._add(rows, time, None, "CPU Load", "%", load)
+            for pid, size in sizes:
+                if (process := self._process(pid, time)) is not None:
+                    self._add(rows, time, process, "RSS", "bytes", float(size))
+            if len(rows["start"]) >= ROWS_AT_ONCE:
+                yield rows
+                rows = _empty()
+        if rows["start"]:
+            yield rows
+
+    def notes(self) -> list[Note]:
+        """What there is to say about the file, once it is read."""
+        if not self._damaged:
+            return []
+        return [Note("warning", "host-metrics-damaged", "report", "samples of memory and load are damaged and left out", self._damaged)]
+
+    def _process(self, pid: int, time: int) -> int | None:
+        """The key of the process that had the id at a time: the one that began last before it."""
+        mine = [row for row in self._by_pid.get(pid, ()) if row["start"] <= time <= row["end"] + _SLACK_NS]
+        return max(mine, key=lambda row: row["start"])["process"] if mine else None
+
+    def _readings(self) -> Iterator[Reading]:
+        try:
+            with untrusted.lines(self._path, _LONGEST) as lines:
+                next(lines, b"")
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        continue  # being written, or cut off
+                    reading = _reading(line)
+                    if reading is None:
+                        self._damaged += 1
+                    else:
+                        yield reading
+        except OSError:
+            return
+
+    def _add(self, rows: Columns, time: int, process: int | None, metric: str, unit: str, value: float) -> None:
+        for name, item in zip(rows, (self._host, process, time, metric, unit, value), strict=True):
+            rows[name].append(item)
+
+
+def _empty() -> Columns:
+    return {name: [] for name in ("host", "process", "start", "metric", "unit", "value")}
+
+
+def _reading(line: bytes) -> Reading | None:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, list) or len(values) != 3:
+        return None
+    time, load, sizes = values
+    if not _whole(time, 1 << 62) or not isinstance(sizes, list):
+        return None
+    if load is not None and not (isinstance(load, (int, float)) and 0 <= load <= 100):
+        return None
+    pairs = [tuple(pair) for pair in sizes if isinstance(pair, list) and len(pair) == 2]
+    if len(pairs) != len(sizes) or not all(_whole(pid, 1 << 31) and _whole(size, _MOST) for pid, size in pairs):
+        return None
+    return time, load, pairs
+
+
+def _whole(value: object, end: int) -> bool:
+    return type(value) is int and 0 < value < end

@@ -1,0 +1,242 @@
+"""The indexes of all parts of a report as one: tracks are numbered through, events are found in all of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warplens.timeline.index import LaneIndex
+
+if TYPE_CHECKING:
+    from warplens.report.store import Stored
+    from warplens.timeline.index import Cells, Hit, IndexTrack, Viewport
+
+Chosen = Callable[["LaneIndex"], "np.ndarray[Any, Any]"]
+_KEY = 32  # ids are process << 32 | row
+_ROW = (1 << _KEY) - 1
+_EVER = 1 << 62  # ns
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A track of the report: `number` in all of it, its `index`, and what it is `own` in that."""
+
+    number: int
+    index: LaneIndex
+    own: IndexTrack
+
+    @property
+    def layer(self) -> str:
+        """Layer of the index: mostly a table."""
+        return self.own.layer
+
+    @property
+    def key(self) -> Mapping[str, Any]:
+        """What the track is of: its process, thread, stream and so on."""
+        return self.own.key
+
+    @property
+    def process(self) -> int:
+        """Whose it is; -1 where it is of none."""
+        found = self.own.key.get("process")
+        return -1 if found is None else int(found)
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes it has."""
+        return self.own.lanes
+
+    @property
+    def events(self) -> int:
+        """How many events it has."""
+        return self.own.events
+
+    @property
+    def busy(self) -> int:
+        """Time in which something ran, ns."""
+        return int(self.own.busy)
+
+    @property
+    def begin(self) -> int:
+        """Begin of its first event, ns on the report's clock."""
+        return int(self.own.begin)
+
+    @property
+    def end(self) -> int:
+        """End of its last event, ns on the report's clock."""
+        return int(self.own.end)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An event on the timeline: times are ns on the report's clock, `row` the low half of its id."""
+
+    lane: Lane
+    depth: int
+    start: int
+    duration: int
+    name: str
+    row: int
+
+
+class Lanes:
+    """All tracks of a report that are in indexes."""
+
+    def __init__(self, indexes: Sequence[LaneIndex]) -> None:
+        self._indexes = list(indexes)
+        self.all: list[Lane] = []
+        self._base: dict[int, int] = {}
+        self._bases: list[int] = []
+        for index in self._indexes:
+            self._base[id(index)] = len(self.all)
+            self._bases.append(len(self.all))
+            self.all += [Lane(len(self.all) + place, index, own) for place, own in enumerate(index.tracks)]
+        self._layers: dict[str, list[Lane]] = {}
+        for lane in self.all:
+            self._layers.setdefault(lane.layer, []).append(lane)
+        self._of: dict[tuple[str, int], list[LaneIndex]] = {}  # the indexes that have a layer of a process
+        for lane in self.all:
+            known = self._of.setdefault((lane.layer, lane.process), [])
+            if not known or known[-1] is not lane.index:
+                known.append(lane.index)
+
+    @classmethod
+    def open(cls, stored: Stored, cache: Path | None, progress: Callable[[str, float], None] | None = None) -> Lanes:
+        """Open the indexes of all parts; what is missing or does not fit is built. Raises ReportError."""
+        return cls([LaneIndex.open(stored, part, cache, progress) for part in stored.parts])
+
+    def with_more(self, indexes: Sequence[LaneIndex]) -> Lanes:
+        """Return these with more behind them: numbers stay as they are."""
+        return Lanes([*self._indexes, *indexes])
+
+    @property
+    def layers(self) -> Collection[str]:
+        """The layers that have events."""
+        return self._layers.keys()
+
+    def lane(self, number: int) -> Lane | None:
+        """Return a track by its number; None where there is none."""
+        return self.all[number] if 0 <= number < len(self.all) else None
+
+    def viewports(self, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> list[tuple[int, LaneIndex, Viewport]]:
+        """Return what is seen of some tracks in [begin, end) on `width` columns, for each index with the number of its first track.
+
+        Together at most about `limit` rectangles.
+        """
+        split = list(self._by_index(tracks))
+        every = max(sum(len(numbers) for _, _, numbers in split), 1)
+        shares = (max(limit * len(numbers) // every, 1) for _, _, numbers in split)
+        return [
+            (base, index, index.viewport(begin, end, width, own, share)) for (index, base, own), share in zip(split, shares, strict=True)
+        ]
+
+    def find(
+        self, names: Chosen, begin: int, end: int, limit: int, *, backward: bool = False, tracks: Collection[int] | None = None
+    ) -> list[Found]:
+        """Return events that begin in [begin, end) in order of time, `backward` the last ones first: those of the names that are chosen."""
+        each = []
+        for index, base, numbers in self._by_index(range(len(self.all)) if tracks is None else tracks):
+            hits = index.find(names(index), begin, end, limit, backward, None if tracks is None else numbers)
+            each.append([self._found(index, base, hit) for hit in hits])
+        merged = heapq.merge(*each, key=lambda one: -one.start if backward else one.start)
+        return list(islice(merged, limit))
+
+    def count(self, names: Chosen, begin: int, end: int, most: int) -> int:
+        """Return how many events of the names that are chosen begin in [begin, end): at most `most` in each part."""
+        return sum(index.count(names(index), begin, end, most) for index, _, _ in self._by_index(range(len(self.all))))
+
+    def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Found | None:
+        """Return where a row of a table lies; `start` (ns, the report's clock), where it is known, says where to look first."""
+        for index in self._of.get((layer, process), ()):
+            hit = index.locate(layer, process, row, start)
+            if hit is not None:
+                return self._found(index, self._base[id(index)], hit)
+        return None
+
+    def located(self, layer: str, id_: int, start: int | None = None) -> Found | None:
+        """Return where the row with an id lies."""
+        return self.locate(layer, id_ >> _KEY, id_ & _ROW, start)
+
+    def at(self, lane: Lane, depth: int, time: int) -> Found | None:
+        """Return what is at a time on one lane of a track."""
+        base = self._base[id(lane.index)]
+        hit = lane.index.at(lane.number - base, depth, time)
+        return None if hit is None else self._found(lane.index, base, hit)
+
+    def next_of(self, layer: str, time: int, end: int) -> Found | None:
+        """Return the first event of a layer that begins at `time` or later."""
+        found = self.find(every_name, time, end, 1, tracks=[lane.number for lane in self._layers.get(layer, ())])
+        return found[0] if found else None
+
+    def named(self, like: Found, limit: int) -> list[Found]:
+        """Return events of the layer and name of another one."""
+        tracks = [lane.number for lane in self._layers.get(like.lane.layer, ())]
+
+        def names(index: LaneIndex) -> Any:
+            chosen = np.asarray(index.names.search(like.name, False))
+            return np.array([one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype)
+
+        return self.find(names, -_EVER, _EVER, limit, tracks=tracks)
+
+    def sums(self, tracks: Collection[int], begin: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
+        """Yield layer, name, events, time and longest piece (ns) of what overlaps [begin, end), name by name."""
+        for index, _, numbers in self._by_index(tracks):
+            found = index.sums(numbers, begin, end)
+            for number in np.flatnonzero(found.count).tolist():
+                sums = int(found.count[number]), int(found.total[number]), int(found.longest[number])
+                yield index.names.layer(number), index.names.text(number), *sums
+
+    def search(self, text: str, regex: bool) -> Iterator[tuple[LaneIndex, np.ndarray[Any, Any]]]:
+        """Yield for each index the names that a text is in. Raises UsageError for a broken expression."""
+        for index in self._indexes:
+            yield index, np.asarray(index.names.search(text, regex))
+
+    def busy(self, tracks: Collection[int], begin: int, end: int) -> dict[int, tuple[float, int]]:
+        """Return the busy share (0 to 1) of [begin, end) and the events of each track."""
+        found = {}
+        for index, base, numbers in self._by_index(tracks):
+            shares, events = index.busy(numbers, begin, end)
+            found.update({base + own: (share, count) for own, share, count in zip(numbers, shares.tolist(), events.tolist(), strict=True)})
+        return found
+
+    def deepest(self, tracks: Collection[int], begin: int, end: int) -> dict[int, int]:
+        """Return the deepest lane of each track that has something in [begin, end)."""
+        deepest: dict[int, int] = {}
+        for base, _, view in self.viewports(begin, end, 1, tracks, 1):
+            for track, lane in view.runs[:, :2].tolist():
+                deepest[base + track] = max(deepest.get(base + track, 0), lane)
+        return deepest
+
+    def cells(self, row: Sequence[Lane], window: tuple[int, int], columns: int, depth: int | None = None, *, alike: bool = False) -> Cells:
+        """Return what occupied each column of a window (ns) in a row that some tracks of one process make.
+
+        `depth`: one lane of each alone; None: all. Names of one text count as one; `alike`: all do.
+        """
+        index = row[0].index
+        depths = ((lane, range(lane.lanes) if depth is None else (depth,)) for lane in row)
+        own = [(lane.number - self._base[id(index)], level) for lane, levels in depths for level in levels]
+        texts = index.names.texts
+        return index.cells(own, *window, columns, np.zeros_like(texts) if alike else texts)
+
+    def _by_index(self, tracks: Collection[int]) -> Iterator[tuple[LaneIndex, int, list[int]]]:
+        wanted = np.unique(np.asarray(list(tracks), np.int64))
+        wanted = wanted[(wanted >= 0) & (wanted < len(self.all))]
+        place = np.searchsorted(self._bases, wanted, side="right") - 1  # an index without tracks is behind another of its base
+        edges = np.flatnonzero(np.diff(place, prepend=-1))
+        for own in np.split(np.arange(len(wanted)), edges[1:]) if len(wanted) else ():
+            number = int(place[own[0]])
+            yield self._indexes[number], self._bases[number], (wanted[own] - self._bases[number]).tolist()
+
+    def _found(self, index: LaneIndex, base: int, hit: Hit) -> Found:
+        return Found(self.all[base + hit.track], hit.lane, int(hit.start), int(hit.duration), index.names.text(hit.name), int(hit.row))
+
+
+def every_name(index: LaneIndex) -> np.ndarray[Any, Any]:
+    """Choose all names of an index."""
+    return np.arange(len(index.names), dtype=np.uint32)
