@@ -8,7 +8,9 @@ __all__ = ["active", "bound", "recording"]
 
 TYPE_CHECKING = False  # not typing's: importing that costs more than everything else here
 if TYPE_CHECKING:
-    from warplens.nvtx import _binding as active
+    from warplens.nvtx import _binding
+
+    active = _binding
 
 bound = True  # whether there is a binding
 recording = not os.environ.get("NVTX_DISABLE")

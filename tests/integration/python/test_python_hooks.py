@@ -141,13 +141,14 @@ print(asked.returncode, getattr(sys, "ran", "not"), sys.is_remote_debug_enabled(
 
 
 @pytest.mark.parametrize("python", [python for python in interpreters() if version_of(python) >= (3, 14)])
-@pytest.mark.parametrize("forbidden", ["", "1"])
-def test_remote_debugging_is_left_alone(programs: PythonPrograms, python: str, forbidden: str) -> None:
+@pytest.mark.parametrize("allowed", ["", "1"])
+def test_remote_debugging_is_left_alone(programs: PythonPrograms, python: str, allowed: str) -> None:
     """A script of another process runs in the recorded one, where that is not forbidden, and is refused where it is."""
-    bare = programs.bare([python, "-c", _REMOTE], PYTHON_DISABLE_REMOTE_DEBUG=forbidden)
-    run = programs.run([python, "-c", _REMOTE], ALL | PYTHON_SAMPLES, PYTHON_DISABLE_REMOTE_DEBUG=forbidden)
+    forbidden = {"PYTHON_DISABLE_REMOTE_DEBUG": allowed} if allowed else {}
+    bare = programs.bare([python, "-c", _REMOTE], **forbidden)
+    run = programs.run([python, "-c", _REMOTE], ALL | PYTHON_SAMPLES, stdin="", capture=None, **forbidden)
     assert (run.status, run.stdout, run.stderr) == (0, bare.stdout, bare.stderr)
-    assert "ran True" in run.stdout or forbidden or os.geteuid() != 0
+    assert "ran True" in run.stdout or allowed or os.geteuid() != 0
 
 
 _OTHERS = """
