@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["active", "bound", "recording"]
-
 TYPE_CHECKING = False  # not typing's: importing that costs more than everything else here
 if TYPE_CHECKING:
     from warplens.nvtx import _binding
