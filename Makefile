@@ -81,7 +81,7 @@ types: $(STAMP) ## mypy --strict
 unit: native ## unit and conformance tests, without slow ones
 	@$(PY) tools/run_tests.py check -- $(ARGS)
 
-recording-tests: ## tests of recording with the CPythons of Debian's unstable, in build/unstable (ARGS="here unstable --only 3.12,3.15")
+recording-tests: ## tests of recording with CPythons of Debian's unstable and free-threaded ones (ARGS="here --only 3.12,3.13")
 	@"$(PYTHON)" tools/recording_tests.py $(ARGS)
 
 compilers: native ## the native half with each compiler here, and with those of Debian's unstable
@@ -104,10 +104,10 @@ cupti-abi: $(STAMP) ## compare our declarations with CUPTI's own headers (downlo
 upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist; not part of test)
 	@$(PY) tools/upstream_tests.py $(ARGS)
 
-docs: $(STAMP) ## write docs/reference/ from the code
+docs: $(STAMP) ## write the table of tested Pythons into its guide
 	@$(PY) tools/gen_docs.py
 
-docs-check: native # it imports the package, which is whole then
+docs-check: $(STAMP)
 	@$(PY) tools/gen_docs.py --check
 
 site: native ## build the documentation site into site/ (records its live examples; a broken link fails)

@@ -1,4 +1,4 @@
-"""Builds the documentation site into site/: copies the pages, records the live examples, runs Zensical in strict mode.
+"""Builds the documentation site into site/: copies the pages, makes the reference pages, records the live examples, runs Zensical strictly.
 
 usage: docs_site.py [--install]. Zensical is installed into build/site/env.
 """
@@ -81,6 +81,15 @@ def copy_pages() -> None:
             shutil.copy(path, target)
 
 
+def write_reference() -> None:
+    """Make the reference pages from the code."""
+    import reference_pages  # beside this file; imports the package, which `--install` need not have
+
+    (PAGES / "reference").mkdir(exist_ok=True)
+    for name, text in reference_pages.pages().items():
+        (PAGES / "reference" / f"{name}.md").write_text(relink(text, DOCS / "reference" / f"{name}.md"), encoding="utf-8")
+
+
 def record_live() -> None:
     """Record each live example and write it as a page of HTML."""
     shutil.rmtree(WORK / "live", ignore_errors=True)
@@ -123,6 +132,7 @@ def main() -> int:
         generator()
         return 0
     copy_pages()
+    write_reference()
     record_live()
     return subprocess.run([generator(), "build", "--clean", "--strict", "-f", "mkdocs.yml"], cwd=ROOT, check=False).returncode
 

@@ -1,8 +1,6 @@
-"""Writes docs/reference/ from the code: the table definitions, the units of each family and the commands.
+"""Writes the table of tested Pythons into its guide, from tests/tested_pythons.json.
 
-In other pages it writes what stands between `<!-- begin NAME: … -->` and `<!-- end NAME -->`: the table of tested Pythons.
-
-`--check` writes nothing and fails when a page is not what the code says.
+`--check` writes nothing and fails when the guide is not what the file says.
 """
 
 from __future__ import annotations
@@ -10,210 +8,36 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from inspect import cleandoc
 from pathlib import Path
-from textwrap import dedent
-
-import click
-
-from warplens import catalog
-from warplens.catalog import Unit
-from warplens.model.tables import TABLES, Column
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ROOT / "docs" / "reference"
-NOTE = "*Written by `make docs` from the code; do not edit.*"
+GUIDE = ROOT / "docs" / "guide" / "python.md"
+BLOCK = re.compile(r"(<!-- begin tested-pythons: [^>]*-->\n).*?(<!-- end tested-pythons -->)", flags=re.DOTALL)
 
 
-def cell(text: str) -> str:
-    """Make a text fit into a cell of a Markdown table."""
-    return " ".join(text.replace("|", "\\|").split())
-
-
-def rows(head: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> str:
-    """Write a Markdown table; empty where there is no row."""
-    if not body:
-        return ""
-    lines = [head, ("---",) * len(head), *body]
-    return "\n".join("| " + " | ".join(cell(part) for part in line) + " |" for line in lines)
-
-
-def column_type(column: Column) -> str:
-    """Say a column's type, unit and whether it may be null."""
-    unit = f", {column.unit}" if column.unit else ""
-    return f"{column.type}{unit}{', may be null' if column.nullable else ''}"
-
-
-def tables() -> Iterator[str]:
-    """Describe the tables of a report."""
-    yield "# Tables of a report"
-    yield "Ask them with `warplens query`, `Report.sql` or any tool that reads Parquet. `dict` is a dictionary of strings; times are ns."
-    for table in TABLES.values():
-        yield f"## {table.name}\n\n{table.text}"
-        if table.sort:
-            yield f"Sorted by {', '.join(table.sort)}."
-        yield rows(("column", "type", "meaning"), [(f"`{column.name}`", column_type(column), column.text) for column in table.columns])
-
-
-def fenced(text: str) -> str:
-    """Put fences around indented code: in Markdown its brackets would be links."""
-    return re.sub(r"(?:^ {4}.*\n?|^\n(?= {4}))+", lambda found: f"```\n{dedent(found[0]).strip()}\n```\n", text, flags=re.MULTILINE)
-
-
-def unit_text(unit: Unit) -> Iterator[str]:
-    """Describe one unit of a family."""
-    yield f"## {unit.id}\n\n{unit.summary}"
-    yield unit.body
-    for title, text in unit.sections.items():
-        yield f"### {title}\n\n{fenced(text)}"
-    options = [(f"`{option.name}`", f"`{option.annotation}`", f"`{option.default}`", option.text) for option in unit.options]
-    yield rows(("option", "type", "default", "meaning"), options)
-
-
-def family(name: str, title: str, intro: str) -> Iterator[str]:
-    """Describe all units of a family."""
-    units = catalog.units(name)
-    yield f"# {title}"
-    yield intro
-    yield "\n".join(f"- [{unit.id}](#{unit.id}): {unit.summary}" for unit in units)
-    for unit in units:
-        yield from unit_text(unit)
-
-
-def stats() -> Iterator[str]:
-    """Describe the stats."""
-    return family("stats.tables", "Stats", "Computed tables: `warplens stats -r NAME report.warplens`, or `-r NAME1,NAME2` for several.")
-
-
-def rules() -> Iterator[str]:
-    """Describe the rules."""
-    return family(
-        "rules.checks",
-        "Rules",
-        "What `warplens analyze report.warplens` looks for; `-r NAME` asks one. A rule whose data the report lacks says so: *not judged*.",
-    )
-
-
-def exporters() -> Iterator[str]:
-    """Describe the export formats."""
-    return family(
-        "exporters.formats", "Export formats", "`warplens export -t NAME report.warplens` writes a report in another tool's format."
-    )
-
-
-def importers() -> Iterator[str]:
-    """Describe the import formats."""
-    return family(
-        "importers.formats",
-        "Import formats",
-        "`warplens import FILE` makes a report of what another tool recorded; every command that takes a report takes such a file too.",
-    )
-
-
-def intrakernel() -> Iterator[str]:
-    """Describe the languages whose kernels can record."""
-    return family(
-        "intrakernel.dsl",
-        "In-kernel languages",
-        "What a kernel writes to time its own regions, in each language: `from warplens.intrakernel.dsl import NAME`. "
-        "[The guide](../guide/intrakernel.md) begins with the first region.",
-    )
-
-
-def parameter(option: click.Option) -> tuple[str, str]:
-    """Describe one option: its names with what it takes, and its meaning with the default."""
-    takes = option.metavar or ("" if option.is_flag else option.type.name.upper())
-    if not option.metavar and isinstance(option.type, click.Choice):
-        takes = "|".join(map(str, option.type.choices))
-    names = ", ".join([*option.opts, *option.secondary_opts])
-    default = f" Default: `{option.default}`." if option.show_default and option.default is not None else ""
-    return f"`{names}{' ' + takes if takes else ''}`", f"{option.help or ''}{default}"
-
-
-def cli() -> Iterator[str]:
-    """Describe the commands."""
-    units = catalog.units("cli.commands")
-    yield "# Commands"
-    yield "Each explains itself with `--help`. Without a command, `warplens [OPTIONS] PROGRAM …` is `warplens profile …`."
-    for unit in units:
-        command: click.Command = unit.load().command
-        arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
-        usage = " ".join(
-            ["warplens", unit.id.replace("_", "-"), "[OPTIONS]", *(part.make_metavar(click.Context(command)) for part in arguments)]
-        )
-        yield f"## {unit.id.replace('_', '-')}\n\n`{usage}`"
-        yield re.sub(r"^\s*\x08\n", "", cleandoc(command.help or unit.doc), flags=re.MULTILINE).replace("\x08\n", "")
-        if command.epilog:
-            text = cleandoc(command.epilog).replace("\x08\n", "").replace("\x08", "").strip()
-            yield f"```\n{text}\n```"
-        options = [part for part in command.params if isinstance(part, click.Option) and not part.hidden]
-        yield rows(("option", "meaning"), [parameter(option) for option in options])
-
-
-WRITERS: dict[str, Callable[[], Iterator[str]]] = {
-    "tables": tables,
-    "stats": stats,
-    "rules": rules,
-    "exporters": exporters,
-    "importers": importers,
-    "intrakernel": intrakernel,
-    "cli": cli,
-}
-
-
-def page(write: Callable[[], Iterator[str]]) -> str:
-    """Join what a writer yields into a page, the note below its title."""
-    title, *parts = (part.strip() for part in write())
-    return "\n\n".join([title, NOTE, *filter(None, parts)]) + "\n"
-
-
-def tested_pythons() -> str:
-    """Say with which Pythons recording was tested, from what tools/recording_tests.py kept."""
+def table() -> str:
+    """Return the table: with which Pythons recording was tested, and how it went."""
     kept = json.loads((ROOT / "tests" / "tested_pythons.json").read_text(encoding="utf-8"))
-    facts = [
-        (f"CPython {name}", one["version"], one["system"], f"{one['passed']} passed, {one['skipped']} skipped")
-        for name, one in kept.items()
-    ]
-    return rows(("Python", "tested release", "on", "tests of recording"), facts)
-
-
-# Parts of pages that are written by hand.
-BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {"tested-pythons": ("docs/guide/python.md", tested_pythons)}
-
-
-def with_block(text: str, name: str, block: str) -> str:
-    """The page with its block written anew; a page without the marks is an error."""
-    found = re.search(rf"(<!-- begin {name}: [^>]*-->\n).*?(<!-- end {name} -->)", text, flags=re.DOTALL)
-    if found is None:
-        raise SystemExit(f"a page lacks the marks of its block {name}: <!-- begin {name}: … --> and <!-- end {name} -->")
-    return f"{text[: found.start()]}{found[1]}\n{block}\n\n{found[2]}{text[found.end() :]}"
+    lines = ["| Python | tested release | on | tests of recording |", "| --- | --- | --- | --- |"]
+    for name, one in kept.items():
+        lines.append(f"| CPython {name} | {one['version']} | {one['system']} | {one['passed']} passed, {one['skipped']} skipped |")
+    return "\n".join(lines)
 
 
 def main() -> int:
-    """Write or check every page."""
-    check = "--check" in sys.argv[1:]
-    stale = []
-    for name, write in WRITERS.items():
-        path, text = PAGES / f"{name}.md", page(write)
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(f"docs/reference/{name}.md")
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    for name, (page_of, block) in BLOCKS.items():
-        path = ROOT / page_of
-        text = path.read_text(encoding="utf-8")
-        if (written := with_block(text, name, block())) != text:
-            stale.append(page_of)
-            if not check:
-                path.write_text(written, encoding="utf-8")
-    if stale:
-        print("\n".join(f"{'not what the code says' if check else 'wrote'}: {path}" for path in stale))
-    if check and stale:
-        print("run: make docs")
-    return 1 if check and stale else 0
+    """Write or check the guide."""
+    text = GUIDE.read_text(encoding="utf-8")
+    if BLOCK.search(text) is None:
+        raise SystemExit("docs/guide/python.md lacks the marks: <!-- begin tested-pythons: … --> and <!-- end tested-pythons -->")
+    written = BLOCK.sub(lambda marks: f"{marks[1]}\n{table()}\n\n{marks[2]}", text)
+    if written == text:
+        return 0
+    if "--check" in sys.argv[1:]:
+        print("docs/guide/python.md is not what tests/tested_pythons.json says; run: make docs")
+        return 1
+    GUIDE.write_text(written, encoding="utf-8")
+    print("wrote: docs/guide/python.md")
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Runs the tests of recording (`recording` of tools/run_tests.py) with each CPython, and keeps what they said.
 
-usage: PYTHON tools/recording_tests.py [here] [unstable] [--only 3.12,3.15] [--keep]
+usage: PYTHON tools/recording_tests.py [here] [free-threaded] [unstable] [--only 3.12,3.15] [--keep]
 
-`here` are the CPythons of this machine, `unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an
-environment and a build of its own. The results are in build/recorded/results.json, for as long as the sources are the same; `--keep`
-writes them into tests/tested_pythons.json, from which `make docs` makes the table of tested versions. Exits with 2 where tests failed,
-with 3 where nothing could run. Only the standard library.
+`here` are the CPythons of this machine, `free-threaded` those of them without a GIL, which tools/free_threaded.py builds first,
+`unstable` those of Debian's unstable in build/unstable (tools/unstable.py). Each gets an environment and a build, but free-threaded
+ones: DuckDB, which reads reports, has no release for them, so this Python runs those tests that record programs of theirs. The results
+are in build/recorded/results.json, for as long as the sources are the same; `--keep` writes them into tests/tested_pythons.json, from
+which `make docs` makes the table of tested versions. Exits with 2 where tests failed, with 3 where nothing could run. Only the standard
+library.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import free_threaded
 import unstable
-from pythons import pythons
+from pythons import named, pythons
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "recorded"
@@ -87,9 +90,10 @@ def system_of(release: Path) -> str:
 
 @dataclass
 class Place:
-    """Where tests run: this machine, or the root file system."""
+    """Where tests run: this machine, or the root file system. Of its CPythons, those whose names end with `suffix`."""
 
     inside: bool
+    suffix: str = ""
 
     @property
     def checkout(self) -> Path:
@@ -103,7 +107,8 @@ class Place:
 
     def pythons(self) -> dict[str, str]:
         """Its CPythons."""
-        return unstable.pythons() if self.inside else {path.name.removeprefix("python"): str(path) for path in pythons().values()}
+        there = unstable.pythons() if self.inside else {named(version): str(path) for version, path in pythons().items()}
+        return {name: path for name, path in there.items() if name.endswith(self.suffix)}
 
     def run(self, *command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a command in its checkout."""
@@ -123,12 +128,15 @@ class Place:
         report = f"{folder}/junit.xml"
         (self.checkout / folder).mkdir(parents=True, exist_ok=True)
         (self.checkout / report).unlink(missing_ok=True)
-        made = self.run("make", "native", f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native", environment={})
+        apart = name.endswith("t")
+        words = [] if apart else [f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native"]
+        made = self.run("make", "native", *words, environment={})
         version = self.run(python, "-c", "import platform; print(platform.python_version())", environment={}).stdout.strip()
         if made.returncode != 0:
             print(made.stdout[-4000:])
             return Result(version, self.system, 0, 0, ["make native"], [], round(time.monotonic() - began))
-        words = [f"{folder}/venv/bin/python", "tools/run_tests.py", "recording", "--", f"--junitxml={report}"]
+        venv, chosen = (".venv", ["-k", name]) if apart else (f"{folder}/venv", [])
+        words = [f"{venv}/bin/python", "tools/run_tests.py", "recording", "--", *chosen, f"--junitxml={report}"]
         done = self.run(*words, environment={"WARPLENS_PYTHONS": name, "WARPLENS_REQUIRE": NEEDED})
         (FOLDER / f"{name}.log").write_text(made.stdout + done.stdout, encoding="utf-8")
         if not (self.checkout / report).exists():
@@ -150,7 +158,13 @@ def keep(found: dict[str, Result]) -> None:
 
 def places(names: list[str]) -> list[Place]:
     """The places that were asked for and are there."""
-    found = [Place(inside=False)] if "here" in names else []
+    found = []
+    if "free-threaded" in names:
+        free_threaded.make()
+    if "here" in names:
+        found.append(Place(inside=False))
+    elif "free-threaded" in names:
+        found.append(Place(inside=False, suffix="t"))
     if "unstable" in names:
         try:
             unstable.make(())
@@ -164,7 +178,7 @@ def places(names: list[str]) -> list[Place]:
 def main() -> int:
     """Run what the command line asks, and say in a line each how it went."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("places", nargs="*", metavar="here|unstable", default=["unstable"])
+    parser.add_argument("places", nargs="*", metavar="here|free-threaded|unstable", default=["unstable", "free-threaded"])
     parser.add_argument("--only", default="", metavar="VERSIONS", help="these CPythons alone, as 3.12,3.15")
     parser.add_argument("--keep", action="store_true", help="write the results into tests/tested_pythons.json")
     words = parser.parse_args()

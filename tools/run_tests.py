@@ -41,6 +41,7 @@ _RECORDING = [
             "python_traces",
             "python_hooks",
             "python_free_threaded",
+            "free_threaded_binding",
             "sampling_profiler",
             "async_stacks",
             "record",

@@ -54,7 +54,11 @@ char *map(int fd, uint64_t offset, size_t size, bool huge) {
     return nullptr;
   }
   madvise(p, size, MADV_DONTFORK);  // a child must never write into its parent's spool
-  if (size >= kHugeFrom) {
+  if (size <= kFirstStep) {
+    madvise(
+        p, size,
+        MADV_RANDOM);  // a short process writes a few pages: the kernel would fill 32 with zeros for the first one
+  } else if (size >= kHugeFrom) {
     // Large folios: half the kernel's cost of a new page (1.0 -> 0.5 us), where it has them. Linux 6.18 maps whole ones, whatever was
     // asked for, and makes none where nothing is read ahead.
     madvise(p, size, huge ? MADV_HUGEPAGE : MADV_RANDOM);

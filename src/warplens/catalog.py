@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from warplens.errors import UsageError
+
+Named = TypeVar("Named")
 
 _ROOT = Path(__file__).parent
 
@@ -52,7 +55,6 @@ FAMILIES: dict[str, UnitFamily] = {
         UnitFamily(
             "rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong"), ("LINK",)
         ),
-        UnitFamily("capture.hooks", "capture hook", "attach", ("What it records", "Cost", "Needs", "Limits")),
         UnitFamily("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),
         UnitFamily("cli.commands", "command", "command"),
     )
@@ -176,15 +178,19 @@ def units(name: str) -> list[Unit]:
 
 def find(name: str, id: str) -> Unit:
     """Return unit `id` of family `name` (`-` and `_` are the same); UsageError names near matches."""
+    return named(family(name).noun, id, {unit.id: unit for unit in _units(name)})
+
+
+def named(noun: str, id: str, known: Mapping[str, Named]) -> Named:
+    """Return the `noun` that is called `id` (`-` and `_` are the same); UsageError names near matches."""
     wanted = id.replace("-", "_")
-    known = {unit.id: unit for unit in _units(name)}
     if wanted in known:
         return known[wanted]
     import difflib  # only wrong names pay for it
 
     near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.65)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known) or 'none'}."
-    raise UsageError(f"no {family(name).noun} {id!r}; {hint}")
+    raise UsageError(f"no {noun} {id!r}; {hint}")
 
 
 def _literal(node: ast.expr) -> Any:

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "src" / "warplens"
 TWICE = {
     "Event": "intrakernel/nuggets.py has the names of the interface that it stands in for",
     "Launch": "intrakernel's is public",
+    "start_end_range": "nvtx/_absent.py has the names of the binding that it stands in for",
     "Report": "the facade's adds methods to that of report/",
     **dict.fromkeys(
         [
@@ -39,7 +40,6 @@ TWICE = {
             "Note",
             "Piece",
             "Place",
-            "Places",
             "Process",
             "Profile",
             "Reader",

@@ -79,10 +79,20 @@ def test_without_root_it_says_so_and_nothing_ran(
 ) -> None:
     monkeypatch.setattr(tool.unstable.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(tool, "FOLDER", tmp_path)
-    monkeypatch.setattr(tool.sys, "argv", ["recording_tests.py"])
+    monkeypatch.setattr(tool.sys, "argv", ["recording_tests.py", "unstable"])
     monkeypatch.setattr(tool, "digest", lambda: "these")
     assert tool.main() == tool.unstable.LACKING
     assert "no root file system of Debian's unstable: it needs root" in capsys.readouterr().err
+
+
+def test_a_free_threaded_one_has_its_name_whatever_its_file_is_called(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {(3, 14): Path("/a/python3.14"), (3, 14, "t"): Path("/b/python3.14")}
+    monkeypatch.setattr(tool, "pythons", lambda: there)
+    monkeypatch.setattr(tool.free_threaded, "make", lambda: 0)
+    (here,) = tool.places(["here", "free-threaded"])
+    assert here.pythons() == {"3.14": "/a/python3.14", "3.14t": "/b/python3.14"}
+    (without_gil,) = tool.places(["free-threaded"])
+    assert without_gil.pythons() == {"3.14t": "/b/python3.14"}
 
 
 def test_pythons_can_be_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tool: ModuleType) -> None:

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "builder.h"
+#include "columns.h"
 #include "find.h"
 #include "reader/guard.h"
 #include "viewport.h"
@@ -214,5 +215,30 @@ WARPLENS_API int64_t warplens_lod_sums(const lod::Index *index, const uint32_t *
       *count++ = static_cast<int64_t>(sum.count);
     }
     return 0;
+  });
+}
+
+// The cells of a row that some lanes (track and lane of each) make, in order of column; there is room for `columns` of them. Of each
+// cell: busy time, time covered, and time of its group; slices, those of the group that begin in it, begin of its longest; column, group, and row, name
+// and track of its longest slice.
+WARPLENS_API int64_t warplens_lod_cells(const lod::Index *index, const lod::LaneOf *lanes,
+                                        uint64_t lanes_count, int64_t begin, int64_t end, uint32_t columns,
+                                        const uint32_t *groups, uint64_t groups_count, double *times,
+                                        int64_t *counts, uint32_t *about) {
+  return guarded([&] {
+    const auto cells =
+        lod::cells_of(*index, {lanes, lanes_count}, begin, end, columns, {groups, groups_count});
+    for (const lod::Cell &cell : cells) {
+      *times++ = cell.busy;
+      *times++ = cell.covered;
+      *times++ = cell.time;
+      *counts++ = static_cast<int64_t>(cell.number);
+      *counts++ = static_cast<int64_t>(cell.begun);
+      *counts++ = cell.start;
+      for (const uint32_t value : {cell.column, cell.group, cell.row, cell.name, cell.track}) {
+        *about++ = value;
+      }
+    }
+    return cells.size();
   });
 }

@@ -1,5 +1,4 @@
 // The fields of the records of cuda_records.h, for readers; and of all wide records, as JSON.
-#include <cstdio>
 
 #include "schema.h"
 #include "spool/wide/wide_fields.h"
@@ -146,15 +145,14 @@ constexpr WideRecord kRecords[] = {
 };
 
 void append(std::string &out, const WideRecord &record) {
-  char text[160];
-  std::snprintf(text, sizeof(text),
-                "\"%s\": {\"id\": %d, \"size\": %zu, \"fields\": [[\"type\", \"u1\", 0], "
-                "[\"flags\", \"u1\", 1], [\"domain\", \"u2\", 2], [\"name\", \"u4\", 4]",
-                record.name, static_cast<int>(record.type), record.size);
-  out += text;
+  append_pieces(out,
+                {"\"", record.name, "\": {\"id\": ", std::to_string(static_cast<int>(record.type)),
+                 ", \"size\": ", std::to_string(record.size),
+                 ", \"fields\": [[\"type\", \"u1\", 0], [\"flags\", \"u1\", 1], [\"domain\", \"u2\", 2], "
+                 "[\"name\", \"u4\", 4]"});
   for (const WideField &field : record.fields) {
-    std::snprintf(text, sizeof(text), ", [\"%s\", \"%s\", %zu]", field.name, field.type, field.offset);
-    out += text;
+    append_pieces(out,
+                  {", [\"", field.name, "\", \"", field.type, "\", ", std::to_string(field.offset), "]"});
   }
   out += "]}";
 }

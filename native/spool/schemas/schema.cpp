@@ -112,9 +112,8 @@ void append_fields(std::string &out, std::span<const Field> fields) {
   out += "\"fields\": [";
   const char *comma = "";
   for (const Field &field : fields) {
-    char text[96];
-    std::snprintf(text, sizeof(text), "%s[\"%s\", \"%s\", %zu]", comma, field.name, field.type, field.offset);
-    out += text;
+    append_pieces(
+        out, {comma, "[\"", field.name, "\", \"", field.type, "\", ", std::to_string(field.offset), "]"});
     comma = ", ";
   }
   out += "]}";
@@ -125,27 +124,30 @@ void append_fields(std::string &out, std::span<const Field> fields) {
 std::string schema_json() {
   std::string out = "\"records\": {";
   const char *comma = "";
-  char text[96];
   for (const Record &record : kRecords) {
-    std::snprintf(text, sizeof(text), "%s\"%s\": {\"id\": %d, \"size\": %zu, ", comma, record.name,
-                  static_cast<int>(record.type), sizeof(EventRecord));
-    out += text;
+    append_pieces(out,
+                  {comma, "\"", record.name, "\": {\"id\": ", std::to_string(static_cast<int>(record.type)),
+                   ", \"size\": ", std::to_string(sizeof(EventRecord)), ", "});
     append_fields(out, record.fields);
     comma = ", ";
   }
-  std::snprintf(text, sizeof(text), "}, \"slot\": {\"size\": %zu, ", sizeof(OpenSlot));
-  out += text;
+  append_pieces(out, {"}, \"slot\": {\"size\": ", std::to_string(sizeof(OpenSlot)), ", "});
   append_fields(out, kSlot);
   out += ", \"actions\": {";
   comma = "";
   for (const Action &action : kActions) {
-    std::snprintf(text, sizeof(text), "%s\"%s\": %u", comma, action.name,
-                  static_cast<unsigned>(action.number));
-    out += text;
+    append_pieces(out,
+                  {comma, "\"", action.name, "\": ", std::to_string(static_cast<unsigned>(action.number))});
     comma = ", ";
   }
   out += "}";
   return out;
+}
+
+void append_pieces(std::string &out, std::initializer_list<std::string_view> pieces) {
+  for (std::string_view piece : pieces) {
+    out += piece;
+  }
 }
 
 void append_json_string(std::string &out, std::string_view text) {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from warplens.report.quoting import listed
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _THREAD = "CASE WHEN task IS NOT NULL OR style = 'StartEnd' THEN NULL ELSE threa
 _TRACKS = f"""
 SELECT process, {_THREAD} AS thread, task, count(*) AS ranges, max(depth) + 1 AS lanes,
        sum(CASE WHEN depth = 0 THEN least("end", {{end}}) - greatest("start", {{begin}}) ELSE 0 END)::BIGINT AS busy
-FROM nvtx_ranges WHERE {_INSIDE} GROUP BY ALL ORDER BY ALL
+FROM nvtx_ranges WHERE {_INSIDE} AND {{where}} GROUP BY ALL ORDER BY ALL
 """
 
 # Ranges within one column are summed up as they are; only those that reach over an edge, at most one per column and lane and
@@ -72,17 +73,23 @@ FROM nvtx_marks WHERE "start" >= {begin} AND "start" < {end} GROUP BY ALL ORDER 
 """
 
 
-def tracks(report: Report, window: Window) -> pa.Table:
+def tracks(report: Report, window: Window, where: str = "true") -> pa.Table:
     """Return the tracks with ranges in the window: process, thread, task, ranges, lanes, busy (ns of lane 0).
 
-    A task's ranges have no thread here; start/end ranges without a task have neither.
+    A task's ranges have no thread here; start/end ranges without a task have neither. `where`: a condition, in SQL, for ranges.
     """
     begin, end = window
-    return report.sql(_TRACKS.format(begin=begin, end=end))
+    return report.sql(_TRACKS.format(begin=begin, end=end, where=where))
 
 
 def cells(
-    report: Report, window: Window, columns: int, depth: int, threads: Sequence[int] | None = None, tasks: Sequence[int] | None = None
+    report: Report,
+    window: Window,
+    columns: int,
+    depth: int,
+    threads: Sequence[int] | None = None,
+    tasks: Sequence[int] | None = None,
+    where: str = "true",
 ) -> pa.Table:
     """Return a row per column of each lane that holds something.
 
@@ -93,17 +100,18 @@ def cells(
         depth: lanes from this one on are left out.
         threads: keys of the threads wanted (None: all); start/end ranges are always there.
         tasks: keys of the tasks wanted (None: all).
+        where: a condition, in SQL, for ranges.
 
     Returns:
         process, thread and task (see `tracks`), depth, col, busy (share of the column's time, 0 to 1), number (of ranges that touch
         it), top: of the name with the most time there its domain, message and color, the id of its longest range, whether one is
         unfinished, and how many begin in the column.
     """
-    only = ""
+    only = f" AND {where}"
     if threads is not None:
-        only += f" AND (task IS NOT NULL OR style = 'StartEnd' OR thread IN ({_list(threads)}))"
+        only += f" AND (task IS NOT NULL OR style = 'StartEnd' OR thread IN ({listed(threads)}))"
     if tasks is not None:
-        only += f" AND (task IS NULL OR task IN ({_list(tasks)}))"
+        only += f" AND (task IS NULL OR task IN ({listed(tasks)}))"
     import pyarrow as pa
 
     # Columns do not depend on each other: some at a time, so that memory does not grow with the ranges.
@@ -137,7 +145,7 @@ def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> p
 
     The tasks `but` do not count.
     """
-    only = f"AND task IS NOT NULL AND task NOT IN ({_list(but)})" if but else "AND task IS NOT NULL"
+    only = f"AND task IS NOT NULL AND task NOT IN ({listed(but)})" if but else "AND task IS NOT NULL"
     return report.sql(_CROWD.format(**_numbers(window, columns), source="nvtx_ranges", depth=1, only=only, part="true"))
 
 
@@ -146,14 +154,10 @@ def mark_cells(report: Report, window: Window, columns: int, tasks: Sequence[int
 
     Marks of `tasks` have their task and no thread; those of other tasks count for their thread.
     """
-    return report.sql(_MARKS.format(**_numbers(window, columns), tasks=_list(tasks)))
+    return report.sql(_MARKS.format(**_numbers(window, columns), tasks=listed(tasks)))
 
 
 def _numbers(window: Window, columns: int) -> dict[str, int | str]:
     begin, end = window
     length = end - begin
     return {"begin": begin, "end": end, "length": length, "columns": columns, "width": repr(length / columns)}
-
-
-def _list(keys: Sequence[int]) -> str:
-    return ", ".join(str(int(key)) for key in keys) or "NULL"

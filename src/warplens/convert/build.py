@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -21,18 +21,19 @@ from warplens.convert.host_metrics import HostMetrics
 from warplens.convert.nvtx.domains import Domains
 from warplens.convert.process_tables import ProcessTables
 from warplens.convert.process_tree import Family
+from warplens.convert.small_processes import FEW, Member, MergedTables, SmallProcesses
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
 from warplens.handover import pending
 from warplens.spool import clock as clocks
-from warplens.spool import desk
+from warplens.spool import desk, small_spools
 from warplens.spool import directory as spools
 from warplens.spool.events import Events
-from warplens.spool.layout import Clock
+from warplens.spool.layout import Clock, Head, Layouts
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
-from warplens.spool.reader import UNKNOWN_THREAD, SpoolFile
+from warplens.spool.reader import UNKNOWN_THREAD, SpoolFile, identify
 from warplens.storage.available import budget
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 
@@ -86,6 +87,20 @@ class _Slices:
         return (self.number + 1) / self._count if self._count else 0.0
 
 
+class _Spool(NamedTuple):
+    path: Path
+    process: Process
+    layouts: Layouts
+
+
+class Lifespan(NamedTuple):
+    """When a process did what is known of it first and last, and until when that counts (ns, the spool's clock)."""
+
+    begin: int
+    last: int
+    until: int
+
+
 @dataclass
 class _Later:
     """A process whose other tables need all of its ranges."""
@@ -115,6 +130,7 @@ class Builder:
     _threads: list[dict[str, Any]] = field(default_factory=list)
     _notes: list[tuple[Note, int | None]] = field(default_factory=list)
     _later: list[_Later] = field(default_factory=list)
+    _small: SmallProcesses = field(default_factory=SmallProcesses)
 
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
@@ -129,26 +145,31 @@ class Builder:
         if self._late:
             time.sleep(_LATE_S)
         if self._windows.keeps_last:
-            self._windows.keep_last(self.as_of or self._launch.end_ns or _last_seen([path for path, _ in files]))
-        total = sum(path.stat().st_size for path, _ in files) or 1
+            self._windows.keep_last(self.as_of or self._launch.end_ns or _last_seen([path for path, *_ in files]))
+        self._files = files
+        total = sum(path.stat().st_size for path, *_ in files) or 1
         done = 0
-        spools_of = [facts for _, facts in files]
+        spools_of = [process for _, process, _ in files]
         family = Family.of(self.directory, self._launch, self._control, self.part.host, spools_of, self.unreadable)
         if self.as_of is not None:
             family.go_on(self.as_of)
         self._family, self._processes = family, family.rows
         if self._launch.pid is not None and all(facts.pid != self._launch.pid for facts in spools_of):
             family.add_silent_primary(self.part.first_process)
+        self._before = len(family.rows)
         # Of several programs that ran under the launched process's id, one after the other, the last one ended with it.
-        last = max((process.start_ns for _, process in files if process.pid == self._launch.pid), default=0)
-        for number, (path, process) in enumerate(files):
+        last = max((process.start_ns for _, process, _ in files if process.pid == self._launch.pid), default=0)
+        for number, (path, process, _) in enumerate(files):
             size = path.stat().st_size
             ended = self._launch.primary_end_ns if process.pid == self._launch.pid and process.start_ns == last else None
             ended = family.end_of(number) or ended or self._launch.last_alive.get(path.name, 0)
             if self.as_of is not None and pending.living_writer(path):
                 ended = self.as_of
-            self._add_process(path, number, ended, done / total, size / total)
+            if not self._joins(number, ended):
+                self._convert_small()
+                self._add_process(path, number, ended, done / total, size / total)
             done += size
+        self._convert_small()
         with self.timings.stage("write"):
             self._gathering.finish()
         self._finish_later()
@@ -162,15 +183,15 @@ class Builder:
             self.progress("write", 1.0)
         return facts
 
-    def _sorted_files(self) -> list[tuple[Path, Process]]:
+    def _sorted_files(self) -> list[_Spool]:
         """The readable spools, the launched process first, then in order of start."""
         found = []
         unbegun = 0
         for path in spools.spool_files(self.directory):
             try:
-                with SpoolFile(path) as spool:
-                    found.append((path, spool.process))
-                    self._late |= self.as_of is not None and spool.head.buffered
+                head, process, layouts = identify(path)
+                found.append(_Spool(path, process, layouts))
+                self._late |= self.as_of is not None and head.buffered
             except SpoolError as error:
                 if not spools.is_begun(path):
                     unbegun += 1
@@ -182,8 +203,48 @@ class Builder:
             message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
             self._notes.append((Note("info", "spool-not-begun", "spool", message, unbegun), None))
         primary = self._launch.pid
-        found.sort(key=lambda item: (item[1].pid != primary if primary is not None else False, item[1].start_ns, item[0].name))
+        found.sort(key=lambda one: (one.process.pid != primary if primary is not None else False, one.process.start_ns, one.path.name))
         return found
+
+    def _joins(self, number: int, ended: int) -> bool:
+        """Say whether a process is so small that it waits to be converted with those that come next."""
+        if self.as_of is not None or self._files[number].path.name in self.followers or self._windows.only() is not None:
+            return False
+        with self.timings.stage("decode"):
+            one = small_spools.read(*self._files[number])
+        if one is None:
+            return False
+        if not self._small.takes(one):
+            self._convert_small()
+        until = self._family.running_at(number) or small_spools.LATEST
+        self._small.add(Member(number, self.part.key(self._before + number), one, ended, until))
+        return True
+
+    def _convert_small(self) -> None:
+        """Convert the processes that wait, together; each alone where they are few, or anything about them is odd."""
+        members, self._small = self._small.members, SmallProcesses()
+        converted = None
+        if len(members) >= FEW:
+            mapped = _Map(self._correction(members[0].spool.head.clock))
+            try:
+                with self.timings.stage("order"):
+                    converted = MergedTables(members, self._windows.spans(), mapped.all, self._symbols)
+            except SpoolError:
+                pass
+        if converted is None:
+            for member in members:
+                self._add_process(self._files[member.number].path, member.number, member.ended, 0.0, 0.0)
+            return
+        with self.timings.stage("write"):
+            for table, rows in converted.tables:
+                self._gathering.keep(table, rows)
+        for member, seen, notes, threads in zip(members, converted.last_seen(), converted.notes(), converted.threads(), strict=True):
+            key, head, process = member.key, member.spool.head, member.spool.process
+            self._process_row(member.number, key, mapped, process, head, Lifespan(process.start_ns, seen, member.until))
+            self._note_correction(self._correction(head.clock), process.pid, key)
+            self._add_notes(notes, key, mapped)
+            for thread in threads:
+                self._add_thread(key, thread.index, thread.tid, None, thread.start, mapped)
 
     def _add_process(self, path: Path, number: int, ended: int, done: float, share: float) -> None:
         key = self.part.key(len(self._processes))
@@ -224,19 +285,15 @@ class Builder:
                 self._tell(done + share * (1 - left) * slices.done)
             if follower is not None:
                 follower.check_last(Domains(spool.names, spool.strings))
-            self._process_row(spool, number, key, mapped)
+            first = events.counts().first
+            begin = spool.process.start_ns or (first if first < 1 << 62 else 0)
+            self._process_row(number, key, mapped, spool.process, spool.head, Lifespan(begin, spool.last_seen, spool.until))
 
             def finish() -> None:
-                if fixed:
-                    message = (
-                        f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {spool.process.pid}; "
-                        f"times were corrected with {len(fixed[0])} clock readings"
-                    )
-                    self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
+                self._note_correction(fixed, spool.process.pid, key)
                 with timings.stage("write"):
                     tables.finish(lambda part: self._tell(done + share * (1 - left * (1 - part))))
-                for note in (*spool.notes(), *tables.notes()):
-                    self._notes.append((note if note.time is None else replace(note, time=mapped(note.time)), key))
+                self._add_notes((*spool.notes(), *tables.notes()), key, mapped)
                 self._thread_rows(spool, key, mapped)
 
             if follower is not None and tables.records:
@@ -266,12 +323,20 @@ class Builder:
         if self.progress is not None:
             self.progress("events", done)
 
-    def _process_row(self, spool: SpoolFile, number: int, key: int, mapped: _Map) -> None:
-        facts = spool.process
-        first = spool.events.counts().first
-        begin = facts.start_ns or (first if first < 1 << 62 else 0)
-        end = max(min(spool.head.end_ns, spool.until) if spool.head.end_ns <= 1 << 62 else 0, spool.last_seen, begin)
-        self._family.add_spool(number, key, facts, mapped(begin), mapped(end), spool.head.end_ns != 0)
+    def _note_correction(self, fixed: Correction | None, pid: int, key: int) -> None:
+        if fixed:
+            message = (
+                f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {pid}; "
+                f"times were corrected with {len(fixed[0])} clock readings"
+            )
+            self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
+
+    def _add_notes(self, notes: Iterable[Note], key: int, mapped: _Map) -> None:
+        self._notes += [(note if note.time is None else replace(note, time=mapped(note.time)), key) for note in notes]
+
+    def _process_row(self, number: int, key: int, mapped: _Map, facts: Process, head: Head, seen: Lifespan) -> None:
+        end = max(min(head.end_ns, seen.until) if head.end_ns <= 1 << 62 else 0, seen.last, seen.begin)
+        self._family.add_spool(number, key, facts, mapped(seen.begin), mapped(end), head.end_ns != 0)
 
     def _thread_rows(self, spool: SpoolFile, key: int, mapped: _Map) -> None:
         names, strings = spool.names, spool.strings
@@ -280,15 +345,18 @@ class Builder:
             tid, name, start = names.threads.get(index, (0, 0, 0))
             given = strings.get(names.tids.get(tid, 0)) if tid else None
             first = min(start or seen.get(index, 0), seen.get(index, start))
-            self._threads.append(
-                {
-                    "thread": key * THREADS_PER_PROCESS + index,
-                    "process": key,
-                    "tid": tid & 0x7FFFFFFF,
-                    "name": given or strings.get(name) or None,
-                    "start": mapped(min(first, 1 << 62)),
-                }
-            )
+            self._add_thread(key, index, tid, given or strings.get(name) or None, first, mapped)
+
+    def _add_thread(self, key: int, index: int, tid: int, name: str | None, start: int, mapped: _Map) -> None:
+        self._threads.append(
+            {
+                "thread": key * THREADS_PER_PROCESS + index,
+                "process": key,
+                "tid": tid & 0x7FFFFFFF,
+                "name": name,
+                "start": mapped(min(start, 1 << 62)),
+            }
+        )
 
     def _run_facts(self) -> Facts:
         launch = self._launch

@@ -13,25 +13,12 @@ from warplens.exporters.events import Events, Kind, Nesting, details, names
 from warplens.exporters.rows import NONE, Rows
 from warplens.exporters.tracks import Tracks, batches, values
 from warplens.model.tables import TABLES
+from warplens.timeline.kinds import CPU, kind_of
 
 if TYPE_CHECKING:
     from warplens.report import Report
 
-# Below each thread, in this order. What of a table is on a row of its own: a condition.
-_ROWS: tuple[tuple[str, str, str], ...] = (
-    ("thread_states", "thread_states", "State"),
-    ("python_calls", "python_calls", "Python"),
-    ("imports", "imports", "Imports"),
-    ("gc", "gc", "GC"),
-    ("gil", "gil", "GIL"),
-    ("gil brief", "gil", "GIL (brief)"),
-    ("osrt", "osrt", "OS calls"),
-    ("file_access", "file_access", "File access"),
-    ("mpi_events", "mpi_events", "MPI"),
-    ("openmp_events", "openmp_events", "OpenMP"),
-    ("openacc_events", "openacc_events", "OpenACC"),
-    ("syscalls", "syscalls", "System calls"),
-)
+_BRIEF = "gil brief"  # what was held for moments only is on a row of its own
 _CALLS = Kind("python_calls", "python", "name", ("kind", "file", "line", "failed", "clipped"))
 KINDS = (
     Kind("thread_states", "cpu_state", "state", ("cpu", "exact", "reason")),
@@ -55,11 +42,13 @@ class CpuTracks(Rows):
     def __init__(self, report: Report, tracks: Tracks) -> None:
         super().__init__(report, tracks)
         counts = report.tables
-        for what, table, name in _ROWS:
-            where = {"gil": " WHERE state <> 'brief'", "gil brief": " WHERE state = 'brief'"}.get(what, "")
-            if counts[table]:
-                for record in report.sql(f"SELECT DISTINCT process, thread FROM {table}{where} ORDER BY ALL").to_pylist():
-                    self._of_thread(what, name, record)
+        drawn = {kind.table for kind in KINDS}
+        for table in (table for table in CPU if table in drawn and counts[table]):
+            name = kind_of(table).name
+            parts = {table: "state <> 'brief'", _BRIEF: "state = 'brief'"} if table == "gil" else {table: "true"}
+            for what, where in parts.items():
+                for record in report.sql(f"SELECT DISTINCT process, thread FROM {table} WHERE {where} ORDER BY ALL").to_pylist():
+                    self._of_thread(what, f"{name} (brief)" if what == _BRIEF else name, record)
         self._sort()
 
 
@@ -86,7 +75,7 @@ def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch,
     if own.num_rows:
         yield own, kind.table
     if others.num_rows:
-        yield (others, "gil brief") if kind.table == "gil" else (others.drop_columns(["end"]), kind.table)
+        yield (others, _BRIEF) if kind.table == "gil" else (others.drop_columns(["end"]), kind.table)
 
 
 def _events(kind: Kind, what: str, batch: pa.RecordBatch, tracks: CpuTracks, nesting: Nesting) -> Events:

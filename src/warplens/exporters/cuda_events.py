@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from warplens.analysis.native import codes
 from warplens.exporters.arrows import Arrows
-from warplens.exporters.cuda_tracks import CudaTracks, direction
+from warplens.exporters.cuda_tracks import CudaTracks
 from warplens.exporters.events import Events, Kind, Nesting, details, names
 from warplens.exporters.tracks import batches, values
 from warplens.model.tables import TABLES
+from warplens.timeline.names import direction
 
 if TYPE_CHECKING:
     from warplens.report import Report

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.gpu.names import gpu_label
 from warplens.exporters.rows import NONE, Row, Rows
 from warplens.exporters.tracks import Tracks
+from warplens.timeline.kinds import kind_of
+from warplens.timeline.names import context_label, direction, gpu_label, stream_label
 
 if TYPE_CHECKING:
     from warplens.report import Report
 
 _ON_GPU = ("kernels", "graphs", "memcpys", "memsets", "cuda_events")
-_BELOW = {"memsets": "Memset", "graphs": "Graphs"}  # kernels are on the row of the stream itself; graphs too where there are none
-_OF_PROCESS = {"syncs": "CUDA synchronization", "um_events": "Unified memory", "collectives": "Collectives"}
-_DIRECTIONS = {"Host": "H", "Device": "D", "Peer": "P", "Array": "A"}
+_BELOW = ("memsets", "graphs")  # kernels are on the row of the stream itself; graphs too where there are none
+_OF_THREAD, _OF_PROCESS = ("cuda_api", "overhead"), ("syncs", "um_events", "collectives")
 
 
 class CudaTracks(Rows):
@@ -23,14 +23,13 @@ class CudaTracks(Rows):
     def __init__(self, report: Report, tracks: Tracks) -> None:
         super().__init__(report, tracks)
         counts = report.tables
-        if counts["cuda_api"]:
-            for record in report.sql("SELECT DISTINCT process, thread FROM cuda_api ORDER BY ALL").to_pylist():
-                self._of_thread("cuda_api", "CUDA API", record)
-        if counts["overhead"]:
-            for record in report.sql("SELECT DISTINCT process, thread FROM overhead ORDER BY ALL NULLS FIRST").to_pylist():
-                self._of_thread("overhead", "CUDA overhead", record)
-        for table, name in _OF_PROCESS.items():
+        for table in _OF_THREAD:
             if counts[table]:
+                for record in report.sql(f"SELECT DISTINCT process, thread FROM {table} ORDER BY ALL NULLS FIRST").to_pylist():
+                    self._of_thread(table, kind_of(table).name, record)
+        for table in _OF_PROCESS:
+            if counts[table]:
+                name = kind_of(table).name
                 for record in report.sql(f"SELECT DISTINCT process FROM {table} ORDER BY ALL").to_pylist():
                     row = Row(name, name, self._process(record["process"]), about=record)
                     self._put((table, record["process"], NONE, NONE), row)
@@ -39,10 +38,9 @@ class CudaTracks(Rows):
         self._sort()
 
     def _gpus(self, report: Report) -> None:
-        kind_of = {"memcpys": "kind"}
         selects = [
-            f"SELECT DISTINCT process, device, context, stream, '{table}' AS what, {kind_of.get(table, 'NULL')} AS kind FROM {table}"
-            for table in _ON_GPU
+            f"SELECT DISTINCT process, device, context, stream, '{table}' AS what, {kind} AS kind FROM {table}"
+            for table, kind in (("memcpys", "kind"), *((table, "NULL") for table in _ON_GPU if table != "memcpys"))
         ]
         used = report.sql(
             f"SELECT * FROM ({' UNION ALL '.join(selects)}) ORDER BY process, device, context, stream, what, kind"
@@ -64,17 +62,15 @@ class CudaTracks(Rows):
             name = gpu_label(None if device == NONE else device, (devices.get((process, device)) or {}).get("name"))
             place = self._process(process)
             gpu = self._put(("device", process, device, NONE), Row(name, name, place, gpu=True))
-            named = (contexts.get((process, context)) or {}).get("name")
-            within = self._put(
-                ("context", process, context, NONE), Row(_named("Context", context, named), "", place, None, gpu, context, True)
-            )
-            known = streams.get((process, context, stream)) or {}
-            label = _named("Stream", stream, known.get("name") or ("default" if known.get("kind") == "null" else None))
+            named = context_label(context, contexts.get((process, context)))
+            within = self._put(("context", process, context, NONE), Row(named, "", place, None, gpu, context, True))
+            label = stream_label(stream, streams.get((process, context, stream)))
             several = sum(key[0] == process for key in on) > 1
             full = f"Context {context} {label}" if several else label
             about = {"process": process, "device": device, "context": context, "stream": stream}
             row = self._put(("stream", process, context, stream), Row(label, full, place, None, within, stream, True, about))
-            what, text = record["what"], _BELOW.get(record["what"])
+            what = record["what"]
+            text = kind_of(what).name if what in _BELOW else None
             if what == "memcpys":
                 what, text = f"memcpys {record['kind']}", f"{direction(record['kind'])} memcpy"
             if text is None or (what == "graphs" and (process, context, stream) not in busy):
@@ -83,17 +79,7 @@ class CudaTracks(Rows):
                 self._put((what, process, context, stream), Row(text, f"{full} {text}", place, None, row, len(self.rows), True, about))
 
 
-def direction(kind: str | None) -> str:
-    """Return the short name of a copy's kind: `HtoD` for `Host-to-Device`."""
-    first, to, last = (kind or "").partition("-to-")
-    return f"{_DIRECTIONS[first]}to{_DIRECTIONS[last]}" if to and {first, last} <= set(_DIRECTIONS) else kind or "Unknown"
-
-
 def _order(record: dict[str, Any]) -> tuple[int, int, str, int]:
     """Put copies to the GPU before those back, as nsys does."""
     first = record["what"] == "memcpys" and record["kind"] == "Host-to-Device"
     return record["context"], record["stream"], record["what"], not first
-
-
-def _named(what: str, number: int, name: str | None) -> str:
-    return f"{what} {number} ({name})" if name else f"{what} {number}"

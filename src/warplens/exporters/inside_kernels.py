@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warplens.analysis.gpu.names import gpu_label
 from warplens.analysis.native import codes
 from warplens.arrays import Int64Array
 from warplens.exporters.events import Events, Kind, Nesting, details, names
 from warplens.exporters.rows import NONE, Row, Rows
 from warplens.exporters.tracks import Tracks, batches, values
 from warplens.timeline.index.inside import NEEDED, SLOTS, Insides
+from warplens.timeline.names import gpu_label
 
 if TYPE_CHECKING:
     from warplens.report import Report

@@ -16,6 +16,7 @@ from warplens.analysis.native import codes, library
 from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.report.row_groups import stream
+from warplens.timeline.names import rank_label, task_label, thread_label
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -75,9 +76,8 @@ class Tracks:
         for row in sorted(rows, key=lambda row: int(row["process"])):
             step = seen[row["pid"]] = seen.get(row["pid"], -1) + 1
             steps.append(step * _ID_STEP)
-            rank = "" if row["rank"] is None else f"rank {row['rank']}: "
             where = f" ({row['host']})" if len(hosts) > 1 else ""
-            name = f"{rank}{Path(row['executable']).name or row['pid']}{where}"
+            name = f"{rank_label(row)}{Path(row['executable']).name or row['pid']}{where}"
             self.processes.append(Process(row["process"], row["pid"] + steps[-1], name, row["command"]))
         self._report = report
         place = {process.key: index for index, process in enumerate(self.processes)}
@@ -86,7 +86,7 @@ class Tracks:
             if row["process"] not in place:
                 raise ReportError(f"{report.path} is broken: the thread {row['thread']} is of no process of the report")
         self.threads = [
-            Thread(row["thread"], place[row["process"]], row["tid"] + steps[place[row["process"]]], row["name"] or f"thread {row['tid']}")
+            Thread(row["thread"], place[row["process"]], row["tid"] + steps[place[row["process"]]], thread_label(row))
             for row in sorted(threads, key=lambda row: int(row["thread"]))
         ]
         found = {thread.key: index for index, thread in enumerate(self.threads)}
@@ -94,10 +94,7 @@ class Tracks:
         for row in tasks:
             if row["thread"] not in found:
                 raise ReportError(f"{report.path} is broken: the task {row['task']} is of no thread of the report")
-        self.tasks = [
-            Task(row["task"], found[row["thread"]], row["name"] or f"{row['library']} {row['task'] & 0xFFFFFFFF}")
-            for row in sorted(tasks, key=lambda row: int(row["task"]))
-        ]
+        self.tasks = [Task(row["task"], found[row["thread"]], task_label(row)) for row in sorted(tasks, key=lambda row: int(row["task"]))]
         self._task_keys = np.array([task.key for task in self.tasks], np.int64)
         self._process_keys = np.array([process.key for process in self.processes], np.int64)
         self._thread_keys = np.array([thread.key for thread in self.threads], np.int64)

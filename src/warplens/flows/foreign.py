@@ -28,7 +28,7 @@ _IN_USE_S = 86_400.0
 def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Report:
     """Open a report directory, or a file or folder of another tool, which is imported first; see `warplens.query.open`.
 
-    What can be imported: `docs/reference/importers.md`, or `warplens import --help`.
+    What can be imported: `warplens import --help-formats`.
     """
     given = located(Path(path))
     return Report.open(imported(given, progress=progress) if is_foreign(given) else given, progress=progress)

@@ -92,14 +92,3 @@ class Shape:
         for name, kind, at in layout.HEADER:
             struct.pack_into(_CODES[kind], data, at, values[name])
         return bytes(data)
-
-
-def shape_of(header: bytes) -> Shape | None:
-    """Read the head of a buffer; None where it is none."""
-    if len(header) < layout.HEADER_BYTES:
-        return None
-    fields = {name: struct.unpack_from(_CODES[kind], header, at)[0] for name, kind, at in layout.HEADER}
-    if fields["magic"] != layout.MAGIC or fields["mode"] >= len(layout.MODES) or fields["clock"] >= len(layout.CLOCKS):
-        return None
-    names = ("units", "slots", "warps", "sample_blocks", "warp_mask", "keep")
-    return Shape(mode=layout.MODES[fields["mode"]], clock=layout.CLOCKS[fields["clock"]], **{name: fields[name] for name in names})

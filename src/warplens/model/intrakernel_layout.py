@@ -65,4 +65,3 @@ UNIT: tuple[Field, ...] = (
 HEADER_WORDS = {name: at // 4 for name, _, at in HEADER}
 UNIT_PLACES = {name: at for name, _, at in UNIT}
 RECORD: tuple[Field, ...] = (("t0", "<u4", 0), ("t1", "<u4", 4), ("word", "<u4", 8), ("payload", "<u4", 12))
-RING_RECORD: tuple[Field, ...] = (("t0", "<u4", 0), ("word", "<u4", 4))

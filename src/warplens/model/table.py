@@ -25,6 +25,11 @@ class Column:
     clock: bool = False
     spread: bool = False
 
+    @property
+    def kind(self) -> str:
+        """The type, the unit, and whether it may be null, in words."""
+        return f"{self.type}{f', {self.unit}' if self.unit else ''}{', may be null' if self.nullable else ''}"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -45,6 +50,14 @@ class Table:
     def edges(self) -> tuple[str, ...]:
         """The columns that say when a row begins and, where it does not happen in an instant, ends."""
         return tuple(column.name for column in self.columns if column.name in ("start", "end"))
+
+    @property
+    def described(self) -> str:
+        """The table in words: its text, then one line for each column."""
+        order = f" Sorted by {', '.join(self.sort)}." if self.sort else ""
+        return "\n".join(
+            [f"{self.name}: {self.text}{order}", *(f"- {column.name} ({column.kind}): {column.text}" for column in self.columns)]
+        )
 
     def column(self, name: str) -> Column:
         """Return the column called `name`; KeyError if there is none."""

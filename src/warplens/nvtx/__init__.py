@@ -7,14 +7,13 @@ anything) at import, or where the native binding is missing, the same names reco
 
 from __future__ import annotations
 
-import os as _os
-
 from warplens.nvtx import colors
-from warplens.nvtx._warnings import NvtxWarning
+from warplens.nvtx._active import active as _active
+from warplens.nvtx._active import bound as _bound
+from warplens.nvtx._active import recording as _recording
 
 TYPE_CHECKING = False  # not typing's: importing that costs more than everything else here
 if TYPE_CHECKING:
-    from warplens.nvtx import _binding as _active
     from warplens.nvtx._counters import CounterSemantics, numpy_dtype
     from warplens.nvtx._enums import (
         BatchOrdering,
@@ -28,19 +27,9 @@ if TYPE_CHECKING:
         TimestampType,
     )
     from warplens.nvtx._ranges import Lock, start_end_range
-
-    _recording = True
-else:
-    _recording = not _os.environ.get("NVTX_DISABLE")
-    try:
-        from warplens.nvtx import _binding as _active
-
-        if not _recording:
-            _active.mute()
-    except ImportError:
-        from warplens.nvtx import _absent as _active
-
-        _recording = False
+    from warplens.nvtx._warnings import NvtxWarning
+elif not _bound:
+    start_end_range = _active.start_end_range
 
 annotate = _active.annotate
 mark = _active.mark
@@ -78,6 +67,7 @@ argb = colors.argb
 # Loaded when first asked for: most programs never do, and every start would pay.
 _LATER = dict.fromkeys(("CounterSemantics", "numpy_dtype"), "_counters")
 _LATER |= dict.fromkeys(("Lock", "start_end_range"), "_ranges")
+_LATER["NvtxWarning"] = "_warnings"
 _LATER |= dict.fromkeys(
     (
         "BatchOrdering",

@@ -1,175 +1,141 @@
-"""The names of `warplens.nvtx`, recording nothing: no binding for this interpreter, or NVTX_DISABLE is set."""
+"""The names of `warplens.nvtx`, recording nothing: no binding for this interpreter, or NVTX_DISABLE is set.
+
+Their types are those of `_binding.pyi`; tests/unit/nvtx/test_signatures.py compares names, parameters and defaults with it.
+"""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from warplens.nvtx._counters import CounterSemantics
-    from warplens.nvtx._ranges import start_end_range
-
-_Function = TypeVar("_Function")
+_unset = object()
+_domains = {}
 
 
-class annotate:
-    """A with block or decorator that does nothing; a decorated function is the function itself."""
+class _Block:
+    """A with block that does nothing."""
 
-    __slots__ = ("_arguments", "_attributes", "payload")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        message: str | None = None,
-        color: str | int | None = None,
-        domain: str | None = None,
-        category: str | int | None = None,
-        payload: object = None,
-    ) -> None:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback, /):
+        return False
+
+
+class _Event(_Block):
+    """Keeps its arguments, for copies and for its text."""
+
+    __slots__ = ("_arguments", "payload")
+
+    def __init__(self, message=None, color=None, domain=None, category=None, payload=None):
         self._arguments = (message, color, domain, category, payload)
-        self._attributes: EventAttributes | None = None
         self.payload = payload
 
+    def __reduce__(self):
+        return type(self), self._arguments
+
+    def __repr__(self):
+        return f"{type(self).__name__}{self._arguments!r}"
+
+
+class annotate(_Event):
+    """A with block or decorator that does nothing; a decorated function is the function itself."""
+
+    __slots__ = ("_attributes",)
+
     @property
-    def domain(self) -> Domain:
+    def domain(self):
         """The domain that the range would belong to."""
         return get_domain(self._arguments[2])
 
     @property
-    def attributes(self) -> EventAttributes:
+    def attributes(self):
         """The attributes that the range would have."""
-        if self._attributes is None:
+        try:
+            return self._attributes
+        except AttributeError:
             message, color, _, category, payload = self._arguments
             self._attributes = self.domain.get_event_attributes(message, color, category, payload)
-        return self._attributes
+            return self._attributes
 
-    def __enter__(self) -> annotate:
-        return self
-
-    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> Literal[False]:
-        return False
-
-    def __call__(self, func: _Function) -> _Function:
+    def __call__(self, func):
         return func
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._arguments
 
-    def __repr__(self) -> str:
-        return f"annotate{self._arguments!r}"
+class start_end_range(_Event):
+    """A with block that does nothing."""
 
-
-annotate.__module__ = "warplens.nvtx"
+    __slots__ = ()
 
 
-def mark(
-    message: str | None = None,
-    color: str | int | None = "blue",
-    domain: str | None = None,
-    category: str | int | None = None,
-    payload: object = None,
-) -> None:
+def mark(message=None, color="blue", domain=None, category=None, payload=None):
     """Nothing."""
 
 
-def push_range(
-    message: str | None = None,
-    color: str | int | None = "blue",
-    domain: str | None = None,
-    category: str | int | None = None,
-    payload: object = None,
-) -> int | None:
+def push_range(message=None, color="blue", domain=None, category=None, payload=None):
     """Nothing; no depth."""
-    return None
 
 
-def pop_range(
-    domain: str | None = None,
-    *,
-    message: str | None = None,
-    color: str | int | None = None,
-    category: str | int | None = None,
-    payload: object = None,
-) -> int | None:
+def pop_range(domain=None, *, message=None, color=None, category=None, payload=None):
     """Nothing; no depth."""
-    return None
 
 
-def start_range(
-    message: str | None = None,
-    color: str | int | None = None,
-    domain: str | None = None,
-    category: str | int | None = None,
-    payload: object = None,
-) -> object:
+def start_range(message=None, color=None, domain=None, category=None, payload=None):
     """Nothing; end_range() takes the None."""
-    return None
 
 
-def end_range(
-    range_id: object,
-    *,
-    message: str | None = None,
-    color: str | int | None = None,
-    category: str | int | None = None,
-    payload: object = None,
-) -> None:
+def end_range(range_id, *, message=None, color=None, category=None, payload=None):
     """Nothing."""
 
 
-def name_category(id: int, name: str, domain: str | None = None) -> None:
+def name_category(id, name, domain=None):
     """Nothing."""
 
 
-def name_thread(name: str, tid: int | None = None) -> None:
+def name_thread(name, tid=None):
     """Nothing."""
 
 
-def name_cuda_device(device: object, name: str) -> None:
+def name_cuda_device(device, name):
     """Nothing."""
 
 
-def name_cuda_stream(stream: object, name: str) -> None:
+def name_cuda_stream(stream, name):
     """Nothing."""
 
 
-def name_cuda_event(event: object, name: str) -> None:
+def name_cuda_event(event, name):
     """Nothing."""
 
 
-def name_cuda_context(context: object, name: str) -> None:
+def name_cuda_context(context, name):
     """Nothing."""
 
 
-def attached() -> bool:
+def attached():
     """False: no tool can hear this."""
     return False
 
 
-class Profile:
+def get_domain(name=None):
+    """The domain `name`; the same object for the same name."""
+    return Domain(name)
+
+
+class Profile(_Block):
     """Annotates nothing."""
 
     __slots__ = ("annotate_cfuncs", "linenos")
 
-    def __init__(self, linenos: bool = True, annotate_cfuncs: bool = True) -> None:
-        self.linenos = linenos
-        self.annotate_cfuncs = annotate_cfuncs
+    def __init__(self, linenos=True, annotate_cfuncs=True):
+        self.linenos, self.annotate_cfuncs = linenos, annotate_cfuncs
 
-    def enable(self) -> None:
+    def enable(self):
         """Nothing."""
 
-    def disable(self) -> None:
+    def disable(self):
         """Nothing."""
-
-    def __enter__(self) -> Profile:
-        return self
-
-    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> Literal[False]:
-        return False
-
-
-Profile.__module__ = "warplens.nvtx"
 
 
 class RegisteredString:
@@ -177,211 +143,116 @@ class RegisteredString:
 
     __slots__ = ("domain", "string")
 
-    def __init__(self, domain: Domain, string: str) -> None:
-        self.domain = domain
-        self.string = string
+    def __init__(self, domain, string):
+        self.domain, self.string = domain, string
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other):
         return isinstance(other, RegisteredString) and (self.domain, self.string) == (other.domain, other.string)
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         return hash(self.string)
 
 
 class EventAttributes:
-    """What an event would say; keeps what it is given."""
+    """The attributes of an event; keeps what it is given."""
 
     __slots__ = ("_category", "_domain", "_message", "color", "payload")
 
-    def __init__(self, domain: Domain) -> None:
-        self._domain = domain
-        self._message: RegisteredString | None = None
-        self._category = 0
-        self.color: str | int | None = None
-        self.payload: object = None
+    def __init__(self, domain):
+        self._domain, self._message, self._category = domain, None, 0
+        self.color = self.payload = None
 
     @property
-    def message(self) -> RegisteredString | None:
+    def message(self):
         """The message, None where there is none; takes a str as well."""
         return self._message
 
     @message.setter
-    def message(self, value: str | RegisteredString | None) -> None:
+    def message(self, value):
         self._message = RegisteredString(self._domain, value) if isinstance(value, str) else value
 
     @property
-    def category(self) -> int:
+    def category(self):
         """The category's number, 0 for none; takes a name as well."""
         return self._category
 
     @category.setter
-    def category(self, value: str | int | None) -> None:
+    def category(self, value):
         self._category = self._domain.get_category_id(value) if isinstance(value, str) else value or 0
 
 
-_unset: Any = object()
-
-
-class Domain:
+class Domain(_Block):
     """A domain that nothing is recorded in; one object per name."""
 
     __slots__ = ("_categories", "_counters", "name")
 
-    name: str | None
-    _categories: dict[str, int]
-    _counters: dict[Any, Counter]
-
-    def __new__(cls, name: str | None = None) -> Domain:
+    def __new__(cls, name=None):
         known = _domains.get(name)
         if known is None:
             known = super().__new__(cls)
-            known.name = name
-            known._categories = {}
-            known._counters = {}
+            known.name, known._categories, known._counters = name, {}, {}
             known = _domains.setdefault(name, known)
         return known
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return type(self), (self.name,)
 
-    def get_registered_string(self, string: str, /) -> RegisteredString:
+    def get_registered_string(self, string, /):
         """The message `string`."""
         return RegisteredString(self, string)
 
-    def get_category_id(self, name: str, /) -> int:
+    def get_category_id(self, name, /):
         """The number of the category `name`; new names get the next number."""
         return self._categories.setdefault(name, len(self._categories) + 1)
 
-    def get_event_attributes(
-        self,
-        message: str | RegisteredString | None = None,
-        color: str | int | None = None,
-        category: str | int | None = None,
-        payload: object = None,
-    ) -> EventAttributes:
-        """What an event would say."""
+    def name_category(self, id, name):
+        """Makes the name mean the number."""
+        self._categories[name] = id
+
+    def get_event_attributes(self, message=None, color=None, category=None, payload=None):
+        """The attributes of an event."""
         attributes = EventAttributes(self)
         self.set_event_attributes(attributes, message=message, color=color, category=category, payload=payload)
         return attributes
 
-    def set_event_attributes(
-        self,
-        attributes: EventAttributes,
-        *,
-        message: Any = _unset,
-        color: Any = _unset,
-        category: Any = _unset,
-        payload: Any = _unset,
-    ) -> None:
+    def set_event_attributes(self, attributes, *, message=_unset, color=_unset, category=_unset, payload=_unset):
         """Changes the attributes that are given; the others stay."""
-        given = {"message": message, "color": color, "category": category, "payload": payload}
-        for name, value in given.items():
+        for name, value in (("message", message), ("color", color), ("category", category), ("payload", payload)):
             if value is not _unset:
                 setattr(attributes, name, value)
 
-    def _update(self, attributes: EventAttributes | None, message: Any, color: Any, category: Any, payload: Any) -> None:
+    def mark(self, attributes=None, *, message=_unset, color=_unset, category=_unset, payload=_unset):
+        """Nothing, apart from changing `attributes`."""
         if attributes is not None:
             self.set_event_attributes(attributes, message=message, color=color, category=category, payload=payload)
 
-    def mark(
-        self,
-        attributes: EventAttributes | None = None,
-        *,
-        message: Any = _unset,
-        color: Any = _unset,
-        category: Any = _unset,
-        payload: Any = _unset,
-    ) -> None:
-        """Nothing, apart from changing `attributes`."""
-        self._update(attributes, message, color, category, payload)
-
-    def push_range(
-        self,
-        attributes: EventAttributes | None = None,
-        *,
-        message: Any = _unset,
-        color: Any = _unset,
-        category: Any = _unset,
-        payload: Any = _unset,
-    ) -> int | None:
+    def push_range(self, attributes=None, *, message=_unset, color=_unset, category=_unset, payload=_unset):
         """Nothing, apart from changing `attributes`; no depth."""
-        self._update(attributes, message, color, category, payload)
-        return None
+        self.mark(attributes, message=message, color=color, category=category, payload=payload)
 
-    def pop_range(
-        self,
-        *,
-        message: str | RegisteredString | None = None,
-        color: str | int | None = None,
-        category: str | int | None = None,
-        payload: object = None,
-    ) -> int | None:
+    def pop_range(self, *, message=None, color=None, category=None, payload=None):
         """Nothing; no depth."""
-        return None
 
-    def start_range(
-        self,
-        attributes: EventAttributes | None = None,
-        *,
-        message: Any = _unset,
-        color: Any = _unset,
-        category: Any = _unset,
-        payload: Any = _unset,
-    ) -> int:
+    def start_range(self, attributes=None, *, message=_unset, color=_unset, category=_unset, payload=_unset):
         """Nothing, apart from changing `attributes`; 0, which end_range() takes."""
-        self._update(attributes, message, color, category, payload)
+        self.mark(attributes, message=message, color=color, category=category, payload=payload)
         return 0
 
-    def end_range(
-        self,
-        range_id: int,
-        *,
-        message: str | RegisteredString | None = None,
-        color: str | int | None = None,
-        category: str | int | None = None,
-        payload: object = None,
-    ) -> None:
+    def end_range(self, range_id, *, message=None, color=None, category=None, payload=None):
         """Nothing."""
 
-    def annotate(
-        self,
-        message: str | RegisteredString | EventAttributes | None = None,
-        color: str | int | None = None,
-        *,
-        category: str | int | None = None,
-        payload: object = None,
-    ) -> annotate:
+    def annotate(self, message=None, color=None, *, category=None, payload=None):
         """A with block or decorator that does nothing."""
         if isinstance(message, EventAttributes):
             attributes = message
             message, color, category, payload = attributes.message, attributes.color, attributes.category or None, attributes.payload
-        text = message.string if isinstance(message, RegisteredString) else message
-        return annotate(text, color, self.name, category, payload)
+        return annotate(_text(message), color, self.name, category, payload)
 
-    def start_end_range(
-        self,
-        message: str | RegisteredString | None = None,
-        color: str | int | None = None,
-        *,
-        category: str | int | None = None,
-        payload: object = None,
-    ) -> start_end_range:
+    def start_end_range(self, message=None, color=None, *, category=None, payload=None):
         """A with block that does nothing."""
-        from warplens.nvtx._ranges import start_end_range
+        return start_end_range(_text(message), color, self.name, category, payload)
 
-        text = message.string if isinstance(message, RegisteredString) else message
-        return start_end_range(text, color, self.name, category, payload)
-
-    def get_counter(
-        self,
-        name: str,
-        dtype: Any,
-        *,
-        description: str | None = None,
-        scope: Any = None,
-        semantics: CounterSemantics | None = None,
-        time_domain: Any = None,
-    ) -> Counter:
+    def get_counter(self, name, dtype, *, description=None, scope=None, semantics=None, time_domain=None):
         """A counter that records nothing; TypeError where no counter can have the dtype."""
         from warplens.nvtx._counters import spec_of
         from warplens.nvtx._enums import TimestampType
@@ -391,67 +262,60 @@ class Domain:
         key = (name, spec, description, scope, semantics, clock)
         known = self._counters.get(key)
         if known is None:
-            made = (Int64Counter, Float64Counter, ExtCounter)[spec[0]]._made(self, dtype, *key)
+            facts = {"dtype": dtype, "description": description, "scope": scope, "semantics": semantics, "time_domain": clock}
+            made = (Int64Counter, Float64Counter, ExtCounter)[spec[0]]._made(self, name, **facts)
             known = self._counters.setdefault(key, made)
         return known
 
-    def get_timestamp(self) -> int:
+    def get_timestamp(self):
         """0: there is no tool to ask."""
         return 0
 
-    def create_resource(self, name: str, identifier: int, kind: str | int = "pointer") -> Resource:
+    def create_resource(self, name, identifier, kind="pointer"):
         """A resource that no tool knows."""
         return Resource._made(self, name)
 
-    def create_sync(self, name: str) -> SyncObject:
+    def create_sync(self, name):
         """A synchronisation object that no tool knows."""
         return SyncObject._made(self, name)
 
-    def name_category(self, id: int, name: str) -> None:
-        """Makes the name mean the number."""
-        self._categories[name] = id
-
-    def destroy(self) -> bool:
+    def destroy(self):
         """False: no tool was told."""
         return False
 
-    def __enter__(self) -> Domain:
-        return self
 
-    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> Literal[False]:
-        return False
+def _text(message):
+    return message.string if isinstance(message, RegisteredString) else message
 
 
-Domain.__module__ = "warplens.nvtx"
+class _OfDomain:
+    """What a method of a domain makes, and nothing else."""
 
+    __slots__ = ("domain", "name")
+    _makers = "made by a method of Domain"
 
-class Counter:
-    """A counter that records nothing."""
-
-    __slots__ = ("description", "domain", "dtype", "name", "scope", "semantics", "time_domain")
-
-    domain: Domain
-    dtype: Any
-    name: str
-    description: str | None
-    scope: Any
-    semantics: CounterSemantics | None
-    time_domain: Any
-
-    def __new__(cls, *_: Any) -> Counter:
-        raise TypeError("counters are made by Domain.get_counter()")
+    def __new__(cls, *_):
+        raise TypeError(cls._makers)
 
     @classmethod
-    def _made(cls, domain: Domain, dtype: Any, name: str, _: Any, *rest: Any) -> Counter:
+    def _made(cls, domain, name, **more):
         made = object.__new__(cls)
-        made.domain, made.dtype, made.name = domain, dtype, name
-        made.description, made.scope, made.semantics, made.time_domain = rest
+        made.domain, made.name = domain, name
+        for attribute, value in more.items():
+            setattr(made, attribute, value)
         return made
 
-    def sample_no_value(self, reason: Any, /) -> None:
+
+class Counter(_OfDomain):
+    """A counter that records nothing."""
+
+    __slots__ = ("description", "dtype", "scope", "semantics", "time_domain")
+    _makers = "counters are made by Domain.get_counter()"
+
+    def sample_no_value(self, reason, /):
         """Nothing."""
 
-    def batch_submit(self, values: Any, timestamps: Any) -> None:
+    def batch_submit(self, values, timestamps):
         """Nothing."""
 
 
@@ -460,7 +324,7 @@ class Int64Counter(Counter):
 
     __slots__ = ()
 
-    def sample(self, value: int, /) -> None:
+    def sample(self, value, /):
         """Nothing."""
 
 
@@ -469,7 +333,7 @@ class Float64Counter(Counter):
 
     __slots__ = ()
 
-    def sample(self, value: float, /) -> None:
+    def sample(self, value, /):
         """Nothing."""
 
 
@@ -478,33 +342,15 @@ class ExtCounter(Counter):
 
     __slots__ = ()
 
-    def sample(self, value: Any, /) -> None:
+    def sample(self, value, /):
         """Nothing."""
 
 
-class _Object:
-    __slots__ = ("domain", "name")
+class _Object(_OfDomain, _Block):
+    __slots__ = ()
 
-    domain: Domain
-    name: str
-
-    def __new__(cls, *_: Any) -> Self:
-        raise TypeError("made by a method of Domain")
-
-    @classmethod
-    def _made(cls, domain: Domain, name: str) -> Self:
-        made = object.__new__(cls)
-        made.domain, made.name = domain, name
-        return made
-
-    def destroy(self) -> None:
+    def destroy(self):
         """Nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> Literal[False]:
-        return False
 
 
 class Resource(_Object):
@@ -518,16 +364,16 @@ class SyncObject(_Object):
 
     __slots__ = ()
 
-    def acquire_start(self) -> None:
+    def acquire_start(self):
         """Nothing."""
 
-    def acquire_failed(self) -> None:
+    def acquire_failed(self):
         """Nothing."""
 
-    def acquire_success(self) -> None:
+    def acquire_success(self):
         """Nothing."""
 
-    def releasing(self) -> None:
+    def releasing(self):
         """Nothing."""
 
 
@@ -535,57 +381,41 @@ class _Int(int):
     __slots__ = ()
     _range = (0, 0)
 
-    def __new__(cls, value: SupportsIndex) -> Self:
+    def __new__(cls, value):
         number = operator.index(value)
         if not cls._range[0] <= number <= cls._range[1]:
             raise OverflowError(f"{number} does not fit in {cls.__name__}")
         return super().__new__(cls, number)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{type(self).__name__}({int.__repr__(self)})"
 
-    def __str__(self) -> str:
+    def __str__(self):
         return int.__repr__(self)
 
 
-class int32(_Int):
-    """A signed 32-bit integer as a payload; OverflowError where the value does not fit."""
-
-    __slots__ = ()
-    _range = (-(1 << 31), (1 << 31) - 1)
-
-
-class uint32(_Int):
-    """An unsigned 32-bit integer as a payload; OverflowError where the value does not fit."""
-
-    __slots__ = ()
-    _range = (0, (1 << 32) - 1)
+def _integer(name, least, greatest):
+    kind = f"{'An unsigned' if least == 0 else 'A signed'} {greatest.bit_length() + (least < 0)}-bit integer"
+    text = f"{kind} as a payload; OverflowError where the value does not fit."
+    return type(name, (_Int,), {"__slots__": (), "__doc__": text, "_range": (least, greatest)})
 
 
-class int64(_Int):
-    """A signed 64-bit integer as a payload; OverflowError where the value does not fit."""
-
-    __slots__ = ()
-    _range = (-(1 << 63), (1 << 63) - 1)
-
-
-class uint64(_Int):
-    """An unsigned 64-bit integer as a payload; OverflowError where the value does not fit."""
-
-    __slots__ = ()
-    _range = (0, (1 << 64) - 1)
+int32 = _integer("int32", -(1 << 31), (1 << 31) - 1)
+uint32 = _integer("uint32", 0, (1 << 32) - 1)
+int64 = _integer("int64", -(1 << 63), (1 << 63) - 1)
+uint64 = _integer("uint64", 0, (1 << 64) - 1)
 
 
 class _Float(float):
     __slots__ = ()
 
-    def __new__(cls, value: SupportsFloat | SupportsIndex) -> Self:
+    def __new__(cls, value):
         return super().__new__(cls, value)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{type(self).__name__}({float.__repr__(self)})"
 
-    def __str__(self) -> str:
+    def __str__(self):
         return float.__repr__(self)
 
 
@@ -600,18 +430,12 @@ class float32(_Float):
 
     __slots__ = ()
 
-    def __new__(cls, value: SupportsFloat | SupportsIndex) -> Self:
+    def __new__(cls, value):
         number = super().__new__(cls, value)
         if abs(number) >= 3.4028235677973366e38 and number - number == 0:
             raise OverflowError("the number is too large for float32")
         return number
 
 
-for _type in (Counter, Int64Counter, Float64Counter, ExtCounter, Resource, SyncObject, int32, uint32, int64, uint64, float32, float64):
+for _type in [value for name, value in globals().items() if isinstance(value, type) and not name.startswith("_")]:
     _type.__module__ = "warplens.nvtx"
-_domains: dict[str | None, Domain] = {}
-
-
-def get_domain(name: str | None = None) -> Domain:
-    """The domain `name`; the same object for the same name."""
-    return Domain(name)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
+from warplens.nvtx._active import active
+
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-def _active() -> Any:
-    from warplens import nvtx
-
-    return nvtx
 
 
 class start_end_range:
@@ -49,12 +45,12 @@ class start_end_range:
         if self._late is not None:
             self._arguments = (*self._arguments[:4], self._late)
             self._late = None
-        self._open.append(_active().start_range(*self._arguments))
+        self._open.append(active.start_range(*self._arguments))
         return self
 
     def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> Literal[False]:
         late, self._late = self._late, None
-        _active().end_range(self._open.pop(), payload=late)
+        active.end_range(self._open.pop(), payload=late)
         return False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -81,7 +77,7 @@ class Lock:
 
     def __init__(self, name: str, lock: Any = None, domain: str | None = None) -> None:
         self._lock = lock if lock is not None else threading.Lock()
-        self._sync = _active().get_domain(domain).create_sync(name)
+        self._sync = active.get_domain(domain).create_sync(name)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """As `threading.Lock.acquire`; timeout in seconds."""

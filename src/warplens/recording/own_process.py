@@ -14,6 +14,7 @@ from warplens.errors import UsageError
 from warplens.recording.agent.announce import SPOOL
 from warplens.recording.agent.libraries import Library, named
 from warplens.recording.finishing.finisher import Finisher
+from warplens.recording.fork_warning import COUNTS_LATE, after_hooks
 from warplens.recording.session.own import AlreadyRecorded, Session
 
 _lock = threading.RLock()
@@ -245,7 +246,16 @@ def _before_fork() -> None:
 
 def _after_fork_in_parent() -> None:
     if _current is not None and _current._session is not None:
-        _current._session.after_fork(child=False)
+        if COUNTS_LATE:
+            after_hooks(_watch_again)
+        else:
+            _watch_again()
+
+
+def _watch_again() -> None:
+    with _lock:
+        if _current is not None and _current._session is not None and _current._session.pid == os.getpid():
+            _current._session.after_fork(child=False)
 
 
 def _after_fork_in_child() -> None:

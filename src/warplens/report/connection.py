@@ -12,6 +12,7 @@ import duckdb
 from warplens.errors import ReportError
 from warplens.model.tables import TABLES, Column, Table
 from warplens.report.cutting import Calls, Window, payload_condition, share
+from warplens.report.quoting import quoted, quoted_name
 from warplens.report.selection import overlap
 from warplens.report.store import Piece, Stored
 from warplens.storage.available import available
@@ -45,7 +46,7 @@ def connect(store: Stored, *, threads: int | None = None, memory: int | None = N
             "preserve_insertion_order": "true",
         },
     )
-    connection.execute(f"SET allowed_directories=[{_quote(str(tables) + os.sep)}]")
+    connection.execute(f"SET allowed_directories=[{quoted(str(tables) + os.sep)}]")
     connection.execute("SET enable_external_access=false")
     connection.execute("SET lock_configuration=true")
     return connection
@@ -91,7 +92,7 @@ def _relation(table: Table, pieces: list[Piece]) -> str:
         return f"SELECT {columns} WHERE false"
     groups: dict[tuple[int, Window | None, Calls | None, tuple[str, ...]], list[str]] = {}
     for piece in pieces:
-        groups.setdefault((piece.shift, piece.cut, piece.calls, piece.missing), []).append(_quote(str(piece.file.resolve())))
+        groups.setdefault((piece.shift, piece.cut, piece.calls, piece.missing), []).append(quoted(str(piece.file.resolve())))
     selects = []
     for (shift, cut, calls, missing), files in groups.items():
         columns = ", ".join(_column(column, shift, column.name in missing, cut if calls is None else None) for column in table.columns)
@@ -111,7 +112,7 @@ def _inside(table: Table, begin: int, end: int, calls: Calls | None) -> str:
 
 def _column(column: Column, clock: int, missing: bool, cut: Window | None) -> str:
     """Return a column of a file whose clock is behind by `clock` ns."""
-    name, shift = _name(column.name), clock if column.clock else 0
+    name, shift = quoted_name(column.name), clock if column.clock else 0
     if missing:
         return f"NULL::{_SQL_TYPES[column.type]} AS {name}"
     shifted = f"file.{name} + {shift}" if shift else f"file.{name}"
@@ -137,14 +138,6 @@ _SQL_TYPES = {
     "binary": "BLOB",
     "dict": "VARCHAR",
 }
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def spill_folder() -> str:

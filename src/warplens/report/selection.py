@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warplens.errors import MissingData, UsageError
+from warplens.report.quoting import quoted
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -117,10 +118,10 @@ def _unescape(text: str) -> str:
 def named(nvtx: tuple[str, str | None, int | None]) -> str:
     """Return the SQL condition for the rows of `nvtx_ranges` with a selection's name and domain, whatever its index."""
     name, domain, _ = nvtx
-    where = f'"message" = {_text(name)}'
+    where = f'"message" = {quoted(name)}'
     if domain is None or domain == "default":
         return where + ' AND "domain" IS NULL'
-    return where if domain == "*" else f'{where} AND "domain" = {_text(domain)}'
+    return where if domain == "*" else f'{where} AND "domain" = {quoted(domain)}'
 
 
 def _range_window(report: Report, nvtx: tuple[str, str | None, int | None]) -> tuple[int, int]:
@@ -132,7 +133,3 @@ def _range_window(report: Report, nvtx: tuple[str, str | None, int | None]) -> t
         which = f"no occurrence {index} of the range" if index else "no range"
         raise MissingData(f"{report.path} has {which} {name!r} in {place}; `warplens stats -r nvtx_sum` lists the names")
     return int(found[0]["start"]), int(found[0]["end"])
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

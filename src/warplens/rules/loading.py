@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from warplens.analysis.intervals import Cover
 from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
+from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence
 from warplens.rules.hosts import leading, numbers, rows, threads
 from warplens.rules.stacks import StackPlaces
@@ -119,7 +120,7 @@ def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[i
 
 
 def _listed(texts: list[str]) -> str:
-    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+    return ", ".join(quoted(text) for text in texts)
 
 
 def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:

@@ -37,7 +37,7 @@ class Chunk:
     record: int = 0
 
 
-def walk(data: mmap.mmap, head: Head, length: int) -> tuple[list[Chunk], int]:
+def walk(data: mmap.mmap | bytes, head: Head, length: int) -> tuple[list[Chunk], int]:
     """Return the chunks of a file of `length` bytes, and how many damaged places were stepped over."""
     limit = head.chunk_end if PAGE <= head.first_chunk <= head.chunk_end <= length and head.chunk_end % PAGE == 0 else length
     # A header that points nowhere: chunks lie on pages, so looking at all of them finds the same ones.
@@ -78,7 +78,7 @@ def copy(file: FileIO, head: Head, length: int) -> mmap.mmap:
     return whole
 
 
-def _next(data: mmap.mmap, at: int, limit: int) -> int:
+def _next(data: mmap.mmap | bytes, at: int, limit: int) -> int:
     word = MAGIC.to_bytes(4, "little")
     while at + HEADER_SIZE <= limit:
         if data[at : at + 4] == word:

@@ -22,6 +22,7 @@ from warplens.spool.chunks import Chunk
 from warplens.spool.definitions import Definitions, Row
 from warplens.spool.events import OPEN_FACTS, Events
 from warplens.spool.kernel_buffers import Pieces
+from warplens.spool.layout import Head, Layouts
 from warplens.spool.notes import Note
 from warplens.spool.process import Process, read_process
 from warplens.spool.strings import Strings
@@ -47,6 +48,20 @@ class Names:
     categories: dict[tuple[int, int], int] = field(default_factory=dict)
     defines: list[Row] = field(default_factory=list)
     unknown: int = 0
+
+
+def identify(path: Path) -> tuple[Head, Process, Layouts]:
+    """Read what a spool file says about itself and its process, and no more of it. Raises SpoolError as SpoolFile does."""
+    try:
+        with untrusted.opened(path) as file:
+            length = os.fstat(file.fileno()).st_size
+            head = layout.read_head(file.read(layout.PAGE), str(path))
+            file.seek(min(head.json_offset, length))
+            text = file.read(max(min(head.json_size, length - head.json_offset), 0))
+    except (OSError, ValueError, MemoryError) as error:
+        raise SpoolError(f"cannot read {path}: {error}") from error
+    described = layout.read_description(text, str(path), head.json_offset)
+    return head, read_process(described.process), described.layouts
 
 
 class SpoolFile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,14 @@ class Strings:
         self.lookup = np.full(size, NONE, np.uint32)
         self.lookup[ids[sane]] = np.flatnonzero(sane).astype(np.uint32)
         self.broken += int((~sane).sum())
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Strings:
+        """Return strings that are numbered from 1 on."""
+        strings = cls(np.empty(0, np.uint8), ())
+        strings.values = pa.array(texts, pa.large_string())
+        strings.lookup = np.append(np.uint32(NONE), np.arange(len(texts), dtype=np.uint32))
+        return strings
 
     def get(self, string_id: int) -> str | None:
         """Return one string; None for id 0 and for a lost one."""

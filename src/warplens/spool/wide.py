@@ -13,6 +13,8 @@ import numpy.typing as npt
 from warplens.arrays import Int64Array
 from warplens.spool.chunks import Chunk
 
+Records = npt.NDArray[Any]
+
 _RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
 _GATHERED = 4 << 20  # bytes of the file that rows are copied out of at once
 _BLOCK = 1 << 14  # records that are looked at together

@@ -59,13 +59,15 @@ def test_a_wait_for_the_lock_of_an_object(programs: PythonPrograms, python: str)
 
 _LOCKS = """
 import threading, time
-lock = threading.Lock()
+lock, comes = threading.Lock(), threading.Event()
 def wait():
+    comes.set()
     with lock: pass
 lock.acquire()
 thread = threading.Thread(target=wait)
 thread.start()
-time.sleep(0.2)
+comes.wait()
+time.sleep(0.4)
 lock.release()
 thread.join()
 print(thread.native_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from tests.support.programs.python_running import (
     interpreters,
     is_free_threaded,
     representatives,
+    version_of,
 )
+from tests.support.reports.python_stacks import PYTHON_SAMPLES
 
 ALL = GC | GIL | IMPORTS | PYTHON_EVENTS
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
@@ -123,6 +126,29 @@ def test_import_times_are_still_told(programs: PythonPrograms, python: str) -> N
         for text in (programs.bare(command).stderr, programs.run(command, ALL).stderr)
     ]
     assert [name for name in told[1] if name.strip() != "gc"] == told[0]
+
+
+_REMOTE = """
+import os, subprocess, sys, time
+open("remote.py", "w").write("import sys; sys.ran = 'ran'")
+asking = "import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])"
+asked = subprocess.run([sys.executable, "-c", asking, str(os.getpid()), "remote.py"], capture_output=True, text=True)
+end = time.monotonic() + 20
+while asked.returncode == 0 and not hasattr(sys, "ran") and time.monotonic() < end:
+    time.sleep(0.01)
+print(asked.returncode, getattr(sys, "ran", "not"), sys.is_remote_debug_enabled(), asked.stderr.strip().rpartition("\\n")[2])
+"""
+
+
+@pytest.mark.parametrize("python", [python for python in interpreters() if version_of(python) >= (3, 14)])
+@pytest.mark.parametrize("allowed", ["", "1"])
+def test_remote_debugging_is_left_alone(programs: PythonPrograms, python: str, allowed: str) -> None:
+    """A script of another process runs in the recorded one, where that is not forbidden, and is refused where it is."""
+    forbidden = {"PYTHON_DISABLE_REMOTE_DEBUG": allowed} if allowed else {}
+    bare = programs.bare([python, "-c", _REMOTE], **forbidden)
+    run = programs.run([python, "-c", _REMOTE], ALL | PYTHON_SAMPLES, stdin="", capture=None, **forbidden)
+    assert (run.status, run.stdout, run.stderr) == (0, bare.stdout, bare.stderr)
+    assert "ran True" in run.stdout or allowed or os.geteuid() != 0
 
 
 _OTHERS = """

@@ -157,6 +157,25 @@ def test_imports_nest(programs: PythonPrograms, python: str) -> None:
     assert run.names(IMPORT).count("outer") == 1
 
 
+@pytest.mark.parametrize("python", [python for python in interpreters() if version_of(python) >= (3, 15)])
+@pytest.mark.parametrize("how", ["lazy import inner", "lazy from inner import value"])
+def test_a_lazy_import_is_recorded_where_it_happens(programs: PythonPrograms, python: str, how: str) -> None:
+    """At the first use, within what uses it; and none of the hooks, nor a function that is asked for, is a use."""
+    value = "value" if "from" in how else "inner.value"
+    (programs.folder / "outer.py").write_text(f"{how}\ndef use(): return {value}\n")
+    (programs.folder / "inner.py").write_text("value = 7\n")
+    (programs.folder / "user.py").write_text("import outer\nimported = outer.use()\n")
+    code = "import sys, outer; early = 'inner' in sys.modules; import user; print(early, user.imported)"
+    flags = IMPORTS | PYTHON_EVENTS | PYTHON_CALLS | FUNCTIONS | GC
+    capture = programs.capture(flags)
+    (capture.spool / "python_functions.txt").write_text("outer\t\tuse\nouter\t\tvalue\n")
+    run = programs.run([python, "-c", code], flags, capture=capture)
+    assert (run.status, run.stdout) == (0, "False 7\n"), run.stderr
+    spans = {span.name: span for span in run.spans(IMPORT)}
+    assert spans["outer"]["end"] <= spans["user"]["start"] <= spans["inner"]["start"] <= spans["inner"]["end"] <= spans["user"]["end"]
+    assert run.names(IMPORT).count("inner") == 1
+
+
 _MODULE = """
 import functools
 def plain(x): return x

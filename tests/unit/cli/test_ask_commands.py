@@ -96,6 +96,17 @@ def test_stats_help_reports_explains(report: str) -> None:
     listed = call("stats", "--help-reports").stdout
     assert "nvtx_pushpop_trace" in listed
     assert "## Traps" in call("stats", "--help-reports", "nvtx_sum").stdout
+    assert "- by (str = 'function'): what calls are kept apart by" in call("stats", "--help-reports", "osrt_sum").stdout
+
+
+def test_formats_and_tables_are_explained() -> None:
+    assert "  perfetto " in call("export", "--help-formats").stdout
+    assert "## What is lost" in call("export", "--help-formats", "speedscope").stdout
+    assert "## Made by" in call("import", "--help-formats", "kineto,nsys-sqlite").stdout
+    assert "  kernels " in call("query", "--help-tables").stdout
+    assert "- start (int64, ns): First time the agent saw the thread." in call("query", "--help-tables", "threads").stdout
+    assert "## " not in call("query", "--help-tables", "ALL").stdout
+    assert "did you mean nvtx_ranges?" in refused("query", "--help-tables", "nvtx_range")
 
 
 @pytest.mark.parametrize(

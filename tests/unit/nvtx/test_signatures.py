@@ -141,6 +141,20 @@ def test_methods_are_what_the_stub_says(owner: str, node: ast.FunctionDef) -> No
         assert [(name, kind) for name, kind in made if name != "self"] == bare, module.__name__
 
 
+@pytest.mark.parametrize(("owner", "node"), STUB_METHODS, ids=lambda value: value if isinstance(value, str) else value.name)
+def test_the_stand_in_has_the_defaults_of_the_stub(owner: str, node: ast.FunctionDef) -> None:
+    if owner in INTERNAL:
+        return
+    wanted = [None] * (len(node.args.args) - len(node.args.defaults)) + [*node.args.defaults, *node.args.kw_defaults]
+    names = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
+    made = inspect.signature(getattr(getattr(_absent, owner), node.name)).parameters
+    for name, default in zip(names, wanted, strict=True):
+        if default is None:
+            assert made[name].default is inspect.Parameter.empty, name
+        elif ast.unparse(default) != "...":
+            assert made[name].default == ast.literal_eval(default), name
+
+
 def test_all_three_have_the_same_names() -> None:
     stub = {node.name for node in STUB.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     assert stub == {name for name in vars(_binding) if not name.startswith("__")}

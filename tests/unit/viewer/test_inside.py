@@ -11,7 +11,7 @@ import pytest
 from warplens.report.report import Report
 from warplens.testing.kernel_insides import DrawnLaunch, launch_tables, pipeline
 from warplens.testing.timeline import timeline
-from warplens.viewer.answers import tree
+from warplens.timeline import tree
 from warplens.viewer.answers.answers import Answers, View
 from warplens.viewer.answers.loaded_report import Opened
 

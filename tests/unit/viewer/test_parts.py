@@ -21,9 +21,10 @@ import pytest
 from warplens.errors import UsageError
 from warplens.timeline.index import Names, Viewport
 from warplens.timeline.index.layout import NAME
+from warplens.timeline.tree import Where
 from warplens.viewer import limits
 from warplens.viewer.answers.binary import Rects, short
-from warplens.viewer.answers.counters import Counter, Where
+from warplens.viewer.answers.counters import Counter
 from warplens.viewer.answers.flames import _paths, _positions
 from warplens.viewer.answers.plain import encoded, plain, tree
 from warplens.viewer.bundle import files

@@ -43,6 +43,16 @@ Registry<Tie> g_ties;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
+// Not llround: nothing else here needs libm, and to map that costs each short process more than a good part of its recording.
+int64_t nearest(double value) {
+  if (!(std::fabs(value) < 0x1p63)) {
+    return INT64_MIN;
+  }
+  auto whole = static_cast<int64_t>(value);
+  double rest = value - static_cast<double>(whole);
+  return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
+}
+
 // What a clock of the system shows minus ours, now. False where that has no meaning.
 bool system_offset(uint64_t type, uint64_t now, int64_t &offset, double &unit) {
   int64_t epoch = 0;  // of the clock, in s since 1970
@@ -104,14 +114,14 @@ TimeConversion::TimeConversion(const ClockParams &clock, uint16_t domain, uint64
       int64_t passed = time - source->first;
       double rate =
           passed == 0 ? 1 : static_cast<double>(now_ - source->first_ours) / static_cast<double>(passed);
-      offset = static_cast<int64_t>(now_) + std::llround(static_cast<double>(there - time) * rate);
+      offset = static_cast<int64_t>(now_) + nearest(static_cast<double>(there - time) * rate);
       slope *= rate;
       there = offset;
       known_ = true;
     } else if (id == 0 || id == kOurs) {
       known_ = true;
     } else if (id == NVTX_TIMESTAMP_TYPE_CPU_TSC && clock.kind != ClockKind::monotonic) {
-      slope *= std::ldexp(static_cast<double>(clock.mult), -static_cast<int>(clock.shift));
+      slope *= static_cast<double>(clock.mult) / static_cast<double>(uint64_t{1} << clock.shift);
       there = i == 0 ? static_cast<int64_t>(clock.base_ns)
                      : static_cast<int64_t>(to_ns(clock, static_cast<uint64_t>(there)));
       base = i == 0 ? static_cast<int64_t>(clock.t0) : base;
@@ -125,7 +135,7 @@ TimeConversion::TimeConversion(const ClockParams &clock, uint16_t domain, uint64
         base = tie->from_time;
         there = tie->to_time;
       } else {
-        there = tie->to_time + std::llround(static_cast<double>(there - tie->from_time) * tie->slope);
+        there = tie->to_time + nearest(static_cast<double>(there - tie->from_time) * tie->slope);
       }
       slope *= tie->slope;
       id = tie->to;
@@ -143,7 +153,7 @@ TimeConversion::TimeConversion(const ClockParams &clock, uint16_t domain, uint64
 
 bool TimeConversion::operator()(int64_t time, uint64_t &out) const {
   int64_t passed = time - base_;
-  int64_t ours = base_ours_ + (slope_ == 1 ? passed : std::llround(static_cast<double>(passed) * slope_));
+  int64_t ours = base_ours_ + (slope_ == 1 ? passed : nearest(static_cast<double>(passed) * slope_));
   out = static_cast<uint64_t>(ours);
   constexpr int64_t kAhead = 60 * kSecond;  // another clock may be a little fast
   if (known_ && ours > 0 && ours < static_cast<int64_t>(now_) + kAhead) {

@@ -47,10 +47,18 @@ bool shows_kernel_addresses() {
   if (fd < 0) {
     return false;
   }
+  // The kernel makes as much of the text as is asked for, and the first line mostly tells.
+  bool shown = false;
   char text[4096];
-  ssize_t size = read(fd, text, sizeof(text));
+  for (size_t want : {size_t{64}, sizeof(text)}) {
+    ssize_t size = read(fd, text, want);
+    shown = shown || (size > 0 && has_addresses({text, static_cast<size_t>(size)}));
+    if (shown || size <= 0) {
+      break;
+    }
+  }
   close(fd);
-  return size > 0 && has_addresses({text, static_cast<size_t>(size)});
+  return shown;
 }
 
 }  // namespace warplens::agent

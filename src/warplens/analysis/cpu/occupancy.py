@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warplens.analysis.occupancy import Window, cells_of
+from warplens.report.quoting import listed
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def bar_cells(report: Report, window: Window, columns: int, name: str, threads: 
     kind = BARS[name]
     values = f"{kind.depth} AS depth, {kind.name} AS message, {kind.color} AS color, {_COLUMNS}"
     source = f"""(SELECT id, process, thread, "start", "end", {values} FROM {kind.table}
-                  WHERE {overlap(*window)} AND {kind.where} AND thread IN ({_list(threads)}) {_OUTERMOST if kind.outermost else ""})"""
+                  WHERE {overlap(*window)} AND {kind.where} AND thread IN ({listed(threads)}) {_OUTERMOST if kind.outermost else ""})"""
     return cells_of(report, source, window, columns, "", depth)
 
 
@@ -116,7 +117,7 @@ def sample_cells(report: Report, window: Window, columns: int, kind: str, thread
                  CASE WHEN NOT s.on_cpu THEN {_GREY} END::BIGINT AS color, {_COLUMNS}"""
     source = f"""(SELECT s.id, s.process, s.thread, s."start", greatest(s."end", s."start" + s.weight) AS "end", {values}
                   FROM samples s LEFT JOIN frames f ON f.frame = s.stack
-                  WHERE {overlap(*window, "s.")} AND s.kind = '{kind}' AND s.thread IN ({_list(threads)}))"""
+                  WHERE {overlap(*window, "s.")} AND s.kind = '{kind}' AND s.thread IN ({listed(threads)}))"""
     return cells_of(report, source, window, columns, "")
 
 
@@ -126,7 +127,7 @@ def event_cells(report: Report, window: Window, columns: int, threads: Sequence[
     return report.sql(
         f"""SELECT thread, (("start" - {begin}) * {columns}) // {end - begin} AS col, count(*) AS number,
                    first(name ORDER BY "start") AS message FROM python_calls
-            WHERE "start" >= {begin} AND "start" < {end} AND kind IN ('exception', 'warning') AND thread IN ({_list(threads)})
+            WHERE "start" >= {begin} AND "start" < {end} AND kind IN ('exception', 'warning') AND thread IN ({listed(threads)})
             GROUP BY ALL ORDER BY ALL"""
     )
 
@@ -143,7 +144,7 @@ def band_cells(report: Report, window: Window, columns: int, name: str, threads:
         f"""WITH shown AS (
               SELECT process, thread, greatest("start", {begin}) - {begin} AS first,
                      greatest(least("end", {end}), greatest("start", {begin})) - {begin} AS last, {shares}
-              FROM {table} WHERE {overlap(begin, end)} AND thread IN ({_list(threads)})
+              FROM {table} WHERE {overlap(begin, end)} AND thread IN ({listed(threads)})
             ),
             spread AS (
               SELECT *, unnest(range(first * {columns} // {length}, greatest(last - 1, first) * {columns} // {length} + 1)) AS col
@@ -168,7 +169,3 @@ def _seen(rows: dict[str, tuple[int, int, int]]) -> ThreadActivity:
     best = min((rank for _, busy, rank in rows.values() if busy), default=0)
     busiest = max((busy for _, busy, rank in rows.values() if rank == best), default=0)
     return ThreadActivity({name: lanes for name, (lanes, _, _) in rows.items()}, busiest)
-
-
-def _list(keys: Sequence[int]) -> str:
-    return ", ".join(str(int(key)) for key in keys) or "NULL"

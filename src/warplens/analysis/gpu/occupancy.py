@@ -14,6 +14,7 @@ from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.analysis.occupancy import Window, cells_of
 from warplens.arrays import Int64Array
+from warplens.report.quoting import listed, quoted
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def api_threads(report: Report, window: Window) -> dict[tuple[int, int], int]:
 def api_cells(report: Report, window: Window, columns: int, threads: Sequence[int]) -> pa.Table:
     """Return a row per column of each thread's API calls, as `occupancy.cells` does; calls within calls are left out."""
     source = f"""(SELECT id, process, thread, "start", "end", {_AS_RANGES} FROM cuda_api
-                  WHERE {overlap(*window)} AND thread IN ({", ".join(map(str, threads)) or "NULL"})
+                  WHERE {overlap(*window)} AND thread IN ({listed(threads)})
                   QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread ORDER BY "start", "end" DESC
                                                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), true))"""
     return cells_of(report, source, window, columns, "")
@@ -75,17 +76,17 @@ def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
                    sum(least("end", {end}) - greatest("start", {begin}))::BIGINT AS busy
             FROM {_WORK} WHERE {overlap(begin, end)} GROUP BY ALL"""
     )
-    return sorted((GpuRow(**row) for row in rows.to_pylist()), key=_order)
+    return sorted((GpuRow(**row) for row in rows.to_pylist()), key=order)
 
 
 def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRow]) -> pa.Table:
     """Return a row per column of each of `rows`, as `occupancy.cells` does; `thread` is the position of the row."""
-    listed = ", ".join(
-        f"({index}, {row.process}, {row.device}, {_number(row.context)}, {_number(row.stream)}, {_text(row.what)})"
+    places = ", ".join(
+        f"({index}, {row.process}, {row.device}, {_number(row.context)}, {_number(row.stream)}, {quoted(row.what or '')})"
         for index, row in enumerate(rows)
     )
     source = f"""(SELECT w.id, w.process, r.place::BIGINT AS thread, w."start", w."end", {_AS_RANGES}
-                  FROM {_WORK} w JOIN (VALUES {listed}) r(place, process, device, context, stream, what)
+                  FROM {_WORK} w JOIN (VALUES {places}) r(place, process, device, context, stream, what)
                   ON w.process = r.process AND w.device = r.device AND coalesce(w.context, -1) = r.context
                   AND coalesce(w.stream, -1) = r.stream AND coalesce(w.what, '') = r.what)"""
     return cells_of(report, source, window, columns, "")
@@ -121,14 +122,11 @@ def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> 
     return np.asarray(np.clip(np.diff(before) / ((finish - begin) / columns), 0, 1), np.float64)
 
 
-def _order(row: GpuRow) -> tuple[int, ...]:
+def order(row: GpuRow) -> tuple[int, ...]:
+    """Return what rows are sorted by: process, device, streams before copies."""
     known = _COPIES.index(row.what) if row.what in _COPIES else len(_COPIES)
     return row.process, row.device, known, _number(row.context), _number(row.stream)
 
 
 def _number(value: int | None) -> int:
     return -1 if value is None else value
-
-
-def _text(value: str | None) -> str:
-    return "'" + (value or "").replace("'", "''") + "'"

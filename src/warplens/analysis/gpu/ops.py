@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from warplens.analysis.gpu.work import gpus
 from warplens.analysis.intervals import covered
+from warplens.report.quoting import quoted
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def operations(
             f"SELECT {_RAN}{more['memcpys']}, bytes, '{MEMORY}' AS category, '[CUDA memcpy ' || kind || ']' AS operation FROM memcpys",
             f"SELECT {_RAN}{more['memsets']}, bytes, '{MEMORY}' AS category, '[CUDA memset]' AS operation FROM memsets",
             f"""SELECT id, process, device, "start", "end", bytes, '{MEMORY}' AS category, {_migration()} AS operation
-                FROM um_events WHERE kind IN ({", ".join(map(_text, MIGRATIONS))})""",
+                FROM um_events WHERE kind IN ({", ".join(map(quoted, MIGRATIONS))})""",
         ],
         GRAPH: [f"SELECT {_RAN}, '{GRAPH}' AS category, '[CUDA graph' || coalesce(' ' || graph, '') || ']' AS operation FROM graphs"],
     }
@@ -92,9 +93,5 @@ def busy(report: Report, selection: Selection) -> pa.Table:
 
 
 def _migration() -> str:
-    names = " ".join(f"WHEN {_text(kind)} THEN {_text(name)}" for kind, name in MIGRATIONS.items())
+    names = " ".join(f"WHEN {quoted(kind)} THEN {quoted(name)}" for kind, name in MIGRATIONS.items())
     return f"'[CUDA memcpy Unified ' || CASE kind {names} END || ']'"
-
-
-def _text(value: str) -> str:
-    return f"'{value}'"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from warplens.analysis.occupancy import Window, cells_of
+from warplens.report.quoting import listed
 from warplens.report.selection import overlap
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def inside_warps(report: Report, launch: int, window: Window, most: int) -> tupl
 
 def region_cells(report: Report, window: Window, columns: int, units: Sequence[int], depth: int) -> pa.Table:
     """Return what `occupancy.cells` does of the regions of warps, whose keys are in `thread`."""
-    return cells_of(report, _REGIONS.format(units=_list(units)), window, columns, "", depth)
+    return cells_of(report, _REGIONS.format(units=listed(units)), window, columns, "", depth)
 
 
 def region_lanes(report: Report, units: Sequence[int]) -> dict[int, int]:
     """Return how many lanes the regions of each warp need."""
-    rows = report.sql(f"SELECT thread, max(depth) + 1 AS lanes FROM {_REGIONS.format(units=_list(units))} GROUP BY thread")
+    rows = report.sql(f"SELECT thread, max(depth) + 1 AS lanes FROM {_REGIONS.format(units=listed(units))} GROUP BY thread")
     return {row["thread"]: row["lanes"] for row in rows.to_pylist()}
 
 
@@ -70,11 +71,7 @@ def inside_marks(report: Report, window: Window, columns: int, units: Sequence[i
     marks: list[dict[str, Any]] = report.sql(
         f"""SELECT unit, ((("start" - {begin}) * {columns}) // {end - begin})::INTEGER AS col, count(*) AS number,
                    first(tag::VARCHAR ORDER BY "start") AS name
-            FROM intrakernel_events WHERE unit IN ({_list(units)}) AND kind = 'mark' AND "start" >= {begin} AND "start" < {end}
+            FROM intrakernel_events WHERE unit IN ({listed(units)}) AND kind = 'mark' AND "start" >= {begin} AND "start" < {end}
             GROUP BY ALL ORDER BY ALL"""
     ).to_pylist()
     return marks
-
-
-def _list(keys: Sequence[int]) -> str:
-    return ", ".join(str(int(key)) for key in keys) or "NULL"

@@ -13,6 +13,7 @@ from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
 from warplens.cli.options.flags import FlagCommand
 from warplens.cli.options.report_path import ReportPath
+from warplens.cli.options.unit_help import help_option
 from warplens.cli.options.unit_options import unit_options
 from warplens.cli.printing.words import short_path, size
 from warplens.disk.replacing import replacing
@@ -44,7 +45,7 @@ Examples:
     default="perfetto",
     show_default=True,
     metavar="FORMAT[:ARGUMENT…]",
-    help=f"One of {', '.join([*(unit.id for unit in catalog.units(FAMILY)), _PAGE])}; arguments: see the documentation of the format.",
+    help=f"One of {', '.join([*(unit.id for unit in catalog.units(FAMILY)), _PAGE])}; arguments: see --help-formats.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: beside the report.")
 @click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
@@ -56,6 +57,7 @@ Examples:
 @window_option
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold, nor what was imported.")
+@help_option("--help-formats", FAMILY, "formats")
 def command(
     report: Path,
     kind: str,

@@ -10,6 +10,7 @@ import click
 from warplens.cli.finishing import progress_bar
 from warplens.cli.light import give_back_early
 from warplens.cli.options.flags import FlagCommand
+from warplens.cli.options.unit_help import help_option
 from warplens.cli.printing.words import counted, short_path
 from warplens.disk.files import rename
 from warplens.handover.destination import destination
@@ -29,6 +30,7 @@ Examples:
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--output", metavar="REPORT", help="Where to; default: beside the file.")
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a report that exists.")
+@help_option("--help-formats", "importers.formats", "formats")
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:
     """Make a report of what another tool recorded, e.g. of an export of Nsight Systems: a file, or a folder of files."""
     give_back_early()

@@ -10,6 +10,7 @@ import click
 from warplens.cli.opening import opened as open_report
 from warplens.cli.opening import window_option
 from warplens.cli.options.report_path import ReportPath
+from warplens.cli.options.unit_help import help_tables
 from warplens.cli.printing import tables
 from warplens.errors import QueryError
 
@@ -35,6 +36,7 @@ Examples:
 )
 @window_option
 @click.option("--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT alone.")
+@help_tables("--help-tables")
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
     """Ask a report in SQL (DuckDB's dialect); the tables are views. SQL `-` is read from standard input.
 

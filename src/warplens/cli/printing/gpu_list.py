@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from warplens.analysis.gpu.names import gpu_label
 from warplens.cli.printing.tables import printable
 from warplens.cli.printing.words import counted
+from warplens.timeline.names import gpu_label
 
 _MOST = 32
 _FEW = 4

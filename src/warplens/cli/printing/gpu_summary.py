@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warplens.analysis.gpu.names import gpu_label
 from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.cli.printing.tables import printable
 from warplens.cli.printing.words import counted, duration, size
+from warplens.timeline.names import gpu_label
 
 if TYPE_CHECKING:
     from warplens.report import Report

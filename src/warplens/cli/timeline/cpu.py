@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from warplens.analysis.cpu.occupancy import KINDS_OF_SAMPLES, ThreadActivity, band_cells, bar_cells, event_cells, sample_cells
 from warplens.cli.timeline.bars import bars_of
-from warplens.cli.timeline.model import SAMPLES, Band, Bar, Mark, Track
+from warplens.cli.timeline.model import Band, Bar, Mark, Track
 from warplens.errors import UsageError
+from warplens.timeline.kinds import CPU, label_of
 
 if TYPE_CHECKING:
     from warplens.analysis.occupancy import Window
     from warplens.report import Report
 
-# What rows are called in --rows and in the picture, in the order in which they stand below their thread.
-ROWS = {
-    "states": "state",
-    "samples": SAMPLES,
-    "python": "Python",
-    "tasks": "tasks",
+# The rows below a thread by what --rows calls them, in the order in which they stand: the layer of each.
+LAYERS = {
+    "states": "thread_states",
+    "samples": "samples",
+    "python": "python_calls",
+    "tasks": "task_samples",
     "imports": "imports",
-    "gc": "GC",
-    "gil": "GIL",
-    "osrt": "OS calls",
+    "gc": "gc",
+    "gil": "gil",
+    "osrt": "osrt",
 }
+ROWS = {row: label_of(layer) for row, layer in sorted(LAYERS.items(), key=lambda each: CPU.index(each[1]))}
 _BANDS = ("states", "gil")
 # Imports nest deep and say little there: they get a part of the levels that ranges get.
 _SHARE_OF_DEPTH = {"python": 2, "imports": 4}

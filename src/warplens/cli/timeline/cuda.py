@@ -5,33 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.gpu.names import gpu_label
-from warplens.analysis.gpu.occupancy import GpuRow, api_cells, gpu_cells, gpu_rows, utilization
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.gpu_gauges import gpu_gauges
 from warplens.cli.timeline.model import Group, Level, Track
+from warplens.timeline.kinds import label_of
+from warplens.timeline.names import direction, gpu_label, stream_name
 
 if TYPE_CHECKING:
+    from warplens.analysis.gpu.occupancy import GpuRow
     from warplens.analysis.occupancy import Window
+    from warplens.cli.timeline.work import Work
     from warplens.report import Report
 
 
-def api_tracks(report: Report, window: Window, columns: int, threads: Sequence[int]) -> dict[int, Track]:
+def api_tracks(work: Work, window: Window, columns: int, threads: Sequence[int]) -> dict[int, Track]:
     """Return the row of API calls of each thread."""
     collected: dict[int, list[dict[str, Any]]] = {}
-    for row in api_cells(report, window, columns, threads).to_pylist():
+    for row in work.api_cells(window, columns, threads):
         collected.setdefault(row["thread"], []).append(row)
-    return {thread: Track("CUDA API", "", [bars_of(rows)], task=True) for thread, rows in collected.items()}
+    return {thread: Track(label_of("cuda_api"), "", [bars_of(rows)], task=True) for thread, rows in collected.items()}
 
 
 def gpu_groups(
-    report: Report, window: Window, columns: int, processes: dict[int, str], most: int, counters: int
+    report: Report, work: Work, window: Window, columns: int, processes: dict[int, str], most: int, counters: int
 ) -> tuple[list[Group], int, int]:
     """Return a group for each GPU of the `processes` (key: label), and how many of its rows and counters are left out.
 
     `most`: rows of each GPU, the busiest ones; `counters`: of a process; a GPU has half as many.
     """
-    every = gpu_rows(report, window) if _any(report) else []
+    every = work.gpu_rows(window) if _any(report) else []
     wanted = [row for row in every if row.process in processes]
     rows, hidden = _busiest(wanted, most)
     devices = {(row["process"], row["device"]): row for row in report.table("devices").to_pylist()}
@@ -44,7 +46,7 @@ def gpu_groups(
     }
     gauges, hosts = gpu_gauges(report, window, columns, processes, devices, {(row.process, row.device) for row in every})
     groups: dict[tuple[int, int], Group] = {}
-    busy = utilization(report, window, columns) if rows else {}
+    busy = work.utilization(window, columns) if rows else {}
     places = {place for place in [*((row.process, row.device) for row in rows), *gauges] if place[0] in processes or place[0] < 0}
     for place in sorted(places, key=lambda place: (place[0] < 0, abs(place[0]), place[1])):
         label = (
@@ -57,7 +59,7 @@ def gpu_groups(
             groups[place].rows.append(Level("busy", tuple(busy[place].tolist())))
     tracks = [_track(row, names, len(contexts[row.process, row.device]) > 1) for row in rows]
     collected: dict[int, list[dict[str, Any]]] = {}
-    for cell in gpu_cells(report, window, columns, rows).to_pylist() if rows else ():
+    for cell in work.gpu_cells(window, columns, rows) if rows else ():
         collected.setdefault(cell["thread"], []).append(cell)
     for index, (row, track) in enumerate(zip(rows, tracks, strict=True)):
         track.lanes.append(bars_of(collected.get(index, [])))
@@ -83,8 +85,7 @@ def _busiest(rows: list[GpuRow], most: int) -> tuple[list[GpuRow], int]:
 
 def _track(row: GpuRow, names: dict[tuple[int, int, int], dict[str, Any]], several: bool) -> Track:
     if row.what is not None:
-        return Track(row.what.replace("Host", "H").replace("Device", "D").replace("Peer", "P").replace("-to-", "to"))
-    known = names.get((row.process, row.context or 0, row.stream or 0)) or {}
+        return Track(direction(row.what))
     context = f"{row.context}/" if several else ""
-    name = known.get("name") or ("default" if known.get("kind") == "null" else None)
+    name = stream_name(names.get((row.process, row.context or 0, row.stream or 0)))
     return Track(f"stream {context}{row.stream}", name or "")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.gpu.names import gpu_label
 from warplens.analysis.intrakernel.occupancy import inside_launches, inside_marks, inside_warps, region_cells, region_lanes
 from warplens.cli.printing.words import counted
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.model import Group, Mark, Track
 from warplens.errors import MissingData
+from warplens.timeline.names import gpu_label
 
 if TYPE_CHECKING:
     from warplens.analysis.occupancy import Window

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warplens.analysis.cpu.occupancy import ThreadActivity, cpu_threads
 from warplens.analysis.gpu.occupancy import api_threads
 from warplens.analysis.intrakernel.occupancy import inside_launches
-from warplens.analysis.occupancy import Window, cells, crowd, mark_cells, tracks
+from warplens.analysis.occupancy import Window, crowd, mark_cells
 from warplens.cli.printing.words import counted
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.cpu import ROWS, cpu_rows
@@ -20,7 +20,10 @@ from warplens.cli.timeline.cuda import api_tracks, gpu_groups
 from warplens.cli.timeline.gauges import gauges
 from warplens.cli.timeline.inside import inside_groups
 from warplens.cli.timeline.model import Band, Crowd, Group, Mark, Picture, Track
+from warplens.cli.timeline.ranges import IndexedRanges, Ranges, lanes_of
+from warplens.cli.timeline.work import IndexedWork, Work
 from warplens.errors import MissingData, ReportError
+from warplens.timeline.names import rank_label, task_label
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -59,9 +62,10 @@ class _Loader:
         self.processes = {row["process"]: row for row in recorded}
         self.threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
         self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
-        self.found: dict[_Key, dict[str, Any]] = {
-            (row["process"], row["thread"], row["task"]): row for row in tracks(report, window).to_pylist()
-        }
+        lanes = lanes_of(report)
+        self.ranges = Ranges(report) if lanes is None else IndexedRanges(report, lanes)
+        self.work = Work(report) if lanes is None else IndexedWork(report, lanes)
+        self.found: dict[_Key, dict[str, Any]] = {(row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)}
         self.of_thread: dict[int, list[_Key]] = {}
         self._crowds: dict[int, list[float]] | None = None
         self.folded = 0
@@ -85,7 +89,7 @@ class _Loader:
             self.found.setdefault((process, thread, None), _NONE)
         kept, hidden = self._kept()
         threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
-        calls = api_tracks(self.report, self.window, self.columns, threads) if threads else {}
+        calls = api_tracks(self.work, self.window, self.columns, threads) if threads else {}
         below = self._below(kept)
         groups: dict[int, Group] = {}
         shown: dict[_Key, Track] = {}
@@ -204,7 +208,7 @@ class _Loader:
             for key, row in self.processes.items()
             if _matches(row, self.wish.processes, "pid", _process_name(row))
         }
-        return gpu_groups(self.report, self.window, self.columns, labels, self.wish.tracks, self.wish.counters)
+        return gpu_groups(self.report, self.work, self.window, self.columns, labels, self.wish.tracks, self.wish.counters)
 
     def _wanted(self, key: _Key) -> bool:
         process, thread, _ = key
@@ -223,7 +227,7 @@ class _Loader:
     def _track(self, key: _Key) -> Track:
         _, thread, task = key
         if task is not None:
-            label, id = _task_label(self.tasks[task]), ""
+            label, id = task_label(self.tasks[task]), ""
         else:
             label, id = ("start/end", "") if thread is None else _thread_label(self.threads[thread])
         lanes = int(self.found[key]["lanes"])
@@ -245,7 +249,7 @@ class _Loader:
         threads = [thread for _, thread, _ in shown if thread is not None]
         tasks = [task for _, _, task in shown if task is not None]
         collected: dict[tuple[_Key, int], list[dict[str, Any]]] = {}
-        for row in cells(self.report, self.window, self.columns, self.wish.depth, threads, tasks).to_pylist():
+        for row in self.ranges.cells(self.window, self.columns, self.wish.depth, threads, tasks):
             key = (row["process"], row["thread"], row["task"])
             if key in shown:
                 collected.setdefault((key, row["depth"]), []).append(row)
@@ -299,14 +303,9 @@ def _process_name(row: dict[str, Any]) -> str:
 
 
 def _process_label(row: dict[str, Any], hosts: bool) -> str:
-    rank = "" if row["rank"] is None else f"rank {row['rank']}: "
     where = f" on {row['host']}" if hosts else ""
-    return f"{rank}{row['command'] or _process_name(row)} (pid {row['pid']}{where})"
+    return f"{rank_label(row)}{row['command'] or _process_name(row)} (pid {row['pid']}{where})"
 
 
 def _thread_label(row: dict[str, Any]) -> tuple[str, str]:
     return (row["name"], str(row["tid"])) if row["name"] else (str(row["tid"]), "")
-
-
-def _task_label(row: dict[str, Any]) -> str:
-    return row["name"] or f"{row['library']} {row['task'] & 0xFFFFFFFF}"

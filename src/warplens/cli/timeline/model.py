@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-SAMPLES = "samples"  # what that row of a thread is called
+from warplens.timeline.kinds import label_of
+
+SAMPLES = label_of("samples")
 
 
 @dataclass(frozen=True)

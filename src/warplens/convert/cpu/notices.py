@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from warplens.convert.cpu.opcodes import NOTICE as OPCODE
@@ -11,6 +11,8 @@ from warplens.convert.place import Tally
 from warplens.spool.notes import Note
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
+
+Noticed = tuple[int, str, int, int]  # number, name, value, ns
 
 _MOST = 1 << 12  # notices of a process; more is damage
 _LATEST = 1 << 62
@@ -130,14 +132,19 @@ _NOTICES = {
 }
 
 
-def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]:
-    """Return what the agent noted. The same thing said often is told once, with its last value, or with their sum."""
-    found: dict[tuple[int, str], tuple[int, int, int]] = {}
+def read(records: WideRecords | None, strings: Strings) -> Iterator[Noticed]:
+    """Return what the agent noted in a process."""
     for row in records.rows(records.offsets()[:_MOST]) if records is not None else ():
-        number, name, value = int(row["notice"]), strings.get(int(row["name"])) or "", int(row["value"])
+        yield int(row["notice"]), strings.get(int(row["name"])) or "", int(row["value"]), int(row["start"])
+
+
+def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
+    """Return what the agent noted as sentences. The same thing said often is told once, with its last value, or with their sum."""
+    found: dict[tuple[int, str], tuple[int, int, int]] = {}
+    for number, name, value, start in noticed:
         if number == OPCODE:
             continue  # a name, not something that happened
-        count, first, before = found.get((number, name), (0, int(row["start"]), 0))
+        count, first, before = found.get((number, name), (0, start, 0))
         sums = number in _NOTICES and _NOTICES[number].sums
         found[number, name] = (count + 1, first, before + value if sums else value)
     told = []

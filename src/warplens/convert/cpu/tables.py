@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy.typing as npt
 import pyarrow as pa
@@ -22,10 +22,36 @@ from warplens.convert.place import Place
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.threads import Threads
 from warplens.spool.notes import Note
-from warplens.spool.reader import SpoolFile
+from warplens.spool.process import Process
+from warplens.spool.strings import Strings
+from warplens.spool.wide import WideRecords
 
 Make = Callable[[Piece, dict[str, pa.Array]], Iterator[tuple[str, pa.Table]]]
 KINDS = ("cpu_frame", "cpu_module", "cpu_sample", "cpu_state", "os_call", "gil", "python_span", "cpu_notice")
+
+
+class Source(Protocol):
+    """What a spool holds of the CPU side."""
+
+    @property
+    def wide(self) -> Mapping[str, WideRecords]:
+        """The records by the names of their types."""
+
+    @property
+    def strings(self) -> Strings:
+        """The strings that records name."""
+
+    @property
+    def process(self) -> Process:
+        """Which process, on which machine."""
+
+    @property
+    def windows(self) -> Sequence[tuple[int, int]] | None:
+        """Times (ns, the raw clock) that records have to overlap; None: all count."""
+
+    @property
+    def only(self) -> Sequence[tuple[int, int]] | None:
+        """The same where there are no windows."""
 
 
 class CpuTables:
@@ -37,7 +63,7 @@ class CpuTables:
 
     def __init__(
         self,
-        spool: SpoolFile,
+        spool: Source,
         process: int,
         first: int,
         thread_base: int,
@@ -110,7 +136,7 @@ class CpuTables:
         if self._frames is None:
             return []
         spool, pid = self._spool, self._spool.process.pid
-        told = notices.notes(self._wide.get("cpu_notice"), spool.strings, pid)
+        told = notices.notes(notices.read(self._wide.get("cpu_notice"), spool.strings), pid)
         return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid)]
 
     def _others(self) -> Iterator[tuple[str, tuple[int, ...], Callable[[Chosen], Make]]]:

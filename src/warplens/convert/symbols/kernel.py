@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 KERNEL = "[kernel]"
-_CODE = frozenset("tTwW")
+_CODE = np.zeros(256, np.uint8)  # the letters of functions
+_CODE[[*b"TtwW"]] = 1, 2, 3, 3
+_DIGITS = np.full(256, 255, np.uint64)
+_DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
+_WIDTH = 16  # digits of an address, on the machines that we record on
+_SHORTEST = 4  # bytes behind an address: a letter between spaces, and a name
 _FARTHEST = 1 << 20  # bytes from the begin of a function: what is farther from it belongs to nothing that has a name
 
 
@@ -25,31 +28,31 @@ class Function(NamedTuple):
 class KernelSymbols:
     """The functions by their addresses; none where the kernel hides them. There are 200,000: their texts stay one piece of memory."""
 
-    def __init__(self, lines: Iterable[str] = ()) -> None:
-        texts = bytearray()
-        address_of, rank_of, begin_of = array("Q"), array("Q"), array("Q", [0])
-        for line in lines:
-            words = line.split()
-            if len(words) < 3 or words[1] not in _CODE:
-                continue
-            try:
-                address = int(words[0], 16)
-            except ValueError:
-                continue
-            if not 0 < address < 1 << 64:
-                continue
-            name = words[2]
-            address_of.append(address)
-            # Of several names the one that is known best: no stand-in, known to other files, few underscores.
-            rank_of.append((words[1] in "wW") << 33 | (words[1] == "t") << 32 | (len(name) - len(name.lstrip("_"))))
-            texts += " ".join((name, *words[3:4])).encode("utf-8", errors="surrogateescape")
-            begin_of.append(len(texts))
-        begins = np.array(address_of, np.uint64)
-        order = np.lexsort((np.array(rank_of, np.uint64), begins))
+    def __init__(self, text: bytes = b"") -> None:
+        """`text`: lines of an address, a letter, a name and, of a loadable module, its name in brackets. Other lines are passed over."""
+        self._text = text
+        data = np.frombuffer(text + b"\n" * _SHORTEST, np.uint8)
+        ends = np.flatnonzero(data[: len(text) + 1] == ord("\n"))
+        begins = np.append(0, ends[:-1] + 1)
+        whole = ends - begins >= _WIDTH + _SHORTEST
+        begins, ends = begins[whole], ends[whole]
+        kind = _CODE[data[begins + (_WIDTH + 1)]]
+        good = (kind > 0) & (data[begins + (_WIDTH + 3)] > ord(" "))
+        for place in (_WIDTH, _WIDTH + 2):
+            good &= data[begins + place] == ord(" ")
+        address = np.zeros(len(begins), np.uint64)
+        for place in range(_WIDTH):
+            digit = _DIGITS[data[begins + place]]
+            good &= digit < 16
+            address = address << np.uint64(4) | digit
+        good &= address > 0
+        begins, ends, address, kind = begins[good] + (_WIDTH + 3), ends[good], address[good], kind[good]
+        # Of several names the one that is known best: no stand-in, known to other files, few underscores.
+        order = np.lexsort((_underscores(data, begins), kind, address))
         first = np.ones(len(order), bool)
-        first[1:] = begins[order][1:] != begins[order][:-1]
-        self._places = order[first]
-        self._begins, self._texts, self._text_of = begins[self._places], bytes(texts), begin_of
+        first[1:] = address[order][1:] != address[order][:-1]
+        order = order[first]
+        self._begins, self._names, self._ends = address[order], begins[order], ends[order]
 
     def __len__(self) -> int:
         return len(self._begins)
@@ -59,20 +62,27 @@ class KernelSymbols:
         found: list[Function | None] = []
         for address, place in zip(addresses.tolist(), np.searchsorted(self._begins, addresses, side="right").tolist(), strict=True):
             near = place > 0 and address - int(self._begins[place - 1]) < _FARTHEST
-            found.append(self._function(int(self._places[place - 1])) if near else None)
+            found.append(self._function(place - 1) if near else None)
         return found
 
     def _function(self, number: int) -> Function:
-        text = self._texts[self._text_of[number] : self._text_of[number + 1]].decode("utf-8", errors="surrogateescape")
-        name, _, module = text.partition(" ")
-        return Function(name, module or KERNEL)
+        words = self._text[int(self._names[number]) : int(self._ends[number])].decode("utf-8", errors="surrogateescape").split()
+        return Function(words[0], words[1] if len(words) > 1 else KERNEL)
+
+
+def _underscores(data: npt.NDArray[np.uint8], begins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many underscores each name begins with."""
+    count = np.zeros(len(begins), np.int64)
+    rows = np.arange(len(begins))
+    while len(rows := rows[data[begins[rows] + count[rows]] == ord("_")]):
+        count[rows] += 1
+    return count
 
 
 def read_symbols(path: Path = Path("/proc/kallsyms")) -> KernelSymbols:
     """Return the functions that the kernel shows this process: none of them where it may not see addresses, or there is no such file."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return KernelSymbols(lines)
+        return KernelSymbols(path.read_bytes())
     except OSError:
         return KernelSymbols()
 

@@ -27,6 +27,7 @@ from warplens.errors import MissingData, UsageError
 from warplens.exporters.chrome.json_text import named
 from warplens.exporters.chrome.kineto_events import KinetoEvents
 from warplens.report.selection import Selection
+from warplens.timeline.names import thread_label
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -115,7 +116,7 @@ def _pieces(report: Report, process: dict[str, Any], threads: list[dict[str, Any
     pid = process["pid"]
     yield [
         named("process_name", pid, None, process["name"] or str(pid)),
-        *(named("thread_name", pid, row["tid"], row["name"] or f"thread {row['tid']}") for row in threads),
+        *(named("thread_name", pid, row["tid"], thread_label(row)) for row in threads),
         *(named("process_name", row["device"], None, f"GPU {row['device']}") for row in _devices(report, process)),
         *(named("thread_name", row["device"], row["stream"], f"stream {row['stream']}") for row in _streams(report, process)),
     ]

@@ -14,6 +14,7 @@ from warplens.exporters.nsys.layout import SCHEMA
 from warplens.exporters.nsys.selects import number
 from warplens.exporters.nsys.tables import rows
 from warplens.model import nsys_labels as labels
+from warplens.report.quoting import quoted
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -184,7 +185,7 @@ def metrics(writer: Writer, report: Report) -> None:
         for row in named
     ]
     values = ", ".join(
-        f"({_text(row['host'])}, {row['gpu']}, {_text(row['metric'])}, {_text(row['unit'])}, {row['kind']}, {row['id']})" for row in told
+        f"({quoted(row['host'])}, {row['gpu']}, {quoted(row['metric'])}, {quoted(row['unit'])}, {row['kind']}, {row['id']})" for row in told
     )
     text = f"""SELECT t.start - $origin AS timestamp, k.kind AS "typeId", k.id AS "metricId", t.value AS value FROM gpu_metrics t
     JOIN (VALUES {values}) k(host, gpu, metric, unit, kind, id) ON k.host = t.host AND k.gpu = t.gpu AND k.metric = t.metric
@@ -204,7 +205,3 @@ def _all(report: Report, text: str) -> list[dict[str, Any]]:
     for batch in rows(report, text):
         found += pa.Table.from_batches([batch]).to_pylist()
     return found
-
-
-def _text(text: str | None) -> str:
-    return "NULL" if text is None else "'" + text.replace("'", "''") + "'"

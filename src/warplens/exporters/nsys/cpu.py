@@ -12,6 +12,7 @@ from warplens.exporters.nsys.database import Writer, places
 from warplens.exporters.nsys.stacks import Stacks
 from warplens.exporters.nsys.tables import rows
 from warplens.model.nsys_labels import FILE_OPERATIONS
+from warplens.report.quoting import quoted
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -53,7 +54,7 @@ def switches(writer: Writer, report: Report) -> dict[str, dict[int, str]]:
         return {}
     found = report.sql("SELECT DISTINCT reason FROM thread_states WHERE reason IS NOT NULL ORDER BY 1").column(0).to_pylist()
     reasons = {_FIRST_REASON + place: text for place, text in enumerate(found)}
-    block = " ".join(f"WHEN {_text(text)} THEN {key}" for key, text in reasons.items())
+    block = " ".join(f"WHEN {quoted(text)} THEN {key}" for key, text in reasons.items())
     text = f"""
     , s AS (
         SELECT *, lead(start) OVER own AS next, coalesce(cpu, lag(cpu) OVER own, 0) AS place FROM thread_states
@@ -105,7 +106,3 @@ def file_access(writer: Writer, report: Report) -> None:
                 "context": [""] * batch.num_rows,
             },
         )
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.gpu.idle import CAUSES, idle
-from warplens.analysis.gpu.names import gpu_label
 from warplens.analysis.gpu.ops import at, during, operations
 from warplens.analysis.intervals import union
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.flows.html.plots import Series, over_time, stacked
 from warplens.flows.html.words import safe
+from warplens.timeline.names import gpu_label
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection

@@ -1,7 +1,7 @@
 """Profiles of Python's `cProfile` and `profile`, and those that Python 3.15's sampling profiler writes with `--pstats`.
 
 ## Made by
-`python -m cProfile -o FILE`, `ImportedProfile.dump_stats`, `pstats.Stats.dump_stats`, `python -m profiling.tracing -o FILE` and
+`python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`, `python -m profiling.tracing -o FILE` and
 `python -m profiling.sampling run --pstats -o FILE` (3.15), `warplens export -t pstats`.
 
 ## What maps to what

@@ -63,7 +63,9 @@ class Monitor:
         self._tid = 0
 
     def resume(self) -> None:
-        """Start the thread (again)."""
+        """Start the thread (again), unless it runs."""
+        if self._tid:
+            return
         self._stop.clear()
         self._ended.clear()
         begun = threading.Event()

@@ -37,6 +37,7 @@ from warplens.analysis.native import codes
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
+from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
@@ -168,7 +169,7 @@ def _finding(
 def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int) -> int:
     """Return what can be won at most without it: all of its time on the thread, also where a GPU still had work; and all idle time."""
     thread = finding.evidence[0].thread
-    plain = _quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
+    plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),
         GIL: ("gil", f"thread = {thread} AND state = 'wait'"),
@@ -176,8 +177,8 @@ def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding
         IMPORT: ("imports", f"thread = {thread} AND name = {plain}"),
         OS: ("osrt", f"thread = {thread} AND name = {plain}"),
         CPU: ("thread_states", f"thread = {thread} AND state = 'runnable'"),
-        RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {_quoted(name)})"),
-        OP: ("nvtx_ranges", f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {_quoted(name + ', ')}))"),
+        RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {quoted(name)})"),
+        OP: ("nvtx_ranges", f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))"),
     }.get(kind)
     if kind == UNKNOWN:
         return 0
@@ -185,7 +186,3 @@ def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding
         return idle_in_all
     blockers = rows(report, selection, "thread", *where)
     return min(Cover(numbers(blockers, "start"), numbers(blockers, "end")).total, idle_in_all)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -28,6 +28,7 @@ from warplens.analysis.gpu.ops import at, during
 from warplens.analysis.intervals import covered
 from warplens.errors import MissingData
 from warplens.model.words import duration
+from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding
 
 if TYPE_CHECKING:
@@ -84,13 +85,13 @@ def check(
 
 def _products(report: Report, selection: Selection, uuid: str | None, rows: int) -> tuple[int, int, int, tuple[Evidence, ...]] | None:
     """Return of a GPU the time of matrix products and of all kernels, the number of products, and the longest."""
-    on = "true" if uuid is None else f"uuid = {_text(uuid)}"
+    on = "true" if uuid is None else f"uuid = {quoted(uuid)}"
     of = f"FROM kernels k JOIN devices d USING (process, device) WHERE {on} AND {during(report, selection, 'k.')}"
     names = report.sql(f"SELECT DISTINCT k.demangled AS name {of}").column(0).to_pylist()
     chosen = [name for name in names if name is not None and class_of(name) in _PRODUCTS]
     if not chosen:
         return None
-    texts = ", ".join(map(_text, chosen))
+    texts = ", ".join(map(quoted, chosen))
     every = report.sql(f'SELECT k."start", k."end" {of}')
     own = report.sql(f'SELECT k.id, k.process, k.device, k."start", k."end", k.name {of} AND k.demangled IN ({texts})')
     begin, finish = selection.window(report) or report.span
@@ -100,7 +101,3 @@ def _products(report: Report, selection: Selection, uuid: str | None, rows: int)
         Evidence("kernels", row["id"], row["start"], row["end"], row["name"], row["process"], None, row["device"]) for row in longest
     )
     return covered(start, end), covered(*(np.clip(every.column(n).to_numpy(), begin, finish) for n in (0, 1))), own.num_rows, evidence
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warplens.arrays import Int64Array
+from warplens.arrays import Float64Array, Int64Array
 
 Numbers = npt.NDArray[np.uint32]
 
@@ -54,3 +54,24 @@ class Sums:
     count: Int64Array
     total: Int64Array
     longest: Int64Array
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What occupied each column of a row: the group of names with most of its time. In order of column, only those that hold something.
+
+    `busy`: share of the column's time (0 to 1), slices that are there at once counted each; `covered`: counted once. `number`: slices that
+    touch it; `begun`: slices of the group that begin in it; `group`: its number; `row`, `name`, `track`, `start`: of the group's longest
+    slice there.
+    """
+
+    column: Numbers
+    busy: Float64Array
+    covered: Float64Array
+    number: Int64Array
+    begun: Int64Array
+    group: Numbers
+    row: Numbers
+    name: Numbers
+    track: Numbers
+    start: Int64Array

@@ -19,7 +19,7 @@ import pyarrow as pa
 from warplens.arrays import Int64Array
 from warplens.errors import ReportError
 from warplens.timeline.index import building, native
-from warplens.timeline.index.answers import Hit, Sums, Viewport
+from warplens.timeline.index.answers import Cells, Hit, Sums, Viewport
 from warplens.timeline.index.layers import TABLES
 from warplens.timeline.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
 from warplens.timeline.index.names import Names
@@ -229,6 +229,25 @@ class LaneIndex:
         native.call("sums", mapped.handle, native.address(asked), len(asked), *span, *where)
         mapped.trim()
         return Sums(count, total, longest)
+
+    def cells(self, lanes: Sequence[tuple[int, int]], begin: int, end: int, columns: int, groups: npt.NDArray[np.uint32]) -> Cells:
+        """Return what occupied each of `columns` columns of [begin, end) in a row that some lanes (track, lane) make.
+
+        `groups`: of each name the number that it counts as, NONE: it does not count. Looks at every slice.
+        """
+        mapped = self._open()
+        wanted = np.ascontiguousarray(np.array(lanes, np.uint32).reshape(-1, 2))
+        counted = np.ascontiguousarray(groups, np.uint32)
+        times, counts, about = np.empty((columns, 3)), np.empty((columns, 3), np.int64), np.empty((columns, 5), np.uint32)
+        span = _cut(begin - self.shift), _cut(end - self.shift), columns
+        room = native.address(times), native.address(counts), native.address(about)
+        what = native.address(wanted), len(wanted), *span, native.address(counted), len(counted)
+        count = native.call("cells", mapped.handle, *what, *room)
+        mapped.trim()
+        column, group, row, name, track = about[:count].T
+        busy, covered = np.minimum(times[:count, :2] / ((end - begin) / columns), 1.0).T
+        number, begun, start = counts[:count].T
+        return Cells(column, busy, covered, number, begun, group, row, name, track, start + self.shift)
 
     def close(self) -> None:
         """Let the file go; questions that are being answered are answered first."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from warplens.timeline.names import direction
+
 Wording = Callable[..., str]
 
 
@@ -13,9 +15,8 @@ def _joined(*texts: str) -> str:
 
 
 def _copy(kind: str, source: str, destination: str) -> str:
-    short = _SHORT.get(kind, kind)
     where = " → ".join(text for text in (source, destination) if text)
-    return f"Memcpy {short} ({where})" if where else f"Memcpy {short}"
+    return f"Memcpy {direction(kind)} ({where})" if where else f"Memcpy {direction(kind)}"
 
 
 def _setting(kind: str) -> str:
@@ -24,15 +25,6 @@ def _setting(kind: str) -> str:
 
 def _task(task: str, state: str, doing: str) -> str:
     return _joined(task, doing if state == "running" else f"({doing})")
-
-
-_SHORT = {
-    "Host-to-Device": "HtoD",
-    "Device-to-Host": "DtoH",
-    "Device-to-Device": "DtoD",
-    "Host-to-Host": "HtoH",
-    "Peer-to-Peer": "PtoP",
-}
 
 
 @dataclass(frozen=True)

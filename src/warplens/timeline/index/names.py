@@ -29,6 +29,11 @@ class Names:
         found: npt.NDArray[np.uint64] = self._records["count"]
         return found
 
+    @property
+    def texts(self) -> npt.NDArray[np.uint32]:
+        """The number of each name's text: names that differ in color alone have the same."""
+        return np.ascontiguousarray(self._records["text"], np.uint32)
+
     def text(self, number: int) -> str:
         """Return the text; of a very long one, its beginning."""
         text = int(self._records["text"][number]) if 0 <= number < len(self) else len(self._texts)

@@ -31,6 +31,7 @@ _SIGNATURES: dict[str, tuple[list[type], type | None]] = {
     "at": ([_P, _U32, _U32, _I64, _P, _P, _P], _I64),
     "locate": ([_P, _P, _U64, _U32, _P, _P, _P, _P], _I64),
     "load": ([_P, _P, _U64, _I64, _I64, _P, _P], _I64),
+    "cells": ([_P, _P, _U64, _I64, _I64, _U32, _P, _U64, _P, _P, _P], _I64),
     "sums": ([_P, _P, _U64, _I64, _I64, _P, _P, _P], _I64),
 }
 KEYS = 4  # numbers that say which track of a layer it is

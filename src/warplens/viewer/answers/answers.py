@@ -80,7 +80,7 @@ class Answers:
         """What some tracks show of [begin, end): `Rects`."""
         opened = self._current(report, generation)
         first, last = opened.origin + math.floor(begin), opened.origin + math.ceil(end)
-        rects = opened.every_lane.viewport(first, last, width, tracks, min(limit, limits.RECTANGLES))
+        rects = binary.Rects.seen(opened.every_lane, first, last, width, tracks, min(limit, limits.RECTANGLES))
         return rects.encoded(begin, end, opened.origin)
 
     def plots(

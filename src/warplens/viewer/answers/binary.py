@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from warplens.viewer import limits
 
 if TYPE_CHECKING:
     from warplens.timeline.index import Names, Viewport
+    from warplens.timeline.lanes import Lanes
 
 RECTS, PLOTS = b"WLV1", b"WLP1"
 VERSION = 1
@@ -31,6 +32,11 @@ class Rects:
     lanes: npt.NDArray[np.uint32]
     columns: dict[str, npt.NDArray[Any]]
     names: list[tuple[bytes, int]]
+
+    @classmethod
+    def seen(cls, lanes: Lanes, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> Rects:
+        """Return what is seen of some tracks in [begin, end) (ns) on `width` columns: together about `limit` rectangles."""
+        return cls.joined([(base, index.names, view) for base, index, view in lanes.viewports(begin, end, width, tracks, limit)])
 
     @classmethod
     def joined(cls, found: Sequence[tuple[int, Names, Viewport]]) -> Rects:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,23 +11,13 @@ import pyarrow as pa
 
 from warplens.analysis.counters import all_series
 from warplens.arrays import Float64Array, Int64Array
+from warplens.timeline.tree import Where
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
 _FIRST = ("SM Active", "Tensor Active", "DRAM Bandwidth", "GPU Utilization", "Memory Used", "Power", "SM Clock")
 _BLOCK = 256  # samples that are summed up at a time
-
-
-@dataclass(frozen=True)
-class Where:
-    """Whose a counter is: a process, a GPU of it (`device`), or a GPU of a host whoever uses it (`gpu`, `uuid`)."""
-
-    process: int | None = None
-    device: int | None = None
-    host: str = ""
-    gpu: int | None = None
-    uuid: str | None = None
 
 
 class Counter:

@@ -87,7 +87,7 @@ class _Details:
         return rows[0] if rows else None
 
     def _fields(self) -> list[dict[str, Any]]:
-        places = self._opened.places
+        entities = self._opened.entities
         fields: list[dict[str, Any]] = []
         start, end = self._values.get("start"), self._values.get("end")
         if start is not None:
@@ -96,12 +96,12 @@ class _Details:
             fields.append({"name": "duration", "value": end - start, "unit": "ns"})
         process = self._values.get("process")
         if process is not None:
-            fields.append({"name": "process", "value": ", ".join(filter(None, places.process_name(process)))})
+            fields.append({"name": "process", "value": ", ".join(filter(None, entities.process_name(process)))})
         threads = {name: self._values[name] for name in ("thread", "end_thread") if self._values.get(name) is not None}
-        fields += [{"name": name, "value": ", ".join(filter(None, places.thread_name(key)))} for name, key in threads.items()]
+        fields += [{"name": name, "value": ", ".join(filter(None, entities.thread_name(key)))} for name, key in threads.items()]
         task = self._values.get("task")
         if isinstance(task, int):  # a key; of samples it is a name
-            fields.append({"name": "task", "value": places.task_name(task)[0]})
+            fields.append({"name": "task", "value": entities.task_name(task)[0]})
         for column in self._table.columns:
             value = self._values.get(column.name)
             if value is None or (column.name in _HIDDEN and column.type != "dict"):

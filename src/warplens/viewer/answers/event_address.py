@@ -8,7 +8,7 @@ from warplens.viewer import limits
 from warplens.viewer.answers.plain import cut
 
 if TYPE_CHECKING:
-    from warplens.viewer.answers.lanes import Found
+    from warplens.timeline.lanes import Found
     from warplens.viewer.answers.loaded_report import Opened
 
 _BITS = 32

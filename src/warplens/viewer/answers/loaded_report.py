@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from warplens.errors import WarplensError
 from warplens.report.report import Report
+from warplens.timeline.entities import Entities
+from warplens.timeline.lanes import Lanes
 from warplens.viewer import limits
 from warplens.viewer.answers import projecting
-from warplens.viewer.answers.lanes import Lanes
 from warplens.viewer.answers.memory_limit import weigh
-from warplens.viewer.answers.places import Places
-from warplens.viewer.answers.tree import Tree
+from warplens.viewer.answers.track_nodes import track_nodes
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import FrameTable
@@ -114,14 +114,14 @@ class Opened:
             self.grown()
 
     @property
-    def places(self) -> Places:
+    def entities(self) -> Entities:
         """Who is who in it. Raises ReportError as `lanes` does."""
 
-        def made() -> Places:
+        def made() -> Entities:
             weigh(self.report)
-            return Places(self.report)
+            return Entities(self.report)
 
-        return self._once("places", made)
+        return self._once("entities", made)
 
     @property
     def counters(self) -> dict[int, Counter]:
@@ -147,12 +147,7 @@ class Opened:
         return found
 
     def _rows(self, lanes: Lanes) -> list[dict[str, Any]]:
-        tree = Tree(self.number, self.origin, self.places)
-        for lane in lanes.all:
-            tree.add(lane)
-        for track, counter in self.counters.items():
-            tree.count(track, counter)
-        return tree.nodes()
+        return track_nodes(self.number, self.origin, self.entities, lanes, self.counters)
 
     @property
     def warnings(self) -> int:

@@ -151,7 +151,7 @@ def steps(opened: Opened, name: str = "") -> dict[str, Any]:
         {
             "number": row["index"],
             "process": row["process"],
-            "rank": opened.places.rank(row["process"]),
+            "rank": opened.entities.rank(row["process"]),
             "start": row["start"] - opened.origin,
             "end": row["end"] - opened.origin,
             "parts": dict(zip(PARTS, own, strict=True)),

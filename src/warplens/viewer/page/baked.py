@@ -96,7 +96,7 @@ def _levels(opened: Opened) -> list[Rects]:
     events = max(sum(lane.events for lane in opened.every_lane.all), 1)
 
     def level(width: int) -> Rects:
-        return opened.every_lane.viewport(opened.origin + begin, opened.origin + end, width, tracks, 2 * MOST_EVENTS + len(tracks))
+        return Rects.seen(opened.every_lane, opened.origin + begin, opened.origin + end, width, tracks, 2 * MOST_EVENTS + len(tracks))
 
     levels, width = [], _COARSEST
     while width < end - begin:

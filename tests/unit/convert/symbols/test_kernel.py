@@ -27,7 +27,7 @@ HIDDEN = "".join(f"{0:016x}{line[16:]}\n" for line in SHOWN.splitlines())
 
 
 def find(text: str, *addresses: int) -> list[Function | None]:
-    return KernelSymbols(text.splitlines(keepends=True)).find(np.array(addresses, np.uint64))
+    return KernelSymbols(text.encode()).find(np.array(addresses, np.uint64))
 
 
 def test_addresses_are_in_the_function_that_begins_before_them() -> None:
@@ -49,7 +49,7 @@ def test_what_is_far_from_all_functions_has_no_name() -> None:
 
 
 def test_hidden_addresses_are_no_names() -> None:
-    assert len(KernelSymbols(HIDDEN.splitlines())) == 0
+    assert len(KernelSymbols(HIDDEN.encode())) == 0
     assert find(HIDDEN, 0xFFFFFFFF81000104) == [None]
 
 
@@ -73,7 +73,7 @@ def test_files(tmp_path: Path) -> None:
 
 def test_only_the_kernel_that_ran_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup, "this_boot", lambda: "now")
-    monkeypatch.setattr(lookup, "read_symbols", lambda: KernelSymbols(SHOWN.splitlines()))
+    monkeypatch.setattr(lookup, "read_symbols", lambda: KernelSymbols(SHOWN.encode()))
     where = np.array([0xFFFFFFFF81000304], np.uint64)
     symbols = Symbols()
     assert symbols.look_up_kernel("now", where) == [Function("helper", "[kernel]")]
@@ -87,7 +87,7 @@ def test_only_the_kernel_that_ran_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_kernel_that_hides_says_how_it_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup, "this_boot", lambda: "now")
-    monkeypatch.setattr(lookup, "read_symbols", lambda: KernelSymbols(HIDDEN.splitlines()))
+    monkeypatch.setattr(lookup, "read_symbols", lambda: KernelSymbols(HIDDEN.encode()))
     symbols = Symbols()
     assert symbols.look_up_kernel("now", np.array([0xFFFFFFFF81000304], np.uint64)) == [None]
     assert "kernel.kptr_restrict=0" in symbols.notes()[0].message

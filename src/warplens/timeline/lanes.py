@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warplens.timeline.index import LaneIndex
-from warplens.viewer import limits
-from warplens.viewer.answers.binary import Rects
 
 if TYPE_CHECKING:
     from warplens.report.store import Stored
-    from warplens.timeline.index import Hit, IndexTrack
+    from warplens.timeline.index import Cells, Hit, IndexTrack, Viewport
 
 Chosen = Callable[["LaneIndex"], "np.ndarray[Any, Any]"]
 _KEY = 32  # ids are process << 32 | row
 _ROW = (1 << _KEY) - 1
+_EVER = 1 << 62  # ns
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,17 @@ class Lanes:
         """Return a track by its number; None where there is none."""
         return self.all[number] if 0 <= number < len(self.all) else None
 
-    def viewport(self, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> Rects:
-        """Return what is seen of some tracks in [begin, end) on `width` columns: at most about `limit` rectangles."""
-        found = []
+    def viewports(self, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> list[tuple[int, LaneIndex, Viewport]]:
+        """Return what is seen of some tracks in [begin, end) on `width` columns, for each index with the number of its first track.
+
+        Together at most about `limit` rectangles.
+        """
         split = list(self._by_index(tracks))
-        for index, base, numbers in split:
-            share = max(limit * len(numbers) // max(sum(len(one[2]) for one in split), 1), 1)
-            found.append((base, index.names, index.viewport(begin, end, width, numbers, share)))
-        return Rects.joined(found)
+        every = max(sum(len(numbers) for _, _, numbers in split), 1)
+        shares = (max(limit * len(numbers) // every, 1) for _, _, numbers in split)
+        return [
+            (base, index, index.viewport(begin, end, width, own, share)) for (index, base, own), share in zip(split, shares, strict=True)
+        ]
 
     def find(
         self, names: Chosen, begin: int, end: int, limit: int, *, backward: bool = False, tracks: Collection[int] | None = None
@@ -180,7 +182,7 @@ class Lanes:
             chosen = np.asarray(index.names.search(like.name, False))
             return np.array([one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype)
 
-        return self.find(names, -limits.TIME, limits.TIME, limit, tracks=tracks)
+        return self.find(names, -_EVER, _EVER, limit, tracks=tracks)
 
     def sums(self, tracks: Collection[int], begin: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
         """Yield layer, name, events, time and longest piece (ns) of what overlaps [begin, end), name by name."""
@@ -202,6 +204,25 @@ class Lanes:
             shares, events = index.busy(numbers, begin, end)
             found.update({base + own: (share, count) for own, share, count in zip(numbers, shares.tolist(), events.tolist(), strict=True)})
         return found
+
+    def deepest(self, tracks: Collection[int], begin: int, end: int) -> dict[int, int]:
+        """Return the deepest lane of each track that has something in [begin, end)."""
+        deepest: dict[int, int] = {}
+        for base, _, view in self.viewports(begin, end, 1, tracks, 1):
+            for track, lane in view.runs[:, :2].tolist():
+                deepest[base + track] = max(deepest.get(base + track, 0), lane)
+        return deepest
+
+    def cells(self, row: Sequence[Lane], window: tuple[int, int], columns: int, depth: int | None = None, *, alike: bool = False) -> Cells:
+        """Return what occupied each column of a window (ns) in a row that some tracks of one process make.
+
+        `depth`: one lane of each alone; None: all. Names of one text count as one; `alike`: all do.
+        """
+        index = row[0].index
+        depths = ((lane, range(lane.lanes) if depth is None else (depth,)) for lane in row)
+        own = [(lane.number - self._base[id(index)], level) for lane, levels in depths for level in levels]
+        texts = index.names.texts
+        return index.cells(own, *window, columns, np.zeros_like(texts) if alike else texts)
 
     def _by_index(self, tracks: Collection[int]) -> Iterator[tuple[LaneIndex, int, list[int]]]:
         wanted = np.unique(np.asarray(list(tracks), np.int64))

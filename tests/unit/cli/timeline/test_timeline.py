@@ -21,7 +21,7 @@ from warplens.testing.timeline import timeline
 pytestmark = pytest.mark.slow
 
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "timeline"
+GOLDEN = Path(__file__).parents[3] / "golden" / "timeline"
 SMALL = "".join("[a]" if n % 3 else "[bb]" for n in range(300))
 PICTURES = {
     "nested": """
@@ -106,6 +106,19 @@ def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: 
     text = draw(tmp_path / "run.warplens", *STYLES[style])
     golden = GOLDEN / f"{name.replace(' ', '-')}-{style}.txt"
     assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("style", few(["plain", "color", "part"], 2))
+@pytest.mark.parametrize("name", few(["nested", "cuda", "tasks", "dense", "wide names"], 3))
+def test_a_large_report_looks_the_same(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ranges, CUDA calls and GPU work come from the index instead of SQL."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("COLORTERM", raising=False)
+    monkeypatch.setattr("warplens.timeline.index.building.LARGE", 0)
+    timeline(tmp_path / "run.warplens", PICTURES[name], counters=COUNTERS)
+    text = draw(tmp_path / "run.warplens", *STYLES[style])
+    assert text == (GOLDEN / f"{name.replace(' ', '-')}-{style}.txt").read_text(encoding="utf-8")
+    assert list((tmp_path / "run.warplens" / "index").iterdir())
 
 
 def test_no_line_is_too_long(tmp_path: Path) -> None:

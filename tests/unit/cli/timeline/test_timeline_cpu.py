@@ -18,7 +18,7 @@ from warplens.testing.timeline import timeline
 pytestmark = pytest.mark.slow
 
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "timeline"
+GOLDEN = Path(__file__).parents[3] / "golden" / "timeline"
 STYLES = {
     "plain": [],
     "ascii": ["--ascii"],

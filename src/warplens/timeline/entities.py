@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.gpu.names import gpu_label
+from warplens.timeline.names import context_label, gpu_label, rank_label, stream_label, task_label, thread_label
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -38,7 +38,7 @@ class Gpu:
         return self.key.partition("/")[2]
 
 
-class Places:
+class Entities:
     """The rows of processes, threads, tasks, devices, contexts and streams, by their keys."""
 
     def __init__(self, report: Report) -> None:
@@ -73,9 +73,8 @@ class Places:
         row = self.processes.get(process)
         if row is None:
             return f"process {process}", ""
-        rank = "" if row["rank"] is None else f"rank {row['rank']}: "
         name = row.get("name") or Path(row["executable"] or "").name or row["command"] or "process"
-        return f"{rank}{name}", f"pid {row['pid']}"
+        return f"{rank_label(row)}{name}", f"pid {row['pid']}"
 
     def thread_name(self, thread: int) -> tuple[str, str]:
         """Return what a thread is called, and the grey words beside it."""
@@ -85,21 +84,20 @@ class Places:
         process = self.processes.get(row["process"])
         main = process is not None and process["pid"] == row["tid"]
         detail = f"{'main, ' if main else ''}tid {row['tid']}"
-        return (row["name"] or ("main" if main else f"thread {row['tid']}")), detail
+        return ("main" if main and not row["name"] else thread_label(row)), detail
 
     def task_name(self, task: int) -> tuple[str, str]:
         """Return what a task is called, and the library that it is of."""
         row = self.tasks.get(task)
-        return (f"task {task}", "") if row is None else (row["name"] or f"{row['library']} {task & 0xFFFFFFFF}", row["library"] or "")
+        return (f"task {task}", "") if row is None else (task_label(row), row["library"] or "")
 
     def context_name(self, process: int, context: int) -> str:
         """Return what a context is called."""
-        return _named("Context", context, (self.contexts.get((process, context)) or {}).get("name"))
+        return context_label(context, self.contexts.get((process, context)))
 
     def stream_name(self, process: int, context: int, stream: int) -> str:
         """Return what a stream is called."""
-        row = self.streams.get((process, context, stream)) or {}
-        return _named("Stream", stream, row.get("name") or ("default" if row.get("kind") == "null" else None))
+        return stream_label(stream, self.streams.get((process, context, stream)))
 
     def device_of(self, process: int, context: int | None, device: int | None) -> int | None:
         """Return CUDA's number of the device; where a row does not say it, that of its context."""
@@ -144,7 +142,3 @@ def _insides(report: Report) -> dict[tuple[int, int], Inside]:
     for row in rows.to_pylist():
         found[row["process"], row["row"]] = Inside(row["name"] or "kernel", row["device"], row["context"], row["stream"])
     return found
-
-
-def _named(what: str, number: int, name: str | None) -> str:
-    return f"{what} {number} ({name})" if name else f"{what} {number}"

@@ -16,7 +16,7 @@ from warplens.importers.importing import import_file
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
 
-FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
+FOLDER = Path(__file__).resolve().parents[5] / "shared" / "data"
 _LACKING = pytest.mark.skip(reason=f"the recordings of real GPUs are not here ({FOLDER})")
 FILES: list[Any] = some(
     path.relative_to(FOLDER).as_posix()
