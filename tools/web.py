@@ -168,7 +168,7 @@ def build(fetch: bool, hurry: bool) -> None:
     shutil.rmtree(old, ignore_errors=True)
     BUNDLE.parent.mkdir(parents=True, exist_ok=True)
     if BUNDLE.exists():
-        BUNDLE.rename(old)
+        shutil.move(BUNDLE, old)  # a folder of a container's lower layer cannot be renamed
     made.rename(BUNDLE)
     shutil.rmtree(old, ignore_errors=True)
     FAILED.unlink(missing_ok=True)
