@@ -51,7 +51,8 @@ bool shows_kernel_addresses() {
   bool shown = false;
   char text[4096];
   for (size_t want : {size_t{64}, sizeof(text)}) {
-    ssize_t size = read(fd, text, want);
+    ssize_t size =
+        pread(fd, text, want, 0);  // from the beginning: half a line does not begin with its address
     shown = shown || (size > 0 && has_addresses({text, static_cast<size_t>(size)}));
     if (shown || size <= 0) {
       break;

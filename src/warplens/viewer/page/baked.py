@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warplens.errors import UsageError, WarplensError
+from warplens.viewer.answers.binary import Rects
 from warplens.viewer.answers.flames import KINDS
 from warplens.viewer.answers.plain import encoded
 
 if TYPE_CHECKING:
     from warplens.viewer.answers.answers import Answers
-    from warplens.viewer.answers.binary import Rects
     from warplens.viewer.answers.loaded_report import Opened
 
 MOST_EVENTS = 2_000_000  # of all reports of a page: far more than the few MB that a mail may have
