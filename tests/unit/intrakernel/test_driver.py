@@ -16,7 +16,7 @@ _PROGRAM = """
 import ctypes, gc, json
 from warplens import intrakernel as ik
 from warplens.errors import CaptureError
-from warplens.testing.kernel_buffers import Event, Unit, buffer_bytes
+from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 fake = ctypes.CDLL("libcuda.so.1")
 fake.host_cuda_stream.restype = ctypes.c_void_p
@@ -36,7 +36,7 @@ def kernel(units):
 said["events"] = []
 for stream, count in ((None, 2), (77, 1), (78, 2)):
     with buffer.launch("k", stream=stream):
-        kernel([Unit([Event(0, 1_000_010, 1_000_020)])] * count)
+        kernel([BufferUnit([BufferEvent(0, 1_000_010, 1_000_020)])] * count)
     found = buffer.decode()
     said["events"].append([len(found.events), found.units_lost, buffer.generation])
 said["stream"] = fake.host_cuda_stream()

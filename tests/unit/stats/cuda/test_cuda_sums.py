@@ -247,5 +247,7 @@ def test_arguments_are_spelled_as_nsys_does(tmp_path: Path) -> None:
         assert f"no argument '{wrong}'; it takes: nvtx-name, base, mangled, by=…, all-gpus." in str(error)
     assert call("-r", "cuda_gpu_kern_sum:base", "-f", "csv", "-o", str(tmp_path / "out")).exit_code == 0
     assert (tmp_path / "out_cuda_gpu_kern_sum_base.csv").exists()
-    shown = re.findall(r"^ \*\* .* \((\w+)\):$", call().stdout, re.MULTILINE)
-    assert shown == ["nvtx_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "gpu_utilization"]
+    nsys = ["nvtx_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "gpu_utilization"]
+    assert re.findall(r"^ \*\* .* \((\w+)\):$", call("--all").stdout, re.MULTILINE) == nsys
+    few = re.findall(r"^ \*\* .* \((\w+)\):$", call().stdout, re.MULTILINE)
+    assert few == ["nvtx_sum", "cuda_gpu_kern_sum", "gpu_utilization", "cuda_api_sum", "cuda_gpu_mem_time_sum"]
