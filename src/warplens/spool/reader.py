@@ -20,7 +20,7 @@ from warplens.spool import chunks as chunking
 from warplens.spool import definitions, layout, losses, wide
 from warplens.spool.chunks import Chunk
 from warplens.spool.definitions import Definitions, Row
-from warplens.spool.events import OPEN_FACTS, Events
+from warplens.spool.events import NEVER, OPEN_FACTS, Events
 from warplens.spool.kernel_buffers import Pieces
 from warplens.spool.layout import Head, Layouts
 from warplens.spool.notes import Note
@@ -168,6 +168,7 @@ class SpoolFile:
             return events
         if self.bounds.only is not None:
             events.choose(self.bounds.only)
+        events.young_from(NEVER)  # the process has ended: what a thread wrote last is whole
         events.scan(self.records)
         slots, facts = self._open_slots({tuple(row) for row in events.last_events().tolist()})
         closed = (slots["flags"] & _CLOSED) != 0

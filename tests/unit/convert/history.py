@@ -50,6 +50,12 @@ class History:
         """Let a moment pass in which nothing happens, or so long that all that is open began long ago."""
         self.now += self._random.choice((SECOND // 500, 3 * SECOND))
 
+    def end_one_here(self, thread: int) -> None:
+        """Let a thread start a range and end it."""
+        one = _Open(self.now, 1, 0, 0)
+        self.now += 1000
+        self._record(thread, self._event("start_end", one))
+
     def write(self, spool: Path, *, end: bool = False) -> None:
         """Write the spool as it is now; `end`: in an orderly way."""
         about = [sw.meta("thread", 1, thread=number, tid=100 + number, start=SECOND) for number in range(self.threads)]

@@ -79,6 +79,25 @@ def test_all_tables_are_equal(tmp_path: Path, seed: int, nested: bool) -> None:
     assert wanted["nvtx_ranges"].num_rows > 100
 
 
+class EndsARangeLast(History):
+    """The last record of a thread is a start/end range that began and ended on it."""
+
+    def write(self, spool: Path, *, end: bool = False) -> None:
+        if end:
+            self.end_one_here(0)
+        super().write(spool, end=end)
+
+
+def test_a_start_end_range_that_a_thread_ends_last_is_there(tmp_path: Path) -> None:
+    """Steps leave it where it is, since the record of where it began may still come. The last reading takes it."""
+    note, writing = recorded(tmp_path / "during", EndsARangeLast(0, nested=True), 5)
+    assert writing is not None
+    shutil.copytree(note.spool, tmp_path / "end")
+    finish.finish(note, note.report, begun=writing)
+    finish.finish(tmp_path / "end", tmp_path / "end.warplens")
+    assert tables(note.report)["nvtx_ranges"].equals(tables(tmp_path / "end.warplens")["nvtx_ranges"])
+
+
 def test_it_is_not_written_again_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note, writing = recorded(tmp_path, History(0, nested=True), 5)
     assert writing is not None
