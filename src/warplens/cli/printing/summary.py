@@ -102,7 +102,7 @@ def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
     names = [("recorded", "process"), *((name, cpu_summary.noun(name)) for name in _NAMED if facts[name])]
     counts = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in names]
     others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
-    silent = f"; {others} beside (see warplens info)" if facts["silent"] else ""
+    silent = f"; {others} recorded nothing (see warplens info)" if facts["silent"] else ""
     yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(counts)} in {duration(wall)}{silent}")
 
 
