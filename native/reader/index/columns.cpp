@@ -15,7 +15,7 @@ struct Share {  // of a group in a column
   uint32_t row = 0, name = 0, track = 0;
 };
 
-// What one column holds so far; groups are found by their number, and only those that were met are cleared again.
+// The sums of one column so far, by number of the group; only the groups that occurred are cleared again.
 class Sums {
  public:
   explicit Sums(size_t groups) : place_(groups, kNone) {}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplens.handover import untrusted
+from warplens.convert.sample_lines import SampleLines
 from warplens.spool.notes import Note
 from warplens.spool.process import text
 
 FILE = "gpu_metrics.jsonl"
 ROWS_AT_ONCE = 1 << 18
-_LONGEST = 1 << 16
 _MOST_GPUS = 1 << 16
 _THROTTLE = "throttle reasons"
 # NVML's bits; that a GPU has nothing to do is no reason of interest.
@@ -38,17 +36,16 @@ class GpuMetrics:
     """Reads the file of one spool directory; there may be none. Nothing in it is trusted."""
 
     def __init__(self, directory: Path, host: str) -> None:
-        self._path = directory / FILE
+        self._lines = SampleLines(directory / FILE)
         self._host = host
         self._metrics: list[tuple[str, str]] = []
         self._uuids: dict[int, str] = {}
-        self._damaged = 0
 
     def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
         """Yield the columns of `gpu_metrics`, some rows at a time, of the readings at times (ns) that are `wanted`."""
         reasons = 0
         rows = self._empty()
-        for time, gpu, values in self._readings():
+        for time, gpu, values in self._lines.read(self._read_head, _reading):
             if not wanted(time):
                 continue
             for (metric, unit), value in zip(self._metrics, values, strict=False):
@@ -68,30 +65,9 @@ class GpuMetrics:
 
     def notes(self) -> list[Note]:
         """What there is to say about the file, once it is read."""
-        if not self._damaged:
-            return []
-        return [Note("warning", "gpu-metrics-damaged", "report", "samples of the GPUs are damaged and left out", self._damaged)]
+        return self._lines.notes("gpu-metrics-damaged", "samples of the GPUs")
 
-    def _readings(self) -> Iterator[tuple[int, int, Sequence[float | None]]]:
-        try:
-            with untrusted.lines(self._path, _LONGEST) as lines:
-                head = next(lines, b"")
-                if not self._read_head(head):
-                    self._damaged += bool(head)
-                    return
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        continue  # being written, or cut off
-                    reading = _reading(line)
-                    if reading is None:
-                        self._damaged += 1
-                    else:
-                        yield reading
-        except OSError:
-            return
-
-    def _read_head(self, line: bytes) -> bool:
-        head = _json(line)
+    def _read_head(self, head: Any) -> bool:
         if not isinstance(head, Mapping):
             return False
         metrics, gpus = head.get("metrics"), head.get("gpus")
@@ -119,11 +95,10 @@ class GpuMetrics:
         return {name: [] for name in ("host", "gpu", "uuid", "start", "metric", "unit", "value")}
 
 
-def _reading(line: bytes) -> tuple[int, int, Sequence[float | None]] | None:
-    found = _json(line)
-    if not isinstance(found, list) or len(found) != 3:
+def _reading(sample: Any) -> tuple[int, int, Sequence[float | None]] | None:
+    if not isinstance(sample, list) or len(sample) != 3:
         return None
-    time, gpu, values = found
+    time, gpu, values = sample
     if type(time) is not int or not 0 < time < 1 << 62 or type(gpu) is not int or not 0 <= gpu < _MOST_GPUS or not isinstance(values, list):
         return None
     return time, gpu, [_number(value) for value in values]
@@ -132,10 +107,3 @@ def _reading(line: bytes) -> tuple[int, int, Sequence[float | None]] | None:
 def _number(value: object) -> float | None:
     number = float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else None
     return number if number is not None and math.isfinite(number) else None
-
-
-def _json(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplens.handover import untrusted
+from warplens.convert.sample_lines import SampleLines
 from warplens.spool.notes import Note
 
 FILE = "host_metrics.jsonl"
 ROWS_AT_ONCE = 1 << 18
-_LONGEST = 1 << 20
 _MOST = 1 << 50  # bytes
 _SLACK_NS = 300_000_000  # a process may be seen a little after its last record
 
@@ -24,9 +22,8 @@ class HostMetrics:
     """Reads the file of one spool directory; there may be none. Nothing in it is trusted. `processes` are rows of that table."""
 
     def __init__(self, directory: Path, host: str, processes: Sequence[Mapping[str, Any]]) -> None:
-        self._path = directory / FILE
+        self._lines = SampleLines(directory / FILE)
         self._host = host
-        self._damaged = 0
         self._by_pid: dict[int, list[Mapping[str, Any]]] = {}
         for row in processes:
             self._by_pid.setdefault(row["pid"], []).append(row)
@@ -34,7 +31,7 @@ class HostMetrics:
     def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
         """Yield the columns of `host_metrics`, some rows at a time, of the readings at times (ns) that are `wanted`."""
         rows = _empty()
-        for time, load, sizes in self._readings():
+        for time, load, sizes in self._lines.read(lambda head: True, _reading):
             if not wanted(time):
                 continue
             if load is not None:
@@ -50,29 +47,12 @@ class HostMetrics:
 
     def notes(self) -> list[Note]:
         """What there is to say about the file, once it is read."""
-        if not self._damaged:
-            return []
-        return [Note("warning", "host-metrics-damaged", "report", "samples of memory and load are damaged and left out", self._damaged)]
+        return self._lines.notes("host-metrics-damaged", "samples of memory and load")
 
     def _process(self, pid: int, time: int) -> int | None:
         """The key of the process that had the id at a time: the one that began last before it."""
         mine = [row for row in self._by_pid.get(pid, ()) if row["start"] <= time <= row["end"] + _SLACK_NS]
         return max(mine, key=lambda row: row["start"])["process"] if mine else None
-
-    def _readings(self) -> Iterator[Reading]:
-        try:
-            with untrusted.lines(self._path, _LONGEST) as lines:
-                next(lines, b"")
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        continue  # being written, or cut off
-                    reading = _reading(line)
-                    if reading is None:
-                        self._damaged += 1
-                    else:
-                        yield reading
-        except OSError:
-            return
 
     def _add(self, rows: Columns, time: int, process: int | None, metric: str, unit: str, value: float) -> None:
         for name, item in zip(rows, (self._host, process, time, metric, unit, value), strict=True):
@@ -83,14 +63,10 @@ def _empty() -> Columns:
     return {name: [] for name in ("host", "process", "start", "metric", "unit", "value")}
 
 
-def _reading(line: bytes) -> Reading | None:
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
+def _reading(sample: Any) -> Reading | None:
+    if not isinstance(sample, list) or len(sample) != 3:
         return None
-    if not isinstance(values, list) or len(values) != 3:
-        return None
-    time, load, sizes = values
+    time, load, sizes = sample
     if not _whole(time, 1 << 62) or not isinstance(sizes, list):
         return None
     if load is not None and not (isinstance(load, (int, float)) and 0 <= load <= 100):

@@ -42,7 +42,7 @@ struct CuptiMade {
   uint32_t stream;
 };
 
-// What a source is told. CUPTI may hold locks meanwhile: nothing here waits, throws, or calls CUPTI, but for what is said below.
+// Calls into a source. CUPTI may hold locks meanwhile: no function here waits, throws, or calls CUPTI, except as noted below.
 struct CuptiSource {
   //! A recording begins: called before any batch of it. Callers see to it that no two begin at once.
   void (*begin)(const Cupti &cupti, ProcessLog &log, const CudaSettings &settings);
@@ -53,7 +53,7 @@ struct CuptiSource {
   //! [MT] Something happened to the recording itself. Before `begin` too.
   void (*notice)(ProcessLog &log, CudaNotice notice, int64_t value, std::string_view text);
 
-  //! Whether `api_call` is to be told of this function. Asked once per recording for each of them, after `begin`.
+  //! Whether `api_call` receives calls of this function. Called once per recording for each of them, after `begin`.
   bool (*wants_api_call)(CuptiDomain domain, uint32_t cbid);
 
   //! [MT] Enter and exit of such a call, on the thread that makes it. `call->correlation_data` is a word that is kept in between.

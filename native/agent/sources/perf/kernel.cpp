@@ -47,7 +47,7 @@ bool shows_kernel_addresses() {
   if (fd < 0) {
     return false;
   }
-  // The kernel makes as much of the text as is asked for, and the first line mostly tells.
+  // The kernel formats as much of the text as the caller asks for, and the first line is mostly enough.
   bool shown = false;
   char text[4096];
   for (size_t want : {size_t{64}, sizeof(text)}) {
