@@ -3,6 +3,7 @@
 A rule is `rules/checks/<name>.py` with
 
     LINK: str                                   where the fix is explained
+    SCOPE = "run"                               optional: judge the whole run, not only its main loop
     def check(report: Report, selection: Selection, *, opts...) -> list[Finding]
 
 An empty list means: the rule looked, nothing applies. A report without the data raises MissingData with the words that follow "the report"
@@ -46,7 +47,8 @@ class Finding:
 
     `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
     are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time (then it is
-    `info`, or the severity is given). `occurrences`: how many times; `evidence` holds the most expensive of them.
+    `info`, or the severity is given). `within`: ns that the rule looked at, set by `judge`: severities are shares of it.
+    `occurrences`: how many times; `evidence` holds the most expensive of them.
     """
 
     rule: str
@@ -60,6 +62,7 @@ class Finding:
     estimate: int | None = None
     confidence: Confidence = "high"
     severity: Severity | None = None
+    within: int | None = None
     link: str = ""
     wrong_when: str = ""
 

@@ -1,4 +1,8 @@
-"""Asks all rules, or some: returns their findings, the silent rules, and those that could not judge."""
+"""Asks all rules, or some: returns their findings, the silent rules, and those that could not judge.
+
+A run that has a main loop is judged by that: a program that imports and compiles for 10 s and trains for 3 s will train for hours, and
+its start-up is one finding of its own (`startup`). Rules with `SCOPE = "run"` look at everything, all do where a part was selected.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warplens import catalog
+from warplens.analysis.steps.loops import MainLoop, main_loop
 from warplens.errors import MissingData
+from warplens.report.selection import Selection
 from warplens.rules.base import SEVERITIES, Finding, graded
 
 if TYPE_CHECKING:
-    from warplens.report import Report, Selection
+    from warplens.report import Report
 
+_ALL = 0.8  # of the run: a loop that holds so much of it is the run
+_LEAST = 200_000_000  # ns: what lies outside of the loop and is shorter matters to nobody
 FAMILY = "rules.checks"
 SCHEMA = "warplens.findings/1"
 
@@ -21,7 +29,8 @@ SCHEMA = "warplens.findings/1"
 class Judgement:
     """`findings`: most serious first, then most expensive. `silent`: rules without a finding. `not_judged`: rule to what it lacked.
 
-    `begin`, `end`: the analysed time, ns on the report's clock; `origin`: printed times count from here.
+    `begin`, `end`: the selected time, ns on the report's clock; `origin`: printed times count from here. `loop`: the part of it that
+    rules looked at, but for those about the whole run; None: all of it.
     """
 
     findings: tuple[Finding, ...]
@@ -30,6 +39,7 @@ class Judgement:
     begin: int
     end: int
     origin: int
+    loop: MainLoop | None = None
 
     @property
     def span(self) -> int:
@@ -42,6 +52,7 @@ class Judgement:
             "schema": SCHEMA,
             "begin_ns": self.begin - self.origin,
             "span_ns": self.span,
+            "main_loop": None if self.loop is None else _loop_as_json(self.loop, self.origin),
             "findings": [_as_json(finding, self.origin) for finding in self.findings],
             "silent": list(self.silent),
             "not_judged": [{"rule": rule, "reason": reason} for rule, reason in self.not_judged.items()],
@@ -62,9 +73,13 @@ def judge(
         return Judgement((), (), nothing, begin, end, report.origin)
     findings: list[Finding] = []
     silent, not_judged = [], {}
+    loop = judged_loop(report, selection)
+    inner = selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
     for unit in asked:
+        whole = unit.constant("SCOPE") == "run"
+        scope, looked_at = (selection, end - begin) if loop is None or whole else (inner, loop.end - loop.begin)
         try:
-            own = unit.load().check(report, selection, **(options or {}).get(unit.id, {}))
+            own = unit.load().check(report, scope, **(options or {}).get(unit.id, {}))
         except MissingData as missing:
             not_judged[unit.id] = str(missing)
             continue
@@ -73,9 +88,21 @@ def judge(
         constants = {"link": unit.constant("LINK"), "wrong_when": " ".join(unit.sections["When it is wrong"].split())}
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
-            findings.append(replace(finding, severity=graded(finding, end - begin), **empty))
+            findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
     findings.sort(key=_weight)
-    return Judgement(tuple(findings), tuple(silent), not_judged, begin, end, report.origin)
+    return Judgement(tuple(findings), tuple(silent), not_judged, begin, end, report.origin, loop)
+
+
+def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
+    """Return the main loop where rules shall look at that alone: not where a part was selected, nor where nearly all of the run is loop."""
+    if selection != Selection() or report.windowed:
+        return None
+    loop = main_loop(report, selection)
+    begin, end = report.span
+    if loop is None:
+        return None
+    outside = end - begin - (loop.end - loop.begin)
+    return loop if outside > max((1 - _ALL) * (end - begin), _LEAST) else None
 
 
 def _weight(finding: Finding) -> tuple[int, int, str, str]:
@@ -101,6 +128,7 @@ def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
         "rule": finding.rule,
         "subject": finding.subject,
         "severity": finding.severity,
+        "within_ns": finding.within,
         "title": finding.title,
         "bound_ns": finding.bound,
         "estimate_ns": finding.estimate,
@@ -111,4 +139,14 @@ def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
         "link": finding.link,
         "wrong_when": finding.wrong_when,
         "evidence": evidence,
+    }
+
+
+def _loop_as_json(loop: MainLoop, origin: int) -> dict[str, Any]:
+    return {
+        "begin_ns": loop.begin - origin,
+        "span_ns": loop.end - loop.begin,
+        "iterations": loop.iterations,
+        "usual_ns": loop.usual,
+        "name": loop.name,
     }

@@ -46,6 +46,15 @@ class OwnCode:
         inside = np.where(own >= 0, depth[own], -1)
         return cls(frames, own, (imports >= 0) & (np.where(imports >= 0, depth[imports], -1) > inside), nearest(frames.parent, python))
 
+    def called(self, position: int, anchor: int) -> str:
+        """Return the package that the frame at `anchor` called and the stack at `position` went on in; empty: it called no Python."""
+        child = -1
+        while position >= 0 and position != anchor:
+            if self.python[position] == position:
+                child = position
+            position = int(self.frames.parent[position])
+        return package_of(self.frames.frame(child).file or "") if child >= 0 else ""
+
 
 def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:
     """Return of each frame itself where it is wanted, else its nearest caller that is; -1 where none is."""

@@ -182,7 +182,7 @@ def _functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: _
             continue
         frame = code.frames.frame(anchor)
         key = (frame.function, frame.file or "", frame.first_line)
-        spent.setdefault(key, _Spent()).add(ns, frame.line or 0, _called(code, position, anchor))
+        spent.setdefault(key, _Spent()).add(ns, frame.line or 0, code.called(position, anchor))
     pieces = []
     for key, one in sorted(spent.items(), key=lambda item: -item[1].ns)[:_MOST]:
         callee, in_callee = _most(one.below)
@@ -201,19 +201,6 @@ def _package_at(code: OwnCode, position: int) -> str:
     """The package that a stack ended in."""
     at = int(code.python[position])
     return package_of(code.frames.frame(at).file or "") if at >= 0 else "?"
-
-
-def _called(code: OwnCode, position: int, anchor: int) -> str:
-    """The package that an own function called, and that the stack went on in; empty: it called nothing of Python."""
-    child = -1
-    while position >= 0 and position != anchor:
-        if code.python[position] == position:
-            child = position
-        position = int(code.frames.parent[position])
-    if child < 0:
-        return ""
-    frame = code.frames.frame(child)
-    return package_of(frame.file or "")
 
 
 def _packages(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece]:

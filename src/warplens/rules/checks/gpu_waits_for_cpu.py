@@ -149,7 +149,7 @@ def _finding(
     elif kind in (RANGE, OP) and name:
         title = f"GPUs waited {duration(cover.total)} for the host in the {kind} {name}"
     else:
-        title = f"GPUs waited {duration(cover.total)} for the host: {subject}"
+        title = f"GPUs waited {duration(cover.total)} for the host: {name if kind == FUNCTION else subject}"
     return Finding(
         "gpu_waits_for_cpu",
         subject,
