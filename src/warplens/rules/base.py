@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from warplens.analysis.intervals import Cover
     from warplens.report import Report, Selection
 
 Severity = Literal["high", "medium", "low", "info"]
@@ -48,7 +49,9 @@ class Finding:
     `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
     are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time (then it is
     `info`, or the severity is given). `within`: ns that the rule looked at, set by `judge`: severities are shares of it.
-    `occurrences`: how many times; `evidence` holds the most expensive of them.
+    `claim`: the time that a fix makes shorter; findings with
+    the same claim are about the same thing; None: not known.
+    `same_as`: the rule of an earlier finding about the same time, set by `judge`. `occurrences`: how many times; `evidence` holds the most expensive of them.
     """
 
     rule: str
@@ -63,6 +66,8 @@ class Finding:
     confidence: Confidence = "high"
     severity: Severity | None = None
     within: int | None = None
+    claim: Cover | None = field(default=None, compare=False)
+    same_as: str | None = None
     link: str = ""
     wrong_when: str = ""
 

@@ -38,4 +38,6 @@ def blocked(
     title = f"{title} made the host wait {duration(int((blocking.end - blocking.start).sum()))}"
     rows_kept = located(report, evidence(blocking, spent, rows))
     grade = severity(spent, whole)
-    return [Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium", grade)]
+    return [
+        Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium", grade, claim=spent.claim)
+    ]

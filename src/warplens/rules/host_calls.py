@@ -49,13 +49,17 @@ class HostCalls:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What some calls (`mine`, a mask) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
+    """What some calls (`mine`, a mask) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next.
+
+    `claim`: when the host was in those that cost anything: by so much it would be ahead.
+    """
 
     bound: int
     estimate: int
     waited: Int64Array
     idle: Int64Array
     mine: BoolArray
+    claim: Cover
 
     @property
     def each(self) -> Int64Array:
@@ -115,7 +119,9 @@ def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray
         idle[own] = np.where(better, left, idle[own])
     blocked = Cover(host_calls.start[mine], host_calls.end[mine]).total
     bound = min(sum(bounds), together(dry), blocked)
-    return Cost(bound, min(max(estimates), bound), waited, idle, mine)
+    costly = mine & (np.minimum(waited, idle) > 0)
+    claim = Cover(host_calls.start[costly], host_calls.end[costly])
+    return Cost(bound, min(max(estimates), bound), waited, idle, mine, claim)
 
 
 def severity(cost: Cost, span: int) -> Severity:

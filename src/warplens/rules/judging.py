@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from warplens import catalog
+from warplens.analysis.intervals import Cover
 from warplens.analysis.steps.loops import MainLoop, main_loop
 from warplens.errors import MissingData
 from warplens.report.selection import Selection
@@ -27,7 +30,9 @@ SCHEMA = "warplens.findings/1"
 
 @dataclass(frozen=True)
 class Judgement:
-    """`findings`: most serious first, then most expensive. `silent`: rules without a finding. `not_judged`: rule to what it lacked.
+    """`findings`: most serious first, then by what a fix wins; last those about the same time as another (`same_as`).
+
+    `silent`: rules without a finding. `not_judged`: rule to what it lacked.
 
     `begin`, `end`: the selected time, ns on the report's clock; `origin`: printed times count from here. `loop`: the part of it that
     rules looked at, but for those about the whole run; None: all of it.
@@ -40,6 +45,11 @@ class Judgement:
     end: int
     origin: int
     loop: MainLoop | None = None
+
+    @property
+    def distinct(self) -> tuple[Finding, ...]:
+        """The findings without those that are about the same time as another one."""
+        return tuple(finding for finding in self.findings if finding.same_as is None)
 
     @property
     def span(self) -> int:
@@ -89,8 +99,7 @@ def judge(
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
             findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
-    findings.sort(key=_weight)
-    return Judgement(tuple(findings), tuple(silent), not_judged, begin, end, report.origin, loop)
+    return Judgement(tuple(sorted(told_apart(findings), key=_weight)), tuple(silent), not_judged, begin, end, report.origin, loop)
 
 
 def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
@@ -105,8 +114,43 @@ def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
     return loop if outside > max((1 - _ALL) * (end - begin), _LEAST) else None
 
 
-def _weight(finding: Finding) -> tuple[int, int, str, str]:
-    return SEVERITIES.index(finding.severity or "info"), -(finding.bound or 0), finding.rule, finding.subject
+def told_apart(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, with `same_as` in those that are about the same time as others with a greater saving.
+
+    That is where other findings claim four fifths of the time that this one claims. Savings stay as they are: each is what its fix alone
+    wins. A program whose host computes for 7 ms and then waits for 4 ms in a copy can win either.
+    """
+    result = [finding for finding in findings if finding.claim is None]
+    owners: list[tuple[str, Cover]] = []
+    taken = Cover([], [])
+    for finding in sorted((finding for finding in findings if finding.claim is not None), key=_by_saving):
+        claim = finding.claim
+        assert claim is not None
+        rest = claim.without(taken)
+        if owners and rest.total * 5 < claim.total:
+            result.append(replace(finding, same_as=max(owners, key=lambda owner: owner[1].both(claim).total)[0]))
+            continue
+        owners.append((finding.rule, claim))
+        taken = Cover(np.concatenate((taken.start, claim.start)), np.concatenate((taken.end, claim.end)))
+        result.append(finding)
+    return result
+
+
+def _by_saving(finding: Finding) -> tuple[bool, int, int, str]:
+    saving = finding.estimate if finding.estimate is not None else finding.bound or 0
+    return finding.estimate is None, -saving, SEVERITIES.index(finding.severity or "info"), finding.rule
+
+
+def _weight(finding: Finding) -> tuple[bool, int, bool, int, str, str]:
+    saving = finding.estimate if finding.estimate is not None else finding.bound or 0
+    return (
+        finding.same_as is not None,
+        SEVERITIES.index(finding.severity or "info"),
+        finding.estimate is None,
+        -saving,
+        finding.rule,
+        finding.subject,
+    )
 
 
 def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
@@ -129,6 +173,7 @@ def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
         "subject": finding.subject,
         "severity": finding.severity,
         "within_ns": finding.within,
+        "same_as": finding.same_as,
         "title": finding.title,
         "bound_ns": finding.bound,
         "estimate_ns": finding.estimate,

@@ -29,9 +29,9 @@ def as_text(judgement: Judgement, rows: int, width: int, *, details: int | None 
     if judgement.loop is not None:
         yield from _wrapped("Judged: ", f"{loop_words(judgement.loop, judgement.span)}; --filter-time judges another part.", columns)
         yield ""
-    if len(judgement.findings) > 1:
+    if len(judgement.distinct) > 1:
         yield from _table(judgement, columns)
-    for number, finding in enumerate(judgement.findings[:details], 1):
+    for number, finding in enumerate(judgement.distinct[:details], 1):
         yield from _wrapped(f"{number}. {(finding.severity or '').upper()}  ", printable(finding.title), columns)
         if finding.bound is not None:
             yield from _labelled("costs", _cost(finding, finding.within or judgement.span), columns)
@@ -42,7 +42,7 @@ def as_text(judgement: Judgement, rows: int, width: int, *, details: int | None 
         yield from _labelled("wrong if", finding.wrong_when, columns)
         yield from _rows(finding, judgement.origin, rows, columns)
         yield ""
-    if details is not None and (more := len(judgement.findings) - details) > 0:
+    if details is not None and (more := len(judgement.distinct) - details) > 0:
         yield f"… and {more:,} more in the table; --details all explains them."
         yield ""
     yield from _rest(judgement, columns, reasons=reasons)
@@ -57,7 +57,7 @@ def loop_words(loop: MainLoop, span: int) -> str:
 def _table(judgement: Judgement, columns: int) -> Iterator[str]:
     """All findings, a line each."""
     yield " #  expected   at most  finding"
-    for number, finding in enumerate(judgement.findings, 1):
+    for number, finding in enumerate(judgement.distinct, 1):
         costs = ("" if cost is None else duration(cost) for cost in (finding.estimate, finding.bound))
         head = f"{number:>2}  {next(costs):>8}  {next(costs):>8}  "
         yield head + shorten(printable(finding.title), max(columns - len(head), 16))
@@ -88,6 +88,8 @@ def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterat
     asked = len(judgement.silent) + len(judgement.not_judged) + len({finding.rule for finding in judgement.findings})
     if not judgement.findings:
         yield f"Nothing found by {counted(asked - len(judgement.not_judged), 'rule')} in {duration(judgement.span)}."
+    if again := [f"{finding.rule} ({finding.same_as})" for finding in judgement.findings if finding.same_as is not None]:
+        yield from _wrapped("The same time, by other rules: ", ", ".join(dict.fromkeys(again)), columns)
     if judgement.silent:
         yield from _wrapped("Looked for and not found: ", ", ".join(judgement.silent), columns)
     lacking: dict[str, list[str]] = {}

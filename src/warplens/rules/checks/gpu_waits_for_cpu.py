@@ -163,6 +163,7 @@ def _finding(
         cover.total,
         "low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
         "high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
+        claim=cover,
     )
 
 

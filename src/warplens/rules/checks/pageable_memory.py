@@ -94,4 +94,5 @@ def _of(direction: str, report: Report, selection: Selection, moved: Copies, row
         bound,
         max(int(bound * (1 - rate / better)), 0),
         "medium" if locked[1] else "low",
+        claim=Cover(*(np.concatenate([getattr(part, edge) for part in alone]) for edge in ("start", "end"))),
     )

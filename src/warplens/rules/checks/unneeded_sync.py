@@ -86,6 +86,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
                 spent.estimate,
                 "medium",
                 severity(spent, span(report, selection)),
+                claim=spent.claim,
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
