@@ -49,9 +49,9 @@ class Finding:
     `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
     are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time (then it is
     `info`, or the severity is given). `within`: ns that the rule looked at, set by `judge`: severities are shares of it.
-    `claim`: the time that a fix makes shorter; findings with
-    the same claim are about the same thing; None: not known.
-    `same_as`: the rule of an earlier finding about the same time, set by `judge`. `occurrences`: how many times; `evidence` holds the most expensive of them.
+    `claim`: the time that a fix makes shorter; findings with the same claim are about the same thing; None: not known.
+    `same_as`: the rule of an earlier finding about the same time, set by `judge`.
+    `occurrences`: how many times; `evidence` holds the most expensive of them.
     """
 
     rule: str
