@@ -36,7 +36,7 @@ def in_ms(finding: Any) -> tuple[int, int]:
         ("lock_convoy", "does not contain OS runtime data."),
         ("slow_file_reads", "does not contain OS runtime data."),
         ("blocked_on_sockets", "does not contain OS runtime data."),
-        ("data_loader", "does not contain NVTX ranges or OS runtime data."),
+        ("data_loader", "does not contain NVTX ranges, OS runtime data or samples of Python."),
         ("nvtx_mistakes", "does not contain NVTX ranges."),
     ],
 )
@@ -224,7 +224,8 @@ worker:os |(read:/data/a         )         (read:/data/a         )(read:/data/a 
 def test_data_loader_by_the_names_of_ranges(tmp_path: Path) -> None:
     finding = one(ms(tmp_path, LOADER), "data_loader")
     assert (finding.subject, in_ms(finding), finding.occurrences) == ("next_batch", (54, 54), 3)
-    assert "thread worker was in read of /data/a" in finding.cause
+    assert "thread worker of process 100 was in read of /data/a" in finding.cause
+    assert finding.title.startswith("Thread main of process 100 waited")
 
 
 @pytest.mark.parametrize(
@@ -267,15 +268,65 @@ def test_data_loader_takes_no_other_load_for_it(tmp_path: Path, picture: str) ->
     assert ask(ms(tmp_path, picture), "data_loader") == []
 
 
+QUEUE = """
+main      |[work                                                                                   ]
+main:os   |        (sem_wait<main;get )         (sem_wait<main;get )         (sem_wait<main;get )
+loader:os |        (read:/data/a      )         (read:/data/a      )         (read:/data/a      )
+"""
+IN_QUEUE = {"get": {"file": "/lib/python3.11/queue.py"}}
+
+
 def test_data_loader_by_what_it_waits_in(tmp_path: Path) -> None:
-    picture = """
-    main    |[work                                                                  ]
-    main:os |   (sem_wait<main;get )   (sem_wait<main;get )   (sem_wait<main;get )
-    """
-    waits = ms(tmp_path, picture, cpu={"get": {"file": "/lib/python3.11/queue.py"}})
-    finding = one(waits, "data_loader")
+    finding = one(ms(tmp_path, QUEUE, cpu=IN_QUEUE), "data_loader")
     assert (finding.subject, in_ms(finding)) == ("sem_wait in get (queue.py)", (60, 60))
-    assert ask(ms(tmp_path / "b", picture), "data_loader") == []
+    assert ask(ms(tmp_path / "b", QUEUE), "data_loader") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "file"),
+    [
+        (("main:os   |        ", "main:os   |"), ""),  # it only waits
+        (("loader:os", "other:gil"), ""),  # nobody works for it
+        (("main;get", "main;pool;get"), "concurrent/futures/thread.py"),  # a worker
+        (("main;get", "main;pool;get"), "multiprocessing/pool.py"),  # what hands out work
+        (("main;get", "main;pool;get"), "site-packages/xdist/dsession.py"),
+        (("main;get", "get"), ""),  # a helper thread of the queue itself
+    ],
+)
+def test_data_loader_is_no_wait_for_work(tmp_path: Path, change: tuple[str, str], file: str) -> None:
+    picture = QUEUE.replace(*change)
+    if change[0].startswith("main:os"):
+        picture = picture.replace(")         (", ")(")
+    assert ask(ms(tmp_path, picture, cpu={**IN_QUEUE, "pool": {"file": f"/lib/python3.11/{file}"}}), "data_loader") == []
+
+
+def test_data_loader_leaves_out_the_workers_of_a_trainer(tmp_path: Path) -> None:
+    """Where a thread steps, no other process waits for data: not even a worker whose ranges are called so."""
+    picture = """
+    trainer/main     |[step      ][step      ][step      ][step      ]
+    worker/main      |[load batch ]    [load batch ]    [load batch ]
+    worker/main:os   |             (sem)            (sem)             (sem)
+    """
+    assert ask(ms(tmp_path, picture), "data_loader") == []
+    launches = "trainer/main:api |(cudaLaunchKernel#1)\ngpu0.7 |(gemm#1)     (gemm )"
+    assert ask(ms(tmp_path / "b", picture.replace("[step      ]", "[epoch     ]") + launches), "data_loader") == []
+
+
+SAMPLED = """
+main:python |(main;work  )(main;next;get   )(main;work  )(main;next;get   )(main;work  )(main;next;get   )(main;work  )
+main:api    |    (cudaLaunchKernel#1)                (cudaLaunchKernel#2)            (cudaLaunchKernel#3)
+gpu0.7      |      (gemm#1)                            (gemm#2)                          (gemm#3)
+"""
+
+
+@pytest.mark.parametrize(("waits", "file"), [(True, "queue.py"), (False, "site-packages/torch/utils/data/dataloader.py")])
+def test_data_loader_by_samples(tmp_path: Path, waits: bool, file: str) -> None:
+    """Samples alone show it: off the CPU in a queue; on it where a DataLoader without workers loads by itself."""
+    cpu = {"next": {"function": "_Iter.__next__", "file": f"/lib/python3.11/{file}"}, "get": {"file": "/lib/python3.11/queue.py"}}
+    cpu["main;next;get"] = {"on_cpu": not waits}
+    finding = one(ms(tmp_path, SAMPLED, cpu=cpu), "data_loader")
+    assert (finding.subject, finding.occurrences, in_ms(finding)[0]) == ("main (app.py)", 3, 54)
+    assert ask(ms(tmp_path / "b", SAMPLED, cpu={"get": {"file": "/lib/python3.11/queue.py"}}), "data_loader") == []  # it works there
 
 
 def test_data_loader_beside_a_busy_gpu_costs_nothing(tmp_path: Path) -> None:
