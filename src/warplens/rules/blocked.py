@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import Cost, HostCalls, calls, cost, evidence, severity
+from warplens.rules.host_calls import Cost, HostCalls, calls, cost, evidence
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -37,5 +37,4 @@ def blocked(
     rule, subject, title, cause, fix = words(blocking, spent)
     title = f"{title} made the host wait {duration(int((blocking.end - blocking.start).sum()))}"
     rows_kept = located(report, evidence(blocking, spent, rows))
-    grade = severity(spent, whole)
-    return [Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium", grade)]
+    return [Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium")]

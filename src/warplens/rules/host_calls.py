@@ -13,7 +13,7 @@ from warplens.analysis.intervals import Cover
 from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import duration
-from warplens.rules.base import Evidence, Severity
+from warplens.rules.base import Evidence
 from warplens.rules.gpus import GpuOperations, together
 
 if TYPE_CHECKING:
@@ -116,12 +116,6 @@ def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray
     blocked = Cover(host_calls.start[mine], host_calls.end[mine]).total
     bound = min(sum(bounds), together(dry), blocked)
     return Cost(bound, min(max(estimates), bound), waited, idle, mine)
-
-
-def severity(cost: Cost, span: int) -> Severity:
-    """Return how much it matters: by what is expected to be won, since what was waited may be won back in ways that seldom come true."""
-    expected, most = (share / span if span > 0 else 0.0 for share in (cost.estimate, cost.bound))
-    return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
 
 
 def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplens import catalog
 from warplens.errors import MissingData
-from warplens.rules.base import SEVERITIES, Finding, graded
+from warplens.rules.base import SEVERITIES, Finding, graded, priced
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -78,8 +78,8 @@ def judge(
     return Judgement(tuple(findings), tuple(silent), not_judged, begin, end, report.origin)
 
 
-def _weight(finding: Finding) -> tuple[int, int, str, str]:
-    return SEVERITIES.index(finding.severity or "info"), -(finding.bound or 0), finding.rule, finding.subject
+def _weight(finding: Finding) -> tuple[int, int, int, str, str]:
+    return SEVERITIES.index(finding.severity or "info"), -(priced(finding) or 0), -(finding.bound or 0), finding.rule, finding.subject
 
 
 def _as_json(finding: Finding, origin: int) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class StackPlace:
     """Where a thread was. `function`: as people read it; `waits`: for something to happen; `loads`: for data; `internal`: for the GIL.
 
     `coordinates`: it waits for the results of a pool of workers; `iterates`: within a DataLoader's iterator; `caller`: the innermost
-    function that is no library's.
+    function that is no library's; `in_loop`: true in an event loop, false in a thread that runs calls for one, else None.
     """
 
     function: str | None
@@ -74,6 +74,7 @@ class StackPlace:
     coordinates: bool
     iterates: bool
     caller: str | None
+    in_loop: bool | None
 
 
 class StackPlaces:
@@ -105,9 +106,14 @@ def _place(path: tuple[Frame, ...]) -> StackPlace:
     coordinates = asker is not None and any(part in files[asker] for part in _COORDINATORS)
     iterates = any(frame.function.endswith("__next__") and _ITERATOR in file for frame, file in zip(python, files, strict=True))
     caller = next((named(frame) for frame, file in zip(python, files, strict=True) if not is_library(file)), None)
+    in_loop = True if any("asyncio/" in file for file in files) else False if any(_runs_calls(file) for file in files) else None
     internal = any(frame.function.startswith(_INTERNAL) for frame in native)
     shown = python[0] if python else inner[0] if inner else None
-    return StackPlace(None if shown is None else named(shown), waits, loads, internal, coordinates, iterates, caller)
+    return StackPlace(None if shown is None else named(shown), waits, loads, internal, coordinates, iterates, caller, in_loop)
+
+
+def _runs_calls(file: str) -> bool:
+    return any(part in file for part in ("anyio/", "concurrent/futures/thread.py"))
 
 
 def _is_worker(asker: Frame, file: str) -> bool:

@@ -96,6 +96,28 @@ def test_gc_pauses_that_a_gpu_works_through_cost_nothing(tmp_path: Path) -> None
     assert (in_ms(finding), finding.occurrences) == ((18, 13), 2)
 
 
+HEAP = """
+main    |[work                                                                                                                   ]
+main:gc |   (2  )        (2  )         (2         )            (2              )            (2                                  )
+"""
+
+
+def test_gc_advice_where_the_heap_grows(tmp_path: Path) -> None:
+    """What is frozen at the start is not what later pauses walk over; to collect less costs memory."""
+    fix = one(ms(tmp_path, HEAP, cpu={"2": {"collected": 1_000}}), "gc_pauses", longest=3).fix
+    assert "5.00 ms at first, 37.0 ms at the end" in fix
+    assert "gc.freeze() at the start does not help" in fix
+    assert "gc.disable()" in fix
+    assert "5,000 objects, 488 KiB or more" in fix
+
+
+def test_gc_advice_where_the_heap_was_there_before(tmp_path: Path) -> None:
+    alike = "main |[work" + " " * 90 + "]\nmain:gc |" + "    (2           )" * 5
+    assert one(ms(tmp_path, alike), "gc_pauses").fix.startswith("Call gc.freeze() when everything is loaded")
+    young = ms(tmp_path / "b", PAUSES.replace("(2", "(1"))
+    assert one(young, "gc_pauses").fix.startswith("Raise the thresholds")
+
+
 # --- gil_contention ---------------------------------------------------------------------------------------------------------------------
 
 HOG = """
@@ -119,6 +141,20 @@ def test_gil_contention_of_pure_python(tmp_path: Path) -> None:
     found = ask(drawn(tmp_path, picture, tick_ns=MS // 2), "gil_contention")
     assert {finding.subject for finding in found} == {"thread main", "thread two"}
     assert all(costs(finding) == (12_000, 12_000) and "runs Python" in finding.cause for finding in found)
+
+
+@pytest.mark.parametrize(("file", "advice"), [("site-packages/anyio/_backends/_asyncio.py", "async def"), ("app.py", "into a process")])
+def test_gil_contention_beside_an_event_loop(tmp_path: Path, file: str, advice: str) -> None:
+    picture = """
+    main:gil    |(hold)(wait)(hold)(wait)(hold)(wait)(hold)(wait)
+    main:python |(run )      (run )      (run )      (run )
+    two:gil     |(wait)(hold)(wait)(hold)(wait)(hold)(wait)(hold)
+    two:python  |      (call)      (call)      (call)      (call)
+    """
+    cpu = {"run": {"file": "/lib/python3.11/asyncio/base_events.py"}, "call": {"file": file}}
+    found = ask(drawn(tmp_path, picture, tick_ns=MS // 2, cpu=cpu), "gil_contention")
+    assert len(found) == 2
+    assert all(advice in finding.fix for finding in found)
 
 
 def test_gil_contention_nobody_feels(tmp_path: Path) -> None:
@@ -390,7 +426,7 @@ def test_late_imports_before_the_steps_or_elsewhere_are_right(tmp_path: Path) ->
 
 def test_nvtx_mistakes_never_popped(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, "main |  <step    <step    <step     [fine ]"), "nvtx_mistakes")
-    assert (finding.subject, finding.occurrences, finding.bound, finding.severity) == ("unfinished step", 3, None, "medium")
+    assert (finding.subject, finding.occurrences, finding.bound, finding.severity) == ("unfinished step", 3, None, "info")
 
 
 def test_nvtx_mistakes_an_open_range_at_the_end_is_none(tmp_path: Path) -> None:
@@ -405,7 +441,7 @@ def test_nvtx_mistakes_crossing(tmp_path: Path) -> None:
     main@b |  [x    ]  [x    ]  [x    ]
     """
     finding = one(drawn(tmp_path, picture), "nvtx_mistakes")
-    assert (finding.subject, finding.occurrences, finding.severity) == ("crossing ranges", 3, "low")
+    assert (finding.subject, finding.occurrences, finding.severity) == ("crossing ranges", 3, "info")
     assert "a" in finding.cause
 
 
