@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import Cost, HostCalls, calls, cost, evidence
+from warplens.rules.host_calls import Cost, HostCalls, Slower, calls, cost, evidence
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -24,14 +24,15 @@ def blocked(
     *,
     rows: int,
     least: float,
+    slower: Slower | None = None,
 ) -> list[Finding]:
     """Return the finding about the calls of a table that meet an SQL condition; none where they cost less than `least` percent.
 
-    `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix.
+    `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix. `slower`: as for `cost`.
     """
     whole = span(report, selection)
     blocking = calls(report, selection, condition, table)
-    spent = cost(blocking, gpus(report, selection))
+    spent = cost(blocking, gpus(report, selection), slower=slower)
     if spent.bound == 0 or spent.bound < whole * least / 100:
         return []
     rule, subject, title, cause, fix = words(blocking, spent)
