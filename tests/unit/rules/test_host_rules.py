@@ -481,6 +481,28 @@ def test_profiler_overhead_of_the_driver(tmp_path: Path) -> None:
     assert (finding.subject, costs(finding)) == ("tracing of CUDA", (20, 20))
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        "main |                                     [step ][step ][step ]",
+        "gpu0.7 |                                   (gemm              )",
+    ],
+)
+def test_profiler_overhead_before_the_work_is_a_remark(tmp_path: Path, work: str) -> None:
+    picture = "main:overhead |     (Buffer_flush            )      (Resource)\n" + work
+    finding = one(drawn(tmp_path, picture), "profiler_overhead")
+    assert (finding.subject, finding.severity, finding.bound) == ("tracing of CUDA", "high", 10 * US)  # what lies in the work
+    finding = one(drawn(tmp_path / "b", picture.replace("(Resource)", "")), "profiler_overhead")
+    assert (finding.subject, finding.severity, finding.bound) == ("tracing of CUDA outside of the work", "info", None)
+
+
+def test_profiler_overhead_counts_rows_of_the_work(tmp_path: Path) -> None:
+    """A million ranges before the first step cost no step."""
+    before = "main |" + "[s ]" * 50 + " " * 400 + "[step" + " " * 395 + "][step]"
+    assert ask(drawn(tmp_path, before, tick_ns=100), "profiler_overhead") == []
+    assert one(drawn(tmp_path / "b", before.replace("[step", "[work"), tick_ns=100), "profiler_overhead", least=1).occurrences == 52
+
+
 def test_profiler_overhead_leaves_out_what_the_program_does_not_wait_for(tmp_path: Path) -> None:
     picture = """
     main          |[step                                  ]
