@@ -107,3 +107,21 @@ def threads(report: Report) -> dict[int, str]:
     """Return what threads are called, in words that are the same in the next recording."""
     named = report.sql("SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)").to_pylist()
     return {row["thread"]: "the main thread" if row["main"] else f"thread {row['name']}" if row["name"] else "a thread" for row in named}
+
+
+def threads_of_processes(report: Report) -> dict[int, str]:
+    """Return what threads are called with their processes: `the main thread of train.py (rank 1, process 4711)`."""
+    facts = {row["process"]: row for row in report.sql("SELECT process, pid, rank, name FROM processes").to_pylist()}
+    of_thread = report.sql("SELECT thread, process FROM threads").to_pylist()
+    names = threads(report)
+    texts = {}
+    for row in of_thread:
+        process = facts.get(row["process"])
+        if process is None:
+            texts[row["thread"]] = names.get(row["thread"], "a thread")
+            continue
+        number = f"process {process['pid']}"
+        where = ", ".join([f"rank {process['rank']}"] * (process["rank"] is not None) + [number] * (process["name"] is not None))
+        called = process["name"] or number
+        texts[row["thread"]] = f"{names.get(row['thread'], 'a thread')} of {called}{f' ({where})' if where else ''}"
+    return texts

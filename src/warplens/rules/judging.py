@@ -17,7 +17,7 @@ from warplens.analysis.intervals import Cover
 from warplens.analysis.steps.loops import MainLoop, main_loop
 from warplens.errors import MissingData
 from warplens.report.selection import Selection
-from warplens.rules.base import SEVERITIES, Finding, graded
+from warplens.rules.base import SEVERITIES, Finding, graded, priced
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -137,17 +137,16 @@ def told_apart(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _by_saving(finding: Finding) -> tuple[bool, int, int, str]:
-    saving = finding.estimate if finding.estimate is not None else finding.bound or 0
-    return finding.estimate is None, -saving, SEVERITIES.index(finding.severity or "info"), finding.rule
+    return finding.estimate is None, -(priced(finding) or 0), SEVERITIES.index(finding.severity or "info"), finding.rule
 
 
-def _weight(finding: Finding) -> tuple[bool, int, bool, int, str, str]:
-    saving = finding.estimate if finding.estimate is not None else finding.bound or 0
+def _weight(finding: Finding) -> tuple[bool, int, bool, int, int, str, str]:
     return (
         finding.same_as is not None,
         SEVERITIES.index(finding.severity or "info"),
         finding.estimate is None,
-        -saving,
+        -(priced(finding) or 0),
+        -(finding.bound or 0),
         finding.rule,
         finding.subject,
     )

@@ -20,12 +20,13 @@ Every other finding of at least medium severity is false. A case without [[must]
 from __future__ import annotations
 
 import tarfile
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import tomllib
 
 from tests.support.pieces import ROOT
 from warplens.convert.finish import finish

@@ -86,9 +86,8 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
             ),
             count,
             lost,
-            0,
+            0,  # it happens once
             "high" if count * 4 <= own.num_rows else "medium",
-            "low",  # it happens once
         )
     ]
 
