@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.reports.simulated_gpu import PAGEABLE, PINNED, Machine
+from tests.support.reports.simulated_gpu import PAGEABLE, PINNED, PROCESSORS, Machine
 from tests.support.thorough import examples, few
 from warplens.report import Selection
 from warplens.report import open as open_report
@@ -102,6 +102,17 @@ def short_kernels(machine: Machine, planted: bool, host: int, kernel: int) -> No
     machine.wait()
 
 
+def one_block(machine: Machine, planted: bool, host: int, kernel: int) -> None:
+    for _ in range(STEPS):
+        machine.work(host)
+        machine.launch(kernel)
+        if planted:
+            machine.launch(10 * kernel, grid_x=1)
+        else:
+            machine.launch(10 * kernel // PROCESSORS)
+        machine.wait()
+
+
 Program = Callable[[Machine, bool, int, int], None]
 GPU_BOUND, HOST_BOUND, EVEN = (500 * US, 4 * MS), (4 * MS, 500 * US), (2 * MS, 2 * MS)
 PLANTED: list[tuple[str, Program, tuple[int, int]]] = [
@@ -116,6 +127,7 @@ PLANTED: list[tuple[str, Program, tuple[int, int]]] = [
     *[("graph_reinstantiation", graphs, speed) for speed in (GPU_BOUND, EVEN)],
     ("small_kernels", short_kernels, (400 * US, 100 * US)),
     ("small_kernels", short_kernels, (2 * MS, 200 * US)),
+    *[("tiny_grids", one_block, speed) for speed in (GPU_BOUND, EVEN)],
 ]
 
 
