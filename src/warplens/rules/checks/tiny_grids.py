@@ -1,21 +1,25 @@
 """Kernels that run long on a grid so small that nearly all of the GPU has nothing to do.
 
 ## What it looks for
-Kernels of at least 50 us whose grid has blocks for less than a tenth of the GPU's multiprocessors, `<<<1, 1>>>` among them. Time in which
-another kernel ran beside them does not count, nor do kernels of communication, which take few multiprocessors on purpose.
+Kernels of at least 50 us whose grid has blocks for less than a tenth of the GPU's multiprocessors, `<<<1,
+1>>>` among them. Time in which another kernel ran beside them does not count, nor do kernels of
+communication, which take few multiprocessors on purpose.
 
 ## Why it costs time
-A block runs on one multiprocessor. A grid of one block leaves the other 131 of an H100 idle, and a block of one thread leaves 31 of 32
-lanes of its own idle as well. The GPU counts as busy all the while: tables of utilization say 100 %.
+A block runs on one multiprocessor. A grid of one block leaves the other 131 of an H100 idle, and a block of
+one thread leaves 31 of 32 lanes of its own idle as well. The GPU counts as busy all the while: tables of
+utilization say 100 %.
 
 ## What to do
-Launch at least one block for each multiprocessor and 128 threads or more in each: a grid-stride loop, partial sums that are added up
-afterwards (CUB, Thrust, `torch.sum`), one block for each row instead of one for all. Where a library's kernel has a small grid, give it more
-at once: a larger batch, or several of them side by side in other streams.
+Launch at least one block for each multiprocessor and 128 threads or more in each: a grid-stride loop, partial
+sums that are added up afterwards (CUB, Thrust, `torch.sum`), one block for each row instead of one for all.
+Give a library's kernel that has a small grid more at once: a larger batch, or several of them side by side in
+other streams.
 
 ## When it is wrong
-Where the work depends on itself from element to element, such as a recurrence, so that it cannot be divided. Where a kernel waits for
-something, as a persistent server does. What is expected takes it that blocks that do not run now would be as fast as those that do.
+Where the work depends on itself from element to element, such as a recurrence, so that it cannot be divided.
+Where a kernel waits for something, as a persistent server does. What is expected takes it that blocks that do
+not run now would be as fast as those that do.
 """
 
 from __future__ import annotations
