@@ -64,8 +64,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
                 "calls that fail",
                 f"{failed:,} of {counted(number, 'call')} that give work to a GPU failed",
                 f"No GPU did anything for {_processes(failing)}.",
-                "Look up the errors (column result of cuda_api): a kernel that was not built for this GPU, a wrong launch shape, an earlier "
-                "error that every later call returns.",
+                "Look up the errors (column result of cuda_api): a kernel that was not built for this GPU, a wrong launch shape, an "
+                "earlier error that every later call returns.",
                 _calls(report, selection, failing, "coalesce(result, 0) <> 0", rows),
                 failed,
                 severity="medium",
