@@ -387,7 +387,7 @@ def _sampled(code: OwnCode, place: int, frame: Frame) -> str:
     caller = code.frames.frame(anchor)
     if anchor == place or not caller.file:
         return f"{frame.function} ({_short(frame.file)})"
-    return f"{caller.function} ({_short(caller.file)}:{caller.line}), in {code.called(place, anchor)}"
+    return f"{caller.function} ({_short(caller.file)}:{caller.line}), in {package_called(code, place, anchor)}"
 
 
 def _range(domain: str | None, message: str | None) -> tuple[str, str]:

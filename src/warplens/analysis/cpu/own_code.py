@@ -46,15 +46,6 @@ class OwnCode:
         inside = np.where(own >= 0, depth[own], -1)
         return cls(frames, own, (imports >= 0) & (np.where(imports >= 0, depth[imports], -1) > inside), nearest(frames.parent, python))
 
-    def called(self, position: int, anchor: int) -> str:
-        """Return the package that the frame at `anchor` called and the stack at `position` went on in; empty: it called no Python."""
-        child = -1
-        while position >= 0 and position != anchor:
-            if self.python[position] == position:
-                child = position
-            position = int(self.frames.parent[position])
-        return package_of(self.frames.frame(child).file or "") if child >= 0 else ""
-
 
 def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:
     """Return of each frame itself where it is wanted, else its nearest caller that is; -1 where none is."""
@@ -74,6 +65,19 @@ def package_of(file: str) -> str:
         if match := pattern.search(file):
             return match[1].removesuffix(".py")
     return PurePosixPath(file).name.removesuffix(".py") if not file.startswith("<") else file.strip("<>").partition(" ")[2] or file
+
+
+def package_called(code: OwnCode, position: int, anchor: int) -> str:
+    """Return the package that the own function at `anchor` called, and in which its stack goes on; empty: it called nothing of Python."""
+    child = -1
+    while position >= 0 and position != anchor:
+        if code.python[position] == position:
+            child = position
+        position = int(code.frames.parent[position])
+    if child < 0:
+        return ""
+    frame = code.frames.frame(child)
+    return package_of(frame.file or "")
 
 
 def _is_starter(file: str) -> bool:

@@ -76,5 +76,6 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
             len(late),
             lost.total,
             lost.total,
+            claim=lost,
         )
     ]
