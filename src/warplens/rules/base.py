@@ -92,13 +92,13 @@ def most(evidence: Iterable[Evidence], number: int = 50) -> tuple[Evidence, ...]
 
 
 def graded(finding: Finding, span: int) -> Severity:
-    """Return how much a finding matters in a run of `span` ns: by the share that its estimate is, else its bound; `info` without both.
+    """Return how much a finding matters in a run of `span` ns: by the share that its estimate is, else its bound.
 
-    A severity that the rule gave counts where it is lower.
+    A severity that the rule gave counts where it is lower, and where there is neither: calls that fail have no price.
     """
     won = priced(finding)
     if won is None:
-        return "info"
+        return finding.severity or "info"
     part = won / span if span > 0 else 0.0
     by_price: Severity = "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"
     return max(by_price, finding.severity or by_price, key=SEVERITIES.index)

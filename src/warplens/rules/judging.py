@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ALL = 0.8  # of the run: a loop that holds so much of it is the run
 _LEAST = 200_000_000  # ns: what lies outside of the loop and is shorter matters to nobody
 # Rules that say that time was lost, whatever the reason: one that names the reason has the time.
-_GENERAL = ("gpu_waits_for_cpu", "gpu_time_util", "gpu_gaps")
+_GENERAL = {"gpu_waits_for_cpu": 1, "gpu_gaps": 2, "gpu_time_util": 2}
 FAMILY = "rules.checks"
 SCHEMA = "warplens.findings/1"
 
@@ -138,8 +138,14 @@ def told_apart(findings: Sequence[Finding]) -> list[Finding]:
     return result
 
 
-def _by_saving(finding: Finding) -> tuple[bool, int, int, str]:
-    return finding.estimate is None or finding.rule in _GENERAL, -(priced(finding) or 0), SEVERITIES.index(finding.severity or "info"), finding.rule
+def _by_saving(finding: Finding) -> tuple[int, bool, int, int, str]:
+    return (
+        _GENERAL.get(finding.rule, 0),
+        finding.estimate is None,
+        -(priced(finding) or 0),
+        SEVERITIES.index(finding.severity or "info"),
+        finding.rule,
+    )
 
 
 def _weight(finding: Finding) -> tuple[bool, int, bool, int, int, str, str]:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.cpu.frames import NO_STACK, Frame, FrameTable
-from warplens.analysis.cpu.own_code import OwnCode
+from warplens.analysis.cpu.own_code import OwnCode, package_called
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
