@@ -37,7 +37,7 @@ def _source(report: Report) -> tuple[str, bool]:
 
 
 def together(report: Report, selection: Selection) -> pa.Table:
-    """Return a row for each collective: name, members, first, last and average begin, and the member that came last."""
+    """Return a row for each collective: name, members, first, last and average begin, the member that came last, and all kernels' ids."""
     window = selection.window(report)
     source, numbered = _source(report)
     rows = report.sql(
@@ -45,7 +45,7 @@ def together(report: Report, selection: Selection) -> pa.Table:
             SELECT name, count(*) AS members, min("start") AS first, max("start") AS last,
                    avg("start" - {report.origin}) AS average,
                    min("end") AS ended, max("end") AS done,
-                   arg_max(process, "start") AS process, arg_max(device, "start") AS device, arg_max(id, "start") AS id
+                   arg_max(process, "start") AS process, arg_max(device, "start") AS device, arg_max(id, "start") AS id, list(id) AS kernels
             FROM c GROUP BY name, ring, n ORDER BY first"""
     )
     if window is not None:  # only now: the ranks count alike
