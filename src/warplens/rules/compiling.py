@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.analysis.cpu.frames import Frame, FrameTable, is_library
+from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.own_code import nearest
 from warplens.arrays import BoolArray, Int64Array
 from warplens.rules.hosts import numbers, rows
+from warplens.rules.lines import own_line
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -33,7 +34,6 @@ _ENTERED = {
     "Numba": ((r"numba/(core|cuda)/dispatcher\.py$", r".*\b(_compile_for_args|compile|compile_device)$"),),
     "TensorFlow": ((r"polymorphic_function/tracing_compilation\.py$", r"(?!<module>)"),),
 }
-_GENERATED = re.compile(r"(^|/)c[a-z2-7]{40,}\.py$|torchinductor_")  # modules that Inductor writes
 _APART = 20_000_000  # ns between two samples of one compilation, at most: four ticks of the usual rate
 
 
@@ -67,19 +67,10 @@ def compiling(report: Report, selection: Selection) -> list[Compiling]:
     for part in np.split(order, np.flatnonzero(apart) + 1) if len(order) else ():
         first = int(part[0])
         if count[part].sum() >= 2:
-            name, line = names[int(compiler[within[position[first]]])], _line(frames.path(int(position[first])))
+            name, line = names[int(compiler[within[position[first]]])], own_line(frames.path(int(position[first])))
             times = int(start[first]), int(end[part].max())
             stretches.append(Compiling(int(process[first]), int(thread[first]), int(ids[first]), *times, name, line))
     return stretches
-
-
-def _line(path: tuple[Frame, ...]) -> str:
-    """Return the innermost line of the program itself."""
-    for frame in reversed(path):
-        file = (frame.file or "").replace("\\", "/")
-        if frame.kind == "python" and file and not is_library(file) and not _GENERATED.search(file):
-            return f"{frame.function} ({file.rpartition('/')[2]}:{frame.line or frame.first_line})"
-    return ""
 
 
 def _compilers(frames: FrameTable) -> Int64Array:
