@@ -182,6 +182,7 @@ class Plain:
 PLAIN = {
     "hot": Plain(HOT, "hot_function", "squares (program.py)", "Its line program.py:", only=True),
     "callees": Plain(WITH_CALLEES, "hot_function", "parse (program.py)", "with the functions that it calls"),
+    "starved": Plain(STARVED, "waits_for_cpu", "a free CPU", "Start fewer threads"),
 }
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 
