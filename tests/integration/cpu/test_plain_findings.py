@@ -183,6 +183,7 @@ PLAIN = {
     "hot": Plain(HOT, "hot_function", "squares (program.py)", "Its line program.py:", only=True),
     "callees": Plain(WITH_CALLEES, "hot_function", "parse (program.py)", "with the functions that it calls"),
     "starved": Plain(STARVED, "waits_for_cpu", "a free CPU", "Start fewer threads"),
+    "spins": Plain(SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})),
 }
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 
