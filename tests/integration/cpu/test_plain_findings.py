@@ -184,6 +184,8 @@ PLAIN = {
     "callees": Plain(WITH_CALLEES, "hot_function", "parse (program.py)", "with the functions that it calls"),
     "starved": Plain(STARVED, "waits_for_cpu", "a free CPU", "Start fewer threads"),
     "spins": Plain(SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})),
+    "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the thing itself"),
+    "locked": Plain(LOCKED, "sleeping", "store (program.py) waits for a database", "WAL"),
 }
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 
@@ -232,7 +234,7 @@ def wrong(folder: Path, name: str) -> str:
     return f"{name}, fixed: {[texts(finding) for finding in left]}" if left else ""
 
 
-@pytest.mark.parametrize("name", alike(PLAIN, "hot"))
+@pytest.mark.parametrize("name", alike(PLAIN, "hot", "sleeps"))
 def test_the_mistake_is_named_and_its_twin_is_silent(name: str, tmp_path: Path) -> None:
     reasons = []
     for chance in range(_CHANCES):
