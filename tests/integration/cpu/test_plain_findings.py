@@ -186,6 +186,9 @@ PLAIN = {
     "spins": Plain(SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})),
     "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the thing itself"),
     "locked": Plain(LOCKED, "sleeping", "store (program.py) waits for a database", "WAL"),
+    "blocks": Plain(
+        BLOCKS, "event_loop_blocked", "handler (program.py)", "in query (program.py). 1 other task could not go on meanwhile: beat."
+    ),
 }
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 
@@ -234,7 +237,7 @@ def wrong(folder: Path, name: str) -> str:
     return f"{name}, fixed: {[texts(finding) for finding in left]}" if left else ""
 
 
-@pytest.mark.parametrize("name", alike(PLAIN, "hot", "sleeps"))
+@pytest.mark.parametrize("name", alike(PLAIN, "hot", "sleeps", "blocks"))
 def test_the_mistake_is_named_and_its_twin_is_silent(name: str, tmp_path: Path) -> None:
     reasons = []
     for chance in range(_CHANCES):
