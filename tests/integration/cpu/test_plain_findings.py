@@ -189,6 +189,7 @@ PLAIN = {
     "blocks": Plain(
         BLOCKS, "event_loop_blocked", "handler (program.py)", "in query (program.py). 1 other task could not go on meanwhile: beat."
     ),
+    "leaks": Plain(LEAKS, "memory_growth", "the memory of program.py", "most of it in handle (program.py)"),
 }
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 
@@ -237,7 +238,7 @@ def wrong(folder: Path, name: str) -> str:
     return f"{name}, fixed: {[texts(finding) for finding in left]}" if left else ""
 
 
-@pytest.mark.parametrize("name", alike(PLAIN, "hot", "sleeps", "blocks"))
+@pytest.mark.parametrize("name", alike(PLAIN, "hot", "sleeps", "blocks", "leaks"))
 def test_the_mistake_is_named_and_its_twin_is_silent(name: str, tmp_path: Path) -> None:
     reasons = []
     for chance in range(_CHANCES):
