@@ -172,7 +172,8 @@ def _findings(report: Report, manifest: Manifest, wall: int) -> list[str]:
     from warplens.report import Selection
     from warplens.rules.judging import judge
 
-    worth = [finding for finding in judge(report, Selection()).findings if finding.severity != "info"]
+    told = [finding for finding in judge(report, Selection()).distinct if finding.severity != "info"]
+    worth = [finding for finding in told if finding.estimate] or told  # what is only a limit can be fixed by nobody who reads no more
     lines = []
     for index, finding in enumerate(worth[:_FINDINGS]):
         amount = finding.estimate if finding.estimate is not None else finding.bound

@@ -27,7 +27,7 @@ import numpy as np
 from warplens.model.words import counted, duration, size
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import GpuOperations, gpus, span
-from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed, severity
+from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
-            severity(spent, span(report, selection)),
         ),
         *pools,
     ]
@@ -127,7 +126,6 @@ def _pools(report: Report) -> list[Finding]:
                     ),
                 ),
                 1,
-                severity="info",
                 link="https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
             )
         )

@@ -149,7 +149,7 @@ def _finding(
     elif kind in (RANGE, OP) and name:
         title = f"GPUs waited {duration(cover.total)} for the host in the {kind} {name}"
     else:
-        title = f"GPUs waited {duration(cover.total)} for the host: {subject}"
+        title = f"GPUs waited {duration(cover.total)} for the host: {name if kind == FUNCTION else subject}"
     return Finding(
         "gpu_waits_for_cpu",
         subject,
@@ -163,6 +163,7 @@ def _finding(
         cover.total,
         "low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
         "high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
+        claim=cover,
     )
 
 
