@@ -87,12 +87,13 @@ def thread_times(report: Report, samples: pa.Table, window: tuple[int, int] | No
     python = python.filter(pc.and_(pc.less(python["start"], end), pc.greater(python["end"], begin - 1)))
     processes = {row["process"]: row for row in report.table("processes").to_pylist()}
     tids = {row["thread"]: row["tid"] for row in report.table("threads", ["thread", "tid"]).to_pylist()}
-    threads, code = np.unique(python["thread"].to_numpy(), return_inverse=True)
-    sums = np.bincount(code, python["weight"].to_numpy(), len(threads))
+    python = python.take(pa.array(np.argsort(python["thread"].to_numpy(), kind="stable")))  # those of a thread stay in the order of time
+    threads, first, counts = np.unique(python["thread"].to_numpy(), return_index=True, return_counts=True)
+    sums = np.add.reduceat(python["weight"].to_numpy(), first) if len(threads) else first
     states = _States(report, begin, end)
     for index in np.argsort(-sums, kind="stable").tolist():
         thread = int(threads[index])
-        mine = python.filter(pc.equal(python["thread"], thread))
+        mine = python.slice(int(first[index]), int(counts[index]))
         row = processes.get(mine["process"][0].as_py())
         if row is not None and min(row["end"], end) > max(row["start"], begin):
             edges = max(row["start"], begin), min(row["end"], end)

@@ -72,13 +72,14 @@ def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _
     if not report.tables["samples"]:
         return None
     samples = read_samples(report, low, high)
-    main = next((time for time in thread_times(report, samples) if time.main), None)
+    threads = [*thread_times(report, samples)]
+    main = next((time for time in threads if time.main), None)
     if main is None:
         return None
     code = own_code(report)
     pieces = _pieces(report, code, main, NativePlaces(code, _native(samples, main.thread)), most)
     waits = sum(piece.ns for piece in pieces if piece.kind == "waiting")
-    if waits >= _MOSTLY / 2 * main.whole and (others := _others(code, samples, main.thread)) is not None:
+    if waits >= _MOSTLY / 2 * main.whole and (others := _others(code, [time for time in threads if time is not main])) is not None:
         pieces = (*_fewer(pieces, main.whole, most - 1), others)
     return Whereabouts(main.pid, main.whole, pieces)
 
@@ -87,21 +88,19 @@ def _native(samples: pa.Table, thread: int) -> pa.Table:
     return of_kind(samples.filter(pc.equal(samples["thread"], thread)), "native")
 
 
-def _others(code: OwnCode, samples: pa.Table, thread: int) -> Piece | None:
+def _others(code: OwnCode, threads: list[ThreadTime]) -> Piece | None:
     """What all other threads ran meanwhile, in one piece; None where they did next to nothing."""
-    python = pc.equal(pc.cast(samples["kind"], "string"), "python")
-    rest = samples.filter(pc.and_(pc.and_(python, samples["on_cpu"]), pc.not_equal(samples["thread"], thread)))
-    if not rest.num_rows:
+    stack = np.concatenate([np.zeros(0, np.int64), *(time.stack for time in threads)])
+    ran = np.concatenate([np.zeros(0), *(time.ran for time in threads)])
+    whole = float(ran.sum())
+    if whole < 1:
         return None
-    stack = code.frames.positions(rest["stack"])
-    weight = np.asarray(rest["weight"].to_numpy(), np.float64)
-    whole = float(weight.sum())
     loading = code.importing[stack]
-    parts = [(float(weight[loading].sum()), "imports")]
-    parts += [(float(piece.ns), f"{piece.text} {piece.place}") for piece in _packages(code, stack[~loading], weight[~loading])]
+    parts = [(float(ran[loading].sum()), "imports")]
+    parts += [(float(piece.ns), f"{piece.text} {piece.place}") for piece in _packages(code, stack[~loading], ran[~loading])]
     shown = [f"{spent / whole:.0%} {text}".replace("%", " %") for spent, text in sorted(parts, reverse=True)[:2] if spent >= 0.1 * whole]
-    threads = pc.count_distinct(rest["thread"]).as_py()
-    return Piece(round(whole), "others", f"{threads} other thread{'s' if threads > 1 else ''} ran", ", ".join(shown))
+    number = sum(bool(time.ran.any()) for time in threads)
+    return Piece(round(whole), "others", f"{number} other thread{'s' if number > 1 else ''} ran", ", ".join(shown))
 
 
 def _pieces(report: Report, code: OwnCode, time: ThreadTime, native: NativePlaces, most: int) -> tuple[Piece, ...]:
