@@ -40,6 +40,7 @@ from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import GpuOperations, gpus, span
 from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed
 from warplens.rules.hosts import numbers
+from warplens.rules.idle_time import held
 from warplens.rules.lines import located, own_line
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def check(
     pools = _pools(report)
     if int(mine.sum()) < fewest:
         return pools
-    spent = cost(allocations, devices, mine)
+    spent = cost(allocations, devices, mine, held=held(report, selection))
     if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
         return pools
     names, numbers = np.unique(allocations.name[mine].astype(str), return_counts=True)
