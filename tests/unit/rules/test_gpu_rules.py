@@ -180,6 +180,22 @@ def test_small_kernels(tmp_path: Path) -> None:
     assert "half of them ran for less than 7.00 us, and the next launch came 15.0 us too late" in finding.cause
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "not_says"),
+    [
+        ("g", ["Fuse (torch.compile", "mode='reduce-overhead'"], "compiled already"),
+        ("triton_poi_fused_add_0", ["compiled already", "mode='reduce-overhead'"], "Fuse"),
+    ],
+)
+def test_small_kernels_advice_follows_what_is_there(tmp_path: Path, name: str, says: list[str], not_says: str) -> None:
+    fix = one(drawn(tmp_path, looped(SHORT, 6), cuda={"g": {"name": name}}), "small_kernels", fewest=5).fix
+    assert all(text in fix for text in says)
+    assert not_says not in fix
+    graphs = looped(SHORT, 6) + "\nmain:api |" + " " * 300 + "(cudaGraphLaunch#x)\ngpu0.7 |" + " " * 310 + "(graph#x )"
+    fix = one(drawn(tmp_path / "b", graphs, cuda={"g": {"name": name}}), "small_kernels", fewest=5).fix
+    assert "reduce-overhead" not in fix
+
+
 def test_small_kernels_need_many(tmp_path: Path) -> None:
     assert ask(drawn(tmp_path, looped(SHORT, 6)), "small_kernels") == []
 

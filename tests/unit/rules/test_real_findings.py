@@ -71,7 +71,7 @@ def test_a_model_that_is_moved_to_the_gpu_layer_by_layer(tmp_path: Path) -> None
         exposed += alone([(max(a, first), min(b, last)) for a, b in copies if a < last and b > first], kernels)
     assert found.bound == length(exposed)
     assert found.bound > 0.9 * 969_447_605
-    assert found.severity == "high"
+    assert found.severity == "low"  # a fix wins 0.02 %: there is nothing to compute beside the copies
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ from warplens.arrays import BoolArray
 from warplens.model.words import counted, duration, size
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import GpuOperations, gpus, span
-from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed, severity
+from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed
 from warplens.rules.hosts import numbers
 from warplens.rules.lines import located, own_line
 
@@ -98,7 +98,6 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
-            severity(spent, span(report, selection)),
         ),
         *pools,
     ]
@@ -205,7 +204,6 @@ def _pools(report: Report) -> list[Finding]:
                     ),
                 ),
                 1,
-                severity="info",
                 link="https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
             )
         )

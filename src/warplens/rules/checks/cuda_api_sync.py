@@ -70,6 +70,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 spent.estimate,
                 "medium",
                 "low",  # unneeded_sync weighs the same time where it can be won
+                claim=spent.claim,
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

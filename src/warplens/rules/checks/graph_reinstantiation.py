@@ -26,7 +26,7 @@ import numpy as np
 from warplens.model.words import counted, duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import calls, cost, evidence, needed, severity
+from warplens.rules.host_calls import calls, cost, evidence, needed
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -81,6 +81,5 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
-            severity(spent, span(report, selection)),
         )
     ]

@@ -118,6 +118,7 @@ def _finding(own: pa.Table, alone: Cover, won: int, whole: int, processors: int,
         alone.total,
         won,
         "medium",
+        claim=alone,
     )
 
 

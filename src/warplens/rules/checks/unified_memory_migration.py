@@ -155,5 +155,6 @@ def _finding(report: Report, gpu: GpuOperations, slow: _Slow, lost: int, window:
         cover.total,
         min(max(lost - int(slow.longer[0]), 0) + back, cover.total),  # the pages have to come over once
         "high" if pages else "medium",
+        claim=cover,
     )
     return finding, cover

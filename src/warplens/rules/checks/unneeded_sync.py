@@ -31,7 +31,7 @@ import numpy.typing as npt
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, HostCalls, calls, cost, evidence, named, needed, severity
+from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, HostCalls, calls, cost, evidence, named, needed
 from warplens.rules.lines import called_from, located
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
                 spent.bound,
                 spent.estimate,
                 "medium",
-                severity(spent, span(report, selection)),
+                claim=spent.claim,
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
