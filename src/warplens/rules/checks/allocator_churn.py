@@ -98,6 +98,7 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
+            claim=spent.claim,
         ),
         *pools,
     ]
