@@ -99,6 +99,7 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
+            claim=spent.claim,
         ),
         *pools,
     ]
