@@ -100,5 +100,7 @@ def test_rows_in_one_table(tmp_path: Path, table: str) -> None:
         report = odd(tmp_path / f"{number}.warplens", kind, [table, "frames"])
         (out := tmp_path / f"out{number}").mkdir()
         wrong += [f"{kind}: {text}" for text in answered(report)]
-        wrong += [f"{kind}: {text}" for line in words(report, out) if line[0] in ("timeline", "analyze", "info") and (text := traceback(line))]
+        wrong += [
+            f"{kind}: {text}" for line in words(report, out) if line[0] in ("timeline", "analyze", "info") and (text := traceback(line))
+        ]
     assert not wrong, "\n".join(wrong)
