@@ -186,7 +186,8 @@ def _pools(report: Report) -> list[Finding]:
     """Note allocations that take most of a GPU's memory."""
     rows = report.sql(
         f"""SELECT m.id, m.process, m.device, m."start", m.bytes, d.memory FROM gpu_memory m JOIN devices d USING (process, device)
-            WHERE m.operation = 'allocate' AND m.kind = 'Device' AND m.bytes >= {_POOL} * d.memory ORDER BY m."start" """
+            WHERE m.operation = 'allocate' AND m.kind = 'Device' AND d.memory > 0 AND m.bytes >= {_POOL} * d.memory
+            ORDER BY m."start" """
     ).to_pylist()
     findings = []
     for row in rows:
