@@ -133,6 +133,10 @@ class Builder:
     _later: list[_Later] = field(default_factory=list)
     _small: SmallProcesses = field(default_factory=SmallProcesses)
 
+    def add_notes(self, notes: Iterable[Note]) -> None:
+        """Add what is to be said about the spool as a whole."""
+        self._notes += [(note, None) for note in notes]
+
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
         self._gathering = Gathering(self.part.write)

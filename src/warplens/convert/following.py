@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.convert import range_rows
+from warplens.convert.giving_back import GivingBack
 from warplens.convert.nvtx import columns, tasks
 from warplens.convert.nvtx.domains import Domains
 from warplens.spool import clock as clocks
@@ -57,6 +58,10 @@ class Follower:
     _until: int = 0  # where the last slice ended
     _read: int = 0  # bytes of chunks when it was read last
     _texts: dict[tuple[int, int | None], str | None] = field(default_factory=dict)  # names of domains and categories in the rows
+    _giving_back: GivingBack = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._giving_back = GivingBack(self.path)
 
     def grown(self) -> int:
         """Return how many bytes of chunks there are that were not there in the last step."""
@@ -100,6 +105,13 @@ class Follower:
                 if not pace():
                     break
         return True
+
+    def give_back(self) -> bool:
+        """Give the space of what is in the rows back to the disk; say whether that was any. SpoolError."""
+        if self.events is None or not self.wrote:
+            return False
+        with SpoolFile(self.path, followed=self.events, going_on=True) as spool:
+            return self._giving_back.step(spool, spool.events, self._until) > 0
 
     def more(self, rows: int) -> bool:
         """Make the next of the last slices, of about so many rows, and say whether there is one: the recording is over, all is read."""
