@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.programs.launching import COMMAND, environment, info, program, until
+from tests.support.programs.memory_cgroup import memory_cgroup
 from warplens.convert.finish import finish, snapshot
 from warplens.handover import pending
 
@@ -41,11 +42,13 @@ sys.exit(7)
 
 
 @contextmanager
-def recorded(folder: Path, *options: str, report: str = "x") -> Iterator[subprocess.Popen[str]]:
-    """Run the program with its report being written; it ends with the block."""
+def recorded(
+    folder: Path, *options: str, report: str = "x", wrap: Callable[..., list[str]] = lambda *words: [*map(str, words)]
+) -> Iterator[subprocess.Popen[str]]:
+    """Run the program with its report being written; it ends with the block. `wrap` makes a command that runs its words elsewhere."""
     path = program(folder / "storm.py", STORM)
     words = [*COMMAND, "profile", "--light", "-o", report, *options, str(path), str(folder)]
-    launcher = subprocess.Popen(words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    launcher = subprocess.Popen(wrap(*words), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield launcher
     finally:
@@ -136,6 +139,19 @@ def test_whoever_is_killed_nothing_is_lost_or_doubled(tmp_path: Path, victim: st
     ranges = info(report)["tables"]["nvtx_ranges"] - 12  # those around them, and before
     assert closed <= ranges <= closed + (BATCH if victim == "program" else 0)
     assert not list(report.rglob("*.during"))
+
+
+@pytest.mark.require("memory-cgroup")
+def test_a_small_container_has_its_report_written_during_the_run(tmp_path: Path) -> None:
+    with memory_cgroup(160 << 20) as group:
+        with recorded(tmp_path, wrap=group.wrap) as launcher:
+            until(lambda: is_given_back(tmp_path), "space of the spool", _PATIENCE_S)
+            (converter,) = (pid for pid, line in children(launcher.pid).items() if "storm.py" not in line)
+            memory = dict(line.split(":", 1) for line in Path(f"/proc/{converter}/status").read_text().splitlines())
+            assert int(memory["RssAnon"].split()[0]) < 64 << 10  # KiB
+        said = launcher.communicate()[1]
+        assert (launcher.returncode, group.kills) == (7, 0), said
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
 
 
 def test_a_snapshot_has_what_was_taken_out_of_the_spool(tmp_path: Path) -> None:
