@@ -123,6 +123,15 @@ def managed_memory(machine: Machine, planted: bool, host: int, kernel: int) -> N
         machine.wait()
 
 
+def communicates(machine: Machine, planted: bool, host: int, kernel: int) -> None:
+    for _ in range(STEPS):
+        machine.work(host)
+        backward = machine.launch(kernel)
+        reduced = machine.launch(kernel // 2, stream=8, after=backward if planted else 0, name="ncclDevKernel_AllReduce_Sum_f32")
+        machine.launch(kernel, after=reduced)
+    machine.wait()
+
+
 Program = Callable[[Machine, bool, int, int], None]
 GPU_BOUND, HOST_BOUND, EVEN = (500 * US, 4 * MS), (4 * MS, 500 * US), (2 * MS, 2 * MS)
 PLANTED: list[tuple[str, Program, tuple[int, int]]] = [
@@ -137,6 +146,7 @@ PLANTED: list[tuple[str, Program, tuple[int, int]]] = [
     *[("graph_reinstantiation", graphs, speed) for speed in (GPU_BOUND, EVEN)],
     ("small_kernels", short_kernels, (400 * US, 100 * US)),
     ("small_kernels", short_kernels, (2 * MS, 200 * US)),
+    *[("exposed_communication", communicates, speed) for speed in (GPU_BOUND, EVEN)],
     *[("unified_memory_migration", managed_memory, speed) for speed in (GPU_BOUND, HOST_BOUND, EVEN)],
     *[("tiny_grids", one_block, speed) for speed in (GPU_BOUND, EVEN)],
 ]
