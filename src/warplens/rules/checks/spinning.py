@@ -201,9 +201,9 @@ def _finding(
     short = lost.lacked >= _SHORTAGE * (end - begin)
     there = cpus(report)
     processes, threads = (len(np.unique(native[name].to_numpy()[spins])) for name in ("process", "thread"))
-    cause = f"{counted(threads, 'thread')} in {counted(processes, 'process')} spin on {counted(there, 'CPU')}. The thread that the "
-    cause += f"others wait for lacked a CPU that they spun on for {duration(lost.lacked)}, spun for {duration(lost.spun)}, and slept in the same "
-    cause += f"calls for {duration(lost.slept)}."
+    cause = f"{counted(threads, 'thread')} in {counted(processes, 'process')} spin on {counted(there, 'CPU')}. The thread "
+    cause += f"that the others wait for lacked a CPU that they spun on for {duration(lost.lacked)}, "
+    cause += f"spun for {duration(lost.spun)}, and slept in the same calls for {duration(lost.slept)}."
     if not report.tables["thread_states"]:
         cause += " Whether a CPU was free is not known: the report has no thread states."
     elif not short:
