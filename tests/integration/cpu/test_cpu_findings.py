@@ -30,8 +30,8 @@ FOUND = {
 # Each wait must be long beside what a busy machine makes of a request.
 WORDS = {"gil_hog": ("--ms", "300", "--items", "5")}
 _CHANCES = 3
-# The examples sleep, and make objects, in place of work; and others may use the machine.
-_IN_PLACE = ("sleeping", "hot_function", "waits_for_cpu")
+# The examples sleep, and make objects, in place of work, and they are short; others may use the machine.
+_IN_PLACE = ("sleeping", "hot_function", "waits_for_cpu", "startup")
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _COLUMNS = ["id", "process", "thread", "start", "end", "kind", "count", "weight", "on_cpu", "task", "stack"]
 _STATES = ("running", "runnable", "blocked")
 _codes: WeakKeyDictionary[Report, OwnCode] = WeakKeyDictionary()
+_Asked = tuple[int, int, int, int]  # processes and times, from and to
+_threads: WeakKeyDictionary[Report, dict[_Asked, tuple[ThreadTime, ...]]] = WeakKeyDictionary()
+_ALL = 1 << 62
+_FEW = 64  # ticks of a row that are looked at one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +73,7 @@ def own_code(report: Report) -> OwnCode:
     return code
 
 
-def read_samples(report: Report, low: int = 0, high: int = 1 << 62) -> pa.Table:
+def read_samples(report: Report, low: int = 0, high: int = _ALL) -> pa.Table:
     """Return the samples of the processes with keys from `low` to `high`."""
     samples = report.table("samples", _COLUMNS)
     return samples.filter(pc.and_(pc.greater_equal(samples["process"], low), pc.less_equal(samples["process"], high)))
@@ -80,9 +84,22 @@ def of_kind(samples: pa.Table, kind: str) -> pa.Table:
     return samples.filter(pc.equal(pc.cast(samples["kind"], "string"), kind))
 
 
-def thread_times(report: Report, samples: pa.Table, window: tuple[int, int] | None = None) -> Iterator[ThreadTime]:
-    """Yield the threads that samples of Python saw, those that were seen longest first, in a window of time (ns)."""
-    begin, end = window if window is not None else (0, 1 << 62)
+def thread_times(report: Report, processes: tuple[int, int] | None = None, window: tuple[int, int] | None = None) -> tuple[ThreadTime, ...]:
+    """Return the threads that samples of Python saw, those that were seen longest first.
+
+    `processes`: from which key to which; `window`: begin and end (ns) of the time that is asked about.
+    """
+    if not report.tables["samples"]:
+        return ()
+    low, high = processes if processes is not None and len(report.manifests) > 1 else (0, _ALL)
+    asked = (low, high, *(window or (0, _ALL)))
+    known = _threads.setdefault(report, {})
+    if asked not in known:
+        known[asked] = tuple(_times(report, read_samples(report, low, high), asked[2], asked[3]))
+    return known[asked]
+
+
+def _times(report: Report, samples: pa.Table, begin: int, end: int) -> Iterator[ThreadTime]:
     python = of_kind(samples, "python")
     python = python.filter(pc.and_(pc.less(python["start"], end), pc.greater(python["end"], begin - 1)))
     processes = {row["process"]: row for row in report.table("processes").to_pylist()}
@@ -118,13 +135,40 @@ def _time(
         ran, waited, starved = np.where(on, weight, 0), np.where(on, 0, weight), 0
     else:
         sums = [int((last - start).sum()) for start, last in known_states]
-        parts = [(_within(*spans, until) - _within(*spans, since)).astype(np.float64) for spans in known_states]
         share = known / max(sum(sums), 1)
-        ran = parts[0] * sums[0] * share / max(parts[0].sum(), 1)
-        waited = parts[2] * sums[2] * share / max(parts[2].sum(), 1)
+        at_work, asleep = _seen(samples, since, until, known_states, states.exact)
+        ran = at_work * sums[0] * share / max(at_work.sum(), 1e-9)
+        waited = asleep * sums[2] * share / max(asleep.sum(), 1e-9)
         starved = round(sums[1] * share)
     stack = own_code(report).frames.positions(samples["stack"])
     return ThreadTime(thread, process["process"], process["pid"], main, *edges, samples, since, until, stack, ran, waited, starved)
+
+
+_Spans = tuple[Int64Array, Int64Array]
+
+
+def _seen(samples: pa.Table, since: Int64Array, until: Int64Array, states: list[_Spans], exact: bool) -> tuple[Float64Array, Float64Array]:
+    """Return of each sample in how many of its ticks the thread was at work, and in how many it was blocked.
+
+    Where every switch is known, that is its state at the tick: a thread that works for 1 ms and sleeps for 9 ms is mostly seen asleep, and
+    where it is seen at work, that is what it worked on. A thread without a CPU is in the middle of its work. Of many ticks in one row,
+    and where switches are not known, it is the share of the time up to the tick.
+    """
+    parts = [(_within(*spans, until) - _within(*spans, since)).astype(np.float64) for spans in states]
+    count = np.asarray(samples["count"].to_numpy(), np.float64)
+    at_work = count * (parts[0] + parts[1]) / np.maximum(sum(parts), 1)
+    asleep = count * parts[2] / np.maximum(sum(parts), 1)
+    if exact:
+        few = np.flatnonzero(count <= _FEW)
+        number = count[few].astype(np.int64)
+        row = np.repeat(np.arange(len(few)), number)
+        tick = np.arange(len(row)) - np.repeat(np.cumsum(number) - number, number)
+        start, end = (np.asarray(samples[name].to_numpy(), np.int64)[few] for name in ("start", "end"))
+        time = start[row] + tick * (end - start)[row] // np.maximum(number - 1, 1)[row]
+        blocked = np.bincount(row, _is_in(*states[2], time), len(few))
+        at_work[few], asleep[few] = number - blocked, blocked
+    # what nobody saw is where it was by the time
+    return at_work if at_work.any() else parts[0], asleep if asleep.any() else parts[2]
 
 
 class _States:
@@ -132,9 +176,11 @@ class _States:
 
     def __init__(self, report: Report, begin: int, end: int) -> None:
         self._there = bool(report.tables["thread_states"])
+        self.exact = False  # every switch of every thread is known
         if not self._there:
             return
-        rows = report.table("thread_states", ["thread", "start", "end", "state"])
+        rows = report.table("thread_states", ["thread", "start", "end", "state", "exact"])
+        self.exact = bool(pc.all(rows["exact"]).as_py())
         self._start, self._end = (np.clip(np.asarray(rows[name].to_numpy(), np.int64), begin, end) for name in ("start", "end"))
         state = pc.cast(rows["state"], "string")
         self._is = [np.asarray(pc.equal(state, name).to_numpy(zero_copy_only=False), bool) for name in _STATES]
@@ -142,13 +188,21 @@ class _States:
         self._order = np.lexsort((self._start, thread))
         self._thread = thread[self._order]
 
-    def of(self, thread: int) -> list[tuple[Int64Array, Int64Array]] | None:
+    def of(self, thread: int) -> list[_Spans] | None:
         """Return when it ran, when it could run and had no CPU, when it was blocked; None where nobody knows."""
         if not self._there:
             return None
         low, high = np.searchsorted(self._thread, [thread, thread + 1])
         mine = self._order[low:high]
         return [(self._start[chosen], self._end[chosen]) for chosen in (mine[which[mine]] for which in self._is)]
+
+
+def _is_in(start: Int64Array, end: Int64Array, time: Int64Array) -> Float64Array:
+    """1 for each time that lies in one of the intervals, which are in order and apart; else 0."""
+    at = np.searchsorted(start, time, side="right") - 1
+    if not len(start):
+        return np.zeros(len(time), np.float64)
+    return np.where((at >= 0) & (time < end[np.maximum(at, 0)]), 1.0, 0.0)
 
 
 def _within(start: Int64Array, end: Int64Array, time: Int64Array) -> Int64Array:

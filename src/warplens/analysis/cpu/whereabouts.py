@@ -69,15 +69,13 @@ class Whereabouts:
 
 def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _MOST) -> Whereabouts | None:
     """Return where the time of the processes with keys from `low` to `high` went; None where no Python was sampled."""
-    if not report.tables["samples"]:
-        return None
-    samples = read_samples(report, low, high)
-    threads = [*thread_times(report, samples)]
+    threads = thread_times(report, (low, high))
     main = next((time for time in threads if time.main), None)
     if main is None:
         return None
     code = own_code(report)
-    pieces = _pieces(report, code, main, NativePlaces(code, _native(samples, main.thread)), most)
+    native = NativePlaces(code, _native(read_samples(report, low, high), main.thread))
+    pieces = _pieces(report, code, main, native, most)
     waits = sum(piece.ns for piece in pieces if piece.kind == "waiting")
     if waits >= _MOSTLY / 2 * main.whole and (others := _others(code, [time for time in threads if time is not main])) is not None:
         pieces = (*_fewer(pieces, main.whole, most - 1), others)

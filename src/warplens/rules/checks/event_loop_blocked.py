@@ -175,4 +175,5 @@ def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiti
         len(callback.stretches),
         bound,
         confidence="medium",
+        claim=cover,
     )

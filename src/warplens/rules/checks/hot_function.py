@@ -2,7 +2,7 @@
 
 ## What it looks for
 Functions of the program's own code, neither of the standard library nor of an installed package,
-that ran for a quarter of the time that is looked at, or more, on one thread. What they call counts
+that ran for a quarter of the time that is looked at, or more. What they call counts
 for them up to the next function of the program itself. Where no function has that much alone, the
 innermost one that has half of the time with all that it calls, unless it is the one that runs the
 whole program. Imports, garbage collections and waiting do not count; where there is a GPU, only the
@@ -17,8 +17,8 @@ loop, keep results, hand whole arrays to NumPy and the like. In a library: find 
 the same work at once, or asks for less of it.
 
 ## When it is wrong
-Where the function does the work that the program is for, in the best way there is. Where it waits
-in a loop, which looks like work. Where another thread decides how long the program takes.
+Where the function does the work that the program is for, in the best way there is. Where it waits in a loop, which looks like work. Where
+another thread decides how long the program takes. Programs that use a GPU are left to `gpu_waits_for_cpu`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from warplens.analysis.cpu.native_places import FunctionKey, NativePlaces
 from warplens.analysis.cpu.own_code import OwnCode, package_called
 from warplens.analysis.cpu.thread_time import ThreadTime, of_kind, read_samples
 from warplens.analysis.intervals import Cover
-from warplens.arrays import BoolArray, Float64Array
+from warplens.arrays import Float64Array, Int64Array
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import edges, idle
@@ -60,30 +60,37 @@ class _Stood(NamedTuple):
 
 @dataclass
 class _Held:
-    """What a function held: ns by thread, by line, by what it called; the samples of its busiest thread."""
+    """What a function held: ns by thread, by line, by what it called; the ends of its stacks."""
 
     threads: dict[int, float] = field(default_factory=dict)
     lines: dict[int, float] = field(default_factory=dict)
     below: dict[str, float] = field(default_factory=dict)
+    ends: set[int] = field(default_factory=set)
     ticks: int = 0
 
     @property
-    def busiest(self) -> int:
-        """The thread on which it held most."""
-        return max(self.threads, key=lambda thread: self.threads[thread])
-
-    @property
-    def longest(self) -> float:
-        """On the thread where it held most."""
-        return max(self.threads.values())
+    def sum(self) -> float:
+        """On all threads."""
+        return sum(self.threads.values())
 
     def add(self, stood: _Stood, thread: int, line: int, below: str) -> None:
         """Add what samples with one stack stand for."""
         ns = stood.ns
         self.ticks += stood.ticks
+        self.ends.add(stood.position)
         self.threads[thread] = self.threads.get(thread, 0.0) + ns
         self.lines[line] = self.lines.get(line, 0.0) + ns
         self.below[below] = self.below.get(below, 0.0) + ns
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A function that holds the time: `bound` ns of it; `rows`: its samples of each thread, by position."""
+
+    key: FunctionKey
+    held: _Held
+    bound: int
+    rows: list[tuple[ThreadTime, Int64Array]]
 
 
 def check(report: Report, selection: Selection, *, least: float = 25, total: float = 50) -> list[Finding]:
@@ -95,23 +102,57 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
         least: percent of the time looked at that a function must hold itself.
         total: percent that it must hold with the functions of the program that it calls, where none has so much itself.
     """
+    if report.tables["kernels"]:
+        return []  # there it matters what keeps the GPU waiting: gpu_waits_for_cpu
     code, threads = python_time(report, selection)
     begin, end = edges(report, selection)
-    own: dict[FunctionKey, _Held] = {}
     ran = {time.thread: _ran(report, selection, code, time) for time in threads}
+    own: dict[FunctionKey, _Held] = {}
     for time in threads:
         _add(own, code, time, ran[time.thread])
-    # what of a thread's time counts: without a free CPU no function is hot
-    spans = {time.thread: end - begin - time.starved for time in threads}
-    wanted = {key: held for key, held in own.items() if held.ticks >= _TICKS and held.longest * 100 >= least * spans[held.busiest]}
-    inclusive = not wanted
+    chosen = _wanted(own, threads, ran, end - begin, least / 100)
+    inclusive = not chosen
     if inclusive:
-        wanted = _with_callees(code, threads, ran, {thread: total / 100 * span for thread, span in spans.items()})
-    if not wanted:
+        above, depth = _with_callees(code, threads, ran)
+        deepest = {key: held for key, held in above.items() if depth[key] > _WHOLE}
+        chosen = sorted(_wanted(deepest, threads, ran, end - begin, total / 100), key=lambda one: (-depth[one.key], -one.bound))[:1]
+    if not chosen:
         return []
     native = NativePlaces(code, of_kind(read_samples(report), "native"))
-    ordered = sorted(wanted.items(), key=lambda item: -item[1].longest)[:_SHOWN]
-    return [_finding(code, key, held, threads, native, end - begin, inclusive) for key, held in ordered]
+    return [_finding(one, native, end - begin, inclusive) for one in chosen[:_SHOWN]]
+
+
+def _wanted(
+    held: dict[FunctionKey, _Held], threads: tuple[ThreadTime, ...], ran: dict[int, Float64Array], span: int, share: float
+) -> list[_Wanted]:
+    """Return the functions that held a share of the time, the greatest first."""
+    result = []
+    for key, one in held.items():
+        mine = [time for time in threads if time.thread in one.threads]
+        # what a thread lacked a CPU for is no time of any function
+        least = share * (span - min(time.starved for time in mine))
+        if one.ticks < _TICKS or one.sum < least:
+            continue
+        ends = np.array(sorted(one.ends))
+        rows = [(time, np.flatnonzero(np.isin(time.stack, ends) & (ran[time.thread] > 0))) for time in mine]
+        bound = min(_together(rows, ran), span)
+        if bound >= least:
+            result.append(_Wanted(key, one, bound, rows))
+    return sorted(result, key=lambda one: -one.bound)
+
+
+def _together(rows: list[tuple[ThreadTime, Int64Array]], ran: dict[int, Float64Array]) -> int:
+    """Return in how much time, ns, any of the threads was in the function.
+
+    Two that ran for half of a stretch may have done so one after the other, as with a GIL: that is all of it. Two that ran for all of it
+    did so at once: that is no more than all.
+    """
+    since, until = (np.concatenate([getattr(time, edge)[mine] for time, mine in rows]) for edge in ("since", "until"))
+    rate = np.concatenate([ran[time.thread][mine] for time, mine in rows]) / np.maximum(until - since, 1)
+    at, step = np.concatenate((since, until)), np.concatenate((rate, -rate))
+    order = np.argsort(at, kind="stable")
+    level = np.clip(np.cumsum(step[order])[:-1], 0, 1)
+    return round(float((level * np.diff(at[order])).sum()))
 
 
 def _ran(report: Report, selection: Selection, code: OwnCode, time: ThreadTime) -> Float64Array:
@@ -147,9 +188,9 @@ def _add(own: dict[FunctionKey, _Held], code: OwnCode, time: ThreadTime, ran: Fl
 
 
 def _with_callees(
-    code: OwnCode, threads: tuple[ThreadTime, ...], ran: dict[int, Float64Array], least: dict[int, float]
-) -> dict[FunctionKey, _Held]:
-    """Return the innermost own function that holds so many ns with all that it calls."""
+    code: OwnCode, threads: tuple[ThreadTime, ...], ran: dict[int, Float64Array]
+) -> tuple[dict[FunctionKey, _Held], dict[FunctionKey, int]]:
+    """Return what own functions hold with all that they call, and how deep they lie at most; the module: 1."""
     held: dict[FunctionKey, _Held] = {}
     depth: dict[FunctionKey, int] = {}
     for time in threads:
@@ -159,9 +200,7 @@ def _with_callees(
             for number, (key, line, callee) in {entry[0]: (index, entry) for index, entry in enumerate(path)}.values():
                 held.setdefault(key, _Held()).add(stood, time.thread, line, callee)
                 depth[key] = max(depth.get(key, 0), number + 1)
-    large = [key for key, one in held.items() if depth[key] > _WHOLE and one.ticks >= _TICKS and one.longest >= least[one.busiest]]
-    best = max(large, key=lambda key: (depth[key], held[key].longest), default=None)
-    return {} if best is None else {best: held[best]}
+    return held, depth
 
 
 def _own_path(code: OwnCode, position: int) -> list[tuple[FunctionKey, int, str]]:
@@ -177,27 +216,18 @@ def _own_path(code: OwnCode, position: int) -> list[tuple[FunctionKey, int, str]
     return path[::-1]
 
 
-def _finding(
-    code: OwnCode,
-    key: FunctionKey,
-    held: _Held,
-    threads: tuple[ThreadTime, ...],
-    native: NativePlaces,
-    span: int,
-    inclusive: bool,
-) -> Finding:
-    function, file, _ = key
+def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> Finding:
+    (function, file, _), held = one.key, one.held
     line, at_line = max(held.lines.items(), key=lambda item: item[1])
     callee, in_callee = max(held.below.items(), key=lambda item: item[1])
-    whole = sum(held.threads.values())
     name = called(function, file)
     where = f"{file.rpartition('/')[2]}:{line}"
-    cause = f"Its line {where} has {at_line / whole:.0%} of that."
-    library = native.where(key)
+    cause = f"Its line {where} has {at_line / held.sum:.0%} of that."
+    library = native.where(one.key)
     if inclusive:
         fix = f"Of what it calls {callee} takes most: `warplens flame --kind python` shows all of it."
-    elif callee and in_callee >= _MOSTLY * whole:
-        cause += f" {in_callee / whole:.0%} was in functions of {callee} that it calls."
+    elif callee and in_callee >= _MOSTLY * held.sum:
+        cause += f" {in_callee / held.sum:.0%} was in functions of {callee} that it calls."
         fix = f"Call {callee} less often, or find its function that does the work at once; `warplens source` shows each line."
     elif library.startswith("in "):
         cause += f" It ran C code, most of it {library}."
@@ -205,37 +235,25 @@ def _finding(
     else:
         cause += " It ran Python's own bytecode." if library else ""
         fix = "Do less in this function, keep its results, or hand whole arrays to compiled code; `warplens source` shows each line."
-    several = f" on the busiest of {counted(len(held.threads), 'thread')}" if len(held.threads) > 1 else ""
+    several = f" on {counted(len(held.threads), 'thread')}" if len(held.threads) > 1 else ""
     alone = " with the functions that it calls" if inclusive else ""
-    time = next(time for time in threads if time.thread == held.busiest)
-    evidence, number = _evidence(code, key, time, where, inclusive)
-    bound = min(round(held.longest), span)
+    starts, ends = (np.concatenate([getattr(time, edge)[mine] for time, mine in one.rows]) for edge in ("since", "until"))
     return Finding(
         "hot_function",
         name,
-        f"{name} holds {duration(bound)}, {bound / span:.0%} of the time{alone}{several}".replace("%", " %"),
+        f"{name} holds {duration(one.bound)}, {one.bound / span:.0%} of the time{alone}{several}".replace("%", " %"),
         cause.replace("%", " %"),
         fix,
-        evidence,
-        number,
-        bound,
+        most(row for time, mine in one.rows for row in _evidence(time, mine, where)),
+        len(starts),
+        one.bound,
         confidence="high",
+        claim=Cover(starts, ends),
     )
 
 
-def _evidence(code: OwnCode, key: FunctionKey, time: ThreadTime, where: str, inclusive: bool) -> tuple[tuple[Evidence, ...], int]:
-    """Return the longest samples that ended in the function, or below it, and how many there are."""
-    positions, which = np.unique(time.stack, return_inverse=True)
-    mine: BoolArray = np.array([_is_in(code, position, key, inclusive) for position in positions.tolist()], bool)[which] & (time.ran > 0)
-    rows = np.flatnonzero(mine)
-    longest = rows[np.argsort(time.since[rows] - time.until[rows], kind="stable")][:50]
+def _evidence(time: ThreadTime, rows: Int64Array, where: str) -> Iterator[Evidence]:
+    """Yield the longest samples of a thread."""
     ids = time.samples["id"]
-    return most(
-        Evidence("samples", ids[row].as_py(), int(time.since[row]), int(time.until[row]), where, time.process, time.thread)
-        for row in longest.tolist()
-    ), max(len(rows), 1)
-
-
-def _is_in(code: OwnCode, position: int, key: FunctionKey, inclusive: bool) -> bool:
-    path = [entry[0] for entry in _own_path(code, position)]
-    return key in path if inclusive else bool(path) and path[-1] == key
+    for row in rows[np.argsort(time.since[rows] - time.until[rows], kind="stable")][:50].tolist():
+        yield Evidence("samples", ids[row].as_py(), int(time.since[row]), int(time.until[row]), where, time.process, time.thread)

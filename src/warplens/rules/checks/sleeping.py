@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,7 +94,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         # a sample stands for more time than it slept: what the scheduler says counts
         bound = min(ceiling(report, selection, cover), round(still.lost) if recorded is _sampled else cover.total)
         if bound * 100 >= least * (end - begin):
-            findings.append(_finding(name, kind, still, bound, recorded is _recorded))
+            findings.append(replace(_finding(name, kind, still, bound, recorded is _recorded), claim=cover))
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 

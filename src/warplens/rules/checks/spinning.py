@@ -36,11 +36,12 @@ import pyarrow as pa
 from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.own_code import nearest
 from warplens.analysis.cpu.thread_time import of_kind, own_code, read_samples
+from warplens.analysis.intervals import Cover
 from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding, most
-from warplens.rules.hosts import edges, leading
+from warplens.rules.hosts import edges, leading, numbers, rows
 from warplens.rules.machine import cpus, loads
 from warplens.rules.python_time import python_time
 
@@ -119,15 +120,16 @@ def _matching(frames: FrameTable, column: str, pattern: str) -> BoolArray:
 
 @dataclass(frozen=True)
 class _Lost:
-    """What the leading thread of a process lost, ns: without a CPU, spinning, asleep in the same calls.
+    """What the leading thread of a process lost, ns: without the CPUs that others spun on, spinning, asleep in the same calls.
 
-    `work`: CPU time of the process in which nobody spun.
+    `work`: CPU time of the process in which nobody spun; `cover`: when it lost time.
     """
 
     lacked: int
     spun: int
     slept: int
     work: int
+    cover: Cover
 
     @property
     def bound(self) -> int:
@@ -145,27 +147,41 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
     for own in np.unique(process[spins]).tolist():
         leader = leaders.get(own, -1)
         mine = thread == leader
-        slept = _slept(report, selection, native.filter(pa.array(mine)), spins[mine], leader)
+        slept, *sleep = _slept(report, selection, native.filter(pa.array(mine)), spins[mine], leader)
         work = int(weight[(process == own) & ~spins].sum())
-        every.append(_Lost(states.get(leader, 0), int(weight[spins & mine].sum()), slept, work))
+        start = np.asarray(native["start"].to_numpy(), np.int64)[spins & mine]
+        spun = start, start + weight[spins & mine]
+        # who spins keeps a CPU from the leading thread for no longer than it spins
+        lacked = min(states.get(leader, 0), int(weight[spins & ~mine & (process == own)].sum()))
+        parts = [spun, sleep, *([_lacked(report, selection, leader)] if lacked * 2 > states.get(leader, 0) else [])]
+        cover = Cover(*(np.concatenate([spans[edge] for spans in parts]) for edge in (0, 1)))
+        every.append(_Lost(lacked, int(weight[spins & mine].sum()), slept, work, cover))
     return max(every, key=lambda lost: lost.bound)
 
 
-def _slept(report: Report, selection: Selection, native: pa.Table, spins: BoolArray, leader: int) -> int:
-    """Return for how long the leading thread was asleep in functions of Python in which it mostly spins when it runs."""
+def _lacked(report: Report, selection: Selection, leader: int) -> tuple[Int64Array, Int64Array]:
+    """Return when the leading thread lacked a CPU."""
+    times = rows(report, selection, "thread", "thread_states", f"state = 'runnable' AND thread = {leader}")
+    return numbers(times, "start"), numbers(times, "end")
+
+
+def _slept(report: Report, selection: Selection, native: pa.Table, spins: BoolArray, leader: int) -> tuple[int, Int64Array, Int64Array]:
+    """Return for how long, and when, the leading thread was asleep in functions of Python in which it mostly spins when it runs."""
+    nothing = np.empty(0, np.int64)
     try:
         code, threads = python_time(report, selection)
     except MissingData:
-        return 0
+        return 0, nothing, nothing
     time = next((time for time in threads if time.thread == leader), None)
     if time is None or not len(spins):
-        return 0
+        return 0, nothing, nothing
     weight = np.asarray(native["weight"].to_numpy(), np.float64)
     place = code.python[code.frames.positions(native["stack"])]
     known, which = np.unique(place, return_inverse=True)
     share = np.bincount(which, weight * spins, len(known)) / np.maximum(np.bincount(which, weight, len(known)), 1)
     there = np.isin(code.python[time.stack], known[(share > _MOSTLY) & (known >= 0)])
-    return round(float(time.waited[there].sum()))
+    there &= time.waited > 0
+    return round(float(time.waited[there].sum())), time.since[there], time.until[there]
 
 
 def _finding(
@@ -185,9 +201,9 @@ def _finding(
     short = lost.lacked >= _SHORTAGE * (end - begin)
     there = cpus(report)
     processes, threads = (len(np.unique(native[name].to_numpy()[spins])) for name in ("process", "thread"))
-    cause = f"{counted(threads, 'thread')} in {counted(processes, 'process')} spin on {counted(there, 'CPU')}. The thread that the "
-    cause += f"others wait for lacked a CPU for {duration(lost.lacked)}, spun for {duration(lost.spun)}, and slept in the same "
-    cause += f"calls for {duration(lost.slept)}."
+    cause = f"{counted(threads, 'thread')} in {counted(processes, 'process')} spin on {counted(there, 'CPU')}. The thread "
+    cause += f"that the others wait for lacked a CPU that they spun on for {duration(lost.lacked)}, "
+    cause += f"spun for {duration(lost.spun)}, and slept in the same calls for {duration(lost.slept)}."
     if not report.tables["thread_states"]:
         cause += " Whether a CPU was free is not known: the report has no thread states."
     elif not short:
@@ -203,6 +219,7 @@ def _finding(
         bound,
         estimate,
         "medium",
+        claim=lost.cover,
     )
 
 

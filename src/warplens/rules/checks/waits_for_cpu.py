@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import capital, edges, rows, threads
@@ -75,6 +76,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
             len(evidence),
             bound,
             confidence="medium",
+            claim=Cover([row["start"] for row in evidence], [row["end"] for row in evidence]),
         )
     ]
 
