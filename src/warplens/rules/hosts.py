@@ -79,10 +79,15 @@ def ceiling(report: Report, selection: Selection, host: Cover) -> int:
 
 
 def leading(report: Report, selection: Selection) -> dict[int, int]:
-    """Return for each process the thread that the others wait for: that of its steps, else that which launches most, else the first."""
+    """Return for each process the thread that the others wait for: that of its steps, else the first that launches, else the first.
+
+    Of threads that launch those with a tenth of the calls count: PyTorch's thread for backward often launches more than the main thread.
+    """
     first = "SELECT process, t.thread FROM threads t JOIN processes p USING (process) ORDER BY process, t.tid = p.pid, t.thread DESC"
     leader = {row["process"]: row["thread"] for row in report.sql(first).to_pylist()}
-    for row in report.sql("SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL ORDER BY calls").to_pylist():
+    launching = """SELECT process, thread FROM (SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL)
+                   QUALIFY calls * 10 >= sum(calls) OVER (PARTITION BY process) ORDER BY process, thread DESC"""
+    for row in report.sql(launching).to_pylist():
         leader[row["process"]] = row["thread"]
     try:
         known = steps(report, selection)

@@ -98,7 +98,7 @@ def _place(path: tuple[Frame, ...]) -> StackPlace:
     # the native code above the innermost function of Python is what that called
     native = inner[: inner.index(python[0])] if python else inner
     files = [(frame.file or "").replace("\\", "/") for frame in python]
-    waits = bool(python and any(part in files[0] for part in _WAITING)) or any("queue" in frame.function.lower() for frame in native)
+    waits = bool(python and is_waiting(files[0])) or any("queue" in frame.function.lower() for frame in native)
     loads = any(part in file for file in files[:4] for part in _LOADING) or any("SimpleQueue" in frame.function for frame in native)
     asker = next((at for at, file in enumerate(files) if not any(part in file for part in _ASKED_BY)), None)
     if python and (asker is None or _is_worker(python[asker], files[asker])):
@@ -120,6 +120,11 @@ def _is_worker(asker: Frame, file: str) -> bool:
     if "multiprocessing/pool.py" in file:
         return asker.function.rpartition(".")[2] in _POOL_WORKERS
     return any(part in file for part in _WORKERS)
+
+
+def is_waiting(file: str) -> bool:
+    """Return whether a source file of Python is one in which waiting is waiting for something to happen."""
+    return any(part in file for part in _WAITING)
 
 
 def named(frame: Frame) -> str:

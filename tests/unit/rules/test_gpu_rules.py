@@ -233,6 +233,30 @@ def test_allocator_churn(tmp_path: Path) -> None:
     assert f"{number} of cudaFree" in finding.cause
 
 
+def test_allocator_churn_names_empty_cache(tmp_path: Path) -> None:
+    samples = "\nmain:python |                      (main:3;step:9;empty_cache )"
+    cpu = {"step": {"file": "/home/me/train.py"}, "empty_cache": {"file": "/site-packages/torch/cuda/memory.py"}}
+    finding = one(drawn(tmp_path, looped(CHURN + samples, 16), cpu=cpu), "allocator_churn")
+    assert "In 100% of that time Python was in empty_cache(), called from step (train.py:9)." in finding.cause
+    assert finding.fix.startswith("Take empty_cache() out of the loop")
+    elsewhere = samples.replace("empty_cache", "linear     ")
+    finding = one(drawn(tmp_path / "other", looped(CHURN + elsewhere, 16), cpu=cpu), "allocator_churn")
+    assert "empty_cache()," not in finding.cause
+
+
+def test_allocator_churn_where_memory_is_short(tmp_path: Path) -> None:
+    bursts = """
+    main:api |(cudaLaunchKernel#k__)(cudaFree )(cudaFree )(cudaFree )(cudaMalloc )
+    gpu0.7   |               (gemm#k__           )
+    main     |                                                                     """
+    finding = one(drawn(tmp_path, looped(bursts, 16)), "allocator_churn")
+    assert "Memory was given back in 12 bursts, to allocate again" in finding.cause
+    assert finding.fix.startswith("Less memory at its peak")
+    refused = {"cudaFree": {"result": 2}}
+    finding = one(drawn(tmp_path / "refused", looped(CHURN, 16), cuda=refused), "allocator_churn")
+    assert f"{finding.occurrences} calls returned out of memory." in finding.cause
+
+
 def test_allocations_before_the_loop(tmp_path: Path) -> None:
     begin = "main:api |" + "(cudaMalloc )" * 20 + "\n" + "gpu0.7   |(memset )" + " " * 900 + "(gemm )"
     assert ask(drawn(tmp_path, begin), "allocator_churn") == []

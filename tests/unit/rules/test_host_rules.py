@@ -358,7 +358,10 @@ gpu0.7      |      (gemm#1)                            (gemm#2)                 
 @pytest.mark.parametrize(("waits", "file"), [(True, "queue.py"), (False, "site-packages/torch/utils/data/dataloader.py")])
 def test_data_loader_by_samples(tmp_path: Path, waits: bool, file: str) -> None:
     """Samples alone show it: off the CPU in a queue; on it where a DataLoader without workers loads by itself."""
-    cpu = {"next": {"function": "_Iter.__next__", "file": f"/lib/python3.11/{file}"}, "get": {"file": "/lib/python3.11/queue.py"}}
+    cpu: dict[str, dict[str, Any]] = {
+        "next": {"function": "_Iter.__next__", "file": f"/lib/python3.11/{file}"},
+        "get": {"file": "/lib/python3.11/queue.py"},
+    }
     cpu["main;next;get"] = {"on_cpu": not waits}
     finding = one(ms(tmp_path, SAMPLED, cpu=cpu), "data_loader")
     assert (finding.subject, finding.occurrences, in_ms(finding)[0]) == ("main (app.py)", 3, 54)
@@ -546,8 +549,8 @@ def test_gpu_waits_for_cpu_puts_together_what_takes_little(tmp_path: Path) -> No
     gpu0.7       |     (gemm#1    )                                                    (gemm#2 )
     """
     found = ask(ms(tmp_path, ops), "gpu_waits_for_cpu", least=25)
-    assert [(finding.subject, finding.estimate // MS) for finding in found if finding.estimate] == [("other framework ops", 45)]
-    assert "3 other framework ops" in found[0].title
+    assert [(finding.subject, finding.estimate // MS) for finding in found if finding.estimate] == [("other places", 46)]
+    assert found[0].title.startswith("GPUs waited 46.0 ms for the host in 4 places, most in aten::mul (")
 
 
 def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> None:

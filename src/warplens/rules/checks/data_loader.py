@@ -78,6 +78,7 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
                 ceiling(report, selection, waiting.cover),
                 lost.total,
                 "high" if others or gpu is not None else "medium",
+                claim=lost,
             )
         )
     return findings

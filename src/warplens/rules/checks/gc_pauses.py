@@ -90,6 +90,7 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
             ceiling(report, selection, pauses),
             estimate,
             "high" if gpu is None or lost.total > pauses.total / 2 else "medium",
+            claim=pauses,
         )
     ]
 

@@ -150,6 +150,7 @@ def _finding(
         bound,
         estimate,
         "high" if in_long * 2 > waits.total else "medium",
+        claim=waits,
     )
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1_000_000  # ranges
 _SHOWN = 50
 LINK = "https://nvidia.github.io/NVTX/"
+SCOPE = "run"
 
 
 def check(report: Report, selection: Selection, *, unfinished: int = 2, crossing: int = 3, names: int = 1000) -> list[Finding]:

@@ -88,4 +88,5 @@ def _of(direction: str, report: Report, selection: Selection, moved: Copies, row
         bound,
         int(bound * saved_by_locking(rate, locked)),
         "medium" if locked else "low",
+        claim=Cover(*(np.concatenate([getattr(part, edge) for part in alone]) for edge in ("start", "end"))),
     )

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#profiling-overhead"
+SCOPE = "run"
 # ns that recording a row takes on the thread that it is about: docs/performance.md
 _COSTS = {"nvtx_ranges": 60, "nvtx_marks": 30, "cuda_api": 100, "osrt": 190, "gc": 1_500, "gil": 60, "python_calls": 150}
 _SOURCE = {

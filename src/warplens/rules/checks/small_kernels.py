@@ -90,6 +90,7 @@ def check(
             bound,
             min(best, bound),
             "medium",
+            claim=Cover(*(np.concatenate([getattr(part, edge) for part in lost]) for edge in ("start", "end"))),
         )
     ]
 
