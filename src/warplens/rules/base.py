@@ -3,6 +3,7 @@
 A rule is `rules/checks/<name>.py` with
 
     LINK: str                                   where the fix is explained
+    SCOPE = "run"                               optional: judge the whole run, not only its main loop
     def check(report: Report, selection: Selection, *, opts...) -> list[Finding]
 
 An empty list means: the rule looked, nothing applies. A report without the data raises MissingData with the words that follow "the report"
@@ -17,12 +18,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from warplens.analysis.intervals import Cover
     from warplens.report import Report, Selection
 
 Severity = Literal["high", "medium", "low", "info"]
 Confidence = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
-_HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that the bound is
+_HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that a fix is expected to win
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,11 @@ class Finding:
     """One thing that costs time.
 
     `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
-    are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time (then it is
-    `info`, or the severity is given). `occurrences`: how many times; `evidence` holds the most expensive of them.
+    are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time. A rule that gives
+    a `severity` only lowers what its price calls for. `within`: ns that the rule looked at, set by `judge`: severities are shares of it.
+    `claim`: the time that a fix makes shorter; findings with the same claim are about the same thing; None: not known.
+    `same_as`: the rule of an earlier finding about the same time, set by `judge`.
+    `occurrences`: how many times; `evidence` holds the most expensive of them.
     """
 
     rule: str
@@ -60,6 +65,9 @@ class Finding:
     estimate: int | None = None
     confidence: Confidence = "high"
     severity: Severity | None = None
+    within: int | None = None
+    claim: Cover | None = field(default=None, compare=False)
+    same_as: str | None = None
     link: str = ""
     wrong_when: str = ""
 
@@ -84,10 +92,18 @@ def most(evidence: Iterable[Evidence], number: int = 50) -> tuple[Evidence, ...]
 
 
 def graded(finding: Finding, span: int) -> Severity:
-    """Return how much a finding matters in a run of `span` ns: its own severity, else by the share of the run that it bounds."""
-    if finding.severity is not None:
-        return finding.severity
-    if finding.bound is None:
-        return "info"
-    part = finding.bound / span if span > 0 else 0.0
-    return "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"
+    """Return how much a finding matters in a run of `span` ns: by the share that its estimate is, else its bound.
+
+    A severity that the rule gave counts where it is lower, and where there is neither: calls that fail have no price.
+    """
+    won = priced(finding)
+    if won is None:
+        return finding.severity or "info"
+    part = won / span if span > 0 else 0.0
+    by_price: Severity = "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"
+    return max(by_price, finding.severity or by_price, key=SEVERITIES.index)
+
+
+def priced(finding: Finding) -> int | None:
+    """Return what a fix is expected to win, ns; the bound where no estimate was made; None where it costs no time."""
+    return finding.bound if finding.estimate is None else finding.estimate

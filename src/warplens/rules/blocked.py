@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import Cost, HostCalls, calls, cost, evidence, severity
+from warplens.rules.host_calls import Cost, HostCalls, Slower, calls, cost, evidence
+from warplens.rules.idle_time import held
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -24,18 +25,18 @@ def blocked(
     *,
     rows: int,
     least: float,
+    slower: Slower | None = None,
 ) -> list[Finding]:
     """Return the finding about the calls of a table that meet an SQL condition; none where they cost less than `least` percent.
 
-    `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix.
+    `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix. `slower`: as for `cost`.
     """
     whole = span(report, selection)
     blocking = calls(report, selection, condition, table)
-    spent = cost(blocking, gpus(report, selection))
+    spent = cost(blocking, gpus(report, selection), slower=slower, held=held(report, selection))
     if spent.bound == 0 or spent.bound < whole * least / 100:
         return []
     rule, subject, title, cause, fix = words(blocking, spent)
     title = f"{title} made the host wait {duration(int((blocking.end - blocking.start).sum()))}"
     rows_kept = located(report, evidence(blocking, spent, rows))
-    grade = severity(spent, whole)
-    return [Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium", grade)]
+    return [Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium", claim=spent.claim)]

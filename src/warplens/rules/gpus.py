@@ -171,6 +171,7 @@ def merged(pairs: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
             occurrences=sum(finding.occurrences for finding, _ in pairs),
             bound=bound,
             estimate=min(max(estimates), bound) if estimates else None,
+            claim=Cover(*(np.concatenate([getattr(cover, edge) for _, cover in pairs]) for edge in ("start", "end"))),
         )
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,14 @@ from warplens.analysis.intervals import Cover
 from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import duration
-from warplens.rules.base import Evidence, Severity
+from warplens.rules.base import Evidence
 from warplens.rules.gpus import GpuOperations, together
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
+    from warplens.rules.idle_time import Held
 
+EMPTY = Cover([], [])
 # Calls that return when work that was issued before is done. The driver's are what the runtime's end in.
 STREAM_WAITS = ("cudaStreamSynchronize", "cuStreamSynchronize", "hipStreamSynchronize")
 DEVICE_WAITS = ("cudaDeviceSynchronize", "cuCtxSynchronize", "hipDeviceSynchronize")
@@ -49,13 +52,18 @@ class HostCalls:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What some calls (`mine`, a mask) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next."""
+    """What some calls (`mine`, a mask) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next.
+
+    Where copies would be faster (`Slower`), what they would save is part of the latter.
+    `claim`: when the host was in those that cost anything: by so much it would be ahead.
+    """
 
     bound: int
     estimate: int
     waited: Int64Array
     idle: Int64Array
     mine: BoolArray
+    claim: Cover
 
     @property
     def each(self) -> Int64Array:
@@ -83,13 +91,34 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
     return matching.of(~_nested(matching))
 
 
-def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray | None = None, *, computing: bool = False) -> Cost:
+@dataclass(frozen=True, eq=False)
+class Slower:
+    """Copies that block the host and are slow themselves: when each GPU (process, device) did nothing but these.
+
+    `share`: of that time that faster memory would save.
+    """
+
+    alone: Mapping[tuple[int, int], Cover]
+    share: float
+
+
+def cost(
+    host_calls: HostCalls,
+    gpus: tuple[GpuOperations, ...],
+    mine: BoolArray | None = None,
+    *,
+    computing: bool = False,
+    slower: Slower | None = None,
+    held: Held | None = None,
+) -> Cost:
     """Return what the calls cost, or (`mine`) some of them.
 
     A call that makes the host wait lets the GPU run dry later, when the host is too late with the next work: idle time from the begin of a
     call to that of the next one is its doing, up to the time that the host waited, since the host would be ahead by just that. The
     estimate is the sum of these. The bound lets what was waited at one call make up for idle time behind any later one.
-    `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do.
+    `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do. `slower`: the time that
+    the GPU itself would save counts instead of idle time where it is more: a GPU that only copies is busy, and yet the host waits for it.
+    `held`: idle time that has another cause and does not count.
     """
     mine = np.ones(len(host_calls), bool) if mine is None else mine
     waited, idle = np.zeros(len(host_calls), np.int64), np.zeros(len(host_calls), np.int64)
@@ -101,27 +130,31 @@ def cost(host_calls: HostCalls, gpus: tuple[GpuOperations, ...], mine: BoolArray
         start, end, chosen = host_calls.start[own], host_calls.end[own], mine[own]
         # The stretch of a call reaches to the begin of the next one; that of the last call to the end of the GPU's work.
         behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
-        left = gpu.idle.within(start, behind)
+        dried = gpu.idle.without((held or {}).get((gpu.process, gpu.device), EMPTY))
+        left = dried.within(start, behind)
         waiting = chosen & (gpu.busy.within(start, end) > 0) if computing else chosen
         spent = np.where(waiting, end - start, 0)
-        bounds.append(_made_up(spent, left))
+        copying = EMPTY if slower is None else slower.alone.get((gpu.process, gpu.device), EMPTY)
+        alone = copying.within(start, behind)
+        bounds.append(_made_up(spent, left + alone))
+        sooner = (alone * (0 if slower is None else slower.share)).astype(np.int64)
+        # One of the two is what holds the program up: the host that launches late, or the copies. Both together would claim time twice.
+        if int(np.minimum(spent, sooner).sum()) > int(np.minimum(spent, left).sum()):
+            left = sooner
         estimates.append(int(np.minimum(spent, left).sum()))
         if chosen.any():
-            after = np.maximum(gpu.idle.start, int(start[chosen][0]))
-            dry.append(Cover(after[gpu.idle.end > after], gpu.idle.end[gpu.idle.end > after]))
+            for cover in (dried, copying):
+                after = np.maximum(cover.start, int(start[chosen][0]))
+                dry.append(Cover(after[cover.end > after], cover.end[cover.end > after]))
         # A call without a device touches every GPU of its process; the GPU on which it costs most counts.
         better = np.minimum(spent, left) > np.minimum(waited[own], idle[own])
         waited[own] = np.where(better, spent, waited[own])
         idle[own] = np.where(better, left, idle[own])
     blocked = Cover(host_calls.start[mine], host_calls.end[mine]).total
     bound = min(sum(bounds), together(dry), blocked)
-    return Cost(bound, min(max(estimates), bound), waited, idle, mine)
-
-
-def severity(cost: Cost, span: int) -> Severity:
-    """Return how much it matters: by what is expected to be won, since what was waited may be won back in ways that seldom come true."""
-    expected, most = (share / span if span > 0 else 0.0 for share in (cost.estimate, cost.bound))
-    return "high" if expected >= 0.10 else "medium" if expected >= 0.02 or most >= 0.10 else "low"
+    costly = mine & (np.minimum(waited, idle) > 0)
+    claim = Cover(host_calls.start[costly], host_calls.end[costly])
+    return Cost(bound, min(max(estimates), bound), waited, idle, mine, claim)
 
 
 def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ...]:

@@ -79,10 +79,15 @@ def ceiling(report: Report, selection: Selection, host: Cover) -> int:
 
 
 def leading(report: Report, selection: Selection) -> dict[int, int]:
-    """Return for each process the thread that the others wait for: that of its steps, else that which launches most, else the first."""
+    """Return for each process the thread that the others wait for: that of its steps, else the first that launches, else the first.
+
+    Of threads that launch those with a tenth of the calls count: PyTorch's thread for backward often launches more than the main thread.
+    """
     first = "SELECT process, t.thread FROM threads t JOIN processes p USING (process) ORDER BY process, t.tid = p.pid, t.thread DESC"
     leader = {row["process"]: row["thread"] for row in report.sql(first).to_pylist()}
-    for row in report.sql("SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL ORDER BY calls").to_pylist():
+    launching = """SELECT process, thread FROM (SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL)
+                   QUALIFY calls * 10 >= sum(calls) OVER (PARTITION BY process) ORDER BY process, thread DESC"""
+    for row in report.sql(launching).to_pylist():
         leader[row["process"]] = row["thread"]
     try:
         known = steps(report, selection)
@@ -102,3 +107,21 @@ def threads(report: Report) -> dict[int, str]:
     """Return what threads are called, in words that are the same in the next recording."""
     named = report.sql("SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)").to_pylist()
     return {row["thread"]: "the main thread" if row["main"] else f"thread {row['name']}" if row["name"] else "a thread" for row in named}
+
+
+def threads_of_processes(report: Report) -> dict[int, str]:
+    """Return what threads are called with their processes: `the main thread of train.py (rank 1, process 4711)`."""
+    facts = {row["process"]: row for row in report.sql("SELECT process, pid, rank, name FROM processes").to_pylist()}
+    of_thread = report.sql("SELECT thread, process FROM threads").to_pylist()
+    names = threads(report)
+    texts = {}
+    for row in of_thread:
+        process = facts.get(row["process"])
+        if process is None:
+            texts[row["thread"]] = names.get(row["thread"], "a thread")
+            continue
+        number = f"process {process['pid']}"
+        where = ", ".join([f"rank {process['rank']}"] * (process["rank"] is not None) + [number] * (process["name"] is not None))
+        called = process["name"] or number
+        texts[row["thread"]] = f"{names.get(row['thread'], 'a thread')} of {called}{f' ({where})' if where else ''}"
+    return texts

@@ -1,4 +1,8 @@
-"""Asks all rules, or some: returns their findings, the silent rules, and those that could not judge."""
+"""Asks all rules, or some: returns their findings, the silent rules, and those that could not judge.
+
+A run that has a main loop is judged by that: a program that imports and compiles for 10 s and trains for 3 s will train for hours, and
+its start-up is one finding of its own (`startup`). Rules with `SCOPE = "run"` look at everything, all do where a part was selected.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from warplens import catalog
+from warplens.analysis.intervals import Cover
+from warplens.analysis.steps.loops import MainLoop, main_loop
 from warplens.errors import MissingData
-from warplens.rules.base import SEVERITIES, Finding, graded
+from warplens.report.selection import Selection
+from warplens.rules.base import SEVERITIES, Finding, graded, priced
 
 if TYPE_CHECKING:
-    from warplens.report import Report, Selection
+    from warplens.report import Report
 
+_ALL = 0.8  # of the run: a loop that holds so much of it is the run
+_LEAST = 200_000_000  # ns: what lies outside of the loop and is shorter matters to nobody
+# Rules that say that time was lost, whatever the reason: one that names the reason has the time.
+_GENERAL = {"gpu_waits_for_cpu": 1, "gpu_gaps": 2, "gpu_time_util": 2}
 FAMILY = "rules.checks"
 SCHEMA = "warplens.findings/1"
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """`findings`: most serious first, then most expensive. `silent`: rules without a finding. `not_judged`: rule to what it lacked.
+    """`findings`: most serious first, then by what a fix wins; last those about the same time as another (`same_as`).
 
-    `begin`, `end`: the analysed time, ns on the report's clock; `origin`: printed times count from here.
+    `silent`: rules without a finding. `not_judged`: rule to what it lacked.
+
+    `begin`, `end`: the selected time, ns on the report's clock; `origin`: printed times count from here. `loop`: the part of it that
+    rules looked at, but for those about the whole run; None: all of it.
     """
 
     findings: tuple[Finding, ...]
@@ -30,6 +46,12 @@ class Judgement:
     begin: int
     end: int
     origin: int
+    loop: MainLoop | None = None
+
+    @property
+    def distinct(self) -> tuple[Finding, ...]:
+        """The findings without those that are about the same time as another one."""
+        return tuple(finding for finding in self.findings if finding.same_as is None)
 
     @property
     def span(self) -> int:
@@ -42,6 +64,7 @@ class Judgement:
             "schema": SCHEMA,
             "begin_ns": self.begin - self.origin,
             "span_ns": self.span,
+            "main_loop": None if self.loop is None else _loop_as_json(self.loop, self.origin),
             "findings": [_as_json(finding, self.origin) for finding in self.findings],
             "silent": list(self.silent),
             "not_judged": [{"rule": rule, "reason": reason} for rule, reason in self.not_judged.items()],
@@ -62,9 +85,13 @@ def judge(
         return Judgement((), (), nothing, begin, end, report.origin)
     findings: list[Finding] = []
     silent, not_judged = [], {}
+    loop = judged_loop(report, selection)
+    inner = selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
     for unit in asked:
+        whole = unit.constant("SCOPE") == "run"
+        scope, looked_at = (selection, end - begin) if loop is None or whole else (inner, loop.end - loop.begin)
         try:
-            own = unit.load().check(report, selection, **(options or {}).get(unit.id, {}))
+            own = unit.load().check(report, scope, **(options or {}).get(unit.id, {}))
         except MissingData as missing:
             not_judged[unit.id] = str(missing)
             continue
@@ -73,13 +100,64 @@ def judge(
         constants = {"link": unit.constant("LINK"), "wrong_when": " ".join(unit.sections["When it is wrong"].split())}
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
-            findings.append(replace(finding, severity=graded(finding, end - begin), **empty))
-    findings.sort(key=_weight)
-    return Judgement(tuple(findings), tuple(silent), not_judged, begin, end, report.origin)
+            findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
+    return Judgement(tuple(sorted(told_apart(findings), key=_weight)), tuple(silent), not_judged, begin, end, report.origin, loop)
 
 
-def _weight(finding: Finding) -> tuple[int, int, str, str]:
-    return SEVERITIES.index(finding.severity or "info"), -(finding.bound or 0), finding.rule, finding.subject
+def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
+    """Return the main loop where rules shall look at that alone: not where a part was selected, nor where nearly all of the run is loop."""
+    if selection != Selection() or report.windowed:
+        return None
+    loop = main_loop(report, selection)
+    begin, end = report.span
+    if loop is None:
+        return None
+    outside = end - begin - (loop.end - loop.begin)
+    return loop if outside > max((1 - _ALL) * (end - begin), _LEAST) else None
+
+
+def told_apart(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, with `same_as` in those that are about the same time as others with a greater saving.
+
+    That is where other findings claim four fifths of the time that this one claims. Savings stay as they are: each is what its fix alone
+    wins. A program whose host computes for 7 ms and then waits for 4 ms in a copy can win either.
+    """
+    result = [finding for finding in findings if finding.claim is None]
+    owners: list[tuple[str, Cover]] = []
+    taken = Cover([], [])
+    for finding in sorted((finding for finding in findings if finding.claim is not None), key=_by_saving):
+        claim = finding.claim
+        assert claim is not None
+        rest = claim.without(taken)
+        if owners and rest.total * 5 < claim.total:
+            result.append(replace(finding, same_as=max(owners, key=lambda owner: owner[1].both(claim).total)[0]))
+            continue
+        owners.append((finding.rule, claim))
+        taken = Cover(np.concatenate((taken.start, claim.start)), np.concatenate((taken.end, claim.end)))
+        result.append(finding)
+    return result
+
+
+def _by_saving(finding: Finding) -> tuple[int, bool, int, int, str]:
+    return (
+        _GENERAL.get(finding.rule, 0),
+        finding.estimate is None,
+        -(priced(finding) or 0),
+        SEVERITIES.index(finding.severity or "info"),
+        finding.rule,
+    )
+
+
+def _weight(finding: Finding) -> tuple[bool, int, bool, int, int, str, str]:
+    return (
+        finding.same_as is not None,
+        SEVERITIES.index(finding.severity or "info"),
+        finding.estimate is None,
+        -(priced(finding) or 0),
+        -(finding.bound or 0),
+        finding.rule,
+        finding.subject,
+    )
 
 
 def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
@@ -101,6 +179,8 @@ def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
         "rule": finding.rule,
         "subject": finding.subject,
         "severity": finding.severity,
+        "within_ns": finding.within,
+        "same_as": finding.same_as,
         "title": finding.title,
         "bound_ns": finding.bound,
         "estimate_ns": finding.estimate,
@@ -111,4 +191,14 @@ def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
         "link": finding.link,
         "wrong_when": finding.wrong_when,
         "evidence": evidence,
+    }
+
+
+def _loop_as_json(loop: MainLoop, origin: int) -> dict[str, Any]:
+    return {
+        "begin_ns": loop.begin - origin,
+        "span_ns": loop.end - loop.begin,
+        "iterations": loop.iterations,
+        "usual_ns": loop.usual,
+        "name": loop.name,
     }

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from warplens.analysis.cpu.frames import FrameTable, is_library
+from warplens.analysis.cpu.frames import Frame, FrameTable, is_library
 from warplens.rules.base import Evidence
 
 if TYPE_CHECKING:
     from warplens.report import Report
 
 _LOCATED = 10
+_GENERATED = re.compile(r"(^|/)c[a-z2-7]{40,}\.py$|torchinductor_")  # modules that Inductor writes
 _Line = tuple[str, str | None, int | None]  # function, file, line
 
 
@@ -46,6 +48,15 @@ def called_from(report: Report, calls: list[int]) -> dict[int, str]:
         if lines:
             source_lines[row["id"]] = _text(next((line for line in lines if _own(line[1])), lines[0]))
     return source_lines
+
+
+def own_line(path: tuple[Frame, ...]) -> str:
+    """Return the innermost line of the program itself in a stack, as `step (train.py:57)`; empty where it has none."""
+    for frame in reversed(path):
+        file = (frame.file or "").replace("\\", "/")
+        if frame.kind == "python" and _own(file or None) and not _GENERATED.search(file):
+            return _text((frame.function, file, frame.line or frame.first_line))
+    return ""
 
 
 def _around(report: Report, thread: int, time: int) -> list[_Line]:

@@ -1,10 +1,10 @@
-"""When the thread that trains waits for the next batch: by the names of its ranges, and by what it waits in."""
+"""When a thread that carries the work waits for the next batch: by the names of its ranges, its OS calls, and samples of Python."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,8 @@ from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence
-from warplens.rules.hosts import leading, numbers, rows, threads
+from warplens.rules.carriers import BUSY, carriers, computed, others_at_work
+from warplens.rules.hosts import numbers, rows, threads_of_processes
 from warplens.rules.stacks import StackPlaces
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _NAMES = re.compile(
 )
 # What may load anything: a name for the wait where it comes again and again within the steps.
 _LOADS = re.compile(r"load(ing)?", re.IGNORECASE)
+_COMPUTES = 0.05  # of the waits' time: what a thread must work between them where it neither steps nor launches
+_PROVIDED = 0.25  # of the waits' time: what others must work meanwhile there
 _WAITS = "(\"group\" IN ('lock', 'wait for events') OR (name::VARCHAR = 'read' AND target::VARCHAR = 'pipe'))"
 
 
@@ -46,24 +49,42 @@ class DataWaits:
 
 
 def waits(report: Report, selection: Selection) -> list[DataWaits]:
-    """Return the waits for data of the thread that steps, or launches, or is the first, of each process."""
-    first = leading(report, selection)
-    of_thread: dict[int, list[Evidence]] = {thread: [] for thread in first.values()}
-    for row in _named(report, selection, pa.array(of_thread, pa.int64())):
+    """Return the waits for data of each process: of the thread that steps or launches; of a main thread where it then computes.
+
+    Of several threads of a process, that which waited longest counts. Workers and coordinators of pools wait for work, not for data.
+    """
+    carrying = carriers(report, selection)
+    wanted = pa.array(carrying.process_of, pa.int64())
+    of_thread: dict[int, list[Evidence]] = {thread: [] for thread in carrying.process_of}
+    for row in _named(report, selection, wanted):
         of_thread[row.thread or 0].append(row)
     known = {thread: Cover([row.start for row in outer], [row.end for row in outer]) for thread, outer in of_thread.items() if outer}
-    for row in _read(report, selection, pa.array(of_thread, pa.int64())):
+    for row in _read(report, selection, wanted, coordinators=carrying.proven):
         around = known.get(row.thread or 0)
         if around is None or not around.within(np.array([row.start]), np.array([row.end]))[0]:
             of_thread[row.thread or 0].append(row)
-    waits_of_process = []
-    for process, thread in first.items():
-        if outer := of_thread[thread]:
-            names = list(dict.fromkeys(row.text for row in outer))
-            waits_of_process.append(
-                DataWaits(process, thread, Cover([row.start for row in outer], [row.end for row in outer]), outer, names)
-            )
-    return waits_of_process
+    for row in _sampled(report, selection, wanted, of_thread, coordinators=carrying.proven):
+        of_thread[row.thread or 0].append(row)
+    longest: dict[int, DataWaits] = {}
+    for thread, outer in of_thread.items():
+        if not outer:
+            continue
+        process = carrying.process_of[thread]
+        cover = Cover([row.start for row in outer], [row.end for row in outer])
+        own = DataWaits(process, thread, cover, outer, list(dict.fromkeys(row.text for row in outer)))
+        if (process not in longest or cover.total > longest[process].cover.total) and (carrying.proven or _feeds(report, selection, own)):
+            longest[process] = own
+    return list(longest.values())
+
+
+def _feeds(report: Report, selection: Selection, waited: DataWaits) -> bool:
+    """Whether a thread computes with what it waited for, and others worked to provide it."""
+    cover = waited.cover
+    worked = computed(report, selection, waited.thread, int(cover.start[0]), int(cover.end[-1])).without(cover)
+    if worked.total < _COMPUTES * cover.total:
+        return False
+    own = all(row.table == "nvtx_ranges" for row in waited.rows)  # the program itself calls it so
+    return own or others_at_work(report, waited.thread, cover) >= _PROVIDED * cover.total
 
 
 def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
@@ -89,15 +110,43 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
                 reach[thread] = row["end"]
 
 
-def _read(report: Report, selection: Selection, threads_of: pa.Array) -> Iterator[Evidence]:
-    """Yield the waits of these threads in functions that load data, by their stacks."""
+def _read(report: Report, selection: Selection, threads_of: pa.Array, *, coordinators: bool) -> Iterator[Evidence]:
+    """Yield the waits of these threads in functions that load data, by their stacks; `coordinators`: those for results of a pool, too."""
     stacks = StackPlaces(report)
     calls = rows(report, selection, "id, name, stack, process, thread", "osrt", f"{_WAITS} AND stack IS NOT NULL")
     calls = calls.filter(pc.is_in(calls.column("thread"), value_set=threads_of))
-    loads = [stack for stack in pc.unique(calls.column("stack")).to_pylist() if stacks.place(stack).loads]
+    places = {stack: stacks.place(stack) for stack in pc.unique(calls.column("stack")).to_pylist()}
+    loads = [stack for stack, place in places.items() if place.loads and (coordinators or not place.coordinates)]
     for row in calls.filter(pc.is_in(calls.column("stack"), value_set=pa.array(loads, pa.int64()))).to_pylist():
-        text = f"{row['name']} in {stacks.place(row['stack']).function}"
+        text = f"{row['name']} in {places[row['stack']].function}"
         yield Evidence("osrt", row["id"], row["start"], row["end"], text, row["process"], row["thread"])
+
+
+def _sampled(
+    report: Report, selection: Selection, threads_of: pa.Array, known: Mapping[int, Sequence[Evidence]], *, coordinators: bool
+) -> list[Evidence]:
+    """Return the waits that only samples of Python saw: in a queue, or, working or not, in a DataLoader's iterator."""
+    stacks = StackPlaces(report)
+    ticks = rows(report, selection, "id, process, thread, stack, on_cpu, weight, count", "samples", "kind::VARCHAR = 'python'")
+    ticks = ticks.filter(pc.is_in(ticks.column("thread"), value_set=threads_of))
+    places = {stack: stacks.place(stack) for stack in pc.unique(ticks.column("stack")).to_pylist()}
+    wanted = [stack for stack, place in places.items() if place.iterates or (place.loads and (coordinators or not place.coordinates))]
+    joined: list[Evidence] = []
+    last: dict[int, int] = {}  # thread -> its last row in `joined`
+    for row in ticks.filter(pc.is_in(ticks.column("stack"), value_set=pa.array(wanted, pa.int64()))).to_pylist():
+        place, thread, tick = places[row["stack"]], row["thread"], row["weight"] // max(row["count"], 1)
+        if row["on_cpu"] and not place.iterates:
+            continue
+        start, before = row["start"] - tick, joined[last[thread]] if thread in last else None
+        if before is not None and start - before.end <= tick // 2:
+            joined[last[thread]] = replace(before, end=max(before.end, row["end"]))
+            continue
+        last[thread] = len(joined)
+        text = place.caller or str(place.function)
+        joined.append(Evidence("samples", row["id"], start, row["end"], text, row["process"], thread))
+    covers = {thread: Cover([row.start for row in own], [row.end for row in own]) for thread, own in known.items()}
+    alone = [covers[row.thread or 0].within(np.array([row.start]), np.array([row.end]))[0] * 2 < row.end - row.start for row in joined]
+    return [row for row, kept in zip(joined, alone, strict=True) if kept]
 
 
 def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[int, set[int]]:
@@ -124,13 +173,15 @@ def _listed(texts: list[str]) -> str:
 
 
 def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
-    """Return what another thread mostly did in the C library meanwhile: `thread loader was in read of /data`; empty: not known."""
-    where = f"process = {waited.process} AND thread <> {waited.thread} AND (\"group\" IN ('file', 'socket') OR name::VARCHAR = 'usleep')"
-    calls = rows(report, selection, "thread, name, target", "osrt", where)
+    """Return what another thread of the run mostly did in the C library meanwhile; empty: not known.
+
+    For example: `thread loader of train.py was in read of /data`.
+    """
+    calls = rows(report, selection, "thread, name, target", "osrt", f"thread <> {waited.thread} AND {BUSY}")
     inside = waited.cover.within(numbers(calls, "start"), numbers(calls, "end"))
     sums = calls.append_column("inside", pa.array(inside)).group_by(["thread", "name", "target"]).aggregate([("inside", "sum")])
     best = sums.sort_by([("inside_sum", "descending")]).slice(0, 1).to_pylist()
     if not best or best[0]["inside_sum"] * 4 < waited.cover.total:
         return ""
     about = f" of {best[0]['target']}" if best[0]["target"] else ""
-    return f"{threads(report).get(best[0]['thread'], 'a thread')} was in {best[0]['name']}{about}"
+    return f"{threads_of_processes(report).get(best[0]['thread'], 'a thread')} was in {best[0]['name']}{about}"

@@ -26,7 +26,8 @@ class Manifest:
     """Facts of one part. Times are ns of its host's CLOCK_MONOTONIC; `tables` maps a name to `{"file", "rows"}`.
 
     `usage` is what the launcher was given by `wait4` for the program and all that it waited for: `user_ns`, `system_ns`, `minor_faults`,
-    `major_faults`, `waits`, `preemptions`; empty where nobody knows.
+    `major_faults`, `waits`, `preemptions`; `max_rss` is the most memory of any one of them, bytes, where it is more than the launcher had.
+    Empty where nobody knows.
 
     `snapshot`: when it was written, ns since 1970, where the recording went on; None: it is finished. `own`: this user wrote it.
     """

@@ -30,6 +30,8 @@ FOUND = {
 # Each wait must be long beside what a busy machine makes of a request.
 WORDS = {"gil_hog": ("--ms", "300", "--items", "5")}
 _CHANCES = 3
+# The examples sleep, and make objects, in place of work, and they are short; others may use the machine.
+_IN_PLACE = ("sleeping", "hot_function", "waits_for_cpu", "startup")
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 
@@ -82,7 +84,7 @@ def looked_at(folder: Path, name: str) -> str:
     record(folder / "slow", name, *WORDS.get(name, ()))
     record(folder / "fast", name, *WORDS.get(name, ()), "--fix")
     with open_report(folder / "slow.warplens") as slow, open_report(folder / "fast.warplens") as fast:
-        findings = judge(slow, Selection()).findings
+        findings = judged(slow)
         assert findings, "the mistake is not found"
         rule, subject = FOUND[name]
         if sys.version_info < (3, 11):
@@ -97,8 +99,12 @@ def looked_at(folder: Path, name: str) -> str:
             return f"{name}: the fix won {won / 1e6:.0f} ms; estimate {planted.estimate / 1e6:.0f} ms, bound {planted.bound / 1e6:.0f} ms"
         if planted.severity != "high" or findings[0].rule != rule:
             return f"{name}: {said(findings)}"
-        left = judge(fast, Selection()).findings
+        left = judged(fast)
         return f"{name}, fixed: {said(left)}" if left else ""
+
+
+def judged(report: Report) -> tuple[Finding, ...]:
+    return tuple(finding for finding in judge(report, Selection()).findings if finding.rule not in _IN_PLACE)
 
 
 def said(findings: tuple[Finding, ...]) -> str:

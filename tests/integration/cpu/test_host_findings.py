@@ -118,8 +118,9 @@ def looked_at(folder: Path, planted: Planted) -> str:
         if set(planted.rules) - set(found):
             return f"not found: {set(planted.rules) - set(found)}"
         assert set(planted.rules) <= set(left.silent) | {finding.rule for finding in left.findings}, "the twin can be judged, too"
-        if left.findings:
-            return "found in the twin: " + "; ".join(f"{finding.rule}: {finding.title}" for finding in left.findings)
+        more = [finding for finding in left.findings if finding.rule not in ("sleeping", "startup")]  # they sleep in place of work
+        if more:
+            return "found in the twin: " + "; ".join(f"{finding.rule}: {finding.title}" for finding in more)
         for finding in (found[rule] for rule in planted.rules if planted.measured):
             won = spent(slow, str(planted.measured)) - spent(fast, str(planted.measured))
             assert finding.bound is not None

@@ -99,3 +99,55 @@ def test_light_records_what_is_annotated_and_no_more(tmp_path: Path) -> None:
     with _opened(tmp_path / "run.warplens") as report:
         assert report.tables["nvtx_ranges"] == 1
         assert not any(report.tables[name] for name in ("samples", "thread_states", "gc", "imports", "host_metrics"))
+
+
+ANNOTATED = """
+import queue, threading, time
+from warplens import nvtx
+
+def load(batches):
+    for number in range(6):
+        time.sleep(0.25)
+        batches.put(number)
+
+batches = queue.Queue()
+threading.Thread(target=load, args=(batches,)).start()
+for number in range(6):
+    with nvtx.annotate(f"step {number}"), nvtx.annotate("wait"):
+        batches.get()
+"""
+
+
+def test_beside_ranges_the_lines_account_for_all_of_the_main_thread(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(ANNOTATED)
+    done = _profile(tmp_path, sys.executable, "plain.py")
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert len([line for line in lines if line]) <= 25
+    (first,) = (number for number, line in enumerate(lines) if line.startswith("Time"))
+    block = [lines[first]]
+    for line in lines[first + 1 :]:
+        if not line.startswith(" "):
+            break
+        block.append(line)
+    assert len(block) - 1 <= 8
+    assert any(re.search(r"waits for other threads +.*plain.py:14", line) for line in block), done.stderr
+    shares = [int(match[1]) for line in block[1:] if "other thread ran" not in line and (match := re.search(r"(\d+) %", line))]
+    assert 95 <= sum(shares) <= 105, done.stderr
+
+
+KILLED = """
+import os, signal, subprocess, sys
+kept = bytearray(300 << 20)
+subprocess.run([sys.executable, "-c", "pass"])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_memory_of_a_program_that_was_killed_is_known(tmp_path: Path) -> None:
+    (tmp_path / "killed.py").write_text(KILLED)
+    done = _profile(tmp_path, sys.executable, "killed.py")
+    assert done.returncode == 137
+    match = re.search(r"at most (\d+) MiB of\s+memory in\s+killed.py", done.stderr)
+    assert match is not None, done.stderr
+    assert 300 <= int(match[1]) < 400

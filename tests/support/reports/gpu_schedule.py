@@ -30,10 +30,12 @@ class Schedule:
         key = process * THREADS_PER_PROCESS + thread
         return self._add("cuda_api", process, start, end, thread=key, api="runtime", name=name, result=0)
 
-    def kernel(self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, name: str = "gemm", process: int = 0) -> Row:
+    def kernel(
+        self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, name: str = "gemm", process: int = 0, **more: Any
+    ) -> Row:
         """Add a kernel."""
-        more = {**_KERNEL, "registers": 1, "static_shared": 0, "dynamic_shared": 0, "name": name, "demangled": name}
-        return self._ran("kernels", api, start, end, device, stream, process, **more)
+        known = {**_KERNEL, "registers": 1, "static_shared": 0, "dynamic_shared": 0, "name": name, "demangled": name}
+        return self._ran("kernels", api, start, end, device, stream, process, **{**known, **more})
 
     def copy(
         self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, process: int = 0, kind: str = "HtoD", **more: Any

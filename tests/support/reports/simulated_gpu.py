@@ -8,6 +8,7 @@ from typing import Any
 from tests.support.reports.gpu_schedule import Row, Schedule
 
 LATENCY = 3_000  # ns from the end of a call to the begin of what it launched, at the soonest
+PROCESSORS = 132
 WAKE = 2_000  # ns from the end of what was waited for to the return of the call
 Memory = dict[str, Any]
 PAGEABLE: Memory = {"source_kind": "Pageable", "destination_kind": "Device"}
@@ -31,9 +32,9 @@ class Machine:
         """The host does something else."""
         self.now += ns
 
-    def launch(self, ns: int, call: int = 5_000, stream: int = 7, after: int = 0) -> int:
-        """Launch a kernel that begins after a time; return its end."""
-        return self._run(ns, self._call("cudaLaunchKernel", call), stream, after)
+    def launch(self, ns: int, call: int = 5_000, stream: int = 7, after: int = 0, **columns: Any) -> int:
+        """Launch a kernel that begins after a time; return its end. Its grid fills the GPU, unless `columns` say something else."""
+        return self._run(ns, self._call("cudaLaunchKernel", call), stream, after, **columns)
 
     def graph(self, kernels: int, ns: int, call: int = 10_000) -> None:
         """Launch a graph of kernels, one after the other."""
@@ -63,15 +64,15 @@ class Machine:
 
     def write(self, path: Path) -> Path:
         """Write what happened as a report."""
-        return self.schedule.write(path)
+        return self.schedule.write(path, multiprocessors=PROCESSORS)
 
     def _call(self, name: str, ns: int) -> Row:
         start = self.now
         self.now += ns
         return self.schedule.call(0, start, self.now, name)
 
-    def _run(self, ns: int, api: Row, stream: int, after: int) -> int:
+    def _run(self, ns: int, api: Row, stream: int, after: int, **columns: Any) -> int:
         begin = max(self.now + LATENCY, self._free.get(stream, 0), after)
         self._free[stream] = begin + ns
-        self.schedule.kernel(api, begin, begin + ns, stream=stream)
+        self.schedule.kernel(api, begin, begin + ns, stream=stream, **{"grid_x": PROCESSORS, **columns})
         return begin + ns

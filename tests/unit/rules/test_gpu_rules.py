@@ -180,6 +180,22 @@ def test_small_kernels(tmp_path: Path) -> None:
     assert "half of them ran for less than 7.00 us, and the next launch came 15.0 us too late" in finding.cause
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "not_says"),
+    [
+        ("g", ["Fuse (torch.compile", "mode='reduce-overhead'"], "compiled already"),
+        ("triton_poi_fused_add_0", ["compiled already", "mode='reduce-overhead'"], "Fuse"),
+    ],
+)
+def test_small_kernels_advice_follows_what_is_there(tmp_path: Path, name: str, says: list[str], not_says: str) -> None:
+    fix = one(drawn(tmp_path, looped(SHORT, 6), cuda={"g": {"name": name}}), "small_kernels", fewest=5).fix
+    assert all(text in fix for text in says)
+    assert not_says not in fix
+    graphs = looped(SHORT, 6) + "\nmain:api |" + " " * 300 + "(cudaGraphLaunch#x)\ngpu0.7 |" + " " * 310 + "(graph#x )"
+    fix = one(drawn(tmp_path / "b", graphs, cuda={"g": {"name": name}}), "small_kernels", fewest=5).fix
+    assert "reduce-overhead" not in fix
+
+
 def test_small_kernels_need_many(tmp_path: Path) -> None:
     assert ask(drawn(tmp_path, looped(SHORT, 6)), "small_kernels") == []
 
@@ -215,6 +231,30 @@ def test_allocator_churn(tmp_path: Path) -> None:
     assert bound is not None
     assert (bound, estimate) == ((number - 1) * 14,) * 2
     assert f"{number} of cudaFree" in finding.cause
+
+
+def test_allocator_churn_names_empty_cache(tmp_path: Path) -> None:
+    samples = "\nmain:python |                      (main:3;step:9;empty_cache )"
+    cpu = {"step": {"file": "/home/me/train.py"}, "empty_cache": {"file": "/site-packages/torch/cuda/memory.py"}}
+    finding = one(drawn(tmp_path, looped(CHURN + samples, 16), cpu=cpu), "allocator_churn")
+    assert "In 100% of that time Python was in empty_cache(), called from step (train.py:9)." in finding.cause
+    assert finding.fix.startswith("Take empty_cache() out of the loop")
+    elsewhere = samples.replace("empty_cache", "linear     ")
+    finding = one(drawn(tmp_path / "other", looped(CHURN + elsewhere, 16), cpu=cpu), "allocator_churn")
+    assert "empty_cache()," not in finding.cause
+
+
+def test_allocator_churn_where_memory_is_short(tmp_path: Path) -> None:
+    bursts = """
+    main:api |(cudaLaunchKernel#k__)(cudaFree )(cudaFree )(cudaFree )(cudaMalloc )
+    gpu0.7   |               (gemm#k__           )
+    main     |                                                                     """
+    finding = one(drawn(tmp_path, looped(bursts, 16)), "allocator_churn")
+    assert "Memory was given back in 12 bursts, to allocate again" in finding.cause
+    assert finding.fix.startswith("Less memory at its peak")
+    refused = {"cudaFree": {"result": 2}}
+    finding = one(drawn(tmp_path / "refused", looped(CHURN, 16), cuda=refused), "allocator_churn")
+    assert f"{finding.occurrences} calls returned out of memory." in finding.cause
 
 
 def test_allocations_before_the_loop(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, not_judged, one
+from tests.unit.rules.asking import ORIGIN, US, ask, costs, drawn, looped, not_judged, one
 from warplens.report import Selection
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ def test_cuda_api_sync_without_waiting_wins_nothing(tmp_path: Path) -> None:
 def test_what_was_waited_once_makes_up_for_idle_time_later(tmp_path: Path) -> None:
     # The first call waits 25, and 4 are lost up to the next; that waits for nothing, but behind it the host is late by more.
     picture = """
-    main:api |(cudaLaunchKernel#1 )(cudaStreamSynchronize#2)(cuLaunchKernel#3)(cudaStreamSynchronize#4)
+    main:api |(cudaLaunchKernel#1 )(cudaStreamSynchronize#2)(cuLaunchKernel#3)(cudaStreamSynchronize#4)(cuLaunch#5)
     gpu0.7   |         (gemm#1                 )(memset )(memset )(gemm#3)                                    (gemm#5)
     """
     finding = one(drawn(tmp_path, picture), "cuda_api_sync")
@@ -93,15 +93,33 @@ def copied(tmp_path: Path, api: str, copy: str, **columns: Any) -> Any:
     return drawn(tmp_path, COPY.format(api=f"{api}#2", copy=f"{copy}#2"), cuda={copy: {"bytes": 1 << 20, **columns}})
 
 
-@pytest.mark.parametrize(("rule", "api"), [("cuda_memcpy_async", "cudaMemcpyAsync"), ("cuda_memcpy_sync", "cudaMemcpy")])
-def test_copies_that_wait(tmp_path: Path, rule: str, api: str) -> None:
+@pytest.mark.parametrize(("rule", "api", "most"), [("cuda_memcpy_async", "cudaMemcpyAsync", 21), ("cuda_memcpy_sync", "cudaMemcpy", 16)])
+def test_copies_that_wait(tmp_path: Path, rule: str, api: str, most: int) -> None:
     report = copied(tmp_path, api, "DtoH")
     finding = one(report, rule)
-    # the host waited from 21 to 42, the GPU had nothing to do from 41 to 57
-    assert costs(finding) == (16, 16)
+    # the host waited from 21 to 42, the GPU had nothing to do from 41 to 57; the copy of 11 us could be faster
+    assert costs(finding) == (most, 16)
     assert (finding.occurrences, finding.evidence[0].values["bytes"]) == (1, 1 << 20)
     assert "1.00 MiB" in finding.cause
     assert "single value" not in finding.cause
+
+
+# The host does nothing but copy: the GPU is never idle, and yet both wait.
+ONLY_COPIES = """
+main:api |(cudaMemcpyAsync#c__                  )
+gpu0.7   |(HtoD#c__                              )"""
+
+
+def test_copies_that_keep_the_gpu_busy_cost_what_faster_ones_would_save(tmp_path: Path) -> None:
+    picture = looped(ONLY_COPIES, 6)
+    finding = one(drawn(tmp_path, picture, cuda={"HtoD": {"bytes": 1 << 20}}), "cuda_memcpy_async")
+    assert costs(finding) == (6 * 39, 6 * 20)  # page-locked memory is twice as fast, where nothing else is known
+    assert finding.severity == "high"
+    small = drawn(tmp_path / "b", picture, cuda={"HtoD": {"bytes": 1 << 10}})  # bound by latency, whatever the memory
+    assert ask(small, "cuda_memcpy_async") == []
+    locked = {f"#c{number:02}": {"source_kind": "Pinned", "bytes": 16 << 20} for number in range(2)}
+    known = drawn(tmp_path / "c", picture, cuda={"HtoD": {"bytes": 1 << 20}, **locked})  # 16 times as fast in this run
+    assert costs(one(known, "cuda_memcpy_async"))[1] == 4 * 40 * 15 // 16
 
 
 def test_a_copy_of_one_value_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.reports.simulated_gpu import PAGEABLE, PINNED, Machine
+from tests.support.reports.simulated_gpu import PAGEABLE, PINNED, PROCESSORS, Machine
 from tests.support.thorough import examples, few
 from warplens.report import Selection
 from warplens.report import open as open_report
@@ -102,6 +102,36 @@ def short_kernels(machine: Machine, planted: bool, host: int, kernel: int) -> No
     machine.wait()
 
 
+def one_block(machine: Machine, planted: bool, host: int, kernel: int) -> None:
+    for _ in range(STEPS):
+        machine.work(host)
+        machine.launch(kernel)
+        if planted:
+            machine.launch(10 * kernel, grid_x=1)
+        else:
+            machine.launch(10 * kernel // PROCESSORS)
+        machine.wait()
+
+
+def managed_memory(machine: Machine, planted: bool, host: int, kernel: int) -> None:
+    machine.call("cudaMallocManaged", 100 * US)
+    for step in range(STEPS):
+        machine.work(host + (5 * kernel if planted or step == 0 else 0))  # the pages that it touches come back
+        machine.launch(6 * kernel if planted or step == 0 else kernel)
+        for _ in range(4):
+            machine.launch(kernel)
+        machine.wait()
+
+
+def communicates(machine: Machine, planted: bool, host: int, kernel: int) -> None:
+    for _ in range(STEPS):
+        machine.work(host)
+        backward = machine.launch(kernel)
+        reduced = machine.launch(kernel // 2, stream=8, after=backward if planted else 0, name="ncclDevKernel_AllReduce_Sum_f32")
+        machine.launch(kernel, after=reduced)
+    machine.wait()
+
+
 Program = Callable[[Machine, bool, int, int], None]
 GPU_BOUND, HOST_BOUND, EVEN = (500 * US, 4 * MS), (4 * MS, 500 * US), (2 * MS, 2 * MS)
 PLANTED: list[tuple[str, Program, tuple[int, int]]] = [
@@ -116,6 +146,9 @@ PLANTED: list[tuple[str, Program, tuple[int, int]]] = [
     *[("graph_reinstantiation", graphs, speed) for speed in (GPU_BOUND, EVEN)],
     ("small_kernels", short_kernels, (400 * US, 100 * US)),
     ("small_kernels", short_kernels, (2 * MS, 200 * US)),
+    *[("exposed_communication", communicates, speed) for speed in (GPU_BOUND, EVEN)],
+    *[("unified_memory_migration", managed_memory, speed) for speed in (GPU_BOUND, HOST_BOUND, EVEN)],
+    *[("tiny_grids", one_block, speed) for speed in (GPU_BOUND, EVEN)],
 ]
 
 

@@ -20,7 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.cpu.frames import NO_STACK, FrameTable
+from warplens.analysis.cpu.frames import NO_STACK, Frame, FrameTable
+from warplens.analysis.cpu.own_code import OwnCode, package_called
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
@@ -37,6 +38,7 @@ NATIVE = "native function"
 KINDS = (GC, GIL, API, IMPORT, OS, CPU, RANGE, OP, FUNCTION, NATIVE, UNKNOWN)
 _FRAMEWORK = "pytorch"  # the domain of its operations
 _NUMBERED = re.compile(r", (seq|op_id) = \d+.*$")  # what its emit_nvtx() puts behind their names
+_METADATA = re.compile(r":?#\w+=.*#$")  # of XLA: `XlaCompileGpuAsm:#module=jit_step,program_id=12#`
 _MOST = 1 << 62
 
 
@@ -351,6 +353,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
     every = _numbers(rows.column("weight")) // np.maximum(_numbers(rows.column("count")), 1)
     thread, start, end = (_numbers(rows.column(name)) for name in ("thread", "start", "end"))
     shown, python = FrameTable.of(report), FrameTable.of(report, only_python=True)
+    own_code = OwnCode.of(python)
     layers = []
     for kind in ("python", "native"):
         own = np.flatnonzero(_is(rows, "kind", kind))
@@ -360,11 +363,10 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
         def label(which: Int64Array) -> tuple[pa.Array, pa.Array]:
             stacks = rows.column("stack").take(pa.array(which))
             inner, leaf = python.positions(stacks), shown.positions(stacks)
+            # A function of an installed package stands under the line of the program's own code that called it: that can be changed.
             places, code = np.unique(np.where(inner == len(python) - 1, leaf, inner), return_inverse=True)
             frames = [shown.frame(int(position)) for position in places]
-            texts = [
-                f"{frame.function} ({_short(frame.file)})" if frame.kind == "python" and frame.file else frame.function for frame in frames
-            ]
+            texts = [_sampled(own_code, place, frame) for place, frame in zip(places.tolist(), frames, strict=True)]
             kinds = [FUNCTION if frame.kind == "python" else UNKNOWN if frame.function == NO_STACK else NATIVE for frame in frames]
             at = code.reshape(-1).astype(np.int32)
             return labelled(at, kinds), labelled(at, texts)
@@ -373,11 +375,26 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
     return layers
 
 
+def _sampled(code: OwnCode, place: int, frame: Frame) -> str:
+    """Return `function (file)`, or what called it: `own function (file:line), in package`, else the outermost function of Python."""
+    if frame.kind != "python" or not frame.file:
+        return frame.function
+    anchor = int(code.own[place])
+    if anchor < 0:
+        anchor = place
+        while (above := int(code.frames.parent[anchor])) >= 0 and int(code.python[above]) >= 0:
+            anchor = int(code.python[above])
+    caller = code.frames.frame(anchor)
+    if anchor == place or not caller.file:
+        return f"{frame.function} ({_short(frame.file)})"
+    return f"{caller.function} ({_short(caller.file)}:{caller.line}), in {package_called(code, place, anchor)}"
+
+
 def _range(domain: str | None, message: str | None) -> tuple[str, str]:
     """Return what a range is, and is called."""
     text = "[no name]" if message is None else message
-    plain = _NUMBERED.sub("", text)
-    if domain == _FRAMEWORK or plain != text:
+    plain = _METADATA.sub("", _NUMBERED.sub("", text))
+    if domain == _FRAMEWORK or _NUMBERED.search(text):
         return OP, plain
     return RANGE, plain if domain is None else f"{domain}:{plain}"
 

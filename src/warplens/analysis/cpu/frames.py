@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
 
 NO_STACK = "[no stack]"
-# Code that others wrote.
+# Code that others wrote, or that TorchInductor generated.
 _LIBRARY = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|torchvision|transformers|accelerate|lightning|jax|flax|tensorflow|cupy)/|^<"
+    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|torchvision|transformers|accelerate|lightning|jax|flax|tensorflow|cupy"
+    r"|torchinductor_[^/]*)/|^<"
 )
 _TEXTS = ("kind", "function", "module", "file")
 _LINES = ("line", "first_line")

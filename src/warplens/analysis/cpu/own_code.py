@@ -67,6 +67,19 @@ def package_of(file: str) -> str:
     return PurePosixPath(file).name.removesuffix(".py") if not file.startswith("<") else file.strip("<>").partition(" ")[2] or file
 
 
+def package_called(code: OwnCode, position: int, anchor: int) -> str:
+    """Return the package that the own function at `anchor` called, and in which its stack goes on; empty: it called nothing of Python."""
+    child = -1
+    while position >= 0 and position != anchor:
+        if code.python[position] == position:
+            child = position
+        position = int(code.frames.parent[position])
+    if child < 0:
+        return ""
+    frame = code.frames.frame(child)
+    return package_of(frame.file or "")
+
+
 def _is_starter(file: str) -> bool:
     parts = file.split("/")
     return len(parts) > 1 and parts[-2] in _STARTERS

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from warplens.analysis.cpu.whereabouts import whereabouts
+from warplens.analysis.memory import largest
 from warplens.cli.printing import cpu_summary, where, windows
 from warplens.cli.printing.tables import apart, printable, shorten
 from warplens.cli.printing.words import counted, duration, short_path, size
@@ -59,7 +60,7 @@ _GPU = ("kernels", "memcpys", "memsets", "graphs", "overhead", "cuda_api", "gpu_
 _PLAIN = ("processes", "samples")  # counted without SQL
 _LOST = 0.01  # share of samples and switches up to which their loss changes nothing: `info` has it
 _BUSY = 0.25  # share of the machine
-_MOST_PLACES, _PLACES = 8, 4  # lines on where the time went: alone, and beside NVTX ranges
+_MOST_PLACES, _PLACES = 8, 6  # lines on where the time went: alone, and beside NVTX ranges or a GPU
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
 _FINDINGS = 3
 _MOST_LINES = 25
@@ -75,7 +76,8 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
     lost, ended = [*_lost(report, manifest)], [*_ended(manifest)]
     wall = manifest.end - manifest.origin
-    times = whereabouts(report, low, high, _PLACES if facts["ranges"] else _MOST_PLACES)
+    beside = facts["ranges"] or any(manifest.rows(table) for table in _GPU)
+    times = whereabouts(report, low, high, _PLACES if beside else _MOST_PLACES)
     where = [*where_it_went(times, facts["recorded"] > 1)] if times is not None else [*_programs(report, low, high)]
     parts = [
         ended,
@@ -88,14 +90,20 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     ]
     judged = _findings(report, manifest, wall)
     last = [*judged, *_next(report, manifest, facts, times, bool(judged))]
-    room = _MOST_LINES - 1 - len(last)
     yield ""
     yield from lost
-    for part in parts:
-        shown = part[: max(room - len(lost), 0)]
-        room -= len(shown)
-        yield from shown
+    yield from _fitting(parts, where, max(_MOST_LINES - 1 - len(last) - len(lost), 0))
     yield from last
+
+
+def _fitting(parts: list[list[str]], first: list[str], room: int) -> Iterator[str]:
+    """Yield the lines of the parts, `room` at most: where the time went has its lines before others have theirs."""
+    kept = min(len(first), room)
+    room -= kept
+    for part in parts:
+        shown = kept if part is first else min(len(part), room)
+        yield from part[:shown]
+        room -= 0 if part is first else shown
 
 
 def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
@@ -113,11 +121,11 @@ def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
     cpus = next((row["cpus"] for row in report.table("targets").to_pylist() if row["host"] == manifest.host), 0)
     if spent and wall > 0:
         words.append(f"{duration(spent)} of CPU time: {spent / wall:.2f} of {counted(cpus, 'CPU')}")
-    sizes = [row for row in report.table("processes", ["process", "name", "max_rss"]).to_pylist() if row["max_rss"]]
-    mine = [row for row in sizes if manifest.part * PART <= row["process"] < (manifest.part + 1) * PART]
-    if mine:
-        largest = max(mine, key=lambda row: row["max_rss"])
-        words.append(f"at most {size(largest['max_rss'])} of memory{' in ' + printable(largest['name'] or '') if len(mine) > 1 else ''}")
+    low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
+    most = largest(report, low, high, manifest.usage.get("max_rss", 0))
+    if most is not None:
+        several = sum(low <= key <= high for key in report.table("processes", ["process"])["process"].to_pylist()) > 1
+        words.append(f"at most {size(most[0])} of memory{' in ' + printable(most[1]) if several and most[1] else ''}")
     words += _load(report, wall, spent, cpus)
     if words:
         yield from _wrapped(click.style("Used".ljust(_LABEL), bold=True), "; ".join(words))
@@ -164,7 +172,8 @@ def _findings(report: Report, manifest: Manifest, wall: int) -> list[str]:
     from warplens.report import Selection
     from warplens.rules.judging import judge
 
-    worth = [finding for finding in judge(report, Selection()).findings if finding.severity != "info"]
+    told = [finding for finding in judge(report, Selection()).distinct if finding.severity != "info"]
+    worth = [finding for finding in told if finding.estimate] or told  # what is only a limit can be fixed by nobody who reads no more
     lines = []
     for index, finding in enumerate(worth[:_FINDINGS]):
         amount = finding.estimate if finding.estimate is not None else finding.bound

@@ -197,6 +197,7 @@ class Child:
                 self._add_usage(used)
                 self._reaped(pid, exit_status(status))
             if pid == self.pid:
+                self._add_size(used)
                 self.status = exit_status(status)
                 self.end_ns = time.monotonic_ns()
                 if self._deadline is not None:
@@ -213,6 +214,11 @@ class Child:
         }
         for name, value in sums.items():
             self.usage[name] = self.usage.get(name, 0) + value
+
+    def _add_size(self, used: resource.struct_rusage) -> None:
+        """Note the most memory of the program and what it waited for; it began as a copy of us, and up to our size it is ours."""
+        if used.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
+            self.usage["max_rss"] = used.ru_maxrss * 1024
 
     def _pass_on(self, info: signal.struct_siginfo) -> None:
         number = info.si_signo

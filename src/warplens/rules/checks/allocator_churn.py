@@ -1,21 +1,28 @@
 """Memory of the GPU that is allocated and freed again and again.
 
 ## What it looks for
-Calls of `cudaMalloc`, `cudaFree` and their kin, page-locked memory of the host included, after the first fifth of the time in which the
-GPU works, in at least three of ten equal parts of the rest. Stream-ordered allocation (`cudaMallocAsync`) is cheap, and not meant. One
-allocation that takes most of a GPU's memory, as JAX and TensorFlow make it at their begin, is noted, without blame.
+Calls of `cudaMalloc`, `cudaFree` and their kin, page-locked memory of the host included, after the first
+fifth of the time in which the GPU works, in at least three of ten equal parts of the rest. Stream-ordered
+allocation (`cudaMallocAsync`) is cheap, and not meant. One allocation that takes most of a GPU's memory, as
+JAX and TensorFlow make it at their begin, is noted, without blame.
+
+Where Python samples say so, it names `torch.cuda.empty_cache()` and the line that calls it. Where calls fail
+for lack of memory, or memory is given back in bursts with new allocations behind, it says that a caching
+allocator gives back what it keeps, to try again.
 
 ## Why it costs time
-`cudaMalloc` takes up to a millisecond, page-locked memory more, and `cudaFree` waits until the GPU is done with everything: the host
-launches nothing meanwhile, and the GPU runs dry.
+`cudaMalloc` takes up to a millisecond, page-locked memory more, and `cudaFree` waits until the GPU is done
+with everything: the host launches nothing meanwhile, and the GPU runs dry.
 
 ## What to do
-Allocate once, before the loop. Or use an allocator that keeps what it has: that of PyTorch (no `torch.cuda.empty_cache()` in the loop;
-`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` where sizes vary), `cudaMallocAsync` with a memory pool that keeps its memory, RMM.
+Allocate once, before the loop. Or use an allocator that keeps what it has: that of PyTorch (no
+`torch.cuda.empty_cache()` in the loop; `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` where sizes vary),
+`cudaMallocAsync` with a memory pool that keeps its memory, RMM.
 
 ## When it is wrong
-Where the recording is so short that the program was still warming up. Where shapes change and memory is nearly full, PyTorch must free
-blocks to get others: then the cure is less memory, not another allocator.
+Where the recording is so short that the program was still warming up. Where shapes change and memory is
+nearly full, PyTorch must free blocks to get others: then the cure is less memory, not another allocator.
+Bursts alone do not say who asked for them.
 """
 
 from __future__ import annotations
@@ -24,11 +31,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.cpu.frames import FrameTable
+from warplens.analysis.cpu.own_code import nearest
+from warplens.analysis.intervals import Cover
+from warplens.arrays import BoolArray
 from warplens.model.words import counted, duration, size
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import GpuOperations, gpus, span
-from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed, severity
-from warplens.rules.lines import located
+from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed
+from warplens.rules.hosts import numbers
+from warplens.rules.idle_time import held
+from warplens.rules.lines import located, own_line
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -40,6 +53,9 @@ _ALLOCATES = (
 )
 _PARTS = 10
 _POOL = 0.5  # share of a GPU's memory
+_MOSTLY = 0.3  # share of the calls' time in empty_cache() that names it: freeing waits, allocating again does not
+_BURST = 3  # calls in a row
+_OUT_OF_MEMORY = 2
 
 
 def check(
@@ -62,34 +78,97 @@ def check(
     pools = _pools(report)
     if int(mine.sum()) < fewest:
         return pools
-    spent = cost(allocations, devices, mine)
+    spent = cost(allocations, devices, mine, held=held(report, selection))
     if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
         return pools
     names, numbers = np.unique(allocations.name[mine].astype(str), return_counts=True)
     listed = ", ".join(f"{number:,} of {name}" for name, number in zip(names.tolist(), numbers.tolist(), strict=True))
     length = int((allocations.end - allocations.start)[mine].sum())
     number = int(mine.sum())
+    why, fix = _why(report, allocations.of(mine))
     return [
         Finding(
             "allocator_churn",
             "allocation in the loop",
             f"{counted(number, 'call')} that allocate or free memory after the warm-up took {duration(length)}",
-            f"{listed}, spread over the run. The host launches nothing during these calls, and freeing waits for the GPU; afterwards "
+            f"{listed}, spread over the run. {why}The host launches nothing during these calls, and freeing waits for the GPU; afterwards "
             f"the GPU did nothing for {duration(spent.estimate)} that the host could have used to launch.",
-            "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
-            "segments where sizes vary), cudaMallocAsync with a pool, RMM.",
+            fix,
             located(report, evidence(allocations, spent, min(rows, number))),
             number,
             spent.bound,
             spent.estimate,
             "medium",
-            severity(spent, span(report, selection)),
+            claim=spent.claim,
         ),
         *pools,
     ]
 
 
-def _steady(allocations: HostCalls, devices: tuple[GpuOperations, ...], warm_up: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _why(report: Report, some: HostCalls) -> tuple[str, str]:
+    """Return a sentence on why these calls are made, empty where nothing says it, and what to do."""
+    share, line = _emptying(report, some)
+    if share >= _MOSTLY:
+        where = f", called from {line}" if line else ""
+        return f"In {share:.0%} of that time Python was in empty_cache(){where}. ", (
+            "Take empty_cache() out of the loop: the allocator gives its memory back, and asks the driver for the same again."
+        )
+    refused = (
+        report.sql(
+            f"""SELECT count(*) FROM cuda_api WHERE result = {_OUT_OF_MEMORY} AND id IN (SELECT unnest($ids))""", {"ids": some.id.tolist()}
+        )
+        .column(0)[0]
+        .as_py()
+    )
+    bursts, freed = _bursts(some)
+    if refused or 2 * freed >= np.count_nonzero(_frees(some)) > 0:
+        said = f"{counted(refused, 'call')} returned out of memory. " if refused else ""
+        return f"{said}Memory was given back in {counted(bursts, 'burst')}, to allocate again: a caching allocator that got no memory. ", (
+            "Less memory at its peak: smaller batches, checkpointed activations, expandable segments "
+            "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) where sizes vary; no empty_cache() in the loop."
+        )
+    return "", (
+        "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
+        "segments where sizes vary), cudaMallocAsync with a pool, RMM."
+    )
+
+
+def _emptying(report: Report, some: HostCalls) -> tuple[float, str]:
+    """Return in what share of the calls' time Python samples were in `empty_cache`, and the line that called it."""
+    frames = FrameTable.of(report)
+    functions, code_of_function = frames.texts("function")
+    within = nearest(frames.parent, np.array([name.rpartition(".")[2] == "empty_cache" for name in functions] + [False])[code_of_function])
+    threads = ", ".join(str(thread) for thread in np.unique(some.thread).tolist())
+    samples = report.sql(f"""SELECT "start", "end", stack, "count" FROM samples WHERE kind = 'python' AND thread IN ({threads})""")
+    position = frames.positions(samples.column("stack"))
+    start, end = numbers(samples, "start"), numbers(samples, "end") + 1
+    # of the ticks of a row, those while a call went on
+    time = numbers(samples, "count") * Cover(some.start, some.end).within(start, end) / (end - start)
+    inside = within[position] >= 0
+    if not inside.any():
+        return 0.0, ""
+    best = int(np.argmax(np.where(inside, time, -1)))
+    return float(time[inside].sum() / max(float(time.sum()), 1.0)), own_line(frames.path(int(position[best])))
+
+
+def _frees(some: HostCalls) -> BoolArray:
+    return np.array(["Free" in name for name in some.name], bool)
+
+
+def _bursts(some: HostCalls) -> tuple[int, int]:
+    """Return how often a thread freed at least three times in a row and then allocated, and how many calls freed there."""
+    bursts = calls_of = 0
+    frees = _frees(some)
+    for thread in np.unique(some.thread).tolist():
+        own = frees[some.thread == thread]
+        ends = np.flatnonzero(np.diff(own.astype(np.int8), prepend=0, append=0))
+        for low, high in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True):
+            if high - low >= _BURST and high < len(own):
+                bursts, calls_of = bursts + 1, calls_of + high - low
+    return bursts, calls_of
+
+
+def _steady(allocations: HostCalls, devices: tuple[GpuOperations, ...], warm_up: float) -> BoolArray:
     """Return which calls came in the steady state of a process that goes on to allocate there."""
     mine = np.zeros(len(allocations), bool)
     for process in {gpu.process for gpu in devices}:
@@ -107,7 +186,8 @@ def _pools(report: Report) -> list[Finding]:
     """Note allocations that take most of a GPU's memory."""
     rows = report.sql(
         f"""SELECT m.id, m.process, m.device, m."start", m.bytes, d.memory FROM gpu_memory m JOIN devices d USING (process, device)
-            WHERE m.operation = 'allocate' AND m.kind = 'Device' AND m.bytes >= {_POOL} * d.memory ORDER BY m."start" """
+            WHERE m.operation = 'allocate' AND m.kind = 'Device' AND d.memory > 0 AND m.bytes >= {_POOL} * d.memory
+            ORDER BY m."start" """
     ).to_pylist()
     findings = []
     for row in rows:
@@ -127,7 +207,6 @@ def _pools(report: Report) -> list[Finding]:
                     ),
                 ),
                 1,
-                severity="info",
                 link="https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
             )
         )

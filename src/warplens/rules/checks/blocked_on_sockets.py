@@ -63,6 +63,7 @@ def check(report: Report, selection: Selection, *, shortest: float = 1, least: f
                 blocker.bound,
                 max(blocker.lost.total - longest, 0),
                 "medium",
+                claim=blocker.lost,
             )
         )
     return findings

@@ -23,28 +23,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from warplens.analysis.intervals import Cover
-from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding
+from warplens.rules.collectives import keys_of, rank_names, together
 from warplens.rules.gpus import span
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/ddp.html"
-_AT_ONCE = 0.9  # share of the operations that must have been in progress at once on all ranks, else they were not put together rightly
-# A member is a process, or one GPU of a process. Operations are put together by their number in the group, else by counting them.
-_BY_GROUP = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
-           FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv')"""
-_NUMBERS = {True: "sequence", False: """row_number() OVER (PARTITION BY process, "group", name ORDER BY "start")"""}
-_COUNTED = """SELECT process, device, id, "start", "end", name, '' AS ring,
-                     row_number() OVER (PARTITION BY process, device, name ORDER BY "start") AS n
-              FROM kernels WHERE (name ILIKE 'nccl%' OR name ILIKE 'rccl%') AND name NOT ILIKE '%sendrecv%'"""
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 2.0) -> list[Finding]:
@@ -56,7 +45,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         rows: how many of the collectives to keep as evidence.
         least: percent of the time looked at that skew must be able to cost.
     """
-    collectives = _together(report, selection)
+    collectives = together(report, selection)
     first, last = (np.asarray(collectives.column(name).to_numpy(), np.int64) for name in ("first", "last"))
     begin, end = selection.window(report) or report.span
     skew = Cover(np.maximum(first, begin), np.minimum(last, end))
@@ -64,8 +53,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     if skew.total == 0 or skew.total < whole * least / 100:
         return []
     waits = last - report.origin - np.asarray(collectives.column("average").to_numpy(), np.float64)
-    names = _ranks(report, collectives)
-    who, times = np.unique(np.array([names[key] for key in zip(*_keys(collectives), strict=True)]), return_counts=True)
+    names = rank_names(report, keys_of(collectives))
+    who, times = np.unique(np.array([names[key] for key in keys_of(collectives)]), return_counts=True)
     worst = int(np.argmax(times))
     order = np.argsort(first - last, kind="stable")[:rows]
     hosts = report.sql("SELECT count(DISTINCT host) FROM processes").column(0)[0].as_py()
@@ -87,52 +76,6 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "medium" if hosts == 1 else "low",
         )
     ]
-
-
-def _together(report: Report, selection: Selection) -> pa.Table:
-    """Return a row for each collective: name, members, first, last and average begin, and the member that came last."""
-    window = selection.window(report)
-    counts = report.sql("""SELECT count(DISTINCT process) > 1 AS several, count(sequence) = count(*) AS numbered
-                          FROM collectives WHERE kernel IS NOT NULL""").to_pylist()[0]
-    numbered = counts["several"] and counts["numbered"]
-    source = _BY_GROUP.format(number=_NUMBERS[numbered]) if counts["several"] else _COUNTED
-    rows = report.sql(
-        f"""WITH c AS ({source})
-            SELECT name, count(*) AS members, min("start") AS first, max("start") AS last,
-                   avg("start" - {report.origin}) AS average,
-                   min("end") AS ended, max("end") AS done,
-                   arg_max(process, "start") AS process, arg_max(device, "start") AS device, arg_max(id, "start") AS id
-            FROM c GROUP BY name, ring, n ORDER BY first"""
-    )
-    if window is not None:  # only now: the ranks count alike
-        rows = rows.filter(pc.and_(pc.less(rows.column("first"), window[1]), pc.greater(rows.column("done"), window[0])))
-    members = np.asarray(rows.column("members").to_numpy())
-    if not len(members) or members.max() < 2:
-        raise MissingData(f"does not contain collectives of several ranks{selection.place(report)}.")
-    whole = members > 1 if numbered else members == members.max()
-    rows = rows.filter(whole)
-    last, ended = (np.asarray(rows.column(name).to_numpy()) for name in ("last", "ended"))
-    if not numbered and np.mean(last <= ended) < _AT_ONCE:
-        raise MissingData(f"does not say which collectives of its ranks belong together{selection.place(report)}.")
-    return rows.filter(last <= ended)
-
-
-def _keys(collectives: pa.Table) -> tuple[list[Any], list[Any]]:
-    return collectives.column("process").to_pylist(), collectives.column("device").to_pylist()
-
-
-def _ranks(report: Report, collectives: pa.Table) -> dict[tuple[int, int | None], str]:
-    """Name the members: by rank, else by GPU and process."""
-    ranks = {row["process"]: row["rank"] for row in report.sql("SELECT process, rank FROM processes").to_pylist()}
-    keys = sorted(set(zip(*_keys(collectives), strict=True)), key=str)
-    order = {process: number for number, process in enumerate(sorted({process for process, _ in keys}), 1)}
-    names = {}
-    for process, device in keys:
-        rank = ranks.get(process)
-        owner = f"process {order[process]}" if rank is None else f"rank {rank}"
-        several = sum(other == process for other, _ in keys) > 1
-        names[process, device] = f"GPU {device} of {owner}" if several else owner
-    return names
 
 
 def _row(row: dict[str, Any], names: dict[tuple[int, int | None], str]) -> Evidence:

@@ -7,7 +7,8 @@ nsys's rule of this name.
 ## Why it costs time
 The GPU can only reach memory that is page-locked. CUDA first copies pageable memory into a buffer of its own (to the host: waits for the
 copy and empties that buffer), and the call returns when that is done: it is asynchronous by name only. While the host waits it launches
-nothing, so that the GPU runs dry after it.
+nothing, so that the GPU runs dry after it; and the copy itself takes longer, so that host and GPU stand still together, though the GPU
+counts as busy. The estimate is the greater of the two, up to the time that the host waited.
 
 ## What to do
 Use page-locked memory: `pin_memory=True` of a PyTorch `DataLoader`, `tensor.pin_memory()`, `cudaHostAlloc`, `cudaHostRegister`, with
@@ -22,17 +23,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warplens.analysis.intervals import Cover
 from warplens.model.words import duration, size
 from warplens.rules.base import Finding
 from warplens.rules.blocked import blocked
-from warplens.rules.copies import kinds_known, number_of_copies, single_values
-from warplens.rules.gpus import gpus
-from warplens.rules.host_calls import Cost, HostCalls, needed
+from warplens.rules.copies import (
+    Copies,
+    kinds_known,
+    moving_copies,
+    number_of_copies,
+    of_gpu,
+    rates,
+    saved_by_locking,
+    single_values,
+)
+from warplens.rules.gpus import GpuOperations, gpus
+from warplens.rules.host_calls import Cost, HostCalls, Slower, needed
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#pinned-memory"
+
+_LARGE = 65536  # bytes from which on a copy shows the rate
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 0.5) -> list[Finding]:
@@ -44,9 +57,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         rows: how many of the copies to keep as evidence.
         least: percent of the time looked at that they must be able to cost.
     """
-    gpus(report, selection)
+    devices = gpus(report, selection)
     needed(report, selection)
     kinds_known(report)
+    slower = _slower(devices, moving_copies(report))
     pageable = "a.name ILIKE '%Async%' AND 'Pageable' IN (m.source_kind, m.destination_kind)"
 
     def words(copies: HostCalls, spent: Cost) -> tuple[str, str, str, str, str]:
@@ -55,11 +69,20 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "asynchronous copies",
             f"{number_of_copies(len(copies), 'asynchronous')} of pageable memory",
             f"The calls moved {size(int(copies.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
-            f"had "
-            f"passed the data through a buffer of its own. Afterwards the GPU had nothing to do for {duration(spent.estimate)} that "
-            f"the host could have used to launch.{single_values(report, selection, pageable)}",
+            f"had passed the data through a buffer of its own. With page-locked memory the host would go on at once, and the copies "
+            f"would be done sooner: {duration(spent.estimate)} of its waiting is lost.{single_values(report, selection, pageable)}",
             "Copy from and to page-locked memory (pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc) with "
             "non_blocking=True; read single values (item(), cpu()) less often.",
         )
 
-    return blocked(report, selection, pageable, "memcpys", words, rows=rows, least=least)
+    return blocked(report, selection, pageable, "memcpys", words, rows=rows, least=least, slower=slower)
+
+
+def _slower(devices: tuple[GpuOperations, ...], moved: Copies) -> Slower:
+    """Return when GPUs did nothing but such copies, and what page-locked memory would save of it."""
+    alone = {}
+    for gpu in devices:
+        place, copies = of_gpu(gpu, moved)
+        slow = copies & moved.pageable[place] & (moved.bytes[place] >= _LARGE) if copies.any() else copies
+        alone[gpu.process, gpu.device] = Cover(gpu.start[slow], gpu.end[slow]).without(Cover(gpu.start[~slow], gpu.end[~slow]))
+    return Slower(alone, saved_by_locking(*rates(devices, moved, None, _LARGE)))

@@ -1,11 +1,14 @@
 """The training waits for its data.
 
 ## What it looks for
-The thread that steps (or launches, or is the first of its process) and waits for the next batch: in NVTX ranges called so
+Threads that step (NVTX ranges such as `step`) or launch kernels, and wait for the next batch: in NVTX ranges called so
 (`enumerate(DataLoader)…`, `data loading`, `next batch`, `wait for batch` and the like; `load` where at least every second step has one),
 or in the queues of DataLoader, `multiprocessing`
-and `queue`, where calls of the C library were recorded with stacks. At least three times, and together, the longest aside, more than 5 %
-of the time from the first to the last.
+and `queue`, where calls of the C library were recorded with stacks, or Python was sampled (there, what a DataLoader without workers
+loads itself counts, too). At least three times, and together, the longest aside, more than 5 %
+of the time from the first to the last. Where no thread of the run steps or launches, a main thread counts that computes between its waits
+while other threads or processes provide the data. Workers of pools, DataLoader's among them, and what coordinates them wait for work:
+they never count.
 
 ## Why it costs time
 The step cannot begin without its data. While it waits, the GPU finishes what it has and then has nothing to do.
@@ -27,7 +30,7 @@ from typing import TYPE_CHECKING
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Finding, most
-from warplens.rules.hosts import capital, ceiling, idle, threads
+from warplens.rules.hosts import capital, ceiling, idle, threads_of_processes
 from warplens.rules.loading import meanwhile, waits
 
 if TYPE_CHECKING:
@@ -45,8 +48,8 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
         least: percent of the time, from the first to the last wait, that they must take.
         times: how many waits there must be.
     """
-    if not report.tables["nvtx_ranges"] and not report.tables["osrt"]:
-        raise MissingData(f"does not contain NVTX ranges or OS runtime data{selection.place(report)}.")
+    if not any(report.tables[table] for table in ("nvtx_ranges", "osrt", "samples")):
+        raise MissingData(f"does not contain NVTX ranges, OS runtime data or samples of Python{selection.place(report)}.")
     gpu = idle(report, selection)
     findings = []
     for waiting in waits(report, selection):
@@ -62,7 +65,7 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
             cause += f" Meanwhile {others}."
         if gpu is not None:
             cause += f" GPUs had nothing to do for {duration(lost.total)} of it."
-        name = threads(report).get(waiting.thread, "a thread")
+        name = threads_of_processes(report).get(waiting.thread, "a thread")
         findings.append(
             Finding(
                 "data_loader",
@@ -75,6 +78,7 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
                 ceiling(report, selection, waiting.cover),
                 lost.total,
                 "high" if others or gpu is not None else "medium",
+                claim=lost,
             )
         )
     return findings

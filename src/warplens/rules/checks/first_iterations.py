@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
+SCOPE = "run"
 
 
 def check(report: Report, selection: Selection, *, longer: float = 1.5, least: float = 5, fewest: int = 5) -> list[Finding]:
@@ -85,9 +86,8 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
             ),
             count,
             lost,
-            0,
+            0,  # it happens once
             "high" if count * 4 <= own.num_rows else "medium",
-            "low",  # it happens once
         )
     ]
 

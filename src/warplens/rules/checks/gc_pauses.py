@@ -11,9 +11,11 @@ them, so the GPU runs dry. A collection of generation 2 looks at every object th
 a data set or a large model easily has, it takes a tenth of a second and more.
 
 ## What to do
-Call `gc.freeze()` when everything is loaded: what is alive then is not looked at any more. Or raise the thresholds
-(`gc.set_threshold(50_000, 50, 1000)`), or `gc.disable()` and collect where a pause hurts nobody, in all ranks at the same step. Leave out
-calls of `gc.collect()` in the loop.
+The finding names what its rows call for. Where pauses of generation 2 are as long at the end as at the begin, the heap was built before:
+call `gc.freeze()` when everything is loaded, and what is alive then is not looked at any more. Where they grow, the heap grows while the
+program runs, and `gc.freeze()` at the start wins nothing: raise the thresholds (`gc.set_threshold(50_000, 50, 1000)`), which wins a part,
+or `gc.disable()` and collect where a pause hurts nobody, in all ranks at the same step, which wins all. Both cost memory: garbage in
+cycles stays until the next collection. Leave out calls of `gc.collect()` in the loop.
 
 ## When it is wrong
 Where a GPU has enough work in its queues for the pause: then nothing is found. Where the program makes cyclic garbage faster than memory
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warplens.analysis.intervals import Cover
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, size
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import ceiling, edges, idle, needed, numbers, rows
 
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/library/gc.html#gc.freeze"
+_THRESHOLDS = "gc.set_threshold(50_000, 50, 1000)"
+_ENOUGH = 4  # pauses of generation 2 that show whether the heap grows
+_GROWS = 2.0  # times as long at the end of the run as at its begin
+_OBJECT = 100  # bytes of an object and what belongs to it: a small dict or instance has 64 and more
 _OF_AN_OBJECT = 500  # ns to free one, at most: what of a pause was no walk in vain
 
 
@@ -78,14 +84,46 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
             "Python's garbage collector",
             f"Python stood still {counted(len(collections), 'time')} to collect garbage, {duration(pauses.total)} in all",
             cause,
-            "Call gc.freeze() when everything is loaded, raise the thresholds of the collector, or collect where a pause hurts nobody.",
+            _advice(report, selection),
             most(evidence),
             len(collections),
             ceiling(report, selection, pauses),
             estimate,
             "high" if gpu is None or lost.total > pauses.total / 2 else "medium",
+            claim=pauses,
         )
     ]
+
+
+def _advice(report: Report, selection: Selection) -> str:
+    """Return what helps, by how the pauses of generation 2 change over the run of the process that has most of them, and its price."""
+    everything = rows(report, selection, "process, generation, collected", "gc")
+    process, generation, start, end = (numbers(everything, name) for name in ("process", "generation", "start", "end"))
+    full = generation == 2
+    if not full.any():
+        return f"Raise the thresholds of the collector ({_THRESHOLDS}): it runs less often."
+    length = np.where(full, end - start, 0)
+    worst = max(np.unique(process[full]).tolist(), key=lambda key: int(length[process == key].sum()))
+    pauses = length[full & (process == worst)]
+    third = max(len(pauses) // 3, 1)
+    first, last = (float(np.median(some)) for some in (pauses[:third], pauses[-third:]))
+    if len(pauses) < _ENOUGH or last < _GROWS * first:
+        return (
+            "Call gc.freeze() when everything is loaded: what is alive then is not looked at any more. Or raise the thresholds of the "
+            "collector, or collect where a pause hurts nobody."
+        )
+    freed = int(numbers(everything, "collected")[process == worst].sum())
+    return (
+        f"The heap grows while the program runs (pauses of generation 2: {duration(round(first))} at first, {duration(round(last))} at the "
+        f"end): gc.freeze() at the start does not help. gc.disable(), with gc.collect() where a pause hurts nobody, wins all of it; higher "
+        f"thresholds ({_THRESHOLDS}) win a part. The price is memory: {_price(freed)}"
+    )
+
+
+def _price(freed: int) -> str:
+    if not freed:
+        return "garbage in cycles stays, but these collections freed none."
+    return f"garbage in cycles stays until then; these collections freed {counted(freed, 'object')}, {size(freed * _OBJECT)} or more."
 
 
 def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, Any]]) -> list[dict[str, Any]]:

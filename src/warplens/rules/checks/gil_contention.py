@@ -12,7 +12,8 @@ launching work for the GPU among it.
 ## What to do
 Long holds: let the C code release the lock (`Py_BEGIN_ALLOW_THREADS`, `nogil` in Cython, `py::gil_scoped_release` in pybind11,
 `ctypes.CDLL` instead of `PyDLL`). Many short ones: move that thread's work into a process (`num_workers` of a DataLoader,
-`multiprocessing`), or into NumPy and the like, which release it.
+`multiprocessing`), or into NumPy and the like, which release it. Threads beside an event loop (endpoints of FastAPI that are `def`, not
+`async def`; `run_in_executor`): make short handlers `async def`, so that no call goes to a thread and back.
 
 ## When it is wrong
 Where the threads that wait have nothing urgent to do. Where there are fewer CPUs than threads: without the lock they would wait for a
@@ -33,6 +34,7 @@ from warplens.errors import MissingData
 from warplens.model.words import duration
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import capital, ceiling, edges, idle, leading, needed, numbers, rows, threads
+from warplens.rules.stacks import StackPlaces
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -87,6 +89,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                 min(worst, waited.total),
                 _evidence(pending, places, lost, names),
                 len(places),
+                _beside_a_loop(report, [holder, *np.unique(waiter[places]).tolist()]),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
@@ -108,7 +111,15 @@ def _stepping(report: Report, selection: Selection) -> bool:
 
 
 def _finding(
-    names: dict[int, str], holder: int, holds: Cover, waits: Cover, bound: int, estimate: int, evidence: tuple[Evidence, ...], number: int
+    names: dict[int, str],
+    holder: int,
+    holds: Cover,
+    waits: Cover,
+    bound: int,
+    estimate: int,
+    evidence: tuple[Evidence, ...],
+    number: int,
+    loop: bool,
 ) -> Finding:
     name = names.get(holder, "a thread")
     inside = holds.within(waits.start, waits.end)
@@ -119,6 +130,12 @@ def _finding(
     if in_long * 2 > waits.total:
         kind = f"It holds the lock for up to {longest} at a time. Python would let go after 5 ms: this is C code that keeps the lock."
         fix = "Release the lock in that C code (Py_BEGIN_ALLOW_THREADS, nogil, gil_scoped_release, CDLL instead of PyDLL)."
+    elif loop:
+        kind = "An event loop and the threads that it gives its calls to hand the lock to each other: each call waits for it twice."
+        fix = (
+            "Make short handlers `async def` (endpoints of FastAPI, Starlette) or call them on the loop: no thread, no hand-over. What "
+            "blocks stays in a thread; what computes for long goes into another process; more server processes use more CPUs."
+        )
     else:
         kind = "It holds the lock for short times, again and again: it runs Python, and so do those that wait."
         fix = "Move its work into a process of its own, or into code that releases the lock."
@@ -133,7 +150,20 @@ def _finding(
         bound,
         estimate,
         "high" if in_long * 2 > waits.total else "medium",
+        claim=waits,
     )
+
+
+def _beside_a_loop(report: Report, threads_of: list[int]) -> bool:
+    """Whether one of these threads runs an event loop, and another runs calls for it, by their samples."""
+    listed = ", ".join(map(str, threads_of))
+    seen = report.sql(f"SELECT DISTINCT thread, stack FROM samples WHERE kind::VARCHAR = 'python' AND thread IN ({listed})")
+    stacks = StackPlaces(report)
+    runs: dict[bool, set[int]] = {True: set(), False: set()}  # a loop; calls for one
+    for row in seen.to_pylist():
+        if (loop := stacks.place(row["stack"]).in_loop) is not None:
+            runs[loop].add(row["thread"])
+    return bool(runs[True] and runs[False] - runs[True])
 
 
 def _evidence(waits: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]) -> tuple[Evidence, ...]:

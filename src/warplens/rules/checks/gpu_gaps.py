@@ -64,6 +64,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 
             len(start),
             lost,
             confidence="high",
+            claim=Cover(start, end),
         )
         findings.append((finding, Cover(start, end)))
     return merged(findings, rows)

@@ -80,8 +80,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, chunks: int =
             len(stretches),
             lost,
             confidence="high",
+            claim=(dry := gpu.idle.both(Cover(edges[:-1][low], edges[1:][low]))),
         )
-        findings.append((finding, gpu.idle.both(Cover(edges[:-1][low], edges[1:][low]))))
+        findings.append((finding, dry))
     return merged(findings, rows)
 
 

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+_REST = "place"  # what takes little each, put together
+_WORK = (API, RANGE, OP, FUNCTION, NATIVE)  # what the program did, where the other kinds say what kept it from that
 _ADVICE = {
     GC: "gc.freeze() after start-up, or collect where it hurts nobody: see gc_pauses.",
     GIL: "Another thread held Python's lock: see gil_contention.",
@@ -58,11 +60,12 @@ _ADVICE = {
     OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
     FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
     NATIVE: "Do this ahead of time, in another thread, or on the GPU.",
+    _REST: "The host launches slowly everywhere: fewer and larger kernels (torch.compile, CUDA graphs, larger batches) keep the GPU busy.",
     UNKNOWN: "Record more to see it: --sample=process-tree --python-sampling=true, -t nvtx,cuda,osrt,gc,gil, and NVTX ranges.",
 }
 
 
-def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 2, most_of: int = 4) -> list[Finding]:
+def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 2, share: float = 20, most_of: int = 4) -> list[Finding]:
     """Return a finding for each thing that kept GPUs waiting.
 
     Args:
@@ -70,7 +73,8 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
         selection: which part of it.
         gap: how long gaps must be, us.
         least: percent of the time looked at that something must take; what takes less is put together.
-        most_of: how many things are told one by one.
+        share: percent of all such time that a function, range or call must take to be a finding of its own.
+        most_of: how many findings there are of one thing each.
     """
     gpus(report, selection)  # says what is missing
     if not report.tables["cuda_api"]:
@@ -96,21 +100,25 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
     totals = [Cover(start[mine], finish[mine]).total for mine in parts_of]
     findings: list[Finding] = []
-    little: dict[str, list[tuple[Int64Array, str]]] = defaultdict(list)
+    little: dict[str, list[tuple[Int64Array, str, str]]] = defaultdict(list)
+    enough = share * Cover(start, finish).total / 100
     for number in np.argsort(-np.array(totals, np.int64), kind="stable").tolist():
         (kind, name), mine = texts[number], parts_of[number]
-        if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN):
-            little[kind].append((mine, name))
+        if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN) or (kind in _WORK and totals[number] < enough):
+            little[_REST if kind in _WORK else kind].append((mine, kind, name))
             continue
         finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
         findings.append(replace(finding, bound=max(totals[number], _ceiling(report, selection, kind, name, finding, idle_in_all))))
-    for kind, several in little.items():
-        mine = np.concatenate([places for places, _ in several])
-        if kind != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
-            name = several[0][1] if len(several) == 1 else f"[{len(several)} others]"
+    for group, several in little.items():
+        mine = np.concatenate([places for places, *_ in several])
+        if group != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
+            kind, name = several[0][1:] if len(several) == 1 else (group, f"[{len(several)} others]")
             finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
-            named = f"{finding.cause} Most of all in {', '.join(name for _, name in several[:3])}." if len(several) > 1 else finding.cause
-            findings.append(replace(finding, bound=max(finding.bound or 0, idle_in_all), cause=named))
+            limit = _ceiling(report, selection, kind, name, finding, idle_in_all) if len(several) == 1 else idle_in_all
+            if len(several) > 1:
+                most_in = ", ".join(f"{name} ({duration(Cover(start[some], finish[some]).total)})" for some, _, name in several[:3])
+                finding = replace(finding, title=f"{finding.title}, most in {most_in}", cause=f"{finding.cause} Most of all: {most_in}.")
+            findings.append(replace(finding, bound=max(finding.bound or 0, limit)))
     return sorted(findings, key=lambda finding: -(finding.estimate or 0))
 
 
@@ -143,13 +151,15 @@ def _finding(
     once = f" Half of it was in {few} of them: that looks like something which happens once, such as loading." if rare else ""
     who = called.get(evidence[0].thread or 0, "a thread")
     if many:
-        title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} other {kind}s"
+        title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} {kind}s"
     elif kind == UNKNOWN:
         title = f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
+    elif kind == CPU:
+        title = f"GPUs waited {duration(cover.total)} for the host, which had no free CPU"
     elif kind in (RANGE, OP) and name:
         title = f"GPUs waited {duration(cover.total)} for the host in the {kind} {name}"
     else:
-        title = f"GPUs waited {duration(cover.total)} for the host: {subject}"
+        title = f"GPUs waited {duration(cover.total)} for the host: {name if kind == FUNCTION else subject}"
     return Finding(
         "gpu_waits_for_cpu",
         subject,
@@ -163,6 +173,7 @@ def _finding(
         cover.total,
         "low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
         "high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
+        claim=cover,
     )
 
 

@@ -97,7 +97,6 @@ def check(report: Report, selection: Selection, *, rows: int = 50, cost: float =
                     + ".",
                     evidence(of, missing, (of.dropped + of.units_lost)[missing].astype(np.float64), texts, rows),
                     len(missing),
-                    severity="medium",
                 )
             )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/using/cmdline.html#cmdoption-X"
+SCOPE = "run"
 
 
 def check(report: Report, selection: Selection, *, least: float = 1) -> list[Finding]:
@@ -75,5 +76,6 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
             len(late),
             lost.total,
             lost.total,
+            claim=lost,
         )
     ]

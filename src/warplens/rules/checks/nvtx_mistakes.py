@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1_000_000  # ranges
 _SHOWN = 50
 LINK = "https://nvidia.github.io/NVTX/"
+SCOPE = "run"
 
 
 def check(report: Report, selection: Selection, *, unfinished: int = 2, crossing: int = 3, names: int = 1000) -> list[Finding]:
@@ -75,7 +76,6 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
                     "Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
                     most(_rows(unfinished)),
                     len(unfinished),
-                    severity="medium",
                     wrong_when="Where the thread was meant to be in the range until the program ended.",
                 )
             )
@@ -114,7 +114,6 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
             most(_rows(crossed)),
             number,
             confidence="medium",
-            severity="low",
             wrong_when="Where ranges of two libraries cross, and each is right for itself.",
         )
     ]
@@ -155,7 +154,6 @@ def _names(report: Report, least: int) -> list[Finding]:
                 'Put what changes into the payload: annotate("step", payload=7).',
                 (Evidence("nvtx_ranges", row["id"], row["first"], row["last"], f"{row['ranges']:,} ranges", row["process"]),),
                 row["names"],
-                severity="low",
                 wrong_when="Where a tool of yours reads these names.",
             )
         )

@@ -26,15 +26,14 @@ import numpy as np
 from warplens.analysis.intervals import Cover
 from warplens.model.words import duration, size
 from warplens.rules.base import Evidence, Finding
-from warplens.rules.copies import Copies, kinds_known, moving_copies, number_of_copies
-from warplens.rules.gpus import COPY, gpus, span, together
+from warplens.rules.copies import Copies, kinds_known, moving_copies, number_of_copies, of_gpu, rates, saved_by_locking
+from warplens.rules.gpus import gpus, span, together
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
 _DIRECTIONS = {"Host-to-Device": "to the GPU", "Device-to-Host": "to the host"}
-_USUAL = 2.0  # how much faster page-locked memory is where the report does not show it
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, large: int = 65536, least: float = 1.0) -> list[Finding]:
@@ -56,18 +55,14 @@ def check(report: Report, selection: Selection, *, rows: int = 50, large: int = 
 
 
 def _of(direction: str, report: Report, selection: Selection, moved: Copies, rows: int, large: int) -> Finding | None:
-    alone, evidence, spent, locked = [], [], np.zeros(2, np.int64), np.zeros(2, np.int64)  # bytes, ns
+    alone, evidence = [], []
     total = number = 0
     for gpu in gpus(report, selection):
-        place, known = moved.find(gpu.id)
-        copies = (gpu.kind == COPY) & known & np.asarray(moved.kind == direction)[place] if len(moved.id) else np.zeros(len(gpu.id), bool)
-        slow = copies & moved.pageable[place] if len(moved.id) else copies
+        place, copies = of_gpu(gpu, moved, direction)
+        slow = copies & moved.pageable[place] if copies.any() else copies
         if not slow.any():
             continue
         length = gpu.end - gpu.start
-        for some, sums in ((slow, spent), (copies & moved.pinned[place] & ~moved.pageable[place], locked)):
-            big = some & (moved.bytes[place] >= large) & (length > 0)
-            sums += (int(moved.bytes[place][big].sum()), int(length[big].sum()))
         alone.append(Cover(gpu.start[slow], gpu.end[slow]).without(Cover(gpu.start[~slow], gpu.end[~slow])))
         total, number = total + int(moved.bytes[place][slow].sum()), number + int(slow.sum())
         for n in np.flatnonzero(slow)[np.argsort(-length[slow], kind="stable")][:rows].tolist():
@@ -76,11 +71,10 @@ def _of(direction: str, report: Report, selection: Selection, moved: Copies, row
             times = int(gpu.start[n]), int(gpu.end[n])
             evidence.append(Evidence("memcpys", int(gpu.id[n]), *times, text, gpu.process, None, gpu.device, {"bytes": much}))
     bound = together(alone)
-    if not spent[1] or not bound:
+    rate, locked = rates(gpus(report, selection), moved, direction, large)
+    if not rate or not bound:
         return None
-    rate = spent[0] / spent[1]
-    better = locked[0] / locked[1] if locked[1] else rate * _USUAL
-    measured = f"page-locked memory had {better:.1f} GB/s in this run" if locked[1] else "page-locked memory usually has twice as much"
+    measured = f"page-locked memory had {locked:.1f} GB/s in this run" if locked else "page-locked memory usually has twice as much"
     return Finding(
         "pageable_memory",
         direction,
@@ -92,6 +86,7 @@ def _of(direction: str, report: Report, selection: Selection, moved: Copies, row
         tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:rows]),
         number,
         bound,
-        max(int(bound * (1 - rate / better)), 0),
-        "medium" if locked[1] else "low",
+        int(bound * saved_by_locking(rate, locked)),
+        "medium" if locked else "low",
+        claim=Cover(*(np.concatenate([getattr(part, edge) for part in alone]) for edge in ("start", "end"))),
     )

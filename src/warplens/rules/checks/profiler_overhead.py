@@ -3,7 +3,9 @@
 ## What it looks for
 How long threads spent in writing what was recorded: the rows of each thread times what one costs (`docs/performance.md`; for NVTX what
 was measured in the run itself), and the time in which the driver's own tracing worked (`Buffer flush`, `Instrumentation` and `Resource`
-in the table `overhead`; not those flushes that no thread of the program makes). More than 5 % of the time that is looked at, on one thread.
+in the table `overhead`; not those flushes that no thread of the program makes). More than 5 % of the program's work, on one thread: of its
+steps, and of the time from the first to the last operation of each GPU; of the whole time where there is neither. What the driver's
+tracing takes outside of the work, at its start above all, is a remark.
 
 ## Why it costs time
 Each range, call and sample that is recorded takes time on the thread that makes it: tens of nanoseconds for a range, more for calls of
@@ -21,19 +23,26 @@ CUDA is not known to this rule where it does not report it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
+from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding, most
-from warplens.rules.hosts import edges, rows, threads
+from warplens.rules.gpus import gpus
+from warplens.rules.hosts import edges, numbers, rows, threads
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#profiling-overhead"
+SCOPE = "run"
 # ns that recording a row takes on the thread that it is about: docs/performance.md
 _COSTS = {"nvtx_ranges": 60, "nvtx_marks": 30, "cuda_api": 100, "osrt": 190, "gc": 1_500, "gil": 60, "python_calls": 150}
 _SOURCE = {
@@ -45,6 +54,7 @@ _SOURCE = {
     "gil": "gil",
     "python_calls": "python-functions",
 }
+_PIECES = 200  # stretches of work that a condition of SQL names one by one
 _KINDS = ("Buffer flush", "Instrumentation", "Resource")
 _FELT = "NOT (kind = 'Buffer flush' AND thread IS NULL)"  # the program does not wait for threads of the recording
 
@@ -60,16 +70,17 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     own = not any("by" in source for manifest in report.manifests for source in manifest.sources.values())  # else other tools made it
     if not own and not report.tables["overhead"]:
         raise MissingData(f"does not say what its recording cost{selection.place(report)}.")
-    begin, end = edges(report, selection)
+    work = _work(report, selection)
     names = threads(report)
     findings = []
     for table, cost in _costs(report).items() if own else ():
         number = "sum(holds + waits)" if table == "gil" else "count(*)"
-        text = f"""SELECT thread, process, {number}::BIGINT AS number FROM {table} WHERE {during(report, selection)}
+        inside = " OR ".join(f'"start" BETWEEN {start} AND {end}' for start, end in _stretches(work))
+        text = f"""SELECT thread, process, {number}::BIGINT AS number FROM {table} WHERE {during(report, selection)} AND ({inside})
                    GROUP BY ALL ORDER BY number DESC, thread LIMIT 1"""
         for row in report.sql(text).to_pylist():
             spent = round(row["number"] * cost)
-            if spent * 100 < least * (end - begin):
+            if spent * 100 < least * work.total:
                 continue
             name = names.get(row["thread"], "a thread")
             findings.append(
@@ -77,16 +88,16 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                     "profiler_overhead",
                     f"rows of {table}",
                     f"Recording {counted(row['number'], 'row')} of {table} took {name} about {duration(spent)}",
-                    f"Each costs about {cost:.0f} ns on the thread that makes it, {spent / (end - begin):.0%} of the time.",
+                    f"Each costs about {cost:.0f} ns on the thread that makes it, {spent / work.total:.0%} of the program's work.",
                     "Record less of it: larger pieces, a higher threshold, or only a part of the run.",
-                    (Evidence("threads", row["thread"], begin, end, name, row["process"], row["thread"]),),
+                    (Evidence("threads", row["thread"], int(work.start[0]), int(work.end[-1]), name, row["process"], row["thread"]),),
                     row["number"],
-                    min(spent, end - begin),
-                    min(spent, end - begin),
+                    min(spent, work.total),
+                    min(spent, work.total),
                     "medium",
                 )
             )
-    findings += _by_driver(report, selection, least)
+    findings += _by_driver(report, selection, work, least)
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
@@ -98,26 +109,69 @@ def _costs(report: Report) -> dict[str, float]:
     return {table: float(measured.get(_SOURCE[table], cost)) for table, cost in _COSTS.items() if report.tables[table]}
 
 
-def _by_driver(report: Report, selection: Selection, least: float) -> list[Finding]:
+def _work(report: Report, selection: Selection) -> Cover:
+    """Return when the program did what it is for: its steps, and from the first to the last operation of each GPU; else all the time."""
     begin, end = edges(report, selection)
+    parts = []
+    with suppress(MissingData):
+        parts += [(gpu.begin, gpu.finish) for gpu in gpus(report, selection)]
+    with suppress(MissingData):
+        known = steps(report, selection)
+        parts += list(zip(*(numbers(known, edge).tolist() for edge in ("start", "end")), strict=True))
+    whole = Cover([begin], [end])
+    work = Cover([start for start, _ in parts], [finish for _, finish in parts]).both(whole)
+    return work if work.total else whole
+
+
+def _stretches(work: Cover) -> list[tuple[int, int]]:
+    """Return the work in pieces for a condition of SQL; many are taken for one."""
+    if len(work.start) > _PIECES:
+        return [(int(work.start[0]), int(work.end[-1]))]
+    return list(zip(work.start.tolist(), work.end.tolist(), strict=True))
+
+
+def _by_driver(report: Report, selection: Selection, work: Cover, least: float) -> list[Finding]:
     kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
     flushes = rows(report, selection, "id, process, thread, kind", "overhead", f"kind IN ({kinds}) AND {_FELT}").to_pylist()
-    cover = Cover([row["start"] for row in flushes], [row["end"] for row in flushes])
-    if not flushes or cover.total * 100 < least * (end - begin):
+    inside: list[dict[str, Any]] = []
+    outside: list[dict[str, Any]] = []
+    for row in flushes:
+        within = int(work.within(np.array([row["start"]]), np.array([row["end"]]))[0])
+        (inside if within else outside).append(row)
+    felt = Cover([row["start"] for row in inside], [row["end"] for row in inside]).both(work)
+    if felt.total * 100 >= least * work.total and felt.total:
+        return [
+            Finding(
+                "profiler_overhead",
+                "tracing of CUDA",
+                f"The tracing of CUDA worked for {duration(felt.total)}",
+                f"{counted(len(inside), 'time')} it flushed buffers or instrumented code, {felt.total / work.total:.0%} of the program's "
+                "work; calls of CUDA wait for it.",
+                "Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
+                most(_evidence(inside)),
+                len(inside),
+                felt.total,
+                felt.total,
+                "high",
+            )
+        ]
+    begin, end = edges(report, selection)
+    start = Cover([row["start"] for row in outside], [row["end"] for row in outside])
+    if start.total * 100 < least * (end - begin) or not start.total:
         return []
-    evidence = (Evidence("overhead", row["id"], row["start"], row["end"], row["kind"], row["process"], row["thread"]) for row in flushes)
     return [
         Finding(
             "profiler_overhead",
-            "tracing of CUDA",
-            f"The tracing of CUDA worked for {duration(cover.total)}",
-            f"{counted(len(flushes), 'time')} it flushed buffers or instrumented code, {cover.total / (end - begin):.0%} of the time; "
-            "calls of CUDA wait for it.",
-            "Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
-            most(evidence),
-            len(flushes),
-            cover.total,
-            cover.total,
-            "high",
+            "tracing of CUDA outside of the work",
+            f"The tracing of CUDA worked for {duration(start.total)} outside of the program's work",
+            f"{counted(len(outside), 'time')} it prepared itself or flushed buffers before the first step and operation of a GPU, between "
+            "steps, or behind the last. The work itself is not slower for it.",
+            "Nothing; leave this time out of comparisons of the whole run.",
+            most(_evidence(outside)),
+            len(outside),
         )
     ]
+
+
+def _evidence(flushes: list[dict[str, Any]]) -> Iterator[Evidence]:
+    return (Evidence("overhead", row["id"], row["start"], row["end"], row["kind"], row["process"], row["thread"]) for row in flushes)

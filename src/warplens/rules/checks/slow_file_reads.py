@@ -65,6 +65,7 @@ def check(report: Report, selection: Selection, *, shortest: float = 1, least: f
                 blocker.bound,
                 blocker.lost.total,
                 "medium",
+                claim=blocker.lost,
             )
         )
     return findings

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
 from warplens.model.words import counted, duration
 from warplens.rules.base import Evidence, Finding
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#reduce-cpu-overhead-with-cuda-graphs"
+_COMPILED = 0.2  # share of kernels made by Inductor from which on a program is compiled; libraries' kernels are the rest
 _IN_A_GRAPH = 1_000  # ns between two kernels of a graph
 
 
@@ -82,15 +84,29 @@ def check(
             f"{counted(kernels, 'kernel')} began when the GPU had already run out of work: half of them ran for less than "
             f"{duration(median)}, and the next launch came {duration(waited / kernels)} too late on average, though the thread did nothing "
             f"but launch. With the launches out of the way {min(best, bound) / whole:.0%} of the time could be won.",
-            "Fuse (torch.compile, fused optimizers, fused attention) or use larger batches; or launch them all at once with CUDA graphs: "
-            "torch.compile(mode='reduce-overhead'), torch.cuda.graphs.",
+            _advice(report, selection),
             tuple(sorted(evidence, key=lambda row: -row.values["gpu_idle_ns"])[:rows]),
             number,
             bound,
             min(best, bound),
             "medium",
+            claim=Cover(*(np.concatenate([getattr(part, edge) for part in lost]) for edge in ("start", "end"))),
         )
     ]
+
+
+def _advice(report: Report, selection: Selection) -> str:
+    """Return what helps: what is compiled already need not be compiled, and what is launched as graphs need not become graphs."""
+    (row,) = report.sql(
+        f"""SELECT count(*) FILTER (starts_with(coalesce(name, demangled)::VARCHAR, 'triton_')) AS inductor, count(graph) AS graphs,
+            count(*) AS kernels FROM kernels WHERE {during(report, selection)}"""
+    ).to_pylist()
+    compiled = row["inductor"] >= _COMPILED * row["kernels"]
+    fuse = "Use larger batches" if compiled else "Fuse (torch.compile, fused optimizers, fused attention) or use larger batches"
+    if report.tables["graphs"] or row["graphs"]:
+        return f"{fuse}; put what is launched between the CUDA graphs into them."
+    how = "the code is compiled already, so torch.compile(mode='reduce-overhead')" if compiled else "torch.compile(mode='reduce-overhead')"
+    return f"{fuse}; or launch them all at once with CUDA graphs: {how}, torch.cuda.graphs."
 
 
 def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -95,6 +95,7 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
         alone.total,
         estimate,
         "medium",
+        claim=alone,
     )
     return finding, alone
 

@@ -82,6 +82,18 @@ def test_the_share_of_the_run_grades_a_finding(bound: int | None, grade: Severit
     assert graded(Finding("r", "s", "t", "c", "f", (), 1, bound=bound), 100) == grade
 
 
+@pytest.mark.parametrize(
+    ("estimate", "given", "grade"),
+    [(0, None, "low"), (0, "high", "low"), (5, "high", "medium"), (50, None, "high"), (50, "low", "low"), (None, "low", "low")],
+)
+def test_what_is_won_grades_it_not_the_rule(estimate: int | None, given: Severity | None, grade: Severity) -> None:
+    assert graded(Finding("r", "s", "t", "c", "f", (), 1, bound=99, estimate=estimate, severity=given), 100) == grade
+
+
+def test_without_a_price_it_is_a_remark() -> None:
+    assert graded(Finding("r", "s", "t", "c", "f", (), 1, severity="medium"), 100) == "info"
+
+
 def test_an_estimate_above_its_bound_is_refused() -> None:
     with pytest.raises(ValueError, match="not between"):
         Finding("r", "s", "t", "c", "f", (), 1, bound=1, estimate=2)

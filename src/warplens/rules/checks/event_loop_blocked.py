@@ -1,0 +1,179 @@
+"""Callbacks that keep asyncio's event loop for long.
+
+## What it looks for
+Callbacks and steps of tasks in which the thread of an event loop was for 100 ms or more without a
+return to the loop, in all for more than 5 % of the time that is looked at. Where one callback alone
+was ever seen on the loop, nothing else may have had to wait: then nothing is found, unless the loop
+was blocked more than once. Imports do not count. Needs samples of Python; that of uvloop cannot be
+seen.
+
+## Why it costs time
+One thread does everything that the loop does. While a callback computes, sleeps or waits for an
+answer, no other task goes on: connections are not accepted, answers not read, timers late.
+
+## What to do
+`await asyncio.to_thread(function)` or `loop.run_in_executor` for what computes or blocks, a process
+pool for what holds the GIL; a library that awaits (`asyncio.sleep`, `httpx.AsyncClient`, an
+asynchronous driver of the database) instead of one that blocks; `await asyncio.sleep(0)` in long
+loops. `asyncio.run(main(), debug=True)` logs such callbacks.
+
+## When it is wrong
+Where nothing else has to be done meanwhile. Where one function is called in many callbacks without
+a pause between them, samples may take them for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+import warplens.report.arrow_compute as pc
+from warplens.analysis.cpu.own_code import OwnCode, nearest
+from warplens.analysis.cpu.thread_time import ThreadTime
+from warplens.analysis.intervals import Cover
+from warplens.arrays import Int64Array
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import ceiling, edges, rows
+from warplens.rules.python_time import called, python_time
+
+if TYPE_CHECKING:
+    from warplens.report import Report, Selection
+
+LINK = "https://docs.python.org/3/library/asyncio-dev.html#running-blocking-code"
+_RUNS = ("Handle._run", "_run")  # of asyncio/events.py: what calls each callback; the latter before 3.11
+_TICKS = 2.5  # intervals between two samples of one callback, at most
+
+
+@dataclass
+class _Callback:
+    """A callback that kept its loop: the stretches, the functions that they were in, the tasks that had it."""
+
+    stretches: list[tuple[int, int, int]] = field(default_factory=list)  # begin, end, id of the first sample
+    inside: dict[str, int] = field(default_factory=dict)
+    thread: int = 0
+    process: int = 0
+
+
+def check(report: Report, selection: Selection, *, longest: float = 100, least: float = 5) -> list[Finding]:
+    """Return a finding for each callback that keeps its loop.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        longest: ms that the loop may be kept.
+        least: percent of the time looked at that it must be kept in all.
+    """
+    code, threads = python_time(report, selection)
+    begin, end = edges(report, selection)
+    texts, name = code.frames.texts("function")
+    files, file = code.frames.texts("file")
+    runs = np.array([text in _RUNS for text in texts] + [False], bool)[name]
+    runs &= np.array([text.endswith("asyncio/events.py") for text in files] + [False], bool)[file]
+    loops = np.array([text.endswith("asyncio/base_events.py") for text in files] + [False], bool)[file]
+    if not runs.any() and not loops.any():
+        raise MissingData(f"does not contain samples of asyncio{selection.place(report)}.")
+    handle = nearest(code.frames.parent, runs)
+    findings = []
+    for time in threads:
+        inside = (handle[time.stack] >= 0) & ~code.importing[time.stack]
+        if not inside.any():
+            continue
+        callbacks, seen = _callbacks(code, handle, time, inside, round(longest * 1e6))
+        for function, callback in callbacks.items():
+            cover = Cover([start for start, _, _ in callback.stretches], [last for _, last, _ in callback.stretches])
+            if cover.total * 100 < least * (end - begin) or (seen < 2 and len(callback.stretches) < 2):
+                continue
+            bound = ceiling(report, selection, cover)
+            if bound:
+                findings.append(_finding(function, callback, cover, bound, _waiting(report, selection, callback, cover)))
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _callbacks(
+    code: OwnCode, handle: Int64Array, time: ThreadTime, inside: npt.NDArray[np.bool_], longest: int
+) -> tuple[dict[str, _Callback], int]:
+    """Return the callbacks that kept the loop for so many ns, by function, and how many callbacks were seen in all."""
+    rows_inside = np.flatnonzero(inside)
+    tasks = pc.cast(time.samples["task"], "string").to_pylist()
+    positions, which = np.unique(time.stack[rows_inside], return_inverse=True)
+    outermost = [_outermost(code, handle, position) for position in positions.tolist()]
+    innermost = [
+        _named(code, int(code.own[position] if code.own[position] >= 0 else code.python[position])) for position in positions.tolist()
+    ]
+    every = np.asarray(time.samples["weight"].to_numpy(), np.int64) // np.maximum(time.samples["count"].to_numpy(), 1)
+    callbacks: dict[str, _Callback] = {}
+    keys = [(outermost[number], tasks[row]) for number, row in zip(which.tolist(), rows_inside.tolist(), strict=True)]
+    first = 0
+    for index in range(1, len(keys) + 1):
+        row, before = (int(rows_inside[index]) if index < len(keys) else -1), int(rows_inside[index - 1])
+        # the next sample is of the same callback, no other one came between, and none is missing
+        if row == before + 1 and keys[index] == keys[first] and time.since[row] - time.until[before] <= _TICKS * every[row]:
+            continue
+        start, last = int(time.since[rows_inside[first]]), int(time.until[before])
+        if last - start >= longest:
+            callback = callbacks.setdefault(keys[first][0], _Callback(thread=time.thread, process=time.process))
+            callback.stretches.append((start, last, time.samples["id"][int(rows_inside[first])].as_py()))
+            for number in range(first, index):
+                text, at = innermost[which[number]], int(rows_inside[number])
+                callback.inside[text] = callback.inside.get(text, 0) + int(time.until[at] - time.since[at])
+        first = index
+    return callbacks, len(set(keys))
+
+
+def _outermost(code: OwnCode, handle: Int64Array, position: int) -> str:
+    """Return the callback of a stack: its outermost own function below the loop, else its outermost one of Python."""
+    top, own, at = -1, -1, position
+    while at >= 0 and at != handle[position]:
+        if code.python[at] == at:
+            top = at
+        if code.own[at] == at:
+            own = at
+        at = int(code.frames.parent[at])
+    return _named(code, own if own >= 0 else top)
+
+
+def _named(code: OwnCode, at: int) -> str:
+    if at < 0:
+        return "a callback"
+    frame = code.frames.frame(at)
+    return called(frame.function, frame.file or "")
+
+
+def _waiting(report: Report, selection: Selection, callback: _Callback, cover: Cover) -> str:
+    """Say which tasks could not go on meanwhile, where tasks were sampled; who awaits the blocking one does so in any case."""
+    if not report.tables["task_samples"]:
+        return "No other task of this loop went on meanwhile."
+    where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"
+    others = rows(report, selection, "number, task", "task_samples", where)
+    # a row lasts until the tick that saw something else, which may be late
+    shortest = min(last - start for start, last, _ in callback.stretches)
+    late = cover.within(others["start"].to_numpy(), others["end"].to_numpy()) > shortest // 2
+    names = {row["number"]: row["task"] or "?" for row, kept in zip(others.to_pylist(), late.tolist(), strict=True) if kept}
+    if not names:
+        return "No other task of the loop was seen meanwhile."
+    shown = list(dict.fromkeys(names.values()))
+    return f"{counted(len(names), 'other task')} could not go on meanwhile: {', '.join(shown[:3])}{', …' if len(shown) > 3 else ''}."
+
+
+def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiting: str) -> Finding:
+    longest = max(last - start for start, last, _ in callback.stretches)
+    inner = max(callback.inside, key=lambda name: callback.inside[name])
+    cause = f"It did not return to the loop for up to {duration(longest)}, {duration(cover.total)} in all."
+    cause += f" Most of that was in {inner}." if inner != function else ""
+    return Finding(
+        "event_loop_blocked",
+        function,
+        f"{function} blocked the event loop {counted(len(callback.stretches), 'time')}, {duration(cover.total)} in all",
+        f"{cause} {waiting}",
+        "Move what blocks into a thread (asyncio.to_thread) or a process, or await a library that does not block.",
+        most(Evidence("samples", id_, start, last, inner, callback.process, callback.thread) for start, last, id_ in callback.stretches),
+        len(callback.stretches),
+        bound,
+        confidence="medium",
+        claim=cover,
+    )

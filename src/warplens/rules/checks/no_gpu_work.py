@@ -1,0 +1,116 @@
+"""A program calls CUDA, and the report shows no work of a GPU.
+
+## What it looks for
+Processes that called CUDA at least ten times to launch a kernel or a graph, to copy or to set memory, where
+the report has no kernel, graph, copy or memset of that process. Where these calls returned errors, the
+finding says so.
+
+## Why it costs time
+Nothing is lost by it. But all rules about GPUs cannot judge such a report, and their silence must not be
+taken for praise.
+
+## What to do
+Where the calls fail: read what the program says, and look up the numbers of the errors (column `result` of
+`cuda_api`). Else record GPU work as well: `nsys export` leaves it out where it was not traced, and PyTorch's
+profiler where `ProfilerActivity.CUDA` is missing or CUPTI is in use by another profiler. `warplens doctor`
+says what keeps CUPTI from recording here.
+
+## When it is wrong
+Where a program was killed a moment after its first launches: what its GPU did was not fetched yet. Where all
+launches were captured into a graph that was never launched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.analysis.gpu.ops import during
+from warplens.model.words import counted
+from warplens.rules.base import Evidence, Finding
+from warplens.rules.gpus import TABLES
+from warplens.rules.host_calls import needed
+
+if TYPE_CHECKING:
+    from warplens.report import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html"
+SCOPE = "run"
+_ISSUES = "regexp_matches(a.name::VARCHAR, '^(cuda|cu|hip)(Module|Ext)?(Launch|GraphLaunch|Memcpy|Memset)')"
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 10) -> list[Finding]:
+    """Return a finding about processes whose calls failed, and one about those whose GPU work was not recorded.
+
+    Args:
+        report: the report.
+        selection: which part of it; what the whole report knows of a process counts.
+        rows: how many of the calls to keep as evidence.
+        fewest: calls of a process that issue work.
+    """
+    needed(report, selection)
+    worked = " UNION ".join(f"SELECT process FROM {table}" for table in TABLES)
+    issuers = report.sql(
+        f"""SELECT process, count(*) AS calls, count(*) FILTER (coalesce(result, 0) <> 0) AS failed FROM cuda_api a
+            WHERE {_ISSUES} AND {during(report, selection)} AND process NOT IN ({worked}) GROUP BY process HAVING calls >= {fewest}
+            ORDER BY process"""
+    ).to_pylist()
+    failing = [row for row in issuers if 2 * row["failed"] > row["calls"]]
+    silent = [row for row in issuers if 2 * row["failed"] <= row["calls"]]
+    findings = []
+    if failing:
+        number, failed = (sum(row[name] for row in failing) for name in ("calls", "failed"))
+        findings.append(
+            Finding(
+                "no_gpu_work",
+                "calls that fail",
+                f"{failed:,} of {counted(number, 'call')} that give work to a GPU failed",
+                f"No GPU did anything for {_processes(failing)}.",
+                "Look up the errors (column result of cuda_api): a kernel that was not built for this GPU, a wrong launch shape, an "
+                "earlier error that every later call returns.",
+                _calls(report, selection, failing, "coalesce(result, 0) <> 0", rows),
+                failed,
+                severity="medium",
+            )
+        )
+    if silent:
+        number = sum(row["calls"] for row in silent)
+        findings.append(
+            Finding(
+                "no_gpu_work",
+                "GPU work that is not in the report",
+                f"{counted(number, 'call')} gave work to a GPU, and the report has no kernel, copy or memset",
+                f"What GPUs did for {_processes(silent)} was not recorded, or not exported. The silence of rules about GPUs says nothing "
+                "about it.",
+                "Record GPU work too: warplens profile -t cuda; nsys with -t cuda; PyTorch's profiler with ProfilerActivity.CUDA. "
+                "`warplens doctor` says what keeps CUPTI from recording.",
+                _calls(report, selection, silent, "true", rows),
+                number,
+                severity="info",
+            )
+        )
+    return findings
+
+
+def _processes(some: list[dict[str, int]]) -> str:
+    return "the process" if len(some) == 1 else f"{counted(len(some), 'process')}"
+
+
+def _calls(report: Report, selection: Selection, some: list[dict[str, int]], condition: str, rows: int) -> tuple[Evidence, ...]:
+    of = ", ".join(str(row["process"]) for row in some)
+    calls = report.sql(
+        f"""SELECT id, process, thread, "start", "end", name::VARCHAR AS name, coalesce(result, 0) AS result FROM cuda_api a
+            WHERE {_ISSUES} AND {during(report, selection)} AND process IN ({of}) AND {condition} ORDER BY "start" LIMIT {rows}"""
+    ).to_pylist()
+    return tuple(
+        Evidence(
+            "cuda_api",
+            row["id"],
+            row["start"],
+            row["end"],
+            f"{row['name']} returned {row['result']}" if row["result"] else row["name"],
+            row["process"],
+            row["thread"],
+            values={"result": row["result"]},
+        )
+        for row in calls
+    )

@@ -1,0 +1,153 @@
+"""How long a program takes before it does its work: imports, compilation, the first slow iterations.
+
+## What it looks for
+Where the run has a main loop (named steps, or kernels that repeat): the time from the start of the process to the first usual iteration,
+divided among what the leading thread did in it. Else the imports of all processes, each module once with all that it imports. Reported
+from 200 ms and 10 % of the run on.
+
+## Why it costs time
+It is paid at each start: each experiment, each worker, each restart, each test run. A long run hardly notices it.
+
+## What to do
+Import less and later: `python -X importtime` lists the modules. Processes of a pool import again what their parent has: start them with
+`fork`, or with `forkserver` and `multiprocessing.set_forkserver_preload`. Keep what is compiled (`TORCHINDUCTOR_CACHE_DIR`,
+`TRITON_CACHE_DIR`, `CUDA_CACHE_PATH`, `JAX_COMPILATION_CACHE_DIR`).
+
+## When it is wrong
+Where the run is short only because it was cut short to be recorded: then start-up looks larger than it will be. What can be saved of it
+cannot be seen in a recording, so no saving is promised.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from warplens.analysis.cpu.culprits import IMPORT, NATIVE, UNKNOWN, culprits
+from warplens.analysis.intervals import Cover
+from warplens.analysis.steps.loops import MainLoop, main_loop
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import edges, leading, numbers, rows
+
+if TYPE_CHECKING:
+    from warplens.report import Report, Selection
+
+LINK = "https://docs.python.org/3/using/cmdline.html#cmdoption-X"
+SCOPE = "run"
+_NAMED = 3  # parts that the title names
+
+
+def check(report: Report, selection: Selection, *, least: float = 10, shortest: float = 200) -> list[Finding]:
+    """Return one finding about the start of the program.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        least: percent of the time looked at that it must take.
+        shortest: ms that it must take.
+    """
+    begin, end = edges(report, selection)
+    enough = max(least * (end - begin) / 100, shortest * 1e6)
+    loop = main_loop(report, selection)
+    findings = _imports(report, selection) if loop is None else _before(report, selection, loop, begin)
+    return [finding for finding in findings if (finding.bound or 0) >= enough]
+
+
+def _before(report: Report, selection: Selection, loop: MainLoop, begin: int) -> list[Finding]:
+    """Return what the leading thread of the loop's process did before it."""
+    started = report.sql(f'SELECT "start" FROM processes WHERE process = {loop.process}').column(0)[0].as_py()
+    first = max(begin, started) if started is not None else begin
+    thread = leading(report, selection).get(loop.process)
+    if thread is None or loop.begin <= first:
+        return []
+    sums: Counter[str] = Counter()
+    for culprit in culprits(report, thread, first, loop.begin):
+        if culprit.kind != UNKNOWN:
+            sums[f"import {culprit.name}" if culprit.kind == IMPORT else _plain(culprit.kind, culprit.name)] += culprit.time
+    took = loop.begin - first
+    slow = f" Its first {counted(loop.skipped, loop.name or 'iteration')} were slower than usual." if loop.skipped else ""
+    return [
+        Finding(
+            "startup",
+            "start-up",
+            f"Start-up took {duration(took)} before the main loop{_list(sums, took)}",
+            f"The main loop ({counted(loop.iterations, loop.name or 'iteration')} of {duration(loop.usual)}) began {duration(took)} after "
+            f"the process.{slow}",
+            "Import less and later, start workers from a process that has imported already, keep what is compiled between runs.",
+            _evidence(report, selection, [thread], loop.begin),
+            1,
+            took,
+            severity="low",  # it happens once
+        )
+    ]
+
+
+def _imports(report: Report, selection: Selection) -> list[Finding]:
+    """Return what the imports of all processes took."""
+    if not report.tables["imports"]:
+        raise MissingData(f"does not contain a main loop or imports of Python{selection.place(report)}.")
+    table = rows(report, selection, "process, thread, name", "imports", "depth = 0")
+    first, (start, end) = _first_thread(report), (numbers(table, name) for name in ("start", "end"))
+    mine = numbers(table, "thread") == first
+    waits = rows(report, selection, "thread", "thread_states", f"thread = {first} AND state = 'blocked'")
+    blocked = Cover(numbers(waits, "start"), numbers(waits, "end"))
+    # What other processes import counts while the first one waits: a pool of workers that imports, not compilers in the background.
+    known = [Cover(start[mine], end[mine]), Cover(start[~mine], end[~mine]).both(blocked)]
+    cover = Cover(*(np.concatenate([getattr(part, edge) for part in known]) for edge in ("start", "end")))
+    spent = cover.total
+    counted_in = mine | (cover.within(start, end) * 2 > end - start)
+    sums: Counter[str] = Counter()
+    for name, took in zip(table.column("name").filter(pa.array(counted_in)).to_pylist(), (end - start)[counted_in].tolist(), strict=True):
+        sums[f"import {name.partition('.')[0]}"] += took
+    processes = len(np.unique(numbers(table, "process")[counted_in]))
+    several = f" in {processes:,} processes" if processes > 1 else ""
+    again = sum(count > 1 for count in Counter(table.column("name").to_pylist()).values())
+    repeated = f" {counted(again, 'module')} were imported in more than one of them." if processes > 1 and again else ""
+    return [
+        Finding(
+            "startup",
+            "imports",
+            f"Imports took {duration(spent)}{several}{_list(sums, spent)}",
+            f"Modules were imported for {duration(spent)} of the run{several}. Those of other processes count while the "
+            f"first one waited.{repeated}",
+            "Import less and later (python -X importtime lists the modules), or start workers from a process that has imported already.",
+            _evidence(report, selection, np.unique(numbers(table, "thread")).tolist(), 1 << 62),
+            table.num_rows,
+            spent,
+        )
+    ]
+
+
+def _first_thread(report: Report) -> int:
+    """Return the main thread of the program that was started first; -1: none is known."""
+    starts = 'SELECT t.thread FROM threads t JOIN processes p USING (process) WHERE t.tid = p.pid ORDER BY p."start", t.thread LIMIT 1'
+    known = report.sql(starts).column(0).to_pylist()
+    return int(known[0]) if known else -1
+
+
+def _list(sums: Counter[str], whole: int) -> str:
+    """Return the largest parts: `: import torch 7.7 s, import numpy 0.5 s`."""
+    shown = [f"{name} {duration(spent)}" for name, spent in sums.most_common(_NAMED) if spent * 20 >= whole]
+    return f": {', '.join(shown)}" if shown else ""
+
+
+def _plain(kind: str, name: str) -> str:
+    return name if name and kind != NATIVE else f"{kind} {name}".strip()
+
+
+def _evidence(report: Report, selection: Selection, threads: Iterable[int], before: int) -> tuple[Evidence, ...]:
+    """Return the longest imports of some threads that began before a time."""
+    if not report.tables["imports"]:
+        return ()
+    where = f"""depth = 0 AND thread IN ({", ".join(map(str, threads))}) AND "start" < {before}"""
+    table = rows(report, selection, "id, process, thread, name", "imports", where)
+    return most(
+        Evidence("imports", row["id"], row["start"], row["end"], f"import {row['name']}", row["process"], row["thread"])
+        for row in table.to_pylist()
+    )

@@ -1,0 +1,126 @@
+"""Kernels that run long on a grid so small that nearly all of the GPU has nothing to do.
+
+## What it looks for
+Kernels of at least 50 us whose grid has blocks for less than a tenth of the GPU's multiprocessors, `<<<1,
+1>>>` among them. Time in which another kernel ran beside them does not count, nor do kernels of
+communication, which take few multiprocessors on purpose.
+
+## Why it costs time
+A block runs on one multiprocessor. A grid of one block leaves the other 131 of an H100 idle, and a block of
+one thread leaves 31 of 32 lanes of its own idle as well. The GPU counts as busy all the while: tables of
+utilization say 100 %.
+
+## What to do
+Launch at least one block for each multiprocessor and 128 threads or more in each: a grid-stride loop, partial
+sums that are added up afterwards (CUB, Thrust, `torch.sum`), one block for each row instead of one for all.
+Give a library's kernel that has a small grid more at once: a larger batch, or several of them side by side in
+other streams.
+
+## When it is wrong
+Where the work depends on itself from element to element, such as a recurrence, so that it cannot be divided.
+Where a kernel waits for something, as a persistent server does. What is expected takes it that blocks that do
+not run now would be as fast as those that do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.analysis.gpu.kernel_classes import class_of
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration
+from warplens.report.quoting import quoted
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.gpus import gpus, span
+from warplens.rules.hosts import edges, numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warplens.report import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#thread-and-block-heuristics"
+_BLOCKS = "grid_x::BIGINT * grid_y * grid_z"
+
+
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, below: float = 10, longest: float = 50, least: float = 1
+) -> list[Finding]:
+    """Return a finding for each kernel that does so.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the launches to keep as evidence.
+        below: percent of the multiprocessors that the blocks of a grid must stay below.
+        longest: us up to which a kernel may take such a grid.
+        least: percent of the time looked at that the launches of one kernel must take by themselves.
+    """
+    gpus(report, selection)
+    devices = report.table("devices", ["process", "device", "multiprocessors"]).to_pylist()
+    known = {(row["process"], row["device"]): row["multiprocessors"] for row in devices if row["multiprocessors"]}
+    if not known:
+        raise MissingData("does not say how many multiprocessors its GPUs have.")
+    whole = span(report, selection)
+    begin, end = edges(report, selection)
+    findings = []
+    for (process, device), processors in sorted(known.items()):
+        on = f"process = {process} AND device = {device} AND {during(report, selection)}"
+        limit = f'{_BLOCKS} * 100 < {below} * {processors} AND "end" - "start" >= {round(longest * 1000)}'
+        names = report.sql(f"SELECT DISTINCT demangled::VARCHAR FROM kernels WHERE {on} AND {limit} ORDER BY ALL").column(0).to_pylist()
+        kinds = [name for name in names if class_of(name) != "communication"]
+        if not kinds:
+            continue
+        columns = f'id, "start", "end", name::VARCHAR AS name, {_BLOCKS} AS blocks, block_x::BIGINT * block_y * block_z AS threads'
+        others = _others(report, on, limit)
+        for kind in kinds:
+            own = report.sql(f'SELECT {columns} FROM kernels WHERE {on} AND {limit} AND demangled = {quoted(kind)} ORDER BY "start"')
+            first, last = np.maximum(numbers(own, "start"), begin), np.minimum(numbers(own, "end"), end)
+            alone = Cover(first, last).without(others)
+            if alone.total * 100 < least * whole:
+                continue
+            # what would be left of each launch if its work were on all multiprocessors alike
+            spread = numbers(own, "blocks") / processors
+            won = int((alone.within(first, last) * (1 - spread)).sum())
+            findings.append(_finding(own, alone, min(won, alone.total), whole, processors, process, device, rows))
+    return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _others(report: Report, on: str, limit: str) -> Cover:
+    """Return when kernels with a larger grid, or short ones, and whole graphs ran."""
+    where = {"kernels": f"{on} AND NOT ({limit})", "graphs": on}
+    parts = [report.sql(f'SELECT "start", "end" FROM {table} WHERE {condition}') for table, condition in where.items()]
+    return Cover(*(np.concatenate([numbers(part, edge) for part in parts]) for edge in ("start", "end")))
+
+
+def _finding(own: pa.Table, alone: Cover, won: int, whole: int, processors: int, process: int, device: int, rows: int) -> Finding:
+    row = own.take(np.argsort(numbers(own, "start") - numbers(own, "end"), kind="stable")[:1]).to_pylist()[0]
+    evidence = (
+        Evidence("kernels", each["id"], each["start"], each["end"], f"{each['name']} on {_shape(each)}", process, None, device, values)
+        for each in own.to_pylist()
+        for values in ({"blocks": each["blocks"], "threads": each["threads"], "multiprocessors": processors},)
+    )
+    return Finding(
+        "tiny_grids",
+        row["name"],
+        f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the GPU had nothing to do",
+        f"{counted(own.num_rows, 'launch')} took {alone.total / whole:.1%} of the time, with no other kernel beside: "
+        f"{processors - row['blocks']} of the {processors} multiprocessors were idle. With its work on all of them alike the kernel "
+        f"would take {duration(alone.total - won)}.",
+        "Divide the work among more blocks and threads (a grid-stride loop, partial sums, one block for each row), or give the kernel "
+        "more at once.",
+        most(evidence, rows),
+        own.num_rows,
+        alone.total,
+        won,
+        "medium",
+        claim=alone,
+    )
+
+
+def _shape(row: dict[str, int]) -> str:
+    return f"{counted(row['blocks'], 'block')} of {counted(row['threads'], 'thread')}"

@@ -1,0 +1,160 @@
+"""Managed memory that host and GPU touch in turn: its pages move back and forth while kernels wait for them.
+
+## What it looks for
+Programs with managed memory (`cudaMallocManaged`). A kernel is slow there if it takes at least three times as
+long as other launches of it on the same grid do, and either pages moved to its GPU meanwhile, or it was the
+first one after a pause in which the host was at work. At least three slow launches. Where migrations were
+recorded, it says how much moved, and in how many pieces.
+
+## Why it costs time
+A page that the host touched lies in the host's memory. A kernel that touches it stops in a fault until the
+page has been moved, in pieces of 4 KiB to 2 MiB: a few GB/s where a copy has 25 to 55. When the host touches
+it again, the page comes back the same way.
+
+## What to do
+Move ahead of time and at once: `cudaMemPrefetchAsync` to the GPU before the kernels, and back before the host
+reads; `cudaMemAdvise` for what one side only reads. Or keep the data on the GPU (`cudaMalloc`) and copy what
+the host needs from page-locked memory. Let the GPU do what the host does in between.
+
+## When it is wrong
+What is expected takes it that pages go back to the host as slowly as they come, as far as the pause before a
+launch lasts. Where the slow launches do more work than the others: launches of a kernel on one grid are taken
+to do the same. Where the memory of the GPU is too small, and pages must move anyway. On machines that share
+page tables (Grace Hopper), pages need not move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warplens.analysis.gpu.ops import during
+from warplens.analysis.intervals import Cover
+from warplens.arrays import Int64Array
+from warplens.errors import MissingData
+from warplens.model.words import counted, duration, size
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.gpus import MIGRATION, GpuOperations, gpus, merged, span
+from warplens.rules.hosts import edges, numbers
+
+if TYPE_CHECKING:
+    from warplens.report import Report, Selection
+
+LINK = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#unified-memory-programming"
+_PAUSE = 20_000  # ns without work of the GPU, in which the host may have touched memory
+_SLOWER = 3  # times as long as usual
+_ALLOCATES = "regexp_matches(name::VARCHAR, '^(cuda|cu|hip)(Malloc|MemAlloc)Managed')"
+
+
+@dataclass(frozen=True, eq=False)
+class _Slow:
+    """Slow launches of one GPU, by start. `longer`: than usual, `pause`: how long the GPU had had nothing to do before, ns."""
+
+    id: Int64Array
+    start: Int64Array
+    end: Int64Array
+    name: list[str]
+    longer: Int64Array
+    pause: Int64Array
+
+
+def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 3, least: float = 1) -> list[Finding]:
+    """Return a finding of the GPUs whose kernels waited for pages.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        rows: how many of the launches to keep as evidence.
+        fewest: slow launches of one kernel.
+        least: percent of the time looked at that kernels must have taken longer than usual, all of them together.
+    """
+    devices = gpus(report, selection)
+    if not report.tables["cuda_api"] and not report.tables["um_events"]:
+        raise MissingData("does not say whether its memory is managed.")
+    managed = f"SELECT DISTINCT process FROM cuda_api WHERE {_ALLOCATES} UNION SELECT DISTINCT process FROM um_events"
+    processes = set(report.sql(managed).column(0).to_pylist())
+    begin, end = edges(report, selection)
+    findings = []
+    for gpu in devices:
+        if gpu.process not in processes:
+            continue
+        slow = _slow(report, selection, gpu, fewest)
+        lost = int(np.clip(np.minimum(slow.end, end) - np.maximum(slow.start, begin), 0, slow.longer).sum())
+        if not len(slow.id) or lost * 100 < least * span(report, selection):
+            continue
+        findings.append(_finding(report, gpu, slow, lost, (begin, end), rows))
+    return merged(findings, rows)
+
+
+def _slow(report: Report, selection: Selection, gpu: GpuOperations, fewest: int) -> _Slow:
+    """Return the launches that took longer because of pages."""
+    shape = ", ".join(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
+    kernels = report.sql(
+        f"""SELECT id, "start", "end", name::VARCHAR AS name, dense_rank() OVER (ORDER BY demangled::VARCHAR, {shape}) - 1 AS kind
+            FROM kernels WHERE process = {gpu.process} AND device = {gpu.device} AND {during(report, selection)} ORDER BY "start" """
+    )
+    start, end, kind, ids = (numbers(kernels, name) for name in ("start", "end", "kind", "id"))
+    length = end - start
+    pause = _pauses(gpu, start)
+    # the first kernel of all counts, too: the host filled what it works on
+    waited = (pause >= _PAUSE) | (start == start[:1]) | (gpu.cover(MIGRATION).within(start, end) > 0)
+    longer = np.zeros(len(start), np.int64)
+    order = np.argsort(kind, kind="stable")
+    for some in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1) if len(order) else ():
+        usual = length[some][~waited[some]]
+        if len(usual) < fewest:
+            continue
+        median = int(np.median(usual))
+        high = waited[some] & (length[some] >= _SLOWER * median)
+        if high.sum() >= fewest and 2 * high.sum() >= waited[some].sum():
+            longer[some[high]] = length[some[high]] - median
+    kept = np.flatnonzero(longer)
+    return _Slow(ids[kept], start[kept], end[kept], kernels.column("name").take(kept).to_pylist(), longer[kept], np.maximum(pause[kept], 0))
+
+
+def _pauses(gpu: GpuOperations, start: Int64Array) -> Int64Array:
+    """Return for how long (ns) the GPU had had nothing to do before each kernel; -1: another one ran. Migrations and faults are no work."""
+    work = Cover(gpu.start[gpu.kind != MIGRATION], gpu.end[gpu.kind != MIGRATION])
+    idle = np.append(0, work.start[1:] - work.end[:-1])
+    place = np.minimum(np.searchsorted(work.start, start), len(work.start) - 1)
+    return np.where(work.start[place] == start, idle[place], -1)
+
+
+def _finding(report: Report, gpu: GpuOperations, slow: _Slow, lost: int, window: tuple[int, int], rows: int) -> tuple[Finding, Cover]:
+    # In the pause the host waited for its pages: no fix wins more than both, and the way back is taken to be as slow as the way there.
+    cover = Cover(np.maximum(slow.start - slow.pause, window[0]), np.minimum(slow.start + slow.longer, window[1]))
+    back = int(np.minimum(slow.longer, slow.pause)[1:].sum())
+    name = max(dict.fromkeys(slow.name), key=lambda kind: sum(int(n) for n, of in zip(slow.longer, slow.name, strict=True) if of == kind))
+    moved = report.sql(
+        f"""SELECT kind::VARCHAR AS kind, count(*) AS pieces, sum(bytes)::BIGINT AS bytes FROM um_events
+            WHERE process = {gpu.process} AND device = {gpu.device} AND kind IN ('HtoD', 'DtoH') GROUP BY kind ORDER BY kind DESC"""
+    ).to_pylist()
+    pages = "; ".join(
+        f"{size(row['bytes'] or 0)} moved to the {'GPU' if row['kind'] == 'HtoD' else 'host'} in {counted(row['pieces'], 'piece')}"
+        for row in moved
+    )
+    launches = zip(slow.id.tolist(), slow.start.tolist(), slow.end.tolist(), slow.name, slow.longer.tolist(), strict=True)
+    evidence = (
+        Evidence("kernels", row, begin, end, text, gpu.process, None, gpu.device, {"longer_ns": longer})
+        for row, begin, end, of, longer in launches
+        for text in (f"{of} took {duration(longer)} longer than usual",)
+    )
+    finding = Finding(
+        "unified_memory_migration",
+        gpu.label,
+        f"Kernels on managed memory took {duration(lost)} longer where its pages had to come from the host",
+        f"{counted(len(slow.id), 'launch')}, most of all of {name}, took at least {_SLOWER} times as long as usual, each after the host "
+        f"had had its turn{f': {pages}' if pages else ''}. Other launches of the same kernels on the same grids met the pages on the GPU. "
+        f"Before the slow ones the GPU had nothing to do for {duration(int(slow.pause.sum()))}, in which pages went back to the host.",
+        "Prefetch the pages (cudaMemPrefetchAsync) to where they are needed next, or use cudaMalloc and copy what the host needs."
+        + ("" if pages else " --cuda-um-migrations records how much moves."),
+        most(evidence, rows),
+        len(slow.id),
+        cover.total,
+        min(max(lost - int(slow.longer[0]), 0) + back, cover.total),  # the pages have to come over once
+        "high" if pages else "medium",
+        claim=cover,
+    )
+    return finding, cover

@@ -1,0 +1,107 @@
+"""Threads that could run and had no CPU.
+
+## What it looks for
+Threads that were runnable and did not run for more than 5 % of the time that is looked at: the
+scheduler had given the CPUs to others. Needs thread states. What other processes of the machine
+used is known where the launcher read the machine's load.
+
+## Why it costs time
+More threads want to run than there are CPUs, so they take turns: each of them takes longer, and so
+does what waits for it. The main thread waits like all others.
+
+## What to do
+Start no more threads in all than there are CPUs: processes times threads of each. NumPy, PyTorch
+and OpenMP start a thread for each CPU in every process: `OMP_NUM_THREADS=1` where there are several
+processes, fewer workers (`num_workers`, `n_jobs`, `pytest -n`) otherwise. Where others use the
+machine, run when they do not.
+
+## When it is wrong
+Where all of the CPUs do useful work all the time: then fewer threads are as fast and not faster.
+Where a thread has nothing urgent to do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from warplens.analysis.intervals import Cover
+from warplens.model.words import counted, duration
+from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.hosts import capital, edges, rows, threads
+from warplens.rules.machine import ThreadLoad, cpus, loads, used
+
+if TYPE_CHECKING:
+    from warplens.report import Report, Selection
+
+LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#utilize-openmp"
+_BUSY = 0.25  # share of the machine from which on others matter
+_FULL = 0.9
+
+
+def check(report: Report, selection: Selection, *, least: float = 5) -> list[Finding]:
+    """Return one finding for the CPUs.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+        least: percent of the time looked at that a thread must have waited for a CPU.
+    """
+    known = loads(report, selection)
+    begin, end = edges(report, selection)
+    span = end - begin
+    starved = [load for load in known if load.runnable * 100 >= least * span]
+    if not starved:
+        return []
+    worst = starved[0]
+    processes = {row["process"]: row for row in report.table("processes", ["process", "name", "pid"]).to_pylist()}
+    name = processes.get(worst.process, {}).get("name") or "a process"
+    who = threads(report).get(worst.thread, "a thread")
+    bound = min(worst.runnable, span)
+    cause, fix = _words(report, selection, known, starved, {key: row["name"] or "?" for key, row in processes.items()}, span)
+    evidence = rows(
+        report, selection, "id, process, thread", "thread_states", f"state = 'runnable' AND thread = {worst.thread}"
+    ).to_pylist()
+    return [
+        Finding(
+            "waits_for_cpu",
+            "a free CPU",
+            f"{capital(who)} of {name} waited {duration(bound)} for a CPU",
+            cause,
+            fix,
+            most(
+                Evidence("thread_states", row["id"], row["start"], row["end"], "could run", row["process"], row["thread"])
+                for row in evidence
+            ),
+            len(evidence),
+            bound,
+            confidence="medium",
+            claim=Cover([row["start"] for row in evidence], [row["end"] for row in evidence]),
+        )
+    ]
+
+
+def _words(
+    report: Report, selection: Selection, known: list[ThreadLoad], starved: list[ThreadLoad], names: dict[int, str], span: int
+) -> tuple[str, str]:
+    """Return the cause and the fix: this run wants more CPUs than there are, others use them, or a limit keeps them away."""
+    there = cpus(report)
+    wanted = sum(load.running + load.runnable for load in known) / span
+    own, others = used(report, selection, sum(load.running for load in known))
+    threads_of = Counter(names.get(load.process, "?") for load in starved)
+    processes_of = Counter(names.get(process, "?") for process in {load.process for load in starved})
+    who = ", ".join(
+        f"{counted(number, 'thread')} of {name}" + (f" in {counted(processes_of[name], 'process')}" if processes_of[name] > 1 else "")
+        for name, number in threads_of.most_common(3)
+    )
+    cause = f"On average {wanted:.1f} threads of this run wanted one of {counted(there, 'CPU')}: {who} waited."
+    if others is not None:
+        cause += f" Other processes of the machine used {others:.1f} of the CPUs."
+    if wanted > there:
+        return cause, "Start fewer threads: processes times OMP_NUM_THREADS no more than the CPUs; fewer workers in pools and loaders."
+    if others is not None and others >= _BUSY * there:
+        return cause, "Run it while others do not use the machine, or give it CPUs of its own (taskset, a cgroup)."
+    if others is not None and own + others < _FULL * there:
+        cause += f" Only {own + others:.1f} of the CPUs were in use in all."
+        return cause, "A limit may keep it from CPUs that are free: cpu.max of its cgroup (docker --cpus), or an affinity (taskset)."
+    return cause, "Start fewer threads at a time: when several of them become ready at once, they take turns."

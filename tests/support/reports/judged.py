@@ -1,0 +1,100 @@
+"""Cases of `tests/judged`: a report, what its findings must be, what they may be, and how what is said compares with that.
+
+A case is a TOML file:
+
+    report = "golden/gpu/pairs/masks.tar.xz"    below tests/, or below ../shared/data with `shared = true`
+    why = "what costs time there, from the raw rows"
+    [[must]]                                    a finding that has to be there
+    rule = "unneeded_sync"
+    words = "cudaStreamSynchronize"             optional: in its title or subject
+    saves = [1.0, 2.0]                          optional: expected saving, s
+    place = 1                                   optional: at most this place in the list
+    [[may]]                                     true, though not what matters most
+    rule = "gpu_time_util"
+    [[never]]
+    rule = "gpu_waits_for_cpu"
+
+Every other finding of at least medium severity is false. A case without [[must]] is clean.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tomllib
+
+from tests.support.pieces import ROOT
+from warplens.convert.finish import finish
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge
+
+CASES = ROOT / "tests" / "judged"
+SHARED = ROOT.parent / "shared" / "data"
+_COUNTS = ("high", "medium")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How findings compare with a case: counts, and in words what is wrong."""
+
+    case: str
+    said: int
+    true: int
+    wanted: int
+    named: int
+    wrong: tuple[str, ...] = field(default=())
+
+
+def cases() -> list[Path]:
+    """Return the files of all cases."""
+    return sorted(CASES.glob("*.toml"))
+
+
+def source(case: Mapping[str, Any]) -> Path:
+    """Return where the report of a case lies."""
+    return (SHARED if case.get("shared") else ROOT / "tests") / str(case["report"])
+
+
+@contextmanager
+def report_of(case: Mapping[str, Any], folder: Path) -> Iterator[Report]:
+    """Open the report of a case; recordings are converted, files of other tools imported, below `folder`."""
+    path = source(case)
+    if path.name.endswith(".tar.xz"):
+        with tarfile.open(path) as packed:
+            packed.extractall(folder, filter="data")
+        finish(folder / "spool", folder / "case.warplens")
+        path = folder / "case.warplens"
+    with open_report(path) as report:
+        yield report
+
+
+def compared(path: Path, folder: Path) -> Verdict:
+    """Judge the report of a case and compare."""
+    case = tomllib.loads(path.read_text(encoding="utf-8"))
+    with report_of(case, folder) as report:
+        findings = judge(report, Selection()).distinct
+    must, may, never = (case.get(name, []) for name in ("must", "may", "never"))
+    wrong = []
+    missing = [want for want in must if not any(_meets(finding, place, want) for place, finding in enumerate(findings, 1))]
+    wrong += [f"missing: {want}" for want in missing]
+    wrong += [f"said although never: {finding.title}" for finding in findings for no in never if _is(finding, no)]
+    serious = [finding for finding in findings if finding.severity in _COUNTS]
+    false = [finding for finding in serious if not any(_is(finding, known) for known in (*must, *may))]
+    wrong += [f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false]
+    return Verdict(path.stem, len(serious), len(serious) - len(false), len(must), len(must) - len(missing), tuple(wrong))
+
+
+def _is(finding: Finding, wanted: Mapping[str, Any]) -> bool:
+    return finding.rule == wanted["rule"] and wanted.get("words", "") in f"{finding.title} {finding.subject}"
+
+
+def _meets(finding: Finding, place: int, wanted: Mapping[str, Any]) -> bool:
+    low, high = wanted.get("saves", (0, float("inf")))
+    return _is(finding, wanted) and place <= wanted.get("place", place) and low <= (finding.estimate or 0) / 1e9 <= high

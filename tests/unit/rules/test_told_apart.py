@@ -1,0 +1,63 @@
+"""Findings about the same time are one for the reader; those about different time stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.reports.simulated_gpu import Machine
+from warplens.analysis.intervals import Cover
+from warplens.report import Selection
+from warplens.report import open as open_report
+from warplens.rules.base import Finding
+from warplens.rules.judging import judge, told_apart
+
+MS, US = 1_000_000, 1_000
+
+
+def finding(rule: str, claim: Cover | None, estimate: int | None) -> Finding:
+    bound = claim.total if claim is not None else 100
+    return Finding(rule, rule, "t", "c", "f", (), 1, bound, estimate, claim=claim)
+
+
+def same(*findings: Finding) -> dict[str, str | None]:
+    return {found.rule: found.same_as for found in told_apart(findings)}
+
+
+def test_the_finding_with_the_greatest_saving_has_the_time() -> None:
+    whole, most, other = Cover([0], [100]), Cover([5], [95]), Cover([200], [300])
+    known = same(finding("a", most, 50), finding("b", whole, 80), finding("c", other, 10), finding("d", whole, None))
+    assert known == {"a": "b", "b": None, "c": None, "d": "b"}
+
+
+def test_a_part_in_common_is_not_the_same() -> None:
+    first, second = Cover([0], [100]), Cover([50], [150])
+    assert same(finding("a", first, 100), finding("b", second, 90)) == {"a": None, "b": None}
+
+
+def test_several_findings_may_have_the_time_together() -> None:
+    parts = [finding("a", Cover([0], [50]), 50), finding("b", Cover([50], [100]), 50)]
+    assert same(*parts, finding("all", Cover([0], [100]), None))["all"] in ("a", "b")
+
+
+def test_a_finding_without_a_claim_stays_as_it_is() -> None:
+    assert same(finding("a", None, 5), finding("b", None, 5)) == {"a": None, "b": None}
+
+
+def test_a_wait_and_what_the_host_does_besides_are_two_findings(tmp_path: Path) -> None:
+    """Each step computes for 7 ms on the host and stands still for 4 ms in a copy: either can be won, and `gpu_time_util` says no more."""
+    from tests.support.reports.simulated_gpu import PAGEABLE
+
+    machine = Machine()
+    for _ in range(40):
+        machine.copy(4 * MS, 16 << 20, PAGEABLE, waits=True)
+        machine.launch(20 * US)
+        machine.work(7 * MS)
+    machine.write(tmp_path / "r.warplens")
+    with open_report(tmp_path / "r.warplens") as report:
+        judgement = judge(report, Selection())
+    distinct = {found.rule: found for found in judgement.distinct}
+    assert 0.9 * 280 * MS < (distinct["gpu_waits_for_cpu"].estimate or 0) < 280 * MS
+    assert 0.9 * 160 * MS < (distinct["cuda_memcpy_async"].estimate or 0) < 165 * MS
+    others = {found.rule: found.same_as for found in judgement.findings if found.same_as}
+    assert others["gpu_time_util"] == "gpu_waits_for_cpu"
+    assert others["transfers_not_overlapped"] == "cuda_memcpy_async"

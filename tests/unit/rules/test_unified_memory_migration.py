@@ -1,0 +1,52 @@
+"""Managed memory that host and GPU touch in turn, with and without recorded migrations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.rules.asking import US, ask, costs, drawn, looped, not_judged, one
+
+pytestmark = pytest.mark.slow
+
+RULE = "unified_memory_migration"
+# The first kernel of each step lasts 60, the others 10; before it the GPU has nothing to do for 30.
+STEP = "gpu0.7 |" + " " * 30 + "(scale ".ljust(59) + ")" + "(scale   )" * 3
+EVEN = "gpu0.7 |" + " " * 30 + "(scale   )" * 4
+ALLOCATED = "\nmain:api |(cudaMallocManaged )"
+
+
+def test_by_the_length_of_kernels(tmp_path: Path) -> None:
+    finding = one(drawn(tmp_path, looped(STEP, 4) + ALLOCATED), RULE)
+    # four times 50 longer, and three pauses of 30; once the pages have to come
+    assert costs(finding) == (4 * 50 + 3 * 30, 3 * 50 + 3 * 30)
+    assert finding.title == "Kernels on managed memory took 200 us longer where its pages had to come from the host"
+    assert (finding.subject, finding.occurrences, finding.confidence) == ("GPU 0", 4, "medium")
+    assert "--cuda-um-migrations" in finding.fix
+    assert finding.evidence[0].values == {"longer_ns": 50 * US}
+
+
+def test_with_recorded_migrations(tmp_path: Path) -> None:
+    moves = ":um |" + " " * 10 + "(DtoH )" + " " * 13 + "(HtoD )" * 2
+    finding = one(drawn(tmp_path, looped(f"{STEP}\n{moves}", 4)), RULE)
+    assert finding.confidence == "high"
+    assert "32.0 KiB moved to the GPU in 8 pieces; 16.0 KiB moved to the host in 4 pieces" in finding.cause
+    assert "--cuda-um-migrations" not in finding.fix
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        looped(EVEN, 4) + ALLOCATED,  # prefetched
+        looped(STEP, 4) + "\nmain:api |(cudaMalloc )",
+        looped(STEP, 2) + ALLOCATED,
+        "gpu0.7 |" + "(scale ".ljust(59) + ")" + looped(EVEN, 4).partition("|")[2] + ALLOCATED,  # once, at the begin
+    ],
+)
+def test_nothing_to_say(tmp_path: Path, picture: str) -> None:
+    assert ask(drawn(tmp_path, picture), RULE) == []
+
+
+def test_without_calls_and_migrations(tmp_path: Path) -> None:
+    assert not_judged(drawn(tmp_path, looped(STEP, 4)), RULE) == "does not say whether its memory is managed."
