@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from harness import Row
@@ -46,22 +47,26 @@ def run(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-        least, _ = _end(folder, "end", 0.1)
+        least, _, _ = _end(folder, "end", 0.1)
         for seconds in (20,) if quick else (30, 150):
             label = f"{seconds} s of {RATE:,} ranges/s"
-            at_end, _ = _end(folder, "end", seconds)
-            during, cpu = _end(folder, "during", seconds)
+            at_end, _, _ = _end(folder, "end", seconds)
+            during, cpu, (taken, length) = _end(folder, "during", seconds)
             rows += [
                 Row(
                     f"{label}: the command's end", during, "s", "--convert end, s", at_end, note=f"of a program without ranges {least:.2f}"
                 ),
                 Row(f"{label}: what the converter takes", cpu / seconds, "cores", budget=SHARE_BUDGET, budget_on="value"),
+                Row(f"{label}: what the spool takes then", taken / 2**20, "MiB", "its length, MiB", length / 2**20),
             ]
     return rows
 
 
-def _end(folder: Path, when: str, seconds: float) -> tuple[float, float]:
-    """Return how long the command goes on after the program (s), and the CPU seconds of its other child until then."""
+def _end(folder: Path, when: str, seconds: float) -> tuple[float, float, tuple[int, int]]:
+    """Return how long the command goes on after the program (s); until then, the CPU seconds of its other child, and the spool's size.
+
+    Of the spool: the bytes that it takes on the disk, and its length.
+    """
     words = [
         sys.executable,
         "-m",
@@ -82,17 +87,21 @@ def _end(folder: Path, when: str, seconds: float) -> tuple[float, float]:
     process = subprocess.Popen(
         [*words, str(RATE)], cwd=folder, env={**environment, "PYTHONPATH": str(SOURCE)}, stdout=subprocess.PIPE, text=True
     )
-    taken = [0.0]
-    threading.Thread(target=_watch, args=(process.pid, time.monotonic() + seconds, taken), daemon=True).start()
+    taken, spool = [0.0], [(0, 0)]
+    watch = (process.pid, time.monotonic() + seconds, taken, folder, spool)
+    threading.Thread(target=_watch, args=watch, daemon=True).start()
     output, _ = process.communicate()
-    return time.monotonic() - float(output.split()[-1]), taken[0]
+    return time.monotonic() - float(output.split()[-1]), taken[0], spool[0]
 
 
-def _watch(launcher: int, until: float, taken: list[float]) -> None:
-    """Keep the CPU seconds of the launcher's child that is not the program."""
+def _watch(launcher: int, until: float, taken: list[float], folder: Path, spool: list[tuple[int, int]]) -> None:
+    """Keep the CPU seconds of the launcher's child that is not the program, and the size of the spool."""
     tick = os.sysconf("SC_CLK_TCK")
     while time.monotonic() < until:
         time.sleep(0.25)
+        with suppress(OSError):
+            files = [path.stat() for path in folder.glob("x.warplens/spool/*/*.spool*")]
+            spool[0] = sum(file.st_blocks for file in files) * 512, sum(file.st_size for file in files)
         for entry in Path("/proc").iterdir():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else ()

@@ -31,6 +31,7 @@ class Begun:
     def __init__(self, note: pendings.Pending, pace: Callable[[], bool] = lambda: True) -> None:
         self._pace = pace
         self._spool = Path(note.spool)
+        self._gives_back = not note.keep_raw
         self.part = PartWriter(note.report, note.id, note.host, during=True)
         self.followers: dict[str, Follower] = {}
         self._left: set[str] = set()  # files that are read when the recording is over
@@ -55,6 +56,8 @@ class Begun:
         for path in worth_it:
             try:
                 done |= self.followers[path.name].step(now, samples, self._pace)
+                if self._gives_back and self._pace():
+                    self.followers[path.name].give_back()
             except Surprise:
                 if self.followers[path.name].wrote:
                     raise

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from warplens import native
 from warplens.arrays import Int64Array
 from warplens.convert import range_rows
-from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise
+from warplens.convert.following import Follower, Surprise, rows_per_slice
 from warplens.convert.gathering import Gathering
 from warplens.convert.gpu_metrics import GpuMetrics
 from warplens.convert.host_metrics import HostMetrics
@@ -35,11 +35,8 @@ from warplens.spool.layout import Clock, Head, Layouts
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
 from warplens.spool.reader import UNKNOWN_THREAD, Bounds, SpoolFile, identify
-from warplens.storage.available import budget
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, Facts, PartWriter
 
-_BYTES_PER_ROW = 1 << 10  # that finishing takes, all of it
-_LEAST_ROWS = 1 << 13
 _LATE_S = 0.2  # buffered files are less than that behind what their processes have recorded
 
 Progress = Callable[[str, float], None]
@@ -133,10 +130,14 @@ class Builder:
     _later: list[_Later] = field(default_factory=list)
     _small: SmallProcesses = field(default_factory=SmallProcesses)
 
+    def add_notes(self, notes: Iterable[Note]) -> None:
+        """Add what is to be said about the spool as a whole."""
+        self._notes += [(note, None) for note in notes]
+
     def build(self) -> Facts:
         """Write every table of the part and return the facts for its manifest."""
         self._gathering = Gathering(self.part.write)
-        self._rows = min(max(budget() // _BYTES_PER_ROW, _LEAST_ROWS), ROWS_PER_SLICE)
+        self._rows = rows_per_slice()
         self._launch = spools.read_launch(self.directory)
         self._control = spools.read_control(self.directory)
         self._windows = Windows(self._control.capture if self._control else None, self.as_of)

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,9 @@ from warplens.disk.full import is_full, why_full
 from warplens.errors import ReportError
 from warplens.handover import links, spool_files
 from warplens.handover import pending as pendings
-from warplens.handover.naming import TOKEN
+from warplens.handover.naming import PACKED, TOKEN
+from warplens.spool import packed
+from warplens.spool.notes import Note
 from warplens.storage import generations
 from warplens.storage import manifest as manifests
 from warplens.storage.manifest import Manifest
@@ -58,6 +61,9 @@ def finish(
         spool = _spool(note, directory, named=not isinstance(source, pendings.Pending))
         timings = timings or Timings()
         try:
+            if keep_raw and not note.keep_raw:
+                with packed.whole(spool):
+                    pass  # what is kept is the whole spool
             manifest, unreadable = _complete(begun, note, spool, progress, timings) or _build(
                 PartWriter(directory, note.id, note.host), note, spool, progress, timings
             )
@@ -93,8 +99,10 @@ def _build(
     followers: Mapping[str, Follower] | None = None,
 ) -> tuple[Manifest, list[Path]]:
     """Write all tables and the manifest; return it, and the spool files that cannot be read."""
-    with part:
+    reading: AbstractContextManager[list[Note]] = nullcontext([]) if followers is not None else packed.whole(spool)
+    with part, reading as notes:
         builder = Builder(part, spool, note.job, progress, timings, followers=followers or {})
+        builder.add_notes(notes)
         facts = builder.build()
         with timings.stage("write"):
             return part.commit(facts), builder.unreadable
@@ -103,7 +111,7 @@ def _build(
 def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = None, *, progress: Progress | None = None) -> Manifest:
     """Make a part of `report` (default: the note's) of what is recorded by now, while the recording goes on.
 
-    The spool is only read. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
+    The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
     what was there. Where the recording was finished meanwhile, that is returned. Raises ReportError; nothing has changed then.
     """
     directory = Path(note.report if report is None else report)
@@ -118,8 +126,9 @@ def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = Non
         spool = _spool(note, directory)
         generations.sweep(directory, _manifests(directory))
         try:
-            with PartWriter(directory, note.id, note.host, snapshot=True) as part:
+            with PartWriter(directory, note.id, note.host, snapshot=True) as part, packed.whole(spool, live=True) as notes:
                 builder = Builder(part, spool, note.job, progress, as_of=time.monotonic_ns())
+                builder.add_notes(notes)
                 facts = builder.build()
                 manifest = part.commit(facts, snapshot=time.time_ns())
         except (OSError, pa.ArrowException) as error:
@@ -167,7 +176,7 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
     spool = Path(note.spool)
     if spool.is_dir() and pendings.belongs(note):
         try:
-            ours = [path for path in spool_files.files(spool) if path.name != TOKEN]
+            ours = [path for path in spool_files.files(spool) if path.name != TOKEN and not path.name.endswith(PACKED)]
             with Folder(report) as inside, Folder(spool, follow=False) as source:
                 for path in ours if kept is None else [path for path in kept if path in ours]:
                     source.move(path.name, inside, f"raw/{note.id}/{path.name}")

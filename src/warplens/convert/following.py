@@ -17,17 +17,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.convert import range_rows
+from warplens.convert.giving_back import GivingBack
 from warplens.convert.nvtx import columns, tasks
 from warplens.convert.nvtx.domains import Domains
 from warplens.spool import clock as clocks
 from warplens.spool import layout
+from warplens.spool.chunks import STRINGS
 from warplens.spool.clock import ClockSample
 from warplens.spool.events import MARKS, RANGES, Events
 from warplens.spool.layout import Clock
 from warplens.spool.reader import SpoolFile
+from warplens.storage.available import budget
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 
 ROWS_PER_SLICE = 1 << 17  # at most: DuckDB asks groups of that size in parallel; nothing interrupts them
+_LEAST_ROWS = 1 << 13
+_BYTES_PER_ROW = 1 << 10  # that a slice takes, all of it
+_NAMES_SHARE = 0.5  # of the budget: each step reads all names
 ALL = (1 << 64) - 1
 _CLOSED = 0x40  # flag of a slot
 _STARTED_NS = 200_000_000  # a thread that was put aside between the clock and the spool is back after that
@@ -37,6 +43,11 @@ _SHORT_NS = 1_000_000_000
 _MOST_OPEN = 4096
 _MOST_DEFINITIONS = 1 << 16
 _MOST_IDS = 1 << 22
+
+
+def rows_per_slice() -> int:
+    """Return how many rows are made at once, so that they fit into the memory that there is now."""
+    return min(max(budget() // _BYTES_PER_ROW, _LEAST_ROWS), ROWS_PER_SLICE)
 
 
 class Surprise(Exception):
@@ -57,6 +68,10 @@ class Follower:
     _until: int = 0  # where the last slice ended
     _read: int = 0  # bytes of chunks when it was read last
     _texts: dict[tuple[int, int | None], str | None] = field(default_factory=dict)  # names of domains and categories in the rows
+    _giving_back: GivingBack = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._giving_back = GivingBack(self.path)
 
     def grown(self) -> int:
         """Return how many bytes of chunks there are that were not there in the last step."""
@@ -84,7 +99,7 @@ class Follower:
             events = spool.events
             events.young_from(until)
             events.scan(spool.records)
-            self._check(events)
+            self._check(spool, events)
             last = clock.ns(samples[-1].counter) if samples and clock.kind != "monotonic" else ALL
             starts = records["start"][records["start"] > self._until].astype(np.int64)
             short = starts[starts > until - max(_SHORT_NS, int(_SHORT * (now - self.begun_ns)))]
@@ -94,12 +109,20 @@ class Follower:
             self._prepare(events, spool, samples)
             events.wait_for(records, facts)
             domains = Domains(spool.names, spool.strings)
+            rows = rows_per_slice()
             while self._until < until:
-                self._until = events.cut(ROWS_PER_SLICE, until)
+                self._until = events.cut(rows, until)
                 self._add(events, spool, domains)
                 if not pace():
                     break
         return True
+
+    def give_back(self) -> bool:
+        """Give the space of what is in the rows back to the disk; say whether that was any. SpoolError."""
+        if self.events is None or not self.wrote:
+            return False
+        with SpoolFile(self.path, followed=self.events, going_on=True) as spool:
+            return self._giving_back.step(spool, spool.events, self._until) > 0
 
     def more(self, rows: int) -> bool:
         """Make the next of the last slices, of about so many rows, and say whether there is one: the recording is over, all is read."""
@@ -137,12 +160,14 @@ class Follower:
         if (records["flags"] & _CLOSED).any():
             raise Surprise("ranges could not be written: the disk is full")
 
-    def _check(self, events: Events) -> None:
+    def _check(self, spool: SpoolFile, events: Events) -> None:
         counts = events.counts()
         if counts.samples or counts.operations:
             raise Surprise("it has samples of counters, or operations on objects")
         if len(events.meta()) > _MOST_DEFINITIONS:
             raise Surprise("it defines very much")
+        if sum(chunk.size for chunk in spool.chunks if chunk.kind == STRINGS) > _NAMES_SHARE * budget():
+            raise Surprise("its names take more memory than there is")
 
     def _check_waiting(self, events: Events, *, last: bool = False) -> None:
         waiting, surprises, ids = events.waiting()

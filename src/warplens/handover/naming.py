@@ -9,6 +9,7 @@ SUFFIX = ".warplens"
 FORMAT = "warplens-report"  # what a manifest says that it is of
 MANIFESTS = "manifest.d"
 PENDING = "pending.d"
+PACKED = ".spool.packed"  # how the names of packed copies of spool files end
 TOKEN = "token"  # in a spool, and in the note that names it: they belong together
 
 

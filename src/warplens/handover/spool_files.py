@@ -8,7 +8,7 @@ from pathlib import Path
 from warplens.disk.files import remove_folder
 from warplens.disk.folder import Folder
 from warplens.handover import links, untrusted
-from warplens.handover.naming import PENDING, TOKEN
+from warplens.handover.naming import PACKED, PENDING, TOKEN
 
 # As in format.h; the reader of spools, which knows more about them, is the desk's.
 _SPOOL_MAGIC = b"WLSPOOL1"
@@ -39,7 +39,7 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     names = sorted(
         entry.name
         for entry in os.scandir(folder)
-        if (entry.name.endswith(".spool") or entry.name.partition(".tmp")[0] in known or entry.name.startswith(measured))
+        if (entry.name.endswith((".spool", PACKED)) or entry.name.partition(".tmp")[0] in known or entry.name.startswith(measured))
         and entry.is_file(follow_symlinks=False)
     )
     found = [folder / name for name in names]

@@ -9,6 +9,7 @@ from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import Cost, HostCalls, Slower, calls, cost, evidence
+from warplens.rules.idle_time import held
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def blocked(
     """
     whole = span(report, selection)
     blocking = calls(report, selection, condition, table)
-    spent = cost(blocking, gpus(report, selection), slower=slower)
+    spent = cost(blocking, gpus(report, selection), slower=slower, held=held(report, selection))
     if spent.bound == 0 or spent.bound < whole * least / 100:
         return []
     rule, subject, title, cause, fix = words(blocking, spent)

@@ -19,6 +19,7 @@ from warplens.rules.gpus import GpuOperations, together
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
+    from warplens.rules.idle_time import Held
 
 EMPTY = Cover([], [])
 # Calls that return when work that was issued before is done. The driver's are what the runtime's end in.
@@ -108,6 +109,7 @@ def cost(
     *,
     computing: bool = False,
     slower: Slower | None = None,
+    held: Held | None = None,
 ) -> Cost:
     """Return what the calls cost, or (`mine`) some of them.
 
@@ -116,6 +118,7 @@ def cost(
     estimate is the sum of these. The bound lets what was waited at one call make up for idle time behind any later one.
     `computing`: the call does nothing but wait for the GPU, so that it costs nothing where that has nothing to do. `slower`: the time that
     the GPU itself would save counts instead of idle time where it is more: a GPU that only copies is busy, and yet the host waits for it.
+    `held`: idle time that has another cause and does not count.
     """
     mine = np.ones(len(host_calls), bool) if mine is None else mine
     waited, idle = np.zeros(len(host_calls), np.int64), np.zeros(len(host_calls), np.int64)
@@ -127,7 +130,8 @@ def cost(
         start, end, chosen = host_calls.start[own], host_calls.end[own], mine[own]
         # The stretch of a call reaches to the begin of the next one; that of the last call to the end of the GPU's work.
         behind = np.append(start[1:], max(gpu.finish, int(start[-1])))
-        left = gpu.idle.within(start, behind)
+        dried = gpu.idle.without((held or {}).get((gpu.process, gpu.device), EMPTY))
+        left = dried.within(start, behind)
         waiting = chosen & (gpu.busy.within(start, end) > 0) if computing else chosen
         spent = np.where(waiting, end - start, 0)
         copying = EMPTY if slower is None else slower.alone.get((gpu.process, gpu.device), EMPTY)
@@ -139,7 +143,7 @@ def cost(
             left = sooner
         estimates.append(int(np.minimum(spent, left).sum()))
         if chosen.any():
-            for cover in (gpu.idle, copying):
+            for cover in (dried, copying):
                 after = np.maximum(cover.start, int(start[chosen][0]))
                 dry.append(Cover(after[cover.end > after], cover.end[cover.end > after]))
         # A call without a device touches every GPU of its process; the GPU on which it costs most counts.

@@ -103,6 +103,10 @@ class Events:
                 self._touch(records * self._stride)
         self.release()
 
+    def scanned(self, chunk: Chunk) -> int:
+        """Return how many bytes of a chunk were read by now."""
+        return self._read_so_far.get(chunk.offset, (0, 0))[0]
+
     def add_open(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
         """Add ranges that are still open: records with an end put in, innermost first, and of each an `OPEN_FACTS`."""
         whole, facts = np.ascontiguousarray(records), np.ascontiguousarray(facts, OPEN_FACTS)

@@ -187,6 +187,10 @@ class SpoolFile:
         """The chunks of records, in the order in which they were taken."""
         return sorted((chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS), key=lambda chunk: chunk.sequence)
 
+    def records_of(self, chunk: Chunk, first: int, count: int) -> npt.NDArray[Any]:
+        """Return a view of `count` records of a chunk of records, from number `first` on, all as if they were ranges."""
+        return np.frombuffer(self._mapped, self.layouts.dtypes["range"], count, chunk.offset + first * self.layouts.stride)
+
     @cached_property
     def wide(self) -> dict[str, WideRecords]:
         """The records of wide chunks, by the names of their types; of types without any there is nothing."""

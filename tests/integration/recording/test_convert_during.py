@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.programs.launching import COMMAND, environment, info, program, until
-from warplens.convert.finish import finish
+from tests.support.programs.memory_cgroup import memory_cgroup
+from warplens.convert.finish import finish, snapshot
+from warplens.handover import pending
 
 pytestmark = pytest.mark.require("native")
 _PATIENCE_S = 120.0
@@ -40,11 +42,13 @@ sys.exit(7)
 
 
 @contextmanager
-def recorded(folder: Path, *options: str, report: str = "x") -> Iterator[subprocess.Popen[str]]:
-    """Run the program with its report being written; it ends with the block."""
+def recorded(
+    folder: Path, *options: str, report: str = "x", wrap: Callable[..., list[str]] = lambda *words: [*map(str, words)]
+) -> Iterator[subprocess.Popen[str]]:
+    """Run the program with its report being written; it ends with the block. `wrap` makes a command that runs its words elsewhere."""
     path = program(folder / "storm.py", STORM)
     words = [*COMMAND, "profile", "--light", "-o", report, *options, str(path), str(folder)]
-    launcher = subprocess.Popen(words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    launcher = subprocess.Popen(wrap(*words), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield launcher
     finally:
@@ -54,6 +58,21 @@ def recorded(folder: Path, *options: str, report: str = "x") -> Iterator[subproc
 def is_written(folder: Path) -> bool:
     """Whether part of the report was written by now."""
     return any(path.stat().st_size > 4 for path in folder.glob("x.warplens/tables/nvtx_ranges/*.during"))
+
+
+def allocated(folder: Path) -> int:
+    """Return the bytes of disk that the spool takes, copies of what was taken out included."""
+    return sum(path.stat().st_blocks * 512 for path in folder.glob("x.warplens/spool/*/*.spool*"))
+
+
+def written(folder: Path) -> int:
+    """Return how long the spool file is."""
+    return sum(path.stat().st_size for path in folder.glob("x.warplens/spool/*/*.spool"))
+
+
+def is_given_back(folder: Path, share: float = 0.0) -> bool:
+    """Whether the disk has got back some of what was written: 4 MiB, and this share."""
+    return allocated(folder) < (1 - share) * written(folder) - (4 << 20)
 
 
 def children(pid: int) -> dict[int, str]:
@@ -108,7 +127,7 @@ def test_it_equals_the_one_that_is_written_at_the_end(tmp_path: Path) -> None:
 def test_whoever_is_killed_nothing_is_lost_or_doubled(tmp_path: Path, victim: str) -> None:
     report = tmp_path / "x.warplens"
     with recorded(tmp_path) as launcher:
-        until(lambda: is_written(tmp_path), "part of the report", _PATIENCE_S)
+        until(lambda: is_given_back(tmp_path), "space of the spool", _PATIENCE_S)
         mine = children(launcher.pid)
         pids = {"launcher": launcher.pid} | {"program" if "storm.py" in line else "converter": pid for pid, line in mine.items()}
         os.kill(pids[victim], signal.SIGKILL)
@@ -120,6 +139,39 @@ def test_whoever_is_killed_nothing_is_lost_or_doubled(tmp_path: Path, victim: st
     ranges = info(report)["tables"]["nvtx_ranges"] - 12  # those around them, and before
     assert closed <= ranges <= closed + (BATCH if victim == "program" else 0)
     assert not list(report.rglob("*.during"))
+
+
+@pytest.mark.require("memory-cgroup")
+def test_a_small_container_has_its_report_written_during_the_run(tmp_path: Path) -> None:
+    with memory_cgroup(160 << 20) as group:
+        with recorded(tmp_path, wrap=group.wrap) as launcher:
+            until(lambda: is_given_back(tmp_path), "space of the spool", _PATIENCE_S)
+            (converter,) = (pid for pid, line in children(launcher.pid).items() if "storm.py" not in line)
+            memory = dict(line.split(":", 1) for line in Path(f"/proc/{converter}/status").read_text().splitlines())
+            assert int(memory["RssAnon"].split()[0]) < 64 << 10  # KiB
+        said = launcher.communicate()[1]
+        assert (launcher.returncode, group.kills) == (7, 0), said
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+
+
+def test_a_snapshot_has_what_was_taken_out_of_the_spool(tmp_path: Path) -> None:
+    with recorded(tmp_path) as launcher:
+        until(lambda: is_given_back(tmp_path, 0.4), "the space of half of the spool", _PATIENCE_S)
+        (note,) = pending.listed(tmp_path / "x.warplens")
+        before = int((tmp_path / "closed").read_bytes())
+        manifest = snapshot(note, tmp_path / "now.warplens")
+        assert before <= manifest.tables["nvtx_ranges"]["rows"] <= int((tmp_path / "closed").read_bytes()) + BATCH + 13
+        until(lambda: is_given_back(tmp_path), "the space, once more", _PATIENCE_S)
+    launcher.communicate()
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+
+
+def test_raw_files_are_kept_whole(tmp_path: Path) -> None:
+    with recorded(tmp_path, "--keep-raw=true") as launcher:
+        until(lambda: is_written(tmp_path) and written(tmp_path) > 20 << 20, "part of the report", _PATIENCE_S)
+        assert allocated(tmp_path) >= written(tmp_path) - (1 << 20)
+    launcher.communicate()
+    assert not list((tmp_path / "x.warplens").rglob("*.packed"))
 
 
 @pytest.mark.require("tmpfs")

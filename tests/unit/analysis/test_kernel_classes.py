@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
+from tests.support.pieces import ROOT
 from warplens.analysis.gpu.kernel_classes import CLASSES, class_of, classes
+
+DATA = ROOT.parent / "shared" / "data"  # beside the checkout
 
 NAMES = {
     "gemm": [
@@ -82,6 +93,7 @@ NAMES = {
         "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
         "rccl_main_kernel",
         "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)",
+        "void dpsk::ep::internode::combine<10, 7168>(void*, int)",
         "void deep_ep::internode_ll::dispatch<true, false, 3, 10, 7168>(void*)",
         "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)",
         "nvshmemi_transfer_rma_put",
@@ -89,6 +101,15 @@ NAMES = {
     "random": [
         "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, normal_kernel>(long)",
         "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>(…)",
+    ],
+    "linear algebra": [
+        "void gesvdbj_batch_32x16<float, float>(long, int const*)",
+        "void getrf_pivot<getrf_params_<float, 512, 1, 512, 512, 1> >(int, int)",
+        "void trsm_ln_up_kernel<float, 32u, 32u, 4u, false>(int, int)",
+    ],
+    "autotuning": [
+        "stream_executor::gpu::RedzoneAllocatorKernelImpl(unsigned char*, unsigned char, unsigned long, unsigned int*)",
+        "stream_executor::gpu::(anonymous namespace)::DelayKernel(stream_executor::GpuSemaphoreState volatile*)",
     ],
     "other": ["my_kernel(float*, int)", "", "k"],
 }
@@ -109,3 +130,52 @@ def test_arrays() -> None:
     for array in (pa.array(names), pa.array(names).dictionary_encode(), pa.chunked_array([names[:2], names[2:]], pa.string())):
         assert classes(array).to_pylist() == wanted
     assert classes(pa.array([], pa.string())).to_pylist() == []
+
+
+def other_share(spent: Iterable[tuple[str, int]]) -> float:
+    """The share of kernel time (name, ns) that no class is known of."""
+    sums: Counter[bool] = Counter()
+    for name, ns in spent:
+        sums[class_of(name) == "other"] += ns
+    return sums[True] / max(sums.total(), 1)
+
+
+def recorded() -> dict[str, list[tuple[str, int]]]:
+    """The kernels of programs that an H200 ran, with their times; each as long as a five hundredth of its program."""
+    programs: dict[str, list[tuple[str, int]]] = {}
+    for line in (ROOT / "tests" / "golden" / "kernel_names.tsv").read_text(encoding="utf-8").splitlines():
+        program, ns, name = line.split("\t")
+        programs.setdefault(program, []).append((name, int(ns)))
+    return programs
+
+
+# All that these run is kernels of their own: nothing in `work(float*, int)` says what it does.
+OWN = ("async_pageable", "managed", "plain", "serial_kernel")
+
+
+@pytest.mark.parametrize("program", sorted(set(recorded()) - set(OWN)))
+def test_little_is_other_on_a_real_gpu(program: str) -> None:
+    assert other_share(recorded()[program]) < 0.1
+
+
+def real_kernels(path: Path) -> Iterator[tuple[str, int]]:
+    """The kernels of a file of another tool, read without us."""
+    if path.suffix == ".sqlite":
+        with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as source:
+            yield from source.execute(
+                "SELECT s.value, k.end - k.start FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName"
+            )
+        return
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for event in json.load(file)["traceEvents"]:
+            if event.get("cat") in ("kernel", "Kernel"):
+                yield event["name"], round(1000 * event["dur"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings of real GPUs are not here ({DATA})")
+def test_little_is_other_in_recordings_of_others() -> None:
+    paths = [*DATA.glob("nsys/*.sqlite"), *DATA.glob("kineto/*.json.gz"), *DATA.glob("kineto/*/rank*.json.gz")]
+    shares = {path.name: other_share(real_kernels(path)) for path in paths}
+    assert len(shares) > 10
+    assert {name: share for name, share in shares.items() if share >= 0.1} == {}

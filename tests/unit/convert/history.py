@@ -9,7 +9,6 @@ from pathlib import Path
 from warplens.testing import spool_writer as sw
 
 SECOND = 10**9
-_PER_CHUNK = 40
 _NAMES = sw.strings({number: f"name {number}" for number in range(1, 8)})
 
 
@@ -29,6 +28,7 @@ class History:
     nested: bool = False
     threads: int = 3
     steps: int = 600
+    per_chunk: int = 40  # records
     _stacks: list[list[_Open]] = field(default_factory=list)
     _shared: dict[int, tuple[_Open, int, int]] = field(default_factory=dict)  # id -> range, thread, task
     _chunks: list[tuple[int, list[bytes]]] = field(default_factory=list)  # thread, records
@@ -69,7 +69,8 @@ class History:
             record = sw.event("start_end", one.start, 0, one.name, domain=one.domain, category=one.category)
             slots.append(sw.slot(record, thread, number, task=task))
         tables.append(sw.chunk(3, 64, sw.NO_THREAD, b"".join(slots), 65536))
-        records = [sw.chunk(1, 40, thread, b"".join(items), 4096, number) for number, (thread, items) in enumerate(self._chunks)]
+        size = -(-(64 + 40 * self.per_chunk) // 4096) * 4096
+        records = [sw.chunk(1, 40, thread, b"".join(items), size, number) for number, (thread, items) in enumerate(self._chunks)]
         chunks = [_NAMES, sw.records(sw.NO_THREAD, about), *tables, *records]
         sw.write(spool, sw.spool(chunks, end_ns=self.now + 1 if end else 0))
 
@@ -101,7 +102,7 @@ class History:
     def _record(self, thread: int, *items: bytes) -> None:
         for owner, held in reversed(self._chunks):
             if owner == thread:
-                if len(held) + len(items) <= _PER_CHUNK:
+                if len(held) + len(items) <= self.per_chunk:
                     held.extend(items)
                     return
                 break

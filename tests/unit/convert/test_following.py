@@ -16,6 +16,8 @@ from warplens.convert import begun, finish, following
 from warplens.convert.begun import Begun
 from warplens.convert.following import Surprise
 from warplens.handover import pending, seals
+from warplens.spool import packed
+from warplens.spool.packed import Span
 from warplens.testing import spool_writer as sw
 
 
@@ -41,13 +43,18 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
+def describe(spool: Path) -> None:
+    """Write what the launcher knows."""
+    (spool / "launch.json").write_text(json.dumps({"pid": 10, "start_ns": 500, "host": "host", "command": ["x"]}))
+    (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
+    (spool / "clocks.jsonl").write_text('{"counter": 1, "monotonic": 1, "realtime": 5}\n')
+
+
 def recorded(folder: Path, history: History, looks: int, name: str = "one") -> tuple[pending.Pending, Begun | None]:
     """Follow a process to its end; return the note of the recording, and what was written, None where that was given up."""
     spool = folder / "spool"
     spool.mkdir(parents=True)
-    (spool / "launch.json").write_text(json.dumps({"pid": 10, "start_ns": 500, "host": "host", "command": ["x"]}))
-    (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
-    (spool / "clocks.jsonl").write_text('{"counter": 1, "monotonic": 1, "realtime": 5}\n')
+    describe(spool)
     note = pending.begin(folder / "r.warplens", spool, name=name)
     writing: Begun | None = Begun(note)
     for _ in range(looks):
@@ -77,6 +84,48 @@ def test_all_tables_are_equal(tmp_path: Path, seed: int, nested: bool) -> None:
     for table, rows in wanted.items():
         assert found[table].equals(rows), table
     assert wanted["nvtx_ranges"].num_rows > 100
+
+
+class Holes(History):
+    """What was taken out of its spool is not there the next time, as with a file that only grows."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, nested=True, steps=40_000, per_chunk=9000)
+        self.taken: list[Span] = []
+
+    def take_out(self, path: Path, spans: list[Span], stride: int) -> int:
+        assert not set(self.taken) & set(spans)
+        self.taken += spans
+        return sum(end - begin for begin, end in spans)
+
+    def write(self, spool: Path, *, end: bool = False) -> None:
+        super().write(spool, end=end)
+        (path,) = spool.glob("*.spool")
+        data = bytearray(path.read_bytes())
+        for first, last in self.taken:
+            data[first:last] = bytes(last - first)
+        path.write_bytes(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", few([1, 3, 4, 5], 1))
+def test_what_is_taken_out_is_needed_no_more(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "ROWS_PER_SLICE", 3000)
+    history = Holes(seed)
+    monkeypatch.setattr(packed, "take_out", history.take_out)
+    note, writing = recorded(tmp_path / "during", history, 8)
+    assert writing is not None
+    assert sum(end - begin for begin, end in history.taken) > Path(note.spool, f"host-10-{sw.TICKS}.spool").stat().st_size / 6
+    finish.finish(note, note.report, begun=writing)
+    history.taken = []
+    spool = tmp_path / "end"
+    spool.mkdir()
+    describe(spool)
+    history.write(spool, end=True)
+    finish.finish(spool, tmp_path / "end.warplens")
+    found, wanted = tables(note.report), tables(tmp_path / "end.warplens")
+    for table, rows in wanted.items():
+        assert found[table].equals(rows), table
 
 
 class EndsARangeLast(History):

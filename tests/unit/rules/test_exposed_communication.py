@@ -22,7 +22,7 @@ def test_what_is_not_hidden(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, looped(STEP, 3)), RULE)
     # 44 - 16 in each; the GPU computes 20 without communication
     assert costs(finding) == (3 * 28, 3 * 20)
-    assert (finding.subject, finding.occurrences, finding.confidence, finding.severity) == ("communication", 3, "medium", "high")
+    assert (finding.subject, finding.occurrences, finding.confidence, finding.severity) == ("communication", 3, "low", "high")
     assert finding.title == "Communication kept the GPU from computing for 84.0 us, most of it AllReduce"
     assert "28.0 us in each of 3 steps" in finding.cause
     assert "does not say how much of it is waiting" in finding.cause
@@ -50,7 +50,7 @@ def test_waiting_for_the_last_rank_is_told_apart(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, ranks, ranks={"a": 0, "b": 1}), RULE)
     assert "Up to 20.0 us of it one GPU waited for the last rank to come, most often rank 1" in finding.cause
     # 45 of 45 on rank 0, of which 25 move data; no GPU computes for more than 38
-    assert costs(finding) == (45, 25)
+    assert (costs(finding), finding.confidence) == ((45, 25), "medium")
 
 
 def test_operations_by_the_frameworks_word(tmp_path: Path) -> None:

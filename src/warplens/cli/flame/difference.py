@@ -71,7 +71,7 @@ def _numbered(flame: Flame, by: str, numbers: dict[tuple[int, _Key], int]) -> It
         above = int(path[tree.parent[node]]) if tree.parent[node] >= 0 else _ROOT
         key = above, _key(flame, int(tree.example[node]), by)
         path[node] = numbers.setdefault(key, len(numbers))
-        yield node, int(path[node]), float(tree.total[node] / flame.weight)
+        yield node, int(path[node]), float(tree.total[node] / max(flame.weight, 1))
 
 
 def _own_shares(flame: Flame, by: str) -> dict[_Key, tuple[float, str]]:
@@ -80,5 +80,5 @@ def _own_shares(flame: Flame, by: str) -> dict[_Key, tuple[float, str]]:
     for node in np.flatnonzero(tree.own).tolist():
         key = _key(flame, int(tree.example[node]), by)
         share, place = found.get(key, (0.0, where(flame.frames.frame(int(tree.example[node])), by)))
-        found[key] = share + float(tree.own[node] / flame.weight), place
+        found[key] = share + float(tree.own[node] / max(flame.weight, 1)), place
     return found

@@ -20,7 +20,7 @@ def arguments(column: pa.Array, write: Callable[[Any], str]) -> list[str]:
     """Write each value as an argument, empty where null; empty altogether where all are null."""
     if column.null_count == len(column):
         return []
-    filled = pc.fill_null(column, 0) if column.null_count else column
+    filled = pc.fill_null(column, pa.scalar(0).cast(column.type)) if column.null_count else column
     texts = list(map(write, filled.to_numpy(zero_copy_only=False).tolist()))
     if column.null_count:
         texts = [

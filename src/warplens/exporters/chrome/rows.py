@@ -89,7 +89,7 @@ def _details(piece: Events) -> Iterator[str]:
     columns = []
     for name, column in piece.details:
         head = f"{json.dumps(name)}:"
-        columns.append(_texts(column, head) if _is_text(column) else arguments(column, _writer(head, column)))
+        columns.append(_texts(column, head) if _is_text(column) else arguments(column, _writer(head, column)) or [""] * len(column))
     return (f',"args":{{{",".join(filter(None, found))}}}' if any(found) else "" for found in _together(columns, len(piece.id)))
 
 

@@ -132,9 +132,11 @@ def _json(report: Report, batch: pa.RecordBatch) -> Iterator[str | None]:
     if batch.column("data").null_count == batch.num_rows:
         yield from batch.column("json").to_pylist()
         return
-    told = pa.Table.from_batches([batch]).select(["schema", "type", "data", "json"])
-    for value, kind, text in zip(decoded(report, told), batch.column("type").to_pylist(), batch.column("json").to_pylist(), strict=True):
-        yield text if text is not None or kind is None else json.dumps(value, default=_bytes, ensure_ascii=False)
+    has = batch.column("type").is_valid()
+    values = iter(decoded(report, pa.Table.from_batches([batch]).select(["schema", "type", "data", "json"]).filter(has)))
+    for with_payload, text in zip(has.to_pylist(), batch.column("json").to_pylist(), strict=True):
+        value = next(values) if with_payload else None
+        yield text if text is not None or not with_payload else json.dumps(value, default=_bytes, ensure_ascii=False)
 
 
 def _bytes(value: Any) -> str:

@@ -40,6 +40,7 @@ from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import GpuOperations, gpus, span
 from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed
 from warplens.rules.hosts import numbers
+from warplens.rules.idle_time import held
 from warplens.rules.lines import located, own_line
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def check(
     pools = _pools(report)
     if int(mine.sum()) < fewest:
         return pools
-    spent = cost(allocations, devices, mine)
+    spent = cost(allocations, devices, mine, held=held(report, selection))
     if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
         return pools
     names, numbers = np.unique(allocations.name[mine].astype(str), return_counts=True)
@@ -98,6 +99,7 @@ def check(
             spent.bound,
             spent.estimate,
             "medium",
+            claim=spent.claim,
         ),
         *pools,
     ]
@@ -184,7 +186,8 @@ def _pools(report: Report) -> list[Finding]:
     """Note allocations that take most of a GPU's memory."""
     rows = report.sql(
         f"""SELECT m.id, m.process, m.device, m."start", m.bytes, d.memory FROM gpu_memory m JOIN devices d USING (process, device)
-            WHERE m.operation = 'allocate' AND m.kind = 'Device' AND m.bytes >= {_POOL} * d.memory ORDER BY m."start" """
+            WHERE m.operation = 'allocate' AND m.kind = 'Device' AND d.memory > 0 AND m.bytes >= {_POOL} * d.memory
+            ORDER BY m."start" """
     ).to_pylist()
     findings = []
     for row in rows:

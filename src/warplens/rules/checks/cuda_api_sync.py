@@ -27,6 +27,7 @@ from warplens.model.words import counted, duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import DEVICE_WAITS, STREAM_WAITS, calls, cost, evidence, named, needed
+from warplens.rules.idle_time import held
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     findings = []
     for name in np.unique(synchronizing.name.astype(str)).tolist():
         mine = np.asarray(synchronizing.name == name)
-        spent = cost(synchronizing, devices, mine, computing=True)
+        spent = cost(synchronizing, devices, mine, computing=True, held=held(report, selection))
         if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
             continue
         number = int(mine.sum())

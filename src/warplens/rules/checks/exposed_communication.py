@@ -174,7 +174,8 @@ def _finding(report: Report, selection: Selection, exposed: list[_Exposed], boun
         sum(int((part.each > 0).sum()) for part in exposed),
         bound,
         min(own, bound),
-        "medium",
+        "medium" if last else "low",
+        claim=Cover(*(np.concatenate([getattr(part.cover, edge) for part in exposed]) for edge in ("start", "end"))),
     )
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
+SCOPE = "run"
 _CALLS = "regexp_matches(a.name::VARCHAR, '^(cuda|cu|hip)(StreamBeginCapture|StreamEndCapture|Graph(Instantiate|Launch))')"
 
 

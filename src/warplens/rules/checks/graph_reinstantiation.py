@@ -27,6 +27,7 @@ from warplens.model.words import counted, duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import calls, cost, evidence, needed
+from warplens.rules.idle_time import held
 from warplens.rules.lines import located
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def check(
     if not mine.any():
         return []
     made_only, number = graph_calls.of(~launch), int(mine.sum())
-    spent = cost(made_only, devices, mine[~launch])
+    spent = cost(made_only, devices, mine[~launch], held=held(report, selection))
     if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
         return []
     length = int((graph_calls.end - graph_calls.start)[mine].sum())

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html"
+SCOPE = "run"
 _ISSUES = "regexp_matches(a.name::VARCHAR, '^(cuda|cu|hip)(Module|Ext)?(Launch|GraphLaunch|Memcpy|Memset)')"
 
 

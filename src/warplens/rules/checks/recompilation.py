@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html#dealing-with-recompilations"
+SCOPE = "run"
 _FEWEST = 5  # times that a kernel must come to say what a step is
 _ADVICE = {
     "torch.compile": "See TORCH_LOGS=recompiles. Tensors instead of Python numbers that change, mark_dynamic for sizes, padded shapes.",
@@ -118,6 +119,7 @@ def third_of_loop(start: Int64Array, name: Int64Array) -> int | None:
     """Return when the third iteration began of a loop that most kernels are in; None where there is none.
 
     `start`, `name`: of the kernels, in order. A kernel runs once in each iteration where it comes again after the same number of others.
+    The main loop of `analysis.steps.loops` begins later: with the longest run of iterations that nothing breaks, as compiling does.
     """
     best: tuple[int, int] | None = None
     order = np.argsort(name, kind="stable")
@@ -161,4 +163,5 @@ def _finding(again: list[Compiling], cover: Cover, lost: Cover, rows: int) -> Fi
         lost.total,
         lost.total,
         "medium",
+        claim=lost,
     )

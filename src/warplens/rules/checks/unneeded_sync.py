@@ -32,6 +32,7 @@ from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, HostCalls, calls, cost, evidence, named, needed
+from warplens.rules.idle_time import held
 from warplens.rules.lines import called_from, located
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
     findings = []
     for place in np.flatnonzero(number >= repeats).tolist():
         mine = which == place
-        spent = cost(waiting, devices, mine, computing=True)
+        spent = cost(waiting, devices, mine, computing=True, held=held(report, selection))
         if spent.estimate == 0 or spent.estimate < span(report, selection) * least / 100:
             continue
         functions = ", ".join(np.unique(waiting.name[mine].astype(str)).tolist())

@@ -9,16 +9,20 @@ What kind of work the GPU's time went to: matrix products, attention, elementwis
 - Union (ns): time in which any of them ran. Span (%): that, of the time from the GPU's first to its last operation.
 - Host, Rank, PID, Device, Stream: which GPU or stream; each only where the rows differ in it, Stream with `:by=stream`.
 - Kind: of kernels the class, by name: gemm, attention, convolution, normalization, softmax, reduction, elementwise, embedding, sort/scan,
-  optimizer, memory (kernels that only move data), communication, random, other. Else: copy, memset, migration, graph.
+  optimizer, memory (kernels that only move data), communication, random, linear algebra (factorizations, solvers), autotuning (XLA tries
+  out kernels), other. Else: copy, memset, migration, graph.
 
 ## How it is computed
-Kernels are classed by their full names, as libraries and compilers give them (cuBLAS, CUTLASS, cuDNN, FlashAttention, NCCL, PyTorch,
-Inductor, XLA, rocBLAS, …). What reaches over an edge of the selected time counts with the piece inside. Medians of `:by=process` and
+Kernels are classed by their full names, as libraries and compilers give them: cuBLAS, CUTLASS, rocBLAS (gemm); FlashAttention, xFormers,
+FlashInfer (attention); cuDNN, MIOpen (convolution); NCCL, RCCL, NVSHMEM, DeepEP (communication); cuSOLVER, MAGMA (linear algebra); CUB,
+cuRAND, PyTorch, Inductor, Triton, XLA, vLLM. The table with its sources is `analysis/gpu/kernel_classes.py`.
+What reaches over an edge of the selected time counts with the piece inside. Medians of `:by=process` and
 `:by=rank` are of all their GPUs. The greatest total comes first, GPU by GPU.
 
 ## Traps
 - A fused kernel is of one class only: that of the most telling word in its name.
-- Kernels of one's own are `other`, unless their names say what they do; cuda_gpu_kern_sum has the names.
+- Kernels of one's own (`scale(float*, int)`) are `other`, unless their names say what they do: a program that is all its own kernels is
+  all `other`; of recordings of frameworks and libraries it is never more than a tenth. cuda_gpu_kern_sum has the names.
 - Operations of several streams overlap: the totals may exceed the time in which the GPU was busy, Union does not.
 """
 

@@ -143,7 +143,7 @@ def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path
     whole = report(tmp_path / "whole", wide, thread(10), ranges)
     monkeypatch.setattr("warplens.convert.place.ROWS_PER_GROUP", rows)
     monkeypatch.setattr("warplens.convert.cpu.chosen._SAMPLE_EVERY", 1)
-    monkeypatch.setattr("warplens.convert.build.ROWS_PER_SLICE", 2 * rows)
+    monkeypatch.setattr("warplens.convert.following.ROWS_PER_SLICE", 2 * rows)
     pieces = report(tmp_path / "pieces", wide, thread(10), ranges)
     for columns in names:
         assert pieces.columns(*columns) == whole.columns(*columns)

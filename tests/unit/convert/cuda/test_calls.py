@@ -122,7 +122,7 @@ def test_the_range_around_a_call_is_the_innermost_of_its_thread(tmp_path: Path) 
 
 
 def test_ranges_around_calls_as_a_slow_search_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warplens.convert.build.ROWS_PER_SLICE", 64)  # many slices
+    monkeypatch.setattr("warplens.convert.following.ROWS_PER_SLICE", 64)  # many slices
     chance = np.random.default_rng(5)
     chunks = [sw.records(sw.NO_THREAD, [sw.meta("thread", thread=thread, tid=10 + thread, start=1) for thread in range(3)])]
     spans: dict[int, list[tuple[int, int]]] = {}

@@ -1,0 +1,106 @@
+"""Every command on reports whose rows have no length, all the same times, or times before zero, in every table: no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.reports.odd_report import TIMES, odd
+from tests.support.thorough import alike
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import WarplensError
+from warplens.flows.viewing import view_of
+from warplens.model.tables import TABLES
+from warplens.report import Selection
+from warplens.report import open as open_report
+from warplens.rules.judging import judge
+from warplens.viewer.answers.answers import Answers
+
+pytestmark = [pytest.mark.slow, pytest.mark.require("native", "duckdb")]
+_HAPPEN = sorted(name for name, table in TABLES.items() if table.edges and name not in ("processes", "threads"))
+
+
+def words(report: Path, out: Path) -> Iterator[list[str]]:
+    """Yield a command line of each command that reads reports."""
+    path = str(report)
+    yield ["info", path]
+    yield ["analyze", "--details", "all", path]
+    yield ["analyze", "-f", "json", path]
+    yield ["analyze", "-f", "markdown", path]
+    yield ["timeline", path]
+    yield ["timeline", "--ascii", "--width", "40", path]
+    for kind in ("auto", "native", "osrt", "tasks"):
+        yield ["flame", "--wall", *(["--kind", kind] if kind != "auto" else []), path]
+    yield ["flame", "--baseline", path, path]
+    yield ["diff", path, path]
+    yield ["diff", "-f", "json", path, path]
+    yield ["query", path, "SELECT 1"]
+    yield ["source", path]
+    yield ["stats", "--all", path]
+    for unit in catalog.units("exporters.formats"):
+        yield ["export", "-t", unit.id, "-o", str(out / unit.id), path]
+
+
+def traceback(line: list[str]) -> str:
+    """Run a command; return what went wrong inside, empty where it answered or said why it cannot."""
+    result = CliRunner().invoke(commands, line)
+    error = result.exception
+    if error is None or isinstance(error, (SystemExit, WarplensError)):
+        return ""
+    where = result.exc_info[2] if result.exc_info else None
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f"{where.tb_frame.f_code.co_filename.rpartition('/')[2]}:{where.tb_lineno}" if where is not None else "?"
+    return f"{' '.join(line[:3])}: {type(error).__name__}: {error} ({place})"
+
+
+def answered(report: Path) -> list[str]:
+    """Ask every table of `stats` and every rule, and the page for each of its tracks; return what went wrong inside."""
+    wrong = []
+    with open_report(report) as opened:
+        for unit in catalog.units("stats.tables"):
+            try:
+                with suppress(WarplensError):
+                    unit.load().table(opened, Selection())
+            except Exception as error:  # each table is asked, whatever another one does
+                wrong.append(f"stats -r {unit.id}: {type(error).__name__}: {error}")
+        for unit in catalog.units("rules.checks"):
+            try:
+                judge(opened, Selection(), [unit.id])
+            except Exception as error:
+                wrong.append(f"analyze -r {unit.id}: {type(error).__name__}: {error}")
+        answers = Answers(view_of([opened]))
+        try:
+            answers.tracks(0)
+        except Exception as error:
+            wrong.append(f"view: {type(error).__name__}: {error}")
+        finally:
+            answers.close()
+    return wrong
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_rows_in_every_table(tmp_path: Path, kind: str) -> None:
+    report = odd(tmp_path / "odd.warplens", kind)
+    (tmp_path / "out").mkdir()
+    wrong = answered(report) + [text for line in words(report, tmp_path / "out") if (text := traceback(line))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("table", alike(_HAPPEN, "samples", "kernels", "osrt", "thread_states"))
+def test_rows_in_one_table(tmp_path: Path, table: str) -> None:
+    """A thread, or a device, whose only rows have no length."""
+    wrong = []
+    for number, kind in enumerate(("one row without length", "a thread without length", "before zero")):
+        report = odd(tmp_path / f"{number}.warplens", kind, [table, "frames"])
+        (out := tmp_path / f"out{number}").mkdir()
+        wrong += [f"{kind}: {text}" for text in answered(report)]
+        wrong += [
+            f"{kind}: {text}" for line in words(report, out) if line[0] in ("timeline", "analyze", "info") and (text := traceback(line))
+        ]
+    assert not wrong, "\n".join(wrong)
