@@ -6,8 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <vector>
 
@@ -24,31 +26,35 @@ class Values {
       first_[few_++] = value;
       return;
     }
-    if (used_ == room_) grow();
-    *next_++ = value;
-    ++used_;
+    if (many_ == nullptr) many_ = std::make_unique<Many>();
+    if (many_->used == many_->room) many_->grow();
+    *many_->next++ = value;
+    ++many_->used;
   }
   void take(Values &other) {
-    seal();
-    other.seal();
-    for (auto &chunk : other.chunks_) chunks_.push_back(std::move(chunk));
-    other.chunks_.clear();
-    used_ = room_ = 0;
+    if (other.many_ != nullptr) {
+      if (many_ == nullptr) many_ = std::make_unique<Many>();
+      many_->seal();
+      other.many_->seal();
+      for (auto &chunk : other.many_->chunks) many_->chunks.push_back(std::move(chunk));
+      other.many_.reset();
+    }
     for (uint32_t i = 0; i < other.few_; ++i) push(other.first_[i]);
     other.few_ = 0;
   }
   void seal() {
-    if (!chunks_.empty() && used_ != 0) chunks_.back().size = used_;
-    used_ = room_ = 0;
+    if (many_ != nullptr) many_->seal();
   }
   template <typename Function>
   void each_chunk(Function function) const {
     if (few_ != 0) function(first_, size_t{few_});
-    for (const auto &chunk : chunks_) function(chunk.data.get(), chunk.size);
+    if (many_ == nullptr) return;
+    for (const auto &chunk : many_->chunks) function(chunk.data.get(), chunk.size);
   }
   int64_t count() const {
     int64_t total = few_;
-    for (const auto &chunk : chunks_) total += static_cast<int64_t>(chunk.size);
+    if (many_ == nullptr) return total;
+    for (const auto &chunk : many_->chunks) total += static_cast<int64_t>(chunk.size);
     return total;
   }
 
@@ -57,27 +63,45 @@ class Values {
     std::unique_ptr<uint32_t[]> data;
     size_t size = 0;
   };
-  void grow() {
-    seal();
-    room_ = grown_ == 0 ? 32 : std::min<uint32_t>(grown_ * 4, 16384);
-    grown_ = room_;
-    chunks_.push_back({std::make_unique_for_overwrite<uint32_t[]>(room_), 0});
-    next_ = chunks_.back().data.get();
-  }
+  struct Many {
+    std::vector<Chunk> chunks;
+    uint32_t *next = nullptr;
+    uint32_t used = 0, room = 0, grown = 0;  // of the last chunk
+
+    void seal() {
+      if (!chunks.empty() && used != 0) chunks.back().size = used;
+      used = room = 0;
+    }
+    void grow() {
+      seal();
+      room = grown == 0 ? 32 : std::min<uint32_t>(grown * 4, 16384);
+      grown = room;
+      chunks.push_back({std::make_unique_for_overwrite<uint32_t[]>(room), 0});
+      next = chunks.back().data.get();
+    }
+  };
   static constexpr uint32_t kFew = 4;
-  std::vector<Chunk> chunks_;
-  uint32_t *next_ = nullptr;
-  uint32_t used_ = 0, room_ = 0, grown_ = 0;  // of the last chunk
-  uint32_t few_ = 0;
   uint32_t first_[kFew];
+  uint32_t few_ = 0;
+  std::unique_ptr<Many> many_;
 };
 
 constexpr int64_t kDirect = 1 << 16;
 
 struct Group {
   uint64_t key = 0;
-  Values small;                // durations below 2^32 ns (4.3 s)
-  std::vector<int64_t> large;  // the rest
+  Values small;  // durations below 2^32 ns (4.3 s)
+  std::unique_ptr<std::vector<int64_t>> rest;
+
+  // Durations that are no small ones.
+  const std::vector<int64_t> &large() const {
+    static const std::vector<int64_t> none;
+    return rest == nullptr ? none : *rest;
+  }
+  std::vector<int64_t> &more() {
+    if (rest == nullptr) rest = std::make_unique<std::vector<int64_t>>();
+    return *rest;
+  }
 };
 
 // The k-th smallest (from 0) of the small values, which lie in [least, greatest].
@@ -113,18 +137,23 @@ class Groups {
     if (last_ != nullptr && last_->key == key) return *last_;
     size_t slot = hash(key) & (table_.size() - 1);
     while (table_[slot] != 0) {
-      Group &group = *groups_[table_[slot] - 1];
+      Group &group = groups_[table_[slot] - 1];
       if (group.key == key) return *(last_ = &group);
       slot = (slot + 1) & (table_.size() - 1);
     }
-    groups_.push_back(std::make_unique<Group>());
-    groups_.back()->key = key;
-    table_[slot] = groups_.size();
-    last_ = groups_.back().get();
+    if (groups_.size() == UINT32_MAX) throw std::bad_alloc();
+    groups_.emplace_back().key = key;
+    table_[slot] = static_cast<uint32_t>(groups_.size());
+    last_ = &groups_.back();
     if (groups_.size() * 2 > table_.size()) rehash();
     return *last_;
   }
-  std::vector<std::unique_ptr<Group>> &all() { return groups_; }
+  std::deque<Group> &all() { return groups_; }
+  void clear() {
+    groups_.clear();
+    table_.assign(1024, 0);
+    last_ = nullptr;
+  }
 
  private:
   // Keys are packed bit fields: both halves must reach the low bits.
@@ -133,26 +162,27 @@ class Groups {
     return key ^ (key >> 32);
   }
   void rehash() {
-    table_.assign(table_.size() * 4, 0);
+    table_.assign(table_.size() * 2, 0);
     for (size_t i = 0; i < groups_.size(); ++i) {
-      size_t slot = hash(groups_[i]->key) & (table_.size() - 1);
+      size_t slot = hash(groups_[i].key) & (table_.size() - 1);
       while (table_[slot] != 0) slot = (slot + 1) & (table_.size() - 1);
-      table_[slot] = i + 1;
+      table_[slot] = static_cast<uint32_t>(i + 1);
     }
   }
-  std::vector<std::unique_ptr<Group>> groups_;
-  std::vector<size_t> table_;
+  std::deque<Group> groups_;
+  std::vector<uint32_t> table_;
   Group *last_ = nullptr;
 };
 
 // The k-th smallest (from 0) of all values; those that are large are sorted.
 int64_t nth(const Group &group, int64_t k, uint32_t least = 0,
             uint32_t greatest = std::numeric_limits<uint32_t>::max()) {
-  const auto first_positive = std::lower_bound(group.large.begin(), group.large.end(), int64_t{0});
-  const int64_t negative = first_positive - group.large.begin(), small = group.small.count();
-  if (k < negative) return group.large[static_cast<size_t>(k)];
+  const std::vector<int64_t> &large = group.large();
+  const auto first_positive = std::lower_bound(large.begin(), large.end(), int64_t{0});
+  const int64_t negative = first_positive - large.begin(), small = group.small.count();
+  if (k < negative) return large[static_cast<size_t>(k)];
   if (k < negative + small) return select_small(group.small, k - negative, least, greatest);
-  return group.large[static_cast<size_t>(k - small)];
+  return large[static_cast<size_t>(k - small)];
 }
 
 // Everything but the median in one pass over the group's values; the deviation in a second, from the exact mean.
@@ -163,9 +193,10 @@ struct Result {
 
 Result finish(Group &group) {
   group.small.seal();
-  std::sort(group.large.begin(), group.large.end());
+  if (group.rest != nullptr) std::sort(group.rest->begin(), group.rest->end());
+  const std::vector<int64_t> &large = group.large();
   const int64_t small_count = group.small.count();
-  Result result{small_count + static_cast<int64_t>(group.large.size()), 0, 0, 0, 0.0, 0.0};
+  Result result{small_count + static_cast<int64_t>(large.size()), 0, 0, 0, 0.0, 0.0};
   uint32_t least = std::numeric_limits<uint32_t>::max(), greatest = 0;
   group.small.each_chunk([&](const uint32_t *data, size_t size) {
     uint64_t sum = 0;
@@ -176,15 +207,14 @@ Result finish(Group &group) {
     }
     result.total += static_cast<int64_t>(sum);
   });
-  for (const int64_t value : group.large) result.total += value;
-  const auto first_positive = std::lower_bound(group.large.begin(), group.large.end(), int64_t{0});
-  const int64_t negative = first_positive - group.large.begin();
+  for (const int64_t value : large) result.total += value;
+  const auto first_positive = std::lower_bound(large.begin(), large.end(), int64_t{0});
+  const int64_t negative = first_positive - large.begin();
   if (result.count == 0) return result;
   const auto edge = [&](bool low) -> int64_t {
-    const bool from_large =
-        low ? negative > 0 || small_count == 0 : !group.large.empty() && group.large.back() >= 0;
-    if (from_large) return low ? group.large.front() : group.large.back();
-    return small_count == 0 ? group.large.back() : (low ? least : greatest);
+    const bool from_large = low ? negative > 0 || small_count == 0 : !large.empty() && large.back() >= 0;
+    if (from_large) return low ? large.front() : large.back();
+    return small_count == 0 ? large.back() : (low ? least : greatest);
   };
   result.least = edge(true);
   result.greatest = edge(false);
@@ -205,7 +235,7 @@ Result finish(Group &group) {
       }
       squares += (sums[0] + sums[1]) + (sums[2] + sums[3]);
     });
-    for (const int64_t value : group.large) {
+    for (const int64_t value : large) {
       const double d = static_cast<double>(value) - mean;
       squares += d * d;
     }
@@ -257,7 +287,7 @@ void durations_add(Groups &groups, Array<const int64_t> start, Array<const int64
     if (static_cast<uint64_t>(duration) <= std::numeric_limits<uint32_t>::max()) {
       group->small.push(static_cast<uint32_t>(duration));
     } else {
-      group->large.push_back(duration);
+      group->more().push_back(duration);
     }
   }
 }
@@ -265,12 +295,14 @@ WARPLENS_FUNCTION(durations_add);
 
 // Moves all of `from` into `groups`; `from` is left empty.
 void durations_merge(Groups &groups, Groups &from) {
-  for (auto &other : from.all()) {
-    Group &group = groups.at(other->key);
-    group.small.take(other->small);
-    group.large.insert(group.large.end(), other->large.begin(), other->large.end());
-    other->large = {};
+  for (auto &all = from.all(); !all.empty(); all.pop_front()) {  // so that no group is there twice
+    Group &other = all.front();
+    Group &group = groups.at(other.key);
+    group.small.take(other.small);
+    if (other.rest != nullptr)
+      group.more().insert(group.more().end(), other.rest->begin(), other.rest->end());
   }
+  from.clear();
 }
 WARPLENS_FUNCTION(durations_merge);
 
@@ -293,7 +325,7 @@ void durations_finish(Groups &groups, int64_t first, int64_t last, Array<uint64_
   require_rows(groups, first, last);
   require_size(groups.all().size(), key, count, total, least, greatest, median, deviation);
   for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
-    Group &group = *groups.all()[i];
+    Group &group = groups.all()[i];
     const Result result = finish(group);
     key[i] = group.key;
     count[i] = result.count;
@@ -310,8 +342,8 @@ WARPLENS_FUNCTION(durations_finish);
 void durations_rank(Groups &groups, double share, Array<int64_t> values) {
   require_size(groups.all().size(), values);
   for (size_t i = 0; i < values.size; ++i) {
-    const Group &group = *groups.all()[i];
-    const int64_t small = group.small.count(), count = small + static_cast<int64_t>(group.large.size());
+    const Group &group = groups.all()[i];
+    const int64_t small = group.small.count(), count = small + static_cast<int64_t>(group.large().size());
     const auto rank = static_cast<int64_t>(std::ceil(share * static_cast<double>(count))) - 1;
     values[i] = count == 0 ? 0 : nth(group, std::clamp<int64_t>(rank, 0, count - 1));
   }

@@ -62,6 +62,9 @@ class Durations:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
         while self._handles:
             self._handles.pop().close()
 
@@ -106,6 +109,7 @@ class Durations:
         more = {name: np.empty(groups, np.int64) for name in ranks or {}}
         for name, rank in more.items():
             native.call("durations_rank", first, (ranks or {})[name], rank)
+        self._close()  # before the texts of a million groups are written
         columns = {}
         for name, interner, shift, mask in zip(_KEYS, self._interners, _SHIFTS, _MASKS, strict=True):
             columns[name] = interner.texts((key >> np.uint64(shift)) & np.uint64(mask))
