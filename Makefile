@@ -15,7 +15,7 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench gpu gpu-probe gpu-pack wheels release-check upgrade clean
+.PHONY: help demo looks ready test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench judge gpu gpu-probe gpu-pack wheels release-check upgrade clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -115,6 +115,9 @@ site: native ## build the documentation site into site/ (records its live exampl
 
 bench: native ## measure, write docs/performance.md; fails when a budget is missed
 	@$(PY) benchmarks/run.py $(ARGS)
+
+judge: native ## ask all rules about the reports of tests/judged: how much of what they say is true (ARGS=--page writes docs/dev/judged.md)
+	@$(PY) tools/judge.py $(ARGS)
 
 gpu: ## what needs a CUDA device, with this machine's own Python packages and no network (ARGS=--list, WHEELS=folder for more)
 	@"$(PYTHON)" tools/gpu.py --wheels "$(WHEELS)" $(ARGS)

@@ -406,9 +406,6 @@ void TraceEvents::complete() {
     ++counts_[kind == kSpan ? kSpans : kGpuAnnotations];
     return;
   }
-  if (kind == kUnsupported) {
-    return leave();
-  }
   if (!timed()) {
     return;
   }

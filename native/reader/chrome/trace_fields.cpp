@@ -28,6 +28,8 @@ constexpr std::array kArguments = {
     Argument{"Input Dims", kShapes, Reading::json},
     Argument{"Input dims", kShapes, Reading::json},
     Argument{"Input type", kTypes, Reading::json},
+    Argument{"Input Strides", kStrides, Reading::json},
+    Argument{"Concrete Inputs", kConcrete, Reading::json},
     Argument{"Collective name", kCollective, Reading::text},
     Argument{"Process Group Name", kGroup, Reading::text},
     Argument{"Group size", kGroupSize, Reading::number},
@@ -93,7 +95,9 @@ constexpr std::array<Columns, kKinds> kColumns = {
           {kSequence, true},
           {kForwardThread, false},
           {kShapes, false},
-          {kTypes, false}}),
+          {kTypes, false},
+          {kStrides, false},
+          {kConcrete, false}}),
     list({kWideStart, kWideEnd, kOfLane, kNamed}),
     list({kWideStart, kWideEnd, kOfLane, kNamed}),
     list({kWideStart, kWideEnd, kOfLane, kNamed, {kCorrelation, true}}),
@@ -201,7 +205,7 @@ constexpr std::array<Columns, kKinds> kColumns = {
 };
 
 // Old and new names, of CUDA, ROCm and others.
-constexpr std::array<std::pair<std::string_view, Kind>, 36> kCategories = {{
+constexpr std::array<std::pair<std::string_view, Kind>, 27> kCategories = {{
     {"cpu_op", kOp},
     {"Operator", kOp},
     {"operator", kOp},
@@ -229,15 +233,6 @@ constexpr std::array<std::pair<std::string_view, Kind>, 36> kCategories = {{
     {"overhead", kOverhead},
     {"gpu_user_annotation", kGpuAnnotation},
     {"Trace", kSpan},
-    {"mtia_runtime", kUnsupported},
-    {"mtia_ccp_events", kUnsupported},
-    {"mtia_insight", kUnsupported},
-    {"mtia_workloadd", kUnsupported},
-    {"glow_runtime", kUnsupported},
-    {"hpu_op", kUnsupported},
-    {"privateuse1_runtime", kUnsupported},
-    {"privateuse1_driver", kUnsupported},
-    {"collective_comm", kUnsupported},
 }};
 
 constexpr std::array<std::pair<std::string_view, Member>, 11> kMembers = {{

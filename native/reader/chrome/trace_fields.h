@@ -40,6 +40,8 @@ enum Field : uint8_t {
   kForwardThread,
   kShapes,
   kTypes,
+  kStrides,
+  kConcrete,
   kCollective,
   kGroup,
   kGroupSize,
@@ -94,7 +96,6 @@ enum Kind : uint8_t {
   // What has no rows:
   kGpuAnnotation,
   kSpan,
-  kUnsupported,
 };
 
 struct Column {

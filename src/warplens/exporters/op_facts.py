@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,10 +18,11 @@ FACTS = ("sequence", "backward", "external", "shapes", "types")
 
 
 class OpFacts:
-    """Walks through `ops` beside `nvtx_ranges`: ranges are asked for in the order of the report."""
+    """Walks through `ops` beside `nvtx_ranges`: ranges are asked for in the order of the report. `facts`: columns of `ops`."""
 
-    def __init__(self, report: Report) -> None:
-        self._batches: Iterator[pa.RecordBatch] = iter(batches(report, "ops", ("range", *FACTS)) if report.tables["ops"] else ())
+    def __init__(self, report: Report, facts: Sequence[str] = FACTS) -> None:
+        self._facts = facts
+        self._batches: Iterator[pa.RecordBatch] = iter(batches(report, "ops", ("range", *facts)) if report.tables["ops"] else ())
         self._rows: pa.Table | None = None
         self._last = -1
 
@@ -40,7 +41,7 @@ class OpFacts:
         place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
         found = known[order[place]] == ids
         taken = pa.array(order[place], mask=~found)
-        columns = [(name, self._rows.column(name).take(taken)) for name in FACTS] if found.any() else []
+        columns = [(name, self._rows.column(name).take(taken)) for name in self._facts] if found.any() else []
         later = np.flatnonzero(known > ids[-1])
         self._rows = self._rows.take(pa.array(later)) if len(later) else None
         return [(name, column.unify_dictionaries().combine_chunks()) for name, column in columns if column.null_count < len(column)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from warplens.storage.manifest import Manifest
 from warplens.storage.writer import Facts, PartWriter
 
 FAMILY = "importers.formats"
+_EXPORTED = (".nsys-rep", ".qdrep")
 
 
 def format_of(path: Path) -> catalog.Unit:
@@ -99,7 +101,9 @@ def _parts(unit: ModuleType, source: Path, report: Path, progress: Progress) -> 
                 made.append(writer.commit(facts))
         if first is None:
             raise broken[0]
-        first[0].write("diagnostics", [_unread(error) for error in broken])
+        first[0].write("diagnostics", [_unread(str(error)) for error in broken])
+        if len(files) > 1 or source.is_dir():
+            first[0].write("diagnostics", [_unread(text, "warning") for text in _left_out(unit, source, files)])
         return (first[0].commit(first[1]), *made)
 
 
@@ -107,8 +111,24 @@ def _share(progress: Progress, number: int, count: int) -> Progress:
     return lambda stage, done: progress(stage, (number + done) / count)
 
 
-def _unread(error: WarplensError) -> dict[str, Any]:
-    return {"severity": "error", "code": "file-unreadable", "source": "import", "message": f"not in this report: {error}"}
+def _left_out(unit: ModuleType, source: Path, files: list[Path]) -> Iterator[str]:
+    """Yield what is wrong with the files of a folder that are called like recordings, and are none; and what others must export first."""
+    if files == [source]:
+        return
+    taken = {path.name for path in files}
+    stems = {path.stem for path in files}
+    for path in sorted(source.iterdir()):
+        if path.name in taken or not path.is_file():
+            continue
+        if path.suffix in _EXPORTED and path.stem not in stems:
+            yield f"{path} can be read by Nsight Systems alone: export it with `nsys export -t sqlite {path}`."
+        elif path.name.endswith(unit.SUFFIXES):
+            looks = looks_like(path)
+            yield f"{path} is no {unit.CONTENT}{f': it is {looks}' if looks else ''}."
+
+
+def _unread(text: str, severity: str = "error") -> dict[str, Any]:
+    return {"severity": severity, "code": "file-unreadable", "source": "import", "message": f"not in this report: {text}"}
 
 
 def part_id(source: Path) -> str:

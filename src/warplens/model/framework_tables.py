@@ -25,6 +25,8 @@ OPS = Table(
         Column("external", "int64", "The framework's number of it: `External id`.", nullable=True),
         Column("shapes", "dict", "Shapes of its inputs, as JSON text: `[[64,512],[512]]`.", nullable=True),
         Column("types", "dict", "Types of its inputs, as JSON text.", nullable=True),
+        Column("strides", "dict", "Strides of its inputs, as JSON text.", nullable=True),
+        Column("concrete", "dict", "Values of inputs that are no tensors, as JSON text.", nullable=True),
         Column("stack", "int64", "Innermost frame of the call: key of `frames`.", nullable=True),
     ),
     ("process", "start"),

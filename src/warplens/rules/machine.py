@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ThreadLoad:
-    """How long a thread ran and could have run without a CPU, ns."""
+    """How long a thread ran and could have run without a CPU, ns; `until`: when it was last known to do anything (the report's clock).
+
+    A thread that was last seen without a CPU ended, or its next switch was lost: what follows is not known and does not count.
+    """
 
     process: int
     thread: int
     running: int
     runnable: int
+    until: int
 
 
 def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
@@ -28,10 +32,17 @@ def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
     length = f'greatest(least("end", {end}) - greatest("start", {begin}), 0)'
     rows = report.sql(
         f"""SELECT process, thread, coalesce(sum({length}) FILTER (state = 'running'), 0)::BIGINT AS running,
-                   coalesce(sum({length}) FILTER (state = 'runnable'), 0)::BIGINT AS runnable
-            FROM thread_states WHERE "start" < {end} AND "end" > {begin} GROUP BY ALL ORDER BY runnable DESC, thread"""
+                   coalesce(sum({length}) FILTER (state = 'runnable'), 0)::BIGINT AS runnable,
+                   arg_max(state, "start")::VARCHAR AS last, max("start")::BIGINT AS last_start,
+                   arg_max({length}, "start")::BIGINT AS length
+            FROM thread_states WHERE "start" < {end} AND "end" > {begin} GROUP BY process, thread"""
     ).to_pylist()
-    return [ThreadLoad(**row) for row in rows]
+    known = []
+    for row in rows:
+        unknown = row["length"] if row["last"] == "runnable" else 0
+        until = row["last_start"] if unknown else end
+        known.append(ThreadLoad(row["process"], row["thread"], row["running"], row["runnable"] - unknown, until))
+    return sorted(known, key=lambda load: (-load.runnable, load.thread))
 
 
 def cpus(report: Report) -> int:

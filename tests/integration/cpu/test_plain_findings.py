@@ -123,6 +123,30 @@ threading.Thread(target=report).start()
 began.wait()
 store()
 """
+# Workers of a pool, which write to one database; of the twin, one after the other.
+WRITERS = """
+import sqlite3, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+sqlite3.connect("data").execute("CREATE TABLE entries (number)")
+local, lock = threading.local(), threading.Lock()
+
+def store(number):
+    if not hasattr(local, "base"):
+        local.base = sqlite3.connect("data", timeout=30, isolation_level=None)
+        local.base.execute("PRAGMA synchronous = OFF")  # the disk is not what they wait for
+    local.base.execute("BEGIN IMMEDIATE")
+    local.base.executemany("INSERT INTO entries VALUES (?)", ((number,) for _ in range(2_000)))
+    local.base.execute("COMMIT")
+
+def request(number):
+    if "--fix" not in sys.argv:
+        return store(number)
+    with lock:
+        return store(number)
+
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(request, range(200)))
+"""
 BLOCKS = """
 import asyncio, sys, time
 
@@ -186,6 +210,7 @@ PLAIN = {
     "spins": Plain(SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})),
     "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the thing itself"),
     "locked": Plain(LOCKED, "sleeping", "store (program.py) waits for a database", "WAL"),
+    "writers": Plain(WRITERS, "sleeping", "store (program.py) waits for a database", "8 threads stood still"),
     "blocks": Plain(
         BLOCKS, "event_loop_blocked", "handler (program.py)", "in query (program.py). 1 other task could not go on meanwhile: beat."
     ),

@@ -9,6 +9,7 @@ A case is a TOML file:
     words = "cudaStreamSynchronize"             optional: in its title or subject
     saves = [1.0, 2.0]                          optional: expected saving, s
     place = 1                                   optional: at most this place in the list
+    won = 1.36                                  optional: what the same program without the mistake took less, s
     [[may]]                                     true, though not what matters most
     rule = "gpu_time_util"
     [[never]]
@@ -30,6 +31,7 @@ import tomllib
 
 from tests.support.pieces import ROOT
 from warplens.convert.finish import finish
+from warplens.importers.importing import import_file
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
 from warplens.rules.base import Finding
@@ -42,7 +44,7 @@ _COUNTS = ("high", "medium")
 
 @dataclass(frozen=True)
 class Verdict:
-    """How findings compare with a case: counts, and in words what is wrong."""
+    """How findings compare with a case: counts, what is wrong in words, and of which rules which saving (s) was expected and won."""
 
     case: str
     said: int
@@ -50,6 +52,7 @@ class Verdict:
     wanted: int
     named: int
     wrong: tuple[str, ...] = field(default=())
+    won: tuple[tuple[str, float, float], ...] = field(default=())
 
 
 def cases() -> list[Path]:
@@ -71,6 +74,9 @@ def report_of(case: Mapping[str, Any], folder: Path) -> Iterator[Report]:
             packed.extractall(folder, filter="data")
         finish(folder / "spool", folder / "case.warplens")
         path = folder / "case.warplens"
+    elif path.is_file():
+        import_file(path, folder / "case.warplens")
+        path = folder / "case.warplens"
     with open_report(path) as report:
         yield report
 
@@ -88,7 +94,14 @@ def compared(path: Path, folder: Path) -> Verdict:
     serious = [finding for finding in findings if finding.severity in _COUNTS]
     false = [finding for finding in serious if not any(_is(finding, known) for known in (*must, *may))]
     wrong += [f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false]
-    return Verdict(path.stem, len(serious), len(serious) - len(false), len(must), len(must) - len(missing), tuple(wrong))
+    won = [
+        (finding.rule, finding.estimate / 1e9, want["won"])
+        for want in must
+        if "won" in want
+        for finding in findings
+        if _is(finding, want) and finding.estimate is not None
+    ]
+    return Verdict(path.stem, len(serious), len(serious) - len(false), len(must), len(must) - len(missing), tuple(wrong), tuple(won))
 
 
 def _is(finding: Finding, wanted: Mapping[str, Any]) -> bool:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from warplens import catalog
+from warplens.cli.group import commands
 from warplens.errors import UsageError
 from warplens.importers.importing import import_file
 from warplens.report import Report
@@ -60,6 +62,7 @@ def test_events_are_as_the_profiler_of_pytorch_writes_them(tmp_path: Path) -> No
         "cpu_op": ["aten::mm", "aten::mm"],
         "cuda_runtime": ["cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize"],
         "kernel": ['void "gemm"<float>(int)'],
+        "gpu_user_annotation": ["step"],
         "gpu_memcpy": ["Memcpy HtoD (Pinned -> Device)"],
         "gpu_memset": ["Memset (Device)"],
         "cuda_sync": ["Stream Sync"],
@@ -72,6 +75,47 @@ def test_events_are_as_the_profiler_of_pytorch_writes_them(tmp_path: Path) -> No
     assert kernel["args"]["External id"] == call["args"]["External id"] == op["args"]["External id"]
     arrows = [(event["ph"], event["id"]) for event in events if event.get("cat") == "ac2g"]
     assert {("s", 1), ("f", 1), ("s", 2), ("f", 2)} <= set(arrows)
+
+
+def test_what_the_profiler_said_of_operations_comes_back(tmp_path: Path) -> None:
+    inputs = {"Input Dims": [[2, 3], []], "Input Strides": [[3, 1], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "1.5"]}
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 7, "tid": 7, "ts": 1, "dur": 3, "args": {**inputs, "Sequence number": 4}},
+        {
+            "ph": "X",
+            "cat": "cpu_op",
+            "name": "MulBackward0",
+            "pid": 7,
+            "tid": 8,
+            "ts": 6,
+            "dur": 3,
+            "args": {"Sequence number": 4, "Fwd thread id": 1},
+        },
+    ]
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    (tmp_path / "in.json").write_text(text, encoding="utf-8")
+    import_file(tmp_path / "in.json", tmp_path / "a.warplens")
+    with open_report(tmp_path / "a.warplens") as report:
+        written = export(report, tmp_path / "out.json")["traceEvents"]
+    forward, backward = (event for event in written if event.get("cat") == "cpu_op")
+    assert {name: forward["args"][name] for name in inputs} == inputs
+    assert backward["args"]["Fwd thread id"] == forward["tid"] == 7
+    assert [(event["ph"], event["tid"], event["ts"]) for event in written if event.get("cat") == "fwdbwd"] == [("s", 7, 0), ("f", 8, 5)]
+    import_file(tmp_path / "out.json", tmp_path / "b.warplens")
+    with open_report(tmp_path / "b.warplens") as again:
+        facts = "SELECT o.name, f.name AS forward, o.strides, o.concrete FROM ops o LEFT JOIN ops f ON o.forward = f.range ORDER BY o.start"
+        assert [row["forward"] for row in again.sql(facts).to_pylist()] == [None, "aten::mul"]
+        assert json.loads(again.sql(facts).to_pylist()[0]["strides"]) == inputs["Input Strides"]
+
+
+def test_each_rank_has_a_file(tmp_path: Path) -> None:
+    drawn(tmp_path, "p1/gpu0.1 |(a )\np2/gpu0.1 |(b )", ranks={"p1": 0, "p2": 1}).close()
+    words = ["export", "-t", "kineto", "-o", str(tmp_path / "run.pt.trace.json"), str(tmp_path / "r.warplens")]
+    assert CliRunner().invoke(commands, words).exit_code == 0
+    names = {path.name: json.loads(path.read_text(encoding="utf-8"))["distributedInfo"]["rank"] for path in tmp_path.glob("run.*")}
+    assert names == {"run.rank0.pt.trace.json": 0, "run.rank1.pt.trace.json": 1}
+    assert "exists; -f replaces it" in str(CliRunner().invoke(commands, words).exception)
+    import_file(tmp_path, tmp_path / "again.warplens")  # the folder is that report again
 
 
 def test_a_trace_of_one_process_says_which(tmp_path: Path) -> None:

@@ -213,3 +213,24 @@ def test_a_wrong_suffix_is_seen_through(recording: Path) -> None:
     recording.write_text("hello")
     with pytest.raises(NotAReport, match=r"my run\.nsys-rep is no recording of Nsight Systems: it is text\.$"):
         foreign.open(recording)
+
+
+def test_a_folder_of_sqlite_files_is_a_set_of_ranks(tmp_path: Path) -> None:
+    """Each file is a part, with the rank of its name; what cannot be read is left out and named."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for rank in (10, 2):
+        gpu_story.tell((3, 30)).write(folder / f"run.rank{rank}.sqlite")
+    (folder / "run.rank3.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
+    (folder / "run.rank4.sqlite").write_bytes(b"no database")
+    (folder / "run.rank5.nsys-rep").write_bytes(b"\1\2\3")
+    (folder / "run.rank2.nsys-rep").write_bytes(b"\1\2\3")  # was exported
+    parts = import_file(folder, tmp_path / "out.warplens")
+    assert len(parts) == 2
+    with warplens.open(tmp_path / "out.warplens") as report:
+        rows = "SELECT DISTINCT rank FROM processes JOIN kernels USING (process) WHERE rank IS NOT NULL"
+        assert {row["rank"] for row in report.sql(rows).to_pylist()} == {2, 10}
+        left_out = [row["message"] for row in report.diagnostics.to_pylist() if row["code"] == "file-unreadable"]
+    named = [name for name in ("rank3.sqlite", "rank4.sqlite", "rank5.nsys-rep") if any(name in text for text in left_out)]
+    assert (named, len(left_out)) == (["rank3.sqlite", "rank4.sqlite", "rank5.nsys-rep"], 3)
+    assert any("nsys export -t sqlite" in text for text in left_out)

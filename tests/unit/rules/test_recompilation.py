@@ -59,6 +59,14 @@ def test_it_costs_what_gpus_had_nothing_to_do(tmp_path: Path) -> None:
     assert "GPUs had nothing to do for" in finding.cause
 
 
+def test_of_a_selected_part(tmp_path: Path) -> None:
+    report = report_of(tmp_path, picture(True, False, False, False, True, False, True, False))
+    second = (len(COMPILES) + 1 + 4 * len(WORKS)) * 5 * MS
+    (finding,) = ask(report, "recompilation", Selection(time=(second - 10 * MS, second + 200 * MS)))
+    assert finding.bound == 25 * 5 * MS
+    assert ask(report, "recompilation", Selection(time=(0, second - 10 * MS))) == []
+
+
 def test_the_start_may_compile(tmp_path: Path) -> None:
     assert ask(report_of(tmp_path, picture(True, True, False, False, False, False, False)), "recompilation") == []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.rules.asking import US, ask, costs, drawn, looped, not_judged, one
+from warplens.report import Selection
 
 pytestmark = pytest.mark.slow
 
@@ -50,3 +51,8 @@ def test_nothing_to_say(tmp_path: Path, picture: str) -> None:
 
 def test_without_calls_and_migrations(tmp_path: Path) -> None:
     assert not_judged(drawn(tmp_path, looped(STEP, 4)), RULE) == "does not say whether its memory is managed."
+
+
+def test_kernels_that_last_no_time(tmp_path: Path) -> None:
+    report = drawn(tmp_path, looped(STEP, 4) + ALLOCATED, tick_ns=0)
+    assert ask(report, RULE, Selection(time=(0, 10))) == []

@@ -37,7 +37,7 @@ class ThreadTime:
 
     `begin`, `end`: of its process, cut to what was asked for; `since`, `until`: the time that a sample stands for;
     `stack`: its position in the frames; `ran`, `waited`: ns; `starved`: ns in which it could run and had no CPU. All
-    of ran, waited and starved together are the time from the first sample to `end`.
+    of ran, waited and starved together are, of a main thread, the time from the first sample to `end`.
     """
 
     thread: int
@@ -126,16 +126,17 @@ def _time(
     whole_since = first - (weight / np.maximum(samples["count"].to_numpy(), 1)).astype(np.int64)
     whole_until = np.asarray(samples["end"].to_numpy(), np.int64)
     since, until = np.clip(whole_since, *edges), np.clip(whole_until, *edges)
+    # the main thread is there to the end; when others ended is not known
     known = edges[1] - min(max(int(first[0]), edges[0]), edges[1])
     known_states = states.of(thread)
     if known_states is None or not any(len(start) for start, _ in known_states):
         on = np.asarray(samples["on_cpu"].to_numpy(zero_copy_only=False), bool)
         weight *= (until - since) / np.maximum(whole_until - whole_since, 1)
-        weight *= known / max(weight.sum(), 1)
+        weight *= known / max(weight.sum(), 1) if main else 1
         ran, waited, starved = np.where(on, weight, 0), np.where(on, 0, weight), 0
     else:
         sums = [int((last - start).sum()) for start, last in known_states]
-        share = known / max(sum(sums), 1)
+        share = known / max(sum(sums), 1) if main else 1.0
         at_work, asleep = _seen(samples, since, until, known_states, states.exact)
         ran = at_work * sums[0] * share / max(at_work.sum(), 1e-9)
         waited = asleep * sums[2] * share / max(asleep.sum(), 1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,16 +85,31 @@ def command(
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
 
     with open_report(report, window=window, quiet=quiet) as opened:
-        try:
-            with replacing(out) as partial:
-                _write(unit, opened, partial, options, filter_time, filter_nvtx)
-                written = partial.stat().st_size
-        except OSError as error:
-            raise UsageError(f"cannot write {out}: {error.strerror or error}.") from error
-    click.echo(f"{short_path(out)} ({size(written)})", err=not out.is_file())
+        for path, own in _files(unit, opened, out, suffix, options):
+            if path != out and path.is_file() and not force_overwrite:
+                raise UsageError(f"{short_path(path)} exists; -f replaces it.")
+            try:
+                with replacing(path) as partial:
+                    _write(unit, opened, partial, own, filter_time, filter_nvtx)
+                    written = partial.stat().st_size
+            except OSError as error:
+                raise UsageError(f"cannot write {path}: {error.strerror or error}.") from error
+            click.echo(f"{short_path(path)} ({size(written)})", err=not path.is_file())
     if not quiet:
         for loss in loses:
             click.echo(f"  not in it: {loss}", err=True)
+
+
+def _files(unit: Unit | None, report: Report, out: Path, suffix: str, options: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the files to write with their options: of formats that hold one rank a file for each, `run.rank0.pt.trace.json`."""
+    several = getattr(unit.load(), "files", None) if unit is not None else None
+    parts: dict[str, dict[str, Any]] = several(report, **options) if several is not None else {}
+    if not parts or not (out.is_file() or not out.exists()):  # a pipe takes one
+        yield out, options
+        return
+    stem, end = (out.name.removesuffix(suffix), suffix) if out.name.endswith(suffix) else (out.stem, out.suffix)
+    for name, more in parts.items():
+        yield out.with_name(f"{stem}.{name}{end}"), {**options, **more}
 
 
 def _write(unit: Unit | None, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None) -> None:

@@ -20,6 +20,7 @@ from warplens.storage.manifest import PROCESSES_PER_PART as PART
 if TYPE_CHECKING:
     from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
+    from warplens.rules.judging import Judgement
     from warplens.storage.manifest import Manifest
 
 LONGEST = 5
@@ -63,6 +64,7 @@ _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 6  # lines on where the time went: alone, and beside NVTX ranges or a GPU
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
 _FINDINGS = 3
+_MOST_GPUS = 4  # of which the share of the main loop is said
 _MOST_LINES = 25
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
@@ -88,7 +90,9 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
         where,
         [*_cpu_side(report, manifest, wall, hottest=times is None)],
     ]
-    judged = _findings(report, manifest, wall)
+    judgement = _judged(report, manifest, wall)
+    parts[1] += [*_loop(report, judgement)]
+    judged = [*_findings(judgement)]
     last = [*judged, *_next(report, manifest, facts, times, bool(judged))]
     yield ""
     yield from lost
@@ -165,21 +169,47 @@ def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
         yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
 
 
-def _findings(report: Report, manifest: Manifest, wall: int) -> list[str]:
-    """The findings that `analyze` puts first, with what a fix is worth; runs too short for anybody to ask are not judged."""
+def _judged(report: Report, manifest: Manifest, wall: int) -> Judgement | None:
+    """What the rules say of the run; None of runs too short for anybody to ask, and of one part of several."""
     if wall < _LEAST_NS or len(report.manifests) > 1:
-        return []
+        return None
     from warplens.report import Selection
     from warplens.rules.judging import judge
 
-    told = [finding for finding in judge(report, Selection()).distinct if finding.severity != "info"]
+    return judge(report, Selection())
+
+
+def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
+    """The main loop, where it is but a part of the run, and how much of it GPUs were busy."""
+    if judgement is None or judgement.loop is None:
+        return
+    loop = judgement.loop
+    text = (
+        f"{counted(loop.iterations, loop.name or 'iteration')} of {duration(loop.usual)}, "
+        f"{duration(loop.end - loop.begin)} in all from {duration(loop.begin - judgement.begin)} on"
+    )
+    if any(report.tables[table] for table in _GPU):
+        from warplens.report import Selection
+        from warplens.rules.gpus import gpus
+
+        devices = gpus(report, Selection(time=(loop.begin - report.origin, loop.end - report.origin)))
+        shares = [f"{_percent(gpu.busy.total / (loop.end - loop.begin))}" for gpu in devices[:_MOST_GPUS]]
+        text += f"; {'GPU' if len(devices) == 1 else 'GPUs'} busy {', '.join(shares)} of it{', …' if len(devices) > _MOST_GPUS else ''}"
+    yield from _wrapped(click.style("Loop".ljust(_LABEL), bold=True), text)
+
+
+def _findings(judgement: Judgement | None) -> Iterator[str]:
+    """The findings that `analyze` puts first, with what a fix is worth; a title has two lines."""
+    told = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
     worth = [finding for finding in told if finding.estimate] or told  # what is only a limit can be fixed by nobody who reads no more
-    lines = []
     for index, finding in enumerate(worth[:_FINDINGS]):
         amount = finding.estimate if finding.estimate is not None else finding.bound
         head = f"{duration(amount) if amount is not None else '':>8}  "
-        lines.append(_line("" if index else "Fix", head + shorten(printable(finding.title), _WIDTH - _LABEL - len(head))))
-    return lines
+        room = _WIDTH - _LABEL - len(head)
+        first, *rest = textwrap.wrap(printable(finding.title), room) or [""]
+        yield _line("" if index else "Fix", head + first)
+        if rest:
+            yield _line("", " " * len(head) + shorten(" ".join(rest), room))
 
 
 def _next(report: Report, manifest: Manifest, facts: dict[str, int], times: Whereabouts | None, judged: bool) -> Iterator[str]:

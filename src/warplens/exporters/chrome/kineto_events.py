@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.ranges.projection import on_streams
 from warplens.exporters.chrome.json_text import microseconds
 from warplens.exporters.op_facts import OpFacts
 from warplens.exporters.tracks import batches, values
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1 << 16  # as Python objects
 _LOW = (1 << 32) - 1
-_OPS = {"sequence": "Sequence number", "shapes": "Input Dims", "types": "Input type"}
+_OPS = {
+    "sequence": "Sequence number",
+    "shapes": "Input Dims",
+    "types": "Input type",
+    "strides": "Input Strides",
+    "concrete": "Concrete Inputs",
+}
 _FRAMEWORK = "pytorch"
 _SYNCS = {"Context": "Context Sync", "Stream": "Stream Sync", "Event": "Event Sync", "Stream wait event": "Stream Wait Event"}
 _COLLECTIVE = {
@@ -55,6 +62,7 @@ class KinetoEvents:
         kinds = ("kind", "bytes", "source_kind", "destination_kind")
         yield from self._each("memcpys", (*launched, *kinds), self._copy)
         yield from self._each("memsets", (*launched, "bytes", "memory_kind"), self._set)
+        yield from self._on_streams()
         yield from self._each("syncs", ("start", "end", "kind", "stream", "context", "correlation"), self._sync)
         columns = ("thread", "start", "device", "device_type", "address", "bytes", "allocated", "reserved")
         yield from self._each("tensor_memory", columns, self._memory)
@@ -84,23 +92,67 @@ class KinetoEvents:
                 yield [line for row in own.to_pylist() for line in shape(row)]
 
     def _annotations(self) -> Iterator[list[str]]:
-        facts = OpFacts(self._report)
+        facts = OpFacts(self._report, (*_OPS, "forward"))
+        origins = self._forward_operations()
         for batch in batches(self._report, "nvtx_ranges", ("id", "process", "thread", "start", "end", "domain", "message"), most=_AT_ONCE):
             told = dict(facts.of(values(batch, "id")))
             columns = {name: told[name].to_pylist() for name in _OPS if name in told}
+            links = told["forward"].to_pylist() if "forward" in told else None
             own = np.flatnonzero(values(batch, "process") == self._key).tolist()
             rows = batch.to_pylist()
-            lines = []
+            lines: list[str] = []
             for place in own:
                 row = rows[place]
                 args = [f'"External id":{_external(row["id"])}']
                 for name, column in columns.items():
                     if column[place] is not None:
                         args.append(f'"{_OPS[name]}":{_json(column[place])}')
+                forward = None if links is None or links[place] is None else origins.get(links[place])
+                if forward is not None:
+                    args.append(f'"Fwd thread id":{self._tid(forward[0])}')
+                    lines += self._flow(row, *forward)
                 category = "cpu_op" if row["domain"] == _FRAMEWORK else "user_annotation"
                 name = json.dumps(row["message"] or "")
                 lines.append(self._whole(category, name, self._pid, self._tid(row["thread"]), row["start"], row["end"], ",".join(args)))
             yield lines
+
+    def _forward_operations(self) -> dict[int, tuple[int, int]]:
+        """Return thread and begin of the operations that some backward operation belongs to, by their range."""
+        if not self._report.tables["ops"]:
+            return {}
+        rows = self._report.sql(
+            f"""SELECT range, thread, "start" FROM ops WHERE process = {self._key}
+                AND range IN (SELECT forward FROM ops WHERE forward IS NOT NULL)"""
+        )
+        return {row["range"]: (row["thread"], row["start"]) for row in rows.to_pylist()}
+
+    def _flow(self, row: dict[str, Any], thread: int, start: int) -> Iterator[str]:
+        """Yield the arrow that leads from a forward operation to its backward one."""
+        for phase, tid, time in (('"ph":"s"', self._tid(thread), start), ('"ph":"f","bp":"e"', self._tid(row["thread"]), row["start"])):
+            where = f'"pid":{self._pid},"tid":{tid},"ts":{self._time(time)}'
+            yield f'{{{phase},"id":{_external(row["id"])},{where},"cat":"fwdbwd","name":"fwdbwd"}}'
+
+    def _on_streams(self) -> Iterator[list[str]]:
+        """Yield what annotations span on each stream, as the profiler of PyTorch says it: `gpu_user_annotation`."""
+        if not self._report.tables["nvtx_ranges"] or not self._report.tables["cuda_api"]:
+            return
+        for (process, device, _, stream), rows in on_streams(self._report, ("id", "message", "domain")):
+            if process != self._key:
+                continue
+            for batch in rows.to_batches(_AT_ONCE):
+                yield [
+                    self._whole(
+                        "gpu_user_annotation",
+                        json.dumps(row["message"] or ""),
+                        device,
+                        stream,
+                        row["first"],
+                        row["last"],
+                        f'"External id":{_external(row["id"])}',
+                    )
+                    for row in batch.to_pylist()
+                    if row["domain"] != _FRAMEWORK
+                ]
 
     def _mark(self, row: dict[str, Any]) -> Iterator[str]:
         yield self._instant(json.dumps(row["message"] or ""), row, "")

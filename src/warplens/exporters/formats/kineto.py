@@ -1,14 +1,17 @@
 """Traces as PyTorch's profiler (Kineto) writes them, for Holistic Trace Analysis, TraceLens and other tools that read those.
 
 ## What maps to what
-- NVTX ranges: `user_annotation`; those of the domain `pytorch`: `cpu_op`, with shapes and sequence numbers where they are known.
+- NVTX ranges: `user_annotation`, and on each stream that they launched work on `gpu_user_annotation`; those of the domain `pytorch`:
+  `cpu_op`, with shapes, strides, types, values and sequence numbers of its inputs where they are known; `fwdbwd` and `Fwd thread id` lead
+  from a forward operation to its backward ones.
 - Training steps: `ProfilerStep#N`, which most of these tools need. A report without ranges of that name gets them from its own steps
   (`step`, `iteration`, …).
 - CUDA API calls: `cuda_runtime`, `cuda_driver`. What GPUs did: `kernel`, `gpu_memcpy`, `gpu_memset`, with device, stream and sizes. Arrows
   (`ac2g`) and `correlation` lead from a call to its work, `External id` from both to the innermost range around the call.
 - Waits: `cuda_sync`. Calls of Python that were traced: `python_function`. Tensors: `[memory]`. NVTX marks: instants.
 - Collectives: arguments of their kernel. Devices: `deviceProperties`; rank and number of ranks: `distributedInfo`.
-- One process: a trace is of one rank. Of a report with several that used a GPU say which (`-t kineto:pid=4711`), one file for each.
+- A trace is of one rank: a report with several processes that used a GPU becomes a file for each (`run.rank0.pt.trace.json`);
+  `-t kineto:pid=4711` writes one of them.
 
 ## What is lost
 See LOSES. Times are microseconds with three decimals since `baseTimeNanoseconds`.
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".pt.trace.json"
 LOSES: tuple[str, ...] = (
-    "all processes but one",
+    "processes that used no GPU, where others did",
     "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
     "counters, samples, thread states, OS calls, GC and the GIL, MPI and the like",
     "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
@@ -67,16 +70,35 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
         file.write(f'\n],"traceName":{json.dumps(out.name)}}}\n')
 
 
-def _chosen(report: Report, pid: int) -> dict[str, Any]:
+def files(report: Report, *, pid: int = 0) -> dict[str, dict[str, Any]]:
+    """Return the files that a report becomes: what is put into each name, with the options that write it; none where it is one file."""
+    processes = [] if pid else _on_gpu(report)
+    if len(processes) < 2:
+        return {}
+    ranks = [row["rank"] for row in processes]
+    named = None not in ranks and len(set(ranks)) == len(ranks)
+    return {f"rank{row['rank']}" if named else f"pid{row['pid']}": {"pid": row["pid"]} for row in processes}
+
+
+def _on_gpu(report: Report) -> list[dict[str, Any]]:
+    """Return the processes that used a GPU."""
+    used = {row["process"] for row in report.sql(_GPU_WORK).to_pylist()}
+    return [row for row in _processes(report) if row["process"] in used]
+
+
+def _processes(report: Report) -> list[dict[str, Any]]:
     columns = ["process", "pid", "rank", "primary", "name", "recorded"]
-    rows: list[dict[str, Any]] = sorted(report.table("processes", columns).to_pylist(), key=lambda row: int(row["process"]))
+    return sorted(report.table("processes", columns).to_pylist(), key=lambda row: int(row["process"]))
+
+
+def _chosen(report: Report, pid: int) -> dict[str, Any]:
+    rows = _processes(report)
     if pid:
         found = [row for row in rows if row["pid"] == pid]
         if not found:
             raise UsageError(f"{report.path} has no process {pid}; there are: {', '.join(str(row['pid']) for row in rows[:20])}.")
         return found[0]
-    used = {row["process"] for row in report.sql(_GPU_WORK).to_pylist()}
-    on_gpu = [row for row in rows if row["process"] in used]
+    on_gpu = _on_gpu(report)
     if len(on_gpu) > 1:
         ranks = ["" if row["rank"] is None else f" (rank {row['rank']})" for row in on_gpu]
         words = ", ".join(f"{row['pid']}{rank}" for row, rank in zip(on_gpu[:20], ranks, strict=False))

@@ -8,7 +8,7 @@ closing bracket. A folder of such files, one for each rank, becomes one report.
 ## What maps to what
 | there | here |
 |---|---|
-| `cpu_op` | `nvtx_ranges` of the domain `pytorch`, `ops` with shapes, sequence number and forward operation |
+| `cpu_op` | `nvtx_ranges` of the domain `pytorch`, `ops` with shapes, strides, values, sequence number and forward operation |
 | `user_annotation`, `ProfilerStep#N` | `nvtx_ranges` |
 | `python_function` | `python_calls`, and `frames`: the stacks of operations and API calls |
 | `cuda_runtime`, `cuda_driver`, those of HIP and XPU | `cuda_api` |
@@ -37,11 +37,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warplens.importers.file_names import in_order
 from warplens.importers.kineto import allocations, calls, collectives, counters, facts, ops, ranges, stacks
 from warplens.importers.kineto.identity import rank_of
 from warplens.importers.kineto.native import TraceParser
 from warplens.importers.kineto.pieces import TextPieces
-from warplens.importers.kineto.sniff import in_order, is_trace, traces
+from warplens.importers.kineto.sniff import is_readable, is_trace, traces
 from warplens.importers.kineto.trace import KinetoTrace
 from warplens.importers.kineto.work import KinetoWork
 from warplens.storage.memory import give_back
@@ -57,7 +58,7 @@ DROPS: tuple[str, ...] = ("flow arrows beyond what they join", "arguments of eve
 
 def recognises(path: Path) -> bool:
     """Say whether the file seems to be a Chrome trace, packed or not; or the folder to hold such files."""
-    return any(traces(path)) if path.is_dir() else is_trace(path)
+    return any(is_readable(file) for file in traces(path)) if path.is_dir() else is_trace(path)
 
 
 def parts(source: Path) -> list[Path]:

@@ -26,6 +26,9 @@ to 3.30 is read: tables and columns that a file lacks are empty.
 | `PROCESSES`, `ThreadNames` | `processes`, `threads`: those that did something |
 | `DIAGNOSTIC_EVENT` | `diagnostics` |
 
+A folder of such files becomes one report, with a part for each file: `nsys profile -o run.%q{OMPI_COMM_WORLD_RANK} …` leaves one for each
+rank. Where a file does not say the rank of its program, a name with `rank3` does.
+
 Times stay as they are: ns since nsys' session began. The process that nsys launched comes first; where the file does not say which it
 was, the one that did something first. What a sample stands for is taken from how far two of a thread usually lie apart.
 
@@ -42,6 +45,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplens.errors import NotAReport
+from warplens.importers.file_names import in_order, rank_in
 from warplens.importers.nsys import whole
 from warplens.importers.nsys.sqlite import MAGIC, SqliteFile
 
@@ -55,9 +59,23 @@ DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output
 
 
 def recognises(path: Path) -> bool:
-    """Say whether the file is a SQLite file; whether nsys made it, `read` finds out."""
+    """Say whether the file is a SQLite file, or the folder has one; whether nsys made it, `read` finds out."""
+    if path.is_dir():
+        return any(_is_sqlite(file) for file in parts(path))
     with open(path, "rb") as file:
         return file.read(len(MAGIC)) == MAGIC
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        return recognises(path)
+    except OSError:  # one that cannot be read does not hide the others
+        return False
+
+
+def parts(source: Path) -> list[Path]:
+    """Return the SQLite files in a folder, those of lower ranks first; `read` says which cannot be read."""
+    return in_order(path for path in source.iterdir() if path.suffix in SUFFIXES and path.is_file())
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
@@ -65,4 +83,4 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     with SqliteFile(source) as database:
         if not database.has("StringIds", "id", "value"):
             raise NotAReport(f"{source} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.")
-        return whole.take(database, part, progress)
+        return whole.take(database, part, progress, rank_in(source.stem))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.arrays import Int64Array
 from warplens.importers.kineto.columns import dictionary, numbered, ordered, taken
 from warplens.storage.writer import RANGES_PER_PROCESS
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from warplens.importers.kineto.trace import KinetoTrace
 
 _REAL, _NOTHING = 1, 2
+_APART = 60_000_000_000  # ns by which samples may lie before and behind all events, where those take less
 
 
 def write(trace: KinetoTrace) -> None:
@@ -27,7 +29,7 @@ def write(trace: KinetoTrace) -> None:
     start, name, argument, value, is_real, number, process, thread = taken(
         ordered(process, start), start, name, argument, value, is_real, number, process, thread
     )
-    identity.saw(process, thread, start, start)
+    _saw(trace, process, thread, start)
     keys = pa.table({"process": process, "name": name, "argument": argument, "id": number})
     distinct = keys.group_by(keys.column_names).aggregate([])
     rows = sorted(distinct.to_pylist(), key=lambda row: tuple(row.values()))
@@ -64,3 +66,17 @@ def write(trace: KinetoTrace) -> None:
             "no_value": dictionary(np.where(is_real == _NOTHING, 0, -1).astype(np.int32), ["unavailable"]),
         },
     )
+
+
+def _saw(trace: KinetoTrace, process: Int64Array, thread: Int64Array, start: Int64Array) -> None:
+    """Let processes reach to these samples, but for those so far from all events that they must be of another clock."""
+    near = np.ones(len(start), bool)
+    if trace.first is not None and trace.last is not None:
+        reach = max(trace.last - trace.first, _APART)
+        near = (start >= trace.first - reach) & (start <= trace.last + reach)
+    trace.identity.saw(process[near], thread[near], start[near], start[near])
+    if far := int((~near).sum()):
+        message = (
+            "samples of counters lie far from all events of the file, as those of another clock do: they do not count for its time span"
+        )
+        trace.say("warning", "counter-clock", message, far)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warplens.arrays import Int32Array, Int64Array
+from warplens.importers.file_names import rank_in
 from warplens.importers.kineto.layout import NULL
 from warplens.storage.writer import THREADS_PER_PROCESS
 
@@ -19,7 +20,6 @@ _HOST = ("op", "annotation", "python", "runtime", "driver", "memory", "flow", "r
 _FIRST = ("op", "runtime", "driver", "python", "annotation")  # whose process comes first
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)\s*$")  # `thread 17 (pt_autograd_0)`
 _DENSE = 1 << 20  # keys that have a place each
-_RANK = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
 
 
 @dataclass
@@ -212,5 +212,4 @@ def rank_of(header: dict[str, Any], stem: str) -> int | None:
     rank = distributed.get("rank") if isinstance(distributed, dict) else None
     if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31:
         return rank
-    match = _RANK.search(stem)
-    return int(match[1]) if match else None
+    return rank_in(stem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 FIELDS = (
     *("start", "end", "lane", "name", "category", "correlation", "external", "stream", "device", "context"),
     *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers", "shared", "bytes", "graph_node", "graph"),
-    *("sequence", "forward_thread", "shapes", "types"),
+    *("sequence", "forward_thread", "shapes", "types", "strides", "concrete"),
     *("collective", "group", "group_size", "group_sequence", "elements_in", "elements_out", "element_type", "ranks"),
     *("address", "allocated", "reserved", "device_type", "sync_kind", "wait_stream", "wait_correlation", "event"),
     *("id", "phase", "payload", "argument", "argument_text", "value", "is_real", "sort_index", "row", "owner", "flags"),

@@ -29,6 +29,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int
     flowed = _flows(trace, ranges, at)
     backward, forward = _backward(ranges, at, sequence, forward_thread, flowed)
     external, shapes, types = (column[order] for column in trace.take("op", "external", "shapes", "types"))
+    strides, concrete = (column[order] for column in trace.take("op", "strides", "concrete"))
     del order, forward_thread
     known = bool((sequence != NULL).any()) or bool((flowed >= 0).any())
     trace.write(
@@ -46,6 +47,8 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int
             "external": lambda rows: optional(external[rows]),
             "shapes": lambda rows: trace.raws.column(shapes[rows]),
             "types": lambda rows: trace.raws.column(types[rows]),
+            "strides": lambda rows: trace.raws.column(strides[rows]),
+            "concrete": lambda rows: trace.raws.column(concrete[rows]),
             "stack": stacks.at(ranges.thread[at], ranges.start[at]),
         },
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from warplens.importers.kineto.pieces import head
@@ -28,12 +28,16 @@ def is_trace(path: Path) -> bool:
 
 
 def traces(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder that are traces, by name and content. Raises OSError."""
+    """Yield the files of a folder that are traces, by name and content; who reads them says which cannot be read. Raises OSError."""
     for path in sorted(folder.iterdir()):
-        if path.name.endswith((".json", ".json.gz", ".gz")) and path.is_file() and is_trace(path):
+        if path.name.endswith((".json", ".json.gz", ".gz")) and path.is_file() and (not is_readable(path) or is_trace(path)):
             yield path
 
 
-def in_order(paths: Iterable[Path]) -> list[Path]:
-    """Return paths so that numbers in their names count as such: rank 10 comes behind rank 9."""
-    return sorted(paths, key=lambda path: [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)])
+def is_readable(path: Path) -> bool:
+    """Say whether the file can be opened."""
+    try:
+        head(path, 1)
+    except OSError:
+        return False
+    return True

@@ -61,6 +61,7 @@ class NsysIdentity:
 
     database: Database
     part: PartWriter
+    rank: int | None = None  # of the launched process, where the export says none
     threads: dict[int, Span] = field(default_factory=dict)
     processes: dict[int, Span] = field(default_factory=dict)
 
@@ -148,7 +149,7 @@ class NsysIdentity:
                     "pid": pid >> 24 & 0xFFFFFF,
                     "parent_pid": 0,
                     "host": hosts.get(pid & ~0xFFFFFFFFFFFF, host),
-                    "rank": self.ranks.get(pid),
+                    "rank": self.ranks.get(pid, self.rank if primary and not self.ranks else None),
                     "executable": command[0] if mine else name,
                     "command": shlex.join(command) if mine else name,
                     "start": span.first,

@@ -25,14 +25,17 @@ _SOURCES = {
 }
 
 
-def take(database: Database, part: PartWriter, progress: Progress) -> Facts:
-    """Write all tables of an export to the part and return its facts. Raises ReportError where it is broken."""
+def take(database: Database, part: PartWriter, progress: Progress, rank: int | None = None) -> Facts:
+    """Write all tables of an export to the part and return its facts. Raises ReportError where it is broken.
+
+    `rank`: of the launched program, where the export says none.
+    """
     about = facts.settings(database)
     known = facts.machines(database)
     host = facts.host_of(about, known)
     tally = NsysDiagnostics()
     progress("processes", 0.0)
-    identity = NsysIdentity(database, part)
+    identity = NsysIdentity(database, part, rank)
     context = NsysContext(database, identity, part, tally)
     chains = Chains(database, part, tally)
     progress("NVTX", 0.1)

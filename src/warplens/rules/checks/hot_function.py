@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-import warplens.report.arrow_compute as pc
 from warplens.analysis.cpu.native_places import FunctionKey, NativePlaces
 from warplens.analysis.cpu.own_code import OwnCode, package_called
 from warplens.analysis.cpu.thread_time import ThreadTime, of_kind, read_samples
@@ -106,7 +105,7 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
         return []  # there it matters what keeps the GPU waiting: gpu_waits_for_cpu
     code, threads = python_time(report, selection)
     begin, end = edges(report, selection)
-    ran = {time.thread: _ran(report, selection, code, time) for time in threads}
+    ran = _ran(report, selection, code, threads)
     own: dict[FunctionKey, _Held] = {}
     for time in threads:
         _add(own, code, time, ran[time.thread])
@@ -128,10 +127,12 @@ def _wanted(
     """Return the functions that held a share of the time, the greatest first."""
     result = []
     for key, one in held.items():
+        if one.ticks < _TICKS:
+            continue
         mine = [time for time in threads if time.thread in one.threads]
         # what a thread lacked a CPU for is no time of any function
         least = share * (span - min(time.starved for time in mine))
-        if one.ticks < _TICKS or one.sum < least:
+        if one.sum < least:
             continue
         ends = np.array(sorted(one.ends))
         rows = [(time, np.flatnonzero(np.isin(time.stack, ends) & (ran[time.thread] > 0))) for time in mine]
@@ -155,18 +156,24 @@ def _together(rows: list[tuple[ThreadTime, Int64Array]], ran: dict[int, Float64A
     return round(float((level * np.diff(at[order])).sum()))
 
 
-def _ran(report: Report, selection: Selection, code: OwnCode, time: ThreadTime) -> Float64Array:
+def _ran(report: Report, selection: Selection, code: OwnCode, threads: tuple[ThreadTime, ...]) -> dict[int, Float64Array]:
     """Return for how long each sample's thread ran its own work, ns: no imports, no collections, no time in which a GPU is busy."""
-    length = np.maximum(time.until - time.since, 1)
-    share = np.where(code.importing[time.stack], 0.0, 1.0)
-    if report.tables["gc"]:
-        rows = report.table("gc", ["thread", "start", "end"])
-        rows = rows.filter(pc.equal(rows["thread"], time.thread))
-        share *= 1 - Cover(rows["start"].to_numpy(), rows["end"].to_numpy()).within(time.since, time.until) / length
     gpu = idle(report, selection, whole=True)
-    if gpu is not None:
-        share *= gpu.within(time.since, time.until) / length
-    return np.asarray(time.ran * np.clip(share, 0, 1), np.float64)
+    collections: dict[int, tuple[list[int], list[int]]] = {}
+    for row in report.table("gc", ["thread", "start", "end"]).to_pylist() if report.tables["gc"] else ():
+        starts, ends = collections.setdefault(row["thread"], ([], []))
+        starts.append(row["start"])
+        ends.append(row["end"])
+    result = {}
+    for time in threads:
+        length = np.maximum(time.until - time.since, 1)
+        share = np.where(code.importing[time.stack], 0.0, 1.0)
+        if time.thread in collections:
+            share *= 1 - Cover(*collections[time.thread]).within(time.since, time.until) / length
+        if gpu is not None:
+            share *= gpu.within(time.since, time.until) / length
+        result[time.thread] = np.asarray(time.ran * np.clip(share, 0, 1), np.float64)
+    return result
 
 
 def _stacks(time: ThreadTime, ran: Float64Array) -> Iterator[_Stood]:

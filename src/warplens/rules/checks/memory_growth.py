@@ -3,7 +3,7 @@
 ## What it looks for
 The resident memory of a process, as the launcher read it: what it never fell below again grew by 64
 MiB or more, by a tenth of the process's largest size at least, and went on growing in the second
-half and in the last quarter of what was read. What is loaded at the start and kept is no growth.
+half and in the last quarter of what was read, not by one jump. What is loaded at the start and kept is no growth.
 The end of a process, when it gives back everything, does not count.
 
 ## Why it costs time
@@ -48,6 +48,7 @@ LINK = "https://bloomberg.github.io/memray/memory.html"
 _READINGS = 5  # of a process: fewer say nothing about growth
 _END = 0.05  # share of the readings, and 2 at least, in which a process may be giving back its memory
 _LATE = ((0.5, 0.25), (0.75, 0.08))  # behind which share of the time which share of the growth must be
+_JUMP = 0.5  # share of the growth in one step, from which on something was loaded or allocated once
 _RAN = 0.5  # share of a sample's time in which its thread ran, to count
 _MOST_OF_IT = 0.5  # share of the growth from which on a range is named
 _HIGH, _MEDIUM = 0.10, 0.02  # share of the machine's memory
@@ -109,7 +110,9 @@ def _growth(time: Int64Array, value: Float64Array) -> _Growth | None:
     time, level = time[: kept - 1], np.minimum.accumulate(value[:kept][::-1])[::-1][:-1]
     steps = np.diff(level)
     passed = (time[1:] - time[0]) / max(int(time[-1] - time[0]), 1)
-    if steps.sum() <= 0 or any(steps[passed > behind].sum() < share * steps.sum() for behind, share in _LATE):
+    if steps.sum() <= 0 or steps.max() > _JUMP * steps.sum():
+        return None
+    if any(steps[passed > behind].sum() < share * steps.sum() for behind, share in _LATE):
         return None
     return _Growth(int(time[0]), int(time[-1]), float(level[0]), float(level[-1]), time, steps)
 

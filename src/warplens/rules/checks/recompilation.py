@@ -35,12 +35,13 @@ from warplens.analysis.steps.steps import steps
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
+from warplens.report.selection import Selection
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.compiling import Compiling, compiling
 from warplens.rules.hosts import edges, idle, numbers
 
 if TYPE_CHECKING:
-    from warplens.report import Report, Selection
+    from warplens.report import Report
 
 LINK = "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html#dealing-with-recompilations"
 SCOPE = "run"
@@ -64,10 +65,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         raise MissingData(f"does not contain Python samples{selection.place(report)}.")
     begin, end = edges(report, selection)
     gpu = idle(report, selection, whole=True)
-    stretches = compiling(report, selection)
+    stretches = compiling(report, Selection())  # what was compiled before the selected part was compiled, too
     findings = []
     for process in sorted(_working(report) & {stretch.process for stretch in stretches}):
-        again = _again(report, selection, [stretch for stretch in stretches if stretch.process == process])
+        again = _again(report, [stretch for stretch in stretches if stretch.process == process])
+        again = [stretch for stretch in again if stretch.end > begin and stretch.start < end]
         cover = Cover([max(stretch.start, begin) for stretch in again], [min(stretch.end, end) for stretch in again])
         lost = cover if gpu is None else cover.both(gpu)
         if lost.total and lost.total * 100 >= least * (end - begin):
@@ -81,14 +83,14 @@ def _working(report: Report) -> set[int]:
     return set(gave or report.table("processes", ["process"]).column(0).to_pylist())
 
 
-def _again(report: Report, selection: Selection, own: list[Compiling]) -> list[Compiling]:
+def _again(report: Report, own: list[Compiling]) -> list[Compiling]:
     """Return the stretches of a process in which it compiled after the start for a line that had been compiled for."""
     sums: dict[str, int] = {}
     for stretch in own:
         sums[stretch.line] = sums.get(stretch.line, 0) + stretch.end - stretch.start
     main = max(sums, key=lambda line: (line != "", sums[line]))
     started = min((stretch for stretch in own if stretch.line == main), key=lambda stretch: stretch.start).end
-    third = _third_step(report, selection, own[0].process, Cover([each.start for each in own], [each.end for each in own]))
+    third = _third_step(report, own[0].process, Cover([each.start for each in own], [each.end for each in own]))
     if third is not None:
         started = max(started, third)
     elif own[0].compiler == "torch.compile":  # it compiles a function in pieces: nothing says when the first step ends
@@ -97,10 +99,10 @@ def _again(report: Report, selection: Selection, own: list[Compiling]) -> list[C
     return [stretch for stretch in own if stretch.start >= started and stretch.line in known]
 
 
-def _third_step(report: Report, selection: Selection, process: int, compiled: Cover) -> int | None:
+def _third_step(report: Report, process: int, compiled: Cover) -> int | None:
     """Return when the third step of a process began, ns; None where neither names nor kernels say it. `compiled`: when it compiled."""
     try:
-        known = steps(report, selection)
+        known = steps(report, Selection())
         start = numbers(known, "start")[numbers(known, "process") == process]
         if len(start) >= _FEWEST:
             return int(start[2])

@@ -5,8 +5,9 @@ Sleeps, and calls that wait until a disk has what was written (fsync and the lik
 for more than 5 % of the time that is looked at. With the calls of the C library (`-t osrt`) these
 are known; from samples of Python it is seen that a thread stood still, and the line that it stood
 in says in what: then the source must be on this machine. The busy handler of a database, which
-sleeps and tries again, is known from its line, too. Threads that do nothing but sleep do not count,
-other than the main one, nor does waiting for events, threads and processes.
+sleeps and tries again, is known from its library, or from the line that calls it. Sleeps of threads
+that do nothing else do not count, other than of the main one, nor does waiting for events, threads
+and processes.
 
 ## Why it costs time
 The thread does nothing until the time is over, even where what it waits for is there long before.
@@ -29,9 +30,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from warplens.analysis.cpu.own_code import OwnCode
+from warplens.analysis.cpu.frames import FrameTable
+from warplens.analysis.cpu.own_code import OwnCode, nearest
 from warplens.analysis.cpu.source_lines import read_source
+from warplens.analysis.cpu.thread_time import own_code
 from warplens.analysis.intervals import Cover
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
@@ -52,6 +56,7 @@ _LINES = (
     (re.compile(r"\b(fsync|fdatasync|msync)\s*\("), DISK),
     (re.compile(r"\.(execute|executemany|executescript|commit)\s*\("), BASE),
 )
+_LIBRARY = re.compile(r"sqlite|libpq|duckdb|lmdb|libdb-")
 _WORK = 0.1  # of the time that a thread sleeps: one that runs for less has nothing else to do
 _FIXES = {
     SLEEP: "Wait for the thing itself (an event, a condition, a future), or sleep in a thread that has nothing else to do.",
@@ -83,16 +88,17 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     recorded = _recorded if _traced(report) else _sampled
     ran = _ran(report, selection)
     for name, kind, thread, still in recorded(report, selection):
-        if thread in lead or ran.get(thread, 0) >= _WORK * still.lost:
+        # who waits for a disk or a database has work; who sleeps may have none
+        if kind != SLEEP or thread in lead or ran.get(thread, 0) >= _WORK * still.lost:
             place = places.setdefault((name, kind), _Still())
             place.spans += still.spans
             place.rows += still.rows
-            place.lost = max(place.lost, still.lost)
+            place.lost += still.lost
     findings = []
     for (name, kind), still in places.items():
         cover = Cover([start for start, _ in still.spans], [finish for _, finish in still.spans])
         # a sample stands for more time than it slept: what the scheduler says counts
-        bound = min(ceiling(report, selection, cover), round(still.lost) if recorded is _sampled else cover.total)
+        bound = min(ceiling(report, selection, cover), round(still.lost))
         if bound * 100 >= least * (end - begin):
             findings.append(replace(_finding(name, kind, still, bound, recorded is _recorded), claim=cover))
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
@@ -118,13 +124,13 @@ _Stood = tuple[str, str, int, _Still]  # function, kind, thread, what is known
 def _recorded(report: Report, selection: Selection) -> Iterator[_Stood]:
     """Yield where threads slept, by their calls of the C library."""
     calls = rows(report, selection, "id, process, thread, name, stack", "osrt", _CALLS).to_pylist()
-    stacks = StackPlaces(report)
+    stacks, bases = StackPlaces(report), _Bases(own_code(report).frames)
     groups: dict[tuple[str, str, int], _Still] = {}
     for row in calls:
         place = stacks.place(row["stack"])
         if place.waits or place.internal:
             continue
-        kind = DISK if "sync" in row["name"] else SLEEP
+        kind = DISK if "sync" in row["name"] else BASE if bases.is_in(row["stack"]) else SLEEP
         still = groups.setdefault((place.function or row["name"], kind, row["thread"]), _Still())
         still.spans.append((row["start"], row["end"]))
         still.lost += row["end"] - row["start"]
@@ -153,6 +159,20 @@ def _sampled(report: Report, selection: Selection) -> Iterator[_Stood]:
             still.rows.append(Evidence("samples", time.samples["id"][row].as_py(), start, end, line, time.process, time.thread))
         for (name, kind), still in groups.items():
             yield name, kind, time.thread, still
+
+
+class _Bases:
+    """Which stacks are in the library of a database, whose busy handler sleeps."""
+
+    def __init__(self, frames: FrameTable) -> None:
+        self._frames = frames
+        modules, module = frames.texts("module")
+        inside = np.array([_LIBRARY.search(name) is not None for name in modules] + [False], bool)[module]
+        self._nearest = nearest(frames.parent, inside)
+
+    def is_in(self, stack: int | None) -> bool:
+        """Return whether a stack is."""
+        return bool(self._nearest[self._frames.positions(pa.array([stack], pa.int64()))[0]] >= 0)
 
 
 class _Lines:
@@ -197,4 +217,5 @@ def _finding(name: str, kind: str, still: _Still, bound: int, exact: bool) -> Fi
         len(still.rows),
         bound,
         confidence="high" if exact else "medium",
+        link="https://www.sqlite.org/wal.html" if kind == BASE else "",
     )

@@ -117,6 +117,8 @@ def _slow(report: Report, selection: Selection, gpu: GpuOperations, fewest: int)
 def _pauses(gpu: GpuOperations, start: Int64Array) -> Int64Array:
     """Return for how long (ns) the GPU had had nothing to do before each kernel; -1: another one ran. Migrations and faults are no work."""
     work = Cover(gpu.start[gpu.kind != MIGRATION], gpu.end[gpu.kind != MIGRATION])
+    if not len(work.start):  # kernels that last no time
+        return np.full(len(start), -1)
     idle = np.append(0, work.start[1:] - work.end[:-1])
     place = np.minimum(np.searchsorted(work.start, start), len(work.start) - 1)
     return np.where(work.start[place] == start, idle[place], -1)

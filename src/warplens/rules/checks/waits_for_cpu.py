@@ -59,9 +59,8 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     who = threads(report).get(worst.thread, "a thread")
     bound = min(worst.runnable, span)
     cause, fix = _words(report, selection, known, starved, {key: row["name"] or "?" for key, row in processes.items()}, span)
-    evidence = rows(
-        report, selection, "id, process, thread", "thread_states", f"state = 'runnable' AND thread = {worst.thread}"
-    ).to_pylist()
+    of_worst = f"state = 'runnable' AND thread = {worst.thread} AND \"start\" < {worst.until}"
+    evidence = rows(report, selection, "id, process, thread", "thread_states", of_worst).to_pylist()
     return [
         Finding(
             "waits_for_cpu",

@@ -90,8 +90,9 @@ def test_what_is_won_grades_it_not_the_rule(estimate: int | None, given: Severit
     assert graded(Finding("r", "s", "t", "c", "f", (), 1, bound=99, estimate=estimate, severity=given), 100) == grade
 
 
-def test_without_a_price_it_is_a_remark() -> None:
-    assert graded(Finding("r", "s", "t", "c", "f", (), 1, severity="medium"), 100) == "info"
+def test_without_a_price_it_is_a_remark_unless_the_rule_grades_it() -> None:
+    assert graded(Finding("r", "s", "t", "c", "f", (), 1), 100) == "info"
+    assert graded(Finding("r", "s", "t", "c", "f", (), 1, severity="medium"), 100) == "medium"
 
 
 def test_an_estimate_above_its_bound_is_refused() -> None:
