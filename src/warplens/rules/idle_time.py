@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 # The work had been launched, and waited for something else than the host: no call that the host leaves out makes it begin sooner.
-_HELD = ("unknown", "dependency", "collective wait", "head", "tail")
+_HELD = ("unknown", "dependency", "collective wait", "head", "tail", "earlier work")
 Held = Mapping[tuple[int, int], Cover]
 _cache: WeakKeyDictionary[Report, dict[Selection, Held]] = WeakKeyDictionary()
 

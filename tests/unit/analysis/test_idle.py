@@ -261,3 +261,18 @@ def test_a_window_of_the_capture(tmp_path: Path) -> None:
     busy = sum(row["end"] - row["start"] for row in report.table("kernels").to_pylist())
     assert sum(finish - start for start, finish in times) == end - begin - busy
     assert all(one[1] <= other[0] for one, other in pairwise(times))
+
+
+def test_a_recording_that_begins_in_the_middle_has_earlier_work(tmp_path: Path) -> None:
+    """The first kernel was launched at 1 ms and began at 400 ms: the GPU had something else to do. On a GPU that starts it had not."""
+    from tests.support.reports.gpu_schedule import Schedule
+
+    ms = 1_000_000
+    for begins, wanted in ((400 * ms, {"head": 1 * ms, "earlier work": 399 * ms}), (ms + 30_000, {"head": ms + 30_000})):
+        schedule = Schedule()
+        call = schedule.call(0, 1 * ms, 1 * ms + 20_000, "cudaLaunchKernel")
+        schedule.kernel(call, begins, begins + 50 * ms, stream=7)
+        schedule.call(0, 0, 1_000, "cudaGetDevice")
+        with open_report(schedule.write(tmp_path / f"{begins}.warplens")) as report:
+            rows = idle(report, Selection()).to_pylist()
+        assert {row["cause"]: row["end"] - row["start"] for row in rows if row["cause"] != "tail"} == wanted

@@ -22,12 +22,14 @@ CAUSES = (
     "head",
     "tail",
     "unknown",
+    "earlier work",
 )
-_HOST, _SYNC, _COPY, _LAUNCH, _COLLECTIVE, _DEPENDENCY, HEAD, TAIL, _UNKNOWN = range(len(CAUSES))
+_HOST, _SYNC, _COPY, _LAUNCH, _COLLECTIVE, _DEPENDENCY, HEAD, TAIL, _UNKNOWN, EARLIER = range(len(CAUSES))
 _OF_ROLE = np.array([_DEPENDENCY, _COLLECTIVE, _COPY], np.uint8)  # compute, communication, memory: by what was waited for
 assert (COMMUNICATION, MEMORY) == (1, 2)
 
 RECOVERY = 1_000_000  # ns after a wait that may count as its doing
+STARTS = 1_000_000  # ns from the end of the first call to the begin of its work, above which the GPU had something else to do
 LATENCY = 50_000  # ns that the driver and the GPU may need for what is launched already
 
 

@@ -16,7 +16,8 @@ parts it. *Before that call began*, the host was late:
 - `unknown`: that rest, where it had been launched before the gap began and still took more than 50 µs: something held it that the report
   does not show, as a host function in its stream. And every gap whose call is not in the report.
 
-`head` and `tail` are the time before the first and after the last operation.
+`head` and `tail` are the time before the first and after the last operation. Where recording begins in the middle of a run, the first
+operation waits for work that was launched before: more than 1 ms after its call had returned, that is `earlier work`, not recorded.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import pyarrow as pa
 
 from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.dependencies import Dependencies, by_events, guessed, recorded, shortly_before
-from warplens.analysis.gpu.gap_causes import CAUSES, HEAD, TAIL, Gaps
+from warplens.analysis.gpu.gap_causes import CAUSES, EARLIER, HEAD, STARTS, TAIL, Gaps
 from warplens.analysis.gpu.work import STAGED, Codes, GpuWork, Place, WorkTrack, gpus, order_of
 from warplens.arrays import Int64Array
 from warplens.storage.memory import give_back
@@ -145,7 +146,8 @@ class _ProcessGaps:
     longer_than: int
     number: int = 0
     places: list[ObservedPlace] = field(default_factory=list)
-    edges: list[tuple[int, int, int, int, int]] = field(default_factory=list)  # heads and tails: place, start, end, cause, number
+    # heads and tails: place, start, end, cause, number, the call of the operation behind a head (-1: not known)
+    edges: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     parts: list[tuple[npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array, Codes, Int64Array | None, Codes | None]] = field(
         default_factory=list
     )
@@ -176,14 +178,15 @@ class _ProcessGaps:
             dependencies = guessed(dependencies or Dependencies.nothing(len(after)), first, last, ended)
         known = (None, None) if dependencies is None else (dependencies.end, dependencies.kind)
         self.parts.append((np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known))
-        for start, end, cause in ((begin, began, HEAD), (ended_at, finish, TAIL)):
+        call = int(track.api[0 if order is None else order[0]]) if place[2] is None else -1  # a stream may wait for another one
+        for start, end, cause, api in ((begin, began, HEAD, call), (ended_at, finish, TAIL, -1)):
             if end - start > self.longer_than:
-                self.edges.append((here, start, end, cause, self.number))
+                self.edges.append((here, start, end, cause, self.number, api))
                 self.number += 1
 
     def portions(self, calls: ApiCalls, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> Iterator[IdleSpans]:
         """Yield the pieces of all gaps."""
-        yield self._edges()
+        yield self._edges(calls)
         place, start, end, api, kind = (np.concatenate([part[column] for part in self.parts]) for column in range(5))
         some_held = any(part[5] is not None for part in self.parts)
         held_end = held_kind = None
@@ -221,8 +224,17 @@ class _ProcessGaps:
             )
         self.number += len(order)
 
-    def _edges(self) -> IdleSpans:
-        place, start, end, cause, number = np.array(self.edges, np.int64).reshape(-1, 5).T.copy()
+    def _edges(self, calls: ApiCalls) -> IdleSpans:
+        rows = []
+        for place_of, first, last, kind_of, number_of, api in self.edges:
+            called = calls.find(np.array([api], np.int64))
+            cut = last
+            if called.known[0] and last - int(called.end[0]) > STARTS:
+                cut = max(first, int(called.start[0]))
+                rows.append((place_of, cut, last, EARLIER, number_of))
+            if cut > first:
+                rows.append((place_of, first, cut, kind_of, number_of))
+        place, start, end, cause, number = np.array(rows, np.int64).reshape(-1, 5).T.copy()
         none = np.full(len(place), -1, np.int64)
         return IdleSpans(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
 

@@ -16,6 +16,7 @@ For how long each GPU did anything at all, and why it did nothing in the rest of
   - `collective wait`: it waited for a communication kernel on another stream.
   - `dependency`: it waited for other work on another stream.
   - `head`, `tail`: before the first and after the last operation.
+  - `earlier work`: the first operation waited for work that was launched before the recording began.
   - `unknown`: its call was not recorded, or something the report does not show held it for more than 50 µs.
 
 ## How it is computed
