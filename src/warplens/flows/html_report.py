@@ -92,8 +92,10 @@ def _findings(judgement: Judgement) -> str:
         said = "No rule found anything." if judgement.silent else "No rule could judge this report."
     else:
         said = "What costs time, most serious first. A bound is the most that fixing it can win; what findings win does not add up."
+        if judgement.loop is not None:
+            said += f" Judged: {judgement.scope}."
     parts = [heading("Findings", said)]
-    parts += [_finding(finding, judgement) for finding in judgement.findings]
+    parts += [_finding(finding, judgement) for finding in judgement.distinct]
     if judgement.silent:
         parts.append(f'<p class="dim">Nothing found by: {safe(", ".join(judgement.silent))}.</p>')
     if judgement.not_judged:

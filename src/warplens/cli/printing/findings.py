@@ -10,7 +10,6 @@ from warplens.cli.printing.tables import printable, shorten
 from warplens.cli.printing.words import counted, duration
 
 if TYPE_CHECKING:
-    from warplens.analysis.steps.loops import MainLoop
     from warplens.rules.base import Evidence, Finding
     from warplens.rules.judging import Judgement
 
@@ -27,7 +26,7 @@ def as_text(judgement: Judgement, rows: int, width: int, *, details: int | None 
     """
     columns = min(width or _TEXT_WIDTH, 120)
     if judgement.loop is not None:
-        yield from _wrapped("Judged: ", f"{loop_words(judgement.loop, judgement.span)}; --filter-time judges another part.", columns)
+        yield from _wrapped("Judged: ", f"{judgement.scope}; --filter-time judges another part.", columns)
         yield ""
     if len(judgement.distinct) > 1:
         yield from _table(judgement, columns)
@@ -46,12 +45,6 @@ def as_text(judgement: Judgement, rows: int, width: int, *, details: int | None 
         yield f"… and {more:,} more in the table; --details all explains them."
         yield ""
     yield from _rest(judgement, columns, reasons=reasons)
-
-
-def loop_words(loop: MainLoop, span: int) -> str:
-    """Return the main loop in words: `the main loop, 152 iterations of 21.4 ms each: 3.17 s of 14.9 s`."""
-    each = f"{counted(loop.iterations, loop.name or 'iteration')} of {duration(loop.usual)} each"
-    return f"the main loop, {each}: {duration(loop.end - loop.begin)} of {duration(span)}"
 
 
 def _table(judgement: Judgement, columns: int) -> Iterator[str]:

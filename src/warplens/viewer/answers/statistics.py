@@ -125,7 +125,7 @@ def findings(opened: Opened) -> dict[str, Any]:
                 "wrongWhen": one.wrong_when,
                 "evidence": [_evidence(opened, row) for row in one.evidence[:_EVIDENCE]],
             }
-            for one in judged.findings
+            for one in judged.distinct
         ],
         "notJudged": [{"rule": rule, "why": why} for rule, why in judged.not_judged.items()],
         "silent": list(judged.silent),
