@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml tools/requirements.lock tools/preflight.sh tools/setup.
 	@rm -f $(VENV)/ready-* && touch $@
 
 $(BUILD)/build.ninja: $(STAMP)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DWARPLENS_WERROR=$(WERROR) \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -UWARPLENS_PARTS -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DWARPLENS_WERROR=$(WERROR) \
 	  -DCMAKE_C_COMPILER_LAUNCHER="$(ONCE)" -DCMAKE_CXX_COMPILER_LAUNCHER="$(ONCE)" \
 	  -DCMAKE_INSTALL_MESSAGE=LAZY --log-level=WARNING && touch $@
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover, gaps
-from warplens.analysis.steps.steps import steps
+from warplens.analysis.steps.leading import leading
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.rules.gpus import gpus
@@ -17,6 +17,7 @@ from warplens.rules.gpus import gpus
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
+__all__ = ["EMPTY", "capital", "ceiling", "cut", "edges", "idle", "leading", "needed", "numbers", "rows", "threads"]
 EMPTY = Cover([], [])
 
 
@@ -76,26 +77,6 @@ def ceiling(report: Report, selection: Selection, host: Cover) -> int:
     """Return what can be won at most, ns, where the host gets back the time in `host`: no more than GPUs had nothing to do."""
     gpu = idle(report, selection, whole=True)
     return host.total if gpu is None else min(host.total, gpu.total)
-
-
-def leading(report: Report, selection: Selection) -> dict[int, int]:
-    """Return for each process the thread that the others wait for: that of its steps, else the first that launches, else the first.
-
-    Of threads that launch those with a tenth of the calls count: PyTorch's thread for backward often launches more than the main thread.
-    """
-    first = "SELECT process, t.thread FROM threads t JOIN processes p USING (process) ORDER BY process, t.tid = p.pid, t.thread DESC"
-    leader = {row["process"]: row["thread"] for row in report.sql(first).to_pylist()}
-    launching = """SELECT process, thread FROM (SELECT process, thread, count(*) AS calls FROM cuda_api GROUP BY ALL)
-                   QUALIFY calls * 10 >= sum(calls) OVER (PARTITION BY process) ORDER BY process, thread DESC"""
-    for row in report.sql(launching).to_pylist():
-        leader[row["process"]] = row["thread"]
-    try:
-        known = steps(report, selection)
-    except MissingData:
-        return leader
-    for row in known.group_by(["process", "thread"]).aggregate([]).to_pylist():  # one thread of each process
-        leader[row["process"]] = row["thread"]
-    return leader
 
 
 def capital(text: str) -> str:

@@ -63,6 +63,41 @@ def test_a_range_around_says_where_and_a_sample_what(tmp_path: Path) -> None:
     assert found == [(FUNCTION, "work (app.py)", 11), (RANGE, "load", 9)]
 
 
+def test_a_package_stands_under_the_line_that_called_it(tmp_path: Path) -> None:
+    picture = """
+        main:python |(main;train:12;save;copy     )(main;train:12;load)(boot;copy     )
+    """
+    timeline(
+        tmp_path / "r.warplens",
+        picture,
+        tick_ns=1_000,
+        origin=ORIGIN,
+        cpu={
+            "main": {"file": "/home/me/app.py"},
+            "train": {"file": "/home/me/app.py"},
+            "save": {"file": "/venv/lib/python3.12/site-packages/torch/serialization.py"},
+            "copy": {"file": "/venv/lib/python3.12/site-packages/torch/storage.py"},
+            "load": {"file": "/venv/lib/python3.12/site-packages/numpy/io.py"},
+            "boot": {"file": "/venv/lib/python3.12/site-packages/torch/threads.py"},
+        },
+    )
+    with open_report(tmp_path / "r.warplens") as report:
+        (thread,) = report.sql("SELECT thread FROM threads").column(0).to_pylist()
+        known = {culprit.name: culprit.time // 1_000 for culprit in culprits(report, thread, ORIGIN, ORIGIN + 67_000)}
+    assert known.pop("", 0) <= 1
+    assert known == {"train (app.py:12), in torch": 30, "train (app.py:12), in numpy": 20, "boot (threads.py), in torch": 16}
+
+
+def test_the_names_of_xla_lose_their_numbers(tmp_path: Path) -> None:
+    picture = """
+        main@TSL |[XlaCompile:#module=jit_step,program_id=1#][XlaCompile:#module=jit_step,program_id=2#]
+    """
+    timeline(tmp_path / "r.warplens", picture, tick_ns=1_000, origin=ORIGIN)
+    with open_report(tmp_path / "r.warplens") as report:
+        (thread,) = report.sql("SELECT thread FROM threads").column(0).to_pylist()
+        assert {culprit.name for culprit in culprits(report, thread, ORIGIN - 1, ORIGIN + 84_000)} >= {"TSL:XlaCompile"}
+
+
 def test_the_innermost_of_ranges_ops_and_functions(tmp_path: Path) -> None:
     picture = """
         main         |  [outer                 ]

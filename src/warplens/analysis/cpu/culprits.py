@@ -387,7 +387,8 @@ def _sampled(code: OwnCode, place: int, frame: Frame) -> str:
     caller = code.frames.frame(anchor)
     if anchor == place or not caller.file:
         return f"{frame.function} ({_short(frame.file)})"
-    return f"{caller.function} ({_short(caller.file)}:{caller.line}), in {package_called(code, place, anchor)}"
+    line = "" if caller.line is None else f":{caller.line}"
+    return f"{caller.function} ({_short(caller.file)}{line}), in {package_called(code, place, anchor)}"
 
 
 def _range(domain: str | None, message: str | None) -> tuple[str, str]:

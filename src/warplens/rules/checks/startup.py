@@ -125,8 +125,9 @@ def _imports(report: Report, selection: Selection) -> list[Finding]:
 
 
 def _first_thread(report: Report) -> int:
-    """Return the main thread of the program that was started first; -1: none is known."""
-    starts = 'SELECT t.thread FROM threads t JOIN processes p USING (process) WHERE t.tid = p.pid ORDER BY p."start", t.thread LIMIT 1'
+    """Return the main thread of the program that was started first, else its first thread; -1: none is known."""
+    order = 'p."start" NULLS LAST, p.process, t.tid = p.pid DESC, t.thread'
+    starts = f"SELECT t.thread FROM threads t JOIN processes p USING (process) ORDER BY {order} LIMIT 1"
     known = report.sql(starts).column(0).to_pylist()
     return int(known[0]) if known else -1
 

@@ -1,0 +1,134 @@
+"""Where All Time Went, by Cause.
+
+## What it shows
+Each nanosecond of the time that was looked at, once for each GPU and once for the thread that leads each process: what it was spent on.
+
+## Columns
+- Time (%): of the time that was looked at; the rows of a GPU, or thread, add up to 100.
+- Time (ns): the sum.
+- Where: the GPU, or the process and its leading thread.
+- Cause: of a GPU `compute`, `communication alone`, `copies alone`, or why it was idle, as in gpu_utilization. Of a thread what it did, as
+  gpu_waits_for_cpu divides it: collections, waits for the GIL, calls of CUDA, imports, calls of the C library, no free CPU, NVTX ranges,
+  operations, functions of Python, native functions, and what nothing in the report says.
+- Most: of a thread the largest part of it.
+- Rules: which rules of `warplens analyze` look at such time.
+
+## How it is computed
+What overlaps on a GPU counts as compute first, then as communication, then as copies. Of a thread the first of the causes that was there at
+a moment has it, in the order above. The leading thread is that of the steps, else the first one that launches kernels, else the first one.
+
+## Traps
+- It is about the whole recording, where `analyze` looks at the main loop: --filter-time gives its part.
+- A thread that waits for the GPU is in a call of CUDA: that is no loss while the GPU computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, culprits
+from warplens.analysis.gpu.time import parted, spent
+from warplens.analysis.gpu.work import gpus
+from warplens.analysis.steps.leading import leading
+from warplens.errors import MissingData
+from warplens.stats.by import percent
+
+if TYPE_CHECKING:
+    from warplens.report import Report, Selection
+
+_HOST = "gpu_waits_for_cpu, data_loader"
+RULES = {
+    "compute": "tiny_grids, low_tensor_use, unified_memory_migration",
+    "communication alone": "exposed_communication, collective_skew",
+    "copies alone": "transfers_not_overlapped, pageable_memory",
+    "host-bound": _HOST,
+    "sync-bound": "unneeded_sync, cuda_api_sync, cuda_memcpy_sync",
+    "launch-bound": "small_kernels",
+    "copy-bound": "cuda_memcpy_async, pageable_memory",
+    "collective wait": "collective_skew",
+    "dependency": "single_stream",
+    "head": "startup",
+    GC: "gc_pauses",
+    GIL: "gil_contention",
+    API: "unneeded_sync, allocator_churn",
+    IMPORT: "startup, late_imports",
+    OS: "slow_file_reads, blocked_on_sockets, sleeping",
+    CPU: "waits_for_cpu, spinning",
+    RANGE: _HOST,
+    OP: _HOST,
+    FUNCTION: "hot_function, gpu_waits_for_cpu",
+    NATIVE: "hot_function, gpu_waits_for_cpu",
+}
+_NOT_JUDGED = "none: the report does not say"
+
+
+class _Row(NamedTuple):
+    where: str
+    cause: str
+    most: str | None
+    time: int
+
+
+def table(report: Report, selection: Selection) -> pa.Table:
+    """Return the ledger; MissingData where the report has neither GPUs nor threads.
+
+    Args:
+        report: the report.
+        selection: which part of it.
+    """
+    begin, end = selection.window(report) or report.span
+    rows = [*_of_gpus(report, selection), *_of_threads(report, selection, begin, end)]
+    if not rows or end <= begin:
+        raise MissingData(f"does not contain GPUs or threads{selection.place(report)}.")
+    times = [row.time for row in rows]
+    wholes: dict[str, int] = {}
+    for row in rows:
+        wholes[row.where] = wholes.get(row.where, 0) + row.time
+    return pa.table(
+        {
+            "Time (%)": percent(times, [wholes[row.where] for row in rows]),
+            "Time (ns)": pa.array(times, pa.int64()),
+            "Where": pa.array([row.where for row in rows]),
+            "Cause": pa.array([row.cause for row in rows]),
+            "Most": pa.array([row.most for row in rows], pa.string()),
+            "Rules": pa.array([RULES.get(row.cause, _NOT_JUDGED) for row in rows]),
+        }
+    )
+
+
+def _of_gpus(report: Report, selection: Selection) -> Iterator[_Row]:
+    """Yield the rows of each GPU of each process: what ran, then idle time, most first."""
+    busy = {(gpu.process, gpu.device): parted(gpu.merged()) for gpu in gpus(report, selection)}
+    names = _pids(report)
+    for one in spent(report, selection, "device"):
+        process, device, _ = one.seen[:3]
+        where = f"GPU {device} of process {names.get(process, process)}"
+        ran = busy[process, device]
+        for cause, time in (("compute", ran.compute), ("communication alone", ran.communication), ("copies alone", ran.memory)):
+            if time:
+                yield _Row(where, cause, None, time)
+        for cause, time in sorted(one.idle.items(), key=lambda item: -item[1]):
+            if time:
+                yield _Row(where, cause, None, time)
+
+
+def _of_threads(report: Report, selection: Selection, begin: int, end: int) -> Iterator[_Row]:
+    """Yield the rows of the leading thread of each process, most first."""
+    pids = _pids(report)
+    names = {row["thread"]: row["name"] for row in report.sql("SELECT thread, name FROM threads").to_pylist()}
+    for process, thread in sorted(leading(report, selection).items()):
+        sums: dict[str, int] = {}
+        most: dict[str, str] = {}
+        for culprit in culprits(report, thread, begin, end):
+            most.setdefault(culprit.kind, culprit.name)
+            sums[culprit.kind] = sums.get(culprit.kind, 0) + culprit.time
+        where = f"{names.get(thread) or 'thread'} of process {pids.get(process, process)}"
+        for kind, time in sorted(sums.items(), key=lambda item: -item[1]):
+            yield _Row(where, kind if kind != UNKNOWN else "not known", most[kind] or None, time)
+
+
+def _pids(report: Report) -> dict[int, int]:
+    return {row["process"]: row["pid"] for row in report.sql("SELECT process, pid FROM processes").to_pylist()}
