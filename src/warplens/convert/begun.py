@@ -56,8 +56,8 @@ class Begun:
         for path in worth_it:
             try:
                 done |= self.followers[path.name].step(now, samples, self._pace)
-                if self._gives_back and self._pace():
-                    self.followers[path.name].give_back()
+                while self._gives_back and self._pace() and self.followers[path.name].give_back():
+                    pass
             except Surprise:
                 if self.followers[path.name].wrote:
                     raise

@@ -122,6 +122,7 @@ class Builder:
     as_of: int | None = None  # ns: the recording goes on, and this is when we look at it
     _corrections: dict[Clock, Correction | None] = field(default_factory=dict)
     followers: Mapping[str, Follower] = field(default_factory=dict)  # by the names of spool files: who wrote part of it into `part` by now
+    in_memory: frozenset[str] = frozenset()  # names of spool files whose pages could not be put back
     _late: bool = False
     _symbols: Symbols = field(default_factory=Symbols)
     _processes: list[dict[str, Any]] = field(default_factory=list)
@@ -265,6 +266,7 @@ class Builder:
                     bounds=bounds,
                     changing=self.as_of is not None and self._windows.capture.keep_ns > 0,
                     followed=follower.events if follower is not None else None,
+                    taken_out=path.name in self.in_memory,
                 )
             )
             if follower is not None and (bounds.only is not None or follower.key != key):

@@ -22,9 +22,10 @@ from warplens.handover import links, spool_files
 from warplens.handover import pending as pendings
 from warplens.handover.naming import PACKED, TOKEN
 from warplens.spool import packed
-from warplens.spool.notes import Note
+from warplens.spool.packed import Whole
 from warplens.storage import generations
 from warplens.storage import manifest as manifests
+from warplens.storage.available import available
 from warplens.storage.manifest import Manifest
 from warplens.storage.writer import PartWriter
 from warplens.timeline.index import building as indexing
@@ -99,10 +100,10 @@ def _build(
     followers: Mapping[str, Follower] | None = None,
 ) -> tuple[Manifest, list[Path]]:
     """Write all tables and the manifest; return it, and the spool files that cannot be read."""
-    reading: AbstractContextManager[list[Note]] = nullcontext([]) if followers is not None else packed.whole(spool)
-    with part, reading as notes:
-        builder = Builder(part, spool, note.job, progress, timings, followers=followers or {})
-        builder.add_notes(notes)
+    reading: AbstractContextManager[Whole] = nullcontext(Whole()) if followers is not None else packed.whole(spool, memory=available() // 2)
+    with part, reading as put_back:
+        builder = Builder(part, spool, note.job, progress, timings, followers=followers or {}, in_memory=frozenset(put_back.in_memory))
+        builder.add_notes(put_back.notes)
         facts = builder.build()
         with timings.stage("write"):
             return part.commit(facts), builder.unreadable
@@ -126,9 +127,10 @@ def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = Non
         spool = _spool(note, directory)
         generations.sweep(directory, _manifests(directory))
         try:
-            with PartWriter(directory, note.id, note.host, snapshot=True) as part, packed.whole(spool, live=True) as notes:
-                builder = Builder(part, spool, note.job, progress, as_of=time.monotonic_ns())
-                builder.add_notes(notes)
+            reading = packed.whole(spool, live=True, memory=available() // 2)
+            with PartWriter(directory, note.id, note.host, snapshot=True) as part, reading as put_back:
+                builder = Builder(part, spool, note.job, progress, as_of=time.monotonic_ns(), in_memory=frozenset(put_back.in_memory))
+                builder.add_notes(put_back.notes)
                 facts = builder.build()
                 manifest = part.commit(facts, snapshot=time.time_ns())
         except (OSError, pa.ArrowException) as error:

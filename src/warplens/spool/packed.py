@@ -13,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.disk.folder import Folder
+from warplens.disk.full import is_full
 from warplens.handover.naming import PACKED
 from warplens.spool.layout import PAGE
 from warplens.spool.notes import Note
@@ -61,25 +63,47 @@ def take_out(path: Path, spans: Sequence[Span], stride: int) -> int:
     return sum(end - begin for begin, end in spans)
 
 
+@dataclass
+class Whole:
+    """Spools that can be read from the beginning. `notes`: one for each damaged copy. `in_memory`: files that had no room on the disk."""
+
+    notes: list[Note] = field(default_factory=list)
+    in_memory: set[str] = field(default_factory=set)
+
+
 @contextmanager
-def whole(directory: Path, *, live: bool = False) -> Iterator[list[Note]]:
+def whole(directory: Path, *, live: bool = False, memory: int = 0) -> Iterator[Whole]:
     """Put everything back that was taken out of the spools in a directory; nobody takes anything out meanwhile.
 
-    `live`: their processes go on, so the pages go again at the end. Yields a note for each damaged copy. OSError.
+    `live`: their processes go on, so the pages go again at the end. `memory`: a file of at most so many bytes is left as it is where the
+    disk has no room for it: its reader copies it into memory (`fill`). OSError.
     """
     with Folder(directory) as folder:
         _lock(folder, wait=True)
-        notes: list[Note] = []
-        again: dict[str, list[Span]] = {}
+        made = Whole()
+        back: dict[str, list[Span]] = {}
         for name in folder.names():
             if name.endswith(PACKED):
                 spool = name.removesuffix(PACKED) + ".spool"
-                again[spool] = _put_back(folder, name, spool, notes)
-        yield notes
-        for name, spans in again.items() if live else ():
-            with suppress(OSError), folder.update(name) as file, mmap.mmap(file.fileno(), 0) as mapped:
-                for begin, end in spans:
-                    mapped.madvise(mmap.MADV_REMOVE, begin, end - begin)
+                try:
+                    _put_back(folder, name, spool, back.setdefault(spool, []), made.notes)
+                except OSError as error:
+                    _take_again(folder, spool, back.pop(spool))
+                    if not is_full(error) or (directory / spool).stat().st_size > memory:
+                        raise
+                    made.in_memory.add(spool)
+        yield made
+        for spool, spans in back.items() if live else ():
+            _take_again(folder, spool, spans)
+
+
+def fill(path: Path, copy: mmap.mmap) -> None:
+    """Put back into a copy of the spool at `path` what was taken out of the file. OSError."""
+    with Folder(path.parent) as folder, folder.read(path.stem + PACKED) as packed:
+        for block in decode(packed, len(copy)):
+            if block is not None:
+                offset, data = block
+                copy[offset : offset + len(data)] = data
 
 
 def encode(offset: int, data: npt.NDArray[np.uint8], stride: int) -> bytes:
@@ -133,21 +157,27 @@ def _add(folder: Folder, name: str, mapped: mmap.mmap, spans: Sequence[Span], st
     return True
 
 
-def _put_back(folder: Folder, name: str, spool: str, notes: list[Note]) -> list[Span]:
-    spans, damaged = [], 0
+def _put_back(folder: Folder, name: str, spool: str, spans: list[Span], notes: list[Note]) -> None:
+    damaged = 0
     with folder.read(name) as packed, folder.update(spool) as file:
         for block in decode(packed, os.fstat(file.fileno()).st_size):
             if block is None:
                 damaged += 1
                 continue
             offset, data = block
+            spans.append((offset, offset + len(data)))
             file.seek(offset)
             file.write(data)
-            spans.append((offset, offset + len(data)))
+            file.flush()
     if damaged:
         message = f"{damaged} pieces of {name} are damaged; what they held is lost"
         notes.append(Note("warning", "spool-damaged", "spool", message, damaged))
-    return spans
+
+
+def _take_again(folder: Folder, spool: str, spans: Sequence[Span]) -> None:
+    with suppress(OSError), folder.update(spool) as file, mmap.mmap(file.fileno(), 0) as mapped:
+        for begin, end in spans:
+            mapped.madvise(mmap.MADV_REMOVE, begin, end - begin)
 
 
 def _lock(folder: Folder, *, wait: bool) -> bool:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from warplens.errors import SpoolError
 from warplens.handover import untrusted
 from warplens.spool import chunks as chunking
-from warplens.spool import definitions, layout, losses, wide
+from warplens.spool import definitions, layout, losses, packed, wide
 from warplens.spool.chunks import Chunk
 from warplens.spool.definitions import Definitions, Row
 from warplens.spool.events import NEVER, OPEN_FACTS, Events
@@ -86,6 +86,7 @@ class SpoolFile:
     `changing`: a flight recorder may be writing its chunks anew, so a copy in memory is read; so it is where no space was reserved, because
     the pages of a file with holes may need space even to be read. `followed`: events of this file that were read in part while its process
     went on; they stay the caller's. `going_on`: it still does, and the caller scans what is to be read.
+    `taken_out`: pages of it lie in its packed copy and could not be put back, so a copy in memory is read, too.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class SpoolFile:
         changing: bool = False,
         followed: Events | None = None,
         going_on: bool = False,
+        taken_out: bool = False,
     ) -> None:
         self.path = Path(path)
         self.bounds = bounds or Bounds()
@@ -103,7 +105,9 @@ class SpoolFile:
             with untrusted.opened(self.path) as file:
                 self.length = os.fstat(file.fileno()).st_size
                 self.head = layout.read_head(file.read(layout.PAGE), str(path))
-                copied = chunking.copy(file, self.head, self.length) if changing or self.head.buffered else None
+                copied = chunking.copy(file, self.head, self.length) if changing or self.head.buffered or taken_out else None
+                if copied is not None and taken_out:
+                    packed.fill(self.path, copied)
                 self._mapped = copied or mmap.mmap(file.fileno(), self.length, access=mmap.ACCESS_READ)
         except (OSError, ValueError, MemoryError) as error:
             raise SpoolError(f"cannot read {path}: {error}") from error

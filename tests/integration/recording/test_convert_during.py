@@ -22,7 +22,7 @@ from warplens.handover import pending
 pytestmark = pytest.mark.require("native")
 _PATIENCE_S = 120.0
 BATCH = 20_000
-# Says how many ranges it has closed before it goes on; it ends when it is told to.
+# Says how many ranges it has closed before it goes on; it waits, and ends, when a file says so.
 STORM = f"""
 import pathlib
 folder = pathlib.Path(sys.argv[1])
@@ -36,6 +36,8 @@ with open(folder / "closed", "wb", 0) as count:
         closed += {BATCH}
         os.pwrite(count.fileno(), str(closed).encode(), 0)
         time.sleep(0.15)
+        while (folder / "wait").exists():
+            time.sleep(0.01)
 nvtx.pop_range()
 sys.exit(7)
 """
@@ -52,6 +54,7 @@ def recorded(
     try:
         yield launcher
     finally:
+        (folder / "wait").unlink(missing_ok=True)
         (folder / "end").touch()
 
 
@@ -164,6 +167,29 @@ def test_a_snapshot_has_what_was_taken_out_of_the_spool(tmp_path: Path) -> None:
         until(lambda: is_given_back(tmp_path), "the space, once more", _PATIENCE_S)
     launcher.communicate()
     assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+
+
+@pytest.mark.require("tmpfs")
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_small_disk_holds_a_long_run(tmp_path: Path, tmpfs: Callable[[str], Path], killed: bool) -> None:
+    """A killed converter leaves a spool that is larger than its disk: the report is made of a copy in memory."""
+    disk = tmpfs("size=64m")
+
+    def is_larger_than_the_disk() -> bool:
+        taken = [path.stat() for path in disk.glob("*/*.spool*")]
+        wait = sum(file.st_blocks for file in taken) * 512 > 44 << 20
+        (tmp_path / "wait").touch() if wait else (tmp_path / "wait").unlink(missing_ok=True)
+        return sum(file.st_size for file in taken) > 80 << 20
+
+    with recorded(tmp_path, "--spool-dir", str(disk)) as launcher:
+        until(is_larger_than_the_disk, "more than the disk holds at once", _PATIENCE_S)
+        for pid, line in children(launcher.pid).items() if killed else ():
+            if "storm.py" not in line:
+                os.kill(pid, signal.SIGKILL)
+    said = launcher.communicate()[1]
+    assert launcher.returncode == 7
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12, said
+    assert not list(disk.iterdir())
 
 
 def test_raw_files_are_kept_whole(tmp_path: Path) -> None:

@@ -34,12 +34,15 @@ from warplens.convert.finish import finish
 from warplens.importers.importing import import_file
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
+from warplens.rules import hosts
 from warplens.rules.base import Finding
-from warplens.rules.judging import judge
+from warplens.rules.judging import Judgement, judge
 
 CASES = ROOT / "tests" / "judged"
 SHARED = ROOT.parent / "shared" / "data"
 _COUNTS = ("high", "medium")
+# Rules whose fix lets a GPU that does nothing begin sooner: none wins more than the time in which one did nothing.
+_IDLE = ("gpu_waits_for_cpu", "unneeded_sync", "cuda_api_sync", "cuda_memcpy_sync", "cuda_memset_sync", "data_loader", "small_kernels")
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ def compared(path: Path, folder: Path) -> Verdict:
     """Judge the report of a case and compare."""
     case = tomllib.loads(path.read_text(encoding="utf-8"))
     with report_of(case, folder) as report:
-        findings = judge(report, Selection()).distinct
+        judgement = judge(report, Selection())
+        room = _room(report, judgement)
+    findings = judgement.distinct
     must, may, never = (case.get(name, []) for name in ("must", "may", "never"))
     wrong = []
     missing = [want for want in must if not any(_meets(finding, place, want) for place, finding in enumerate(findings, 1))]
@@ -94,6 +99,11 @@ def compared(path: Path, folder: Path) -> Verdict:
     serious = [finding for finding in findings if finding.severity in _COUNTS]
     false = [finding for finding in serious if not any(_is(finding, known) for known in (*must, *may))]
     wrong += [f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false]
+    wrong += [
+        f"more than the idle time ({room / 1e6:.3f} ms): {finding.title}"
+        for finding in judgement.findings
+        if finding.rule in _IDLE and room is not None and (finding.estimate or 0) > room
+    ]
     won = [
         (finding.rule, finding.estimate / 1e9, want["won"])
         for want in must
@@ -102,6 +112,13 @@ def compared(path: Path, folder: Path) -> Verdict:
         if _is(finding, want) and finding.estimate is not None
     ]
     return Verdict(path.stem, len(serious), len(serious) - len(false), len(must), len(must) - len(missing), tuple(wrong), tuple(won))
+
+
+def _room(report: Report, judgement: Judgement) -> int | None:
+    """Return for how long any GPU did nothing in the time that was judged, ns; None without a GPU."""
+    begin, end = (judgement.begin, judgement.end) if judgement.loop is None else (judgement.loop.begin, judgement.loop.end)
+    idle = hosts.idle(report, Selection(time=(begin - report.origin, end - report.origin)), whole=True)
+    return None if idle is None else idle.total
 
 
 def _is(finding: Finding, wanted: Mapping[str, Any]) -> bool:

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.pieces import ROOT
 from tests.support.reports.odd_report import TIMES, odd
+from tests.support.reports.real_recordings import some
 from tests.support.thorough import alike
 from warplens import catalog
 from warplens.cli.group import commands
 from warplens.errors import WarplensError
 from warplens.flows.viewing import view_of
+from warplens.importers.importing import import_file
 from warplens.model.tables import TABLES
 from warplens.report import Selection
 from warplens.report import open as open_report
@@ -22,6 +25,8 @@ from warplens.rules.judging import judge
 from warplens.viewer.answers.answers import Answers
 
 pytestmark = [pytest.mark.slow, pytest.mark.require("native", "duckdb")]
+DATA = ROOT.parent / "shared" / "data"
+REAL = sorted(str(path.relative_to(DATA)) for path in (*DATA.glob("nsys/*.sqlite"), *DATA.glob("kineto/*"))) or ["none"]
 _HAPPEN = sorted(name for name, table in TABLES.items() if table.edges and name not in ("processes", "threads"))
 
 
@@ -88,6 +93,16 @@ def answered(report: Path) -> list[str]:
 def test_rows_in_every_table(tmp_path: Path, kind: str) -> None:
     report = odd(tmp_path / "odd.warplens", kind)
     (tmp_path / "out").mkdir()
+    wrong = answered(report) + [text for line in words(report, tmp_path / "out") if (text := traceback(line))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings of real GPUs are not here ({DATA})")
+@pytest.mark.parametrize("name", some(REAL))
+def test_recordings_of_others(tmp_path: Path, name: str) -> None:
+    import_file(DATA / name, tmp_path / "real.warplens")
+    (tmp_path / "out").mkdir()
+    report = tmp_path / "real.warplens"
     wrong = answered(report) + [text for line in words(report, tmp_path / "out") if (text := traceback(line))]
     assert not wrong, "\n".join(wrong)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,7 +77,10 @@ def drawn_at_random(rng: random.Random) -> Iterator[str]:
 def test_random_pictures(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     tick = (1, 1000, 5_000_000)[seed % 3]
-    cuda: dict[str, dict[str, Any]] = {"gpu0": {"multiprocessors": rng.choice([None, 1, 132])}, "gemm": {"grid_x": rng.choice([1, 500])}}
+    cuda: dict[str, dict[str, int | None]] = {
+        "gpu0": {"multiprocessors": rng.choice([None, 1, 132])},
+        "gemm": {"grid_x": rng.choice([1, 500])},
+    }
     cpu = {"_compile": {"file": "torch/_dynamo/convert_frame.py"}, "step": {"file": "/home/me/train.py"}}
     picture = "\n".join(drawn_at_random(rng))
     timeline(tmp_path / "r.warplens", picture, tick_ns=tick, cuda=cuda, cpu=cpu, ranks={"a": 0, "b": 1, "c": 2})

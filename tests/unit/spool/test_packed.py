@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import mmap
+import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -50,10 +53,10 @@ def test_space_is_given_back_and_the_bytes_come_back(tmp_path: Path) -> None:
     left = path.read_bytes()
     assert (left[:PAGE], left[300 * PAGE : 301 * PAGE]) == (before[:PAGE], before[300 * PAGE : 301 * PAGE])
     assert not any(left[PAGE : 300 * PAGE])
-    with packed.whole(tmp_path, live=True) as notes:
+    with packed.whole(tmp_path, live=True) as made:
         assert path.read_bytes() == before
         assert packed.take_out(path, [(999 * PAGE, 1000 * PAGE)], STRIDE) == 0  # somebody reads
-        assert notes == []
+        assert made == packed.Whole()
     assert path.read_bytes() == left
     with packed.whole(tmp_path):
         pass
@@ -69,9 +72,9 @@ def test_a_copy_that_was_cut_off_harms_nobody(tmp_path: Path, cut: int) -> None:
     block = packed.encode(40 * PAGE, np.frombuffer(before[40 * PAGE : 60 * PAGE], np.uint8), STRIDE)
     with (tmp_path / "h-1-2.spool.packed").open("ab") as file:
         file.write(block[:cut])
-    with packed.whole(tmp_path) as notes:
+    with packed.whole(tmp_path) as made:
         assert path.read_bytes() == before
-        assert notes == []
+        assert made == packed.Whole()
 
 
 def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
@@ -82,9 +85,29 @@ def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
     copies = bytearray((tmp_path / "h-1-2.spool.packed").read_bytes())
     copies[60] ^= 1
     (tmp_path / "h-1-2.spool.packed").write_bytes(copies)
-    with packed.whole(tmp_path) as (note,):
+    with packed.whole(tmp_path) as made:
+        (note,) = made.notes
         assert (note.code, note.count) == ("spool-damaged", 1)
         assert path.read_bytes() == before[:PAGE] + bytes(8 * PAGE) + before[9 * PAGE :]
+
+
+@pytest.mark.require("tmpfs")
+def test_where_the_disk_has_no_room_a_copy_in_memory_has_all(tmpfs: Callable[[str], Path]) -> None:
+    disk = tmpfs("size=1m")
+    path = spool(disk, 200)
+    before = path.read_bytes()
+    packed.take_out(path, [(PAGE, 199 * PAGE)], STRIDE)
+    (disk / "filler").write_bytes(bytes(600 << 10))
+    with pytest.raises(OSError, match="No space left"), packed.whole(disk):
+        pass
+    free = os.statvfs(disk).f_bavail
+    with packed.whole(disk, memory=len(before)) as made:
+        assert made.in_memory == {path.name}
+        assert os.statvfs(disk).f_bavail == free  # what was put back in vain is gone again
+        copy = mmap.mmap(-1, len(before))
+        copy.write(path.read_bytes())
+        packed.fill(path, copy)
+        assert copy[:] == before
 
 
 @given(st.binary(max_size=200))
