@@ -40,7 +40,7 @@ def test_copies_hide_nothing(tmp_path: Path) -> None:
     assert costs(one(drawn(tmp_path, looped(copies, 2)), RULE))[0] == 2 * 41  # the next kernel begins 3 before its end
 
 
-def test_waiting_for_the_last_rank_is_told_apart(tmp_path: Path) -> None:
+def test_waiting_for_the_last_rank_is_kept_apart(tmp_path: Path) -> None:
     ranks = """
     a/gpu0.7 |(gemm   )                                             (adam    )
     a/gpu0.8 |         (ncclDevKernel_AllReduce                     )

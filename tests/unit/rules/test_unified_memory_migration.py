@@ -36,6 +36,17 @@ def test_with_recorded_migrations(tmp_path: Path) -> None:
     assert "--cuda-um-migrations" not in finding.fix
 
 
+def test_kernels_that_wait_each_time(tmp_path: Path) -> None:
+    step = "gpu0.7 |" + " " * 30 + "(scale ".ljust(59) + ")"
+    moves = ":um |" + " " * 10 + "(DtoH )" + " " * 14 + "(GPU_page_fault            )\n:um |" + " " * 50 + "(HtoD            )"
+    finding = one(drawn(tmp_path, looped(f"{step}\n{moves}", 4)), RULE)
+    # faults and moves from column 31 to 68 of each step
+    assert costs(finding)[0] == 4 * 37 + 3 * 30
+    assert "waited for pages in each launch" in finding.cause
+    assert finding.confidence == "high"
+    assert ask(drawn(tmp_path / "unseen", looped(step, 4) + ALLOCATED), RULE) == []
+
+
 @pytest.mark.parametrize(
     "picture",
     [

@@ -122,8 +122,8 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
     )
     bursts, freed = _bursts(some)
     if refused or 2 * freed >= np.count_nonzero(_frees(some)) > 0:
-        said = f"{counted(refused, 'call')} returned out of memory. " if refused else ""
-        return f"{said}Memory was given back in {counted(bursts, 'burst')}, to allocate again: a caching allocator that got no memory. ", (
+        refusals = f"{counted(refused, 'call')} returned out of memory. " if refused else ""
+        return f"{refusals}Memory was given back in {counted(bursts, 'burst')}, to allocate again: a caching allocator got no memory. ", (
             "Less memory at its peak: smaller batches, checkpointed activations, expandable segments "
             "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) where sizes vary; no empty_cache() in the loop."
         )

@@ -4,7 +4,8 @@
 Programs with managed memory (`cudaMallocManaged`). A kernel is slow there if it takes at least three times as
 long as other launches of it on the same grid do, and either pages moved to its GPU meanwhile, or it was the
 first one after a pause in which the host was at work. At least three slow launches. Where migrations were
-recorded, it says how much moved, and in how many pieces.
+recorded, it says how much moved, and in how many pieces. Where every launch of a kernel waits, recorded
+migrations and faults of the GPU say for how long.
 
 ## Why it costs time
 A page that the host touched lies in the host's memory. A kernel that touches it stops in a fault until the
@@ -50,7 +51,10 @@ _ALLOCATES = "regexp_matches(name::VARCHAR, '^(cuda|cu|hip)(Malloc|MemAlloc)Mana
 
 @dataclass(frozen=True, eq=False)
 class _Slow:
-    """Slow launches of one GPU, by start. `longer`: than usual, `pause`: how long the GPU had had nothing to do before, ns."""
+    """Slow launches of one GPU, by start. `longer`: than usual, `pause`: how long the GPU had had nothing to do before, ns.
+
+    `compared`: with other launches of the same kernel; else by what was recorded of pages.
+    """
 
     id: Int64Array
     start: Int64Array
@@ -58,6 +62,7 @@ class _Slow:
     name: list[str]
     longer: Int64Array
     pause: Int64Array
+    compared: bool
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 3, least: float = 1) -> list[Finding]:
@@ -100,18 +105,34 @@ def _slow(report: Report, selection: Selection, gpu: GpuOperations, fewest: int)
     pause = _pauses(gpu, start)
     # the first kernel of all counts, too: the host filled what it works on
     waited = (pause >= _PAUSE) | (start == start[:1]) | (gpu.cover(MIGRATION).within(start, end) > 0)
+    inside = _pages(report, selection, gpu).within(start, end)
     longer = np.zeros(len(start), np.int64)
+    compared = False
     order = np.argsort(kind, kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1) if len(order) else ():
         usual = length[some][~waited[some]]
-        if len(usual) < fewest:
+        if len(usual) < fewest:  # none to compare with: what was recorded of pages says how long it waited
+            if (inside[some] > 0).sum() >= fewest:
+                longer[some] = inside[some]
             continue
         median = int(np.median(usual))
         high = waited[some] & (length[some] >= _SLOWER * median)
         if high.sum() >= fewest and 2 * high.sum() >= waited[some].sum():
             longer[some[high]] = length[some[high]] - median
+            compared = True
     kept = np.flatnonzero(longer)
-    return _Slow(ids[kept], start[kept], end[kept], kernels.column("name").take(kept).to_pylist(), longer[kept], np.maximum(pause[kept], 0))
+    return _Slow(
+        ids[kept], start[kept], end[kept], kernels.column("name").take(kept).to_pylist(), longer[kept], np.maximum(pause[kept], 0), compared
+    )
+
+
+def _pages(report: Report, selection: Selection, gpu: GpuOperations) -> Cover:
+    """Return when pages moved to a GPU or it waited in a fault, as far as that was recorded."""
+    moves = report.sql(
+        f"""SELECT "start", "end" FROM um_events WHERE process = {gpu.process} AND device = {gpu.device}
+            AND kind IN ('HtoD', 'GPU page fault') AND {during(report, selection)}"""
+    )
+    return Cover(numbers(moves, "start"), numbers(moves, "end"))
 
 
 def _pauses(gpu: GpuOperations, start: Int64Array) -> Int64Array:
@@ -141,14 +162,18 @@ def _finding(report: Report, gpu: GpuOperations, slow: _Slow, lost: int, window:
     evidence = (
         Evidence("kernels", row, begin, end, text, gpu.process, None, gpu.device, {"longer_ns": longer})
         for row, begin, end, of, longer in launches
-        for text in (f"{of} took {duration(longer)} longer than usual",)
+        for text in (f"{of} took {duration(longer)} longer for its pages",)
+    )
+    compared = (
+        f"took at least {_SLOWER} times as long as other launches of the same kernels, each after the host had had its turn."
+        if slow.compared
+        else "waited for pages in each launch: none of them met its pages on the GPU."
     )
     finding = Finding(
         "unified_memory_migration",
         gpu.label,
         f"Kernels on managed memory took {duration(lost)} longer where its pages had to come from the host",
-        f"{counted(len(slow.id), 'launch')}, most of all of {name}, took at least {_SLOWER} times as long as usual, each after the host "
-        f"had had its turn{f': {pages}' if pages else ''}. Other launches of the same kernels on the same grids met the pages on the GPU. "
+        f"{counted(len(slow.id), 'launch')}, most of all of {name}, {compared}{f' {pages}.' if pages else ''} "
         f"Before the slow ones the GPU had nothing to do for {duration(int(slow.pause.sum()))}, in which pages went back to the host.",
         "Prefetch the pages (cudaMemPrefetchAsync) to where they are needed next, or use cudaMalloc and copy what the host needs."
         + ("" if pages else " --cuda-um-migrations records how much moves."),
