@@ -18,7 +18,7 @@ from warplens.handover.priority import come_back, come_last, step_back
 from warplens.storage.available import available
 
 SHARE = 0.05  # of one core, from the beginning of the recording on
-_ROOM = 96 << 20  # bytes that are free: where less is, the program and its files need it more. We take two thirds of that
+_ROOM = 128 << 20  # bytes that are free: where less is, the program and its files need it more
 _PACE_S = 0.25
 _ALONE_S = 0.5
 _PATIENCE_S = 5.0

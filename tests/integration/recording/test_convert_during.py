@@ -146,7 +146,7 @@ def test_whoever_is_killed_nothing_is_lost_or_doubled(tmp_path: Path, victim: st
 
 @pytest.mark.require("memory-cgroup")
 def test_a_small_container_has_its_report_written_during_the_run(tmp_path: Path) -> None:
-    with memory_cgroup(160 << 20) as group:
+    with memory_cgroup(256 << 20) as group:
         with recorded(tmp_path, wrap=group.wrap) as launcher:
             until(lambda: is_given_back(tmp_path), "space of the spool", _PATIENCE_S)
             (converter,) = (pid for pid, line in children(launcher.pid).items() if "storm.py" not in line)
