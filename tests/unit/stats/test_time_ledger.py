@@ -11,6 +11,7 @@ from warplens import catalog
 from warplens.errors import MissingData
 from warplens.report import Selection
 from warplens.report import open as open_report
+from warplens.stats.tables import time_ledger
 from warplens.stats.tables.time_ledger import RULES, table
 from warplens.testing.timeline import timeline
 
@@ -70,3 +71,10 @@ def test_an_empty_report_has_no_ledger(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |")
     with open_report(tmp_path / "r.warplens") as report, pytest.raises(MissingData):
         table(report, Selection(time=(5, 5)))
+
+
+def test_too_many_rows_leave_the_threads_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = plays(tmp_path)
+    monkeypatch.setattr(time_ledger, "_MOST", 3)
+    sums, _ = ledger(path)
+    assert [where.partition(" of")[0] for where in sums] == ["GPU 0"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,10 @@ _PAUSE = 4  # iterations: a longer stretch of other kernels, such as an evaluati
 _EARLY = 3  # iterations among which slow ones need not be neighbours
 _SLOW = 1.5  # times the usual: iterations at the begin that take longer belong to the start-up
 _MOST = 1 << 24  # kernels that are looked at
+_MOST_RANGES = 1 << 21  # among which steps are looked for: they take 100 bytes each
+
+
+_cache: WeakKeyDictionary[Report, dict[Selection, MainLoop | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +69,15 @@ class MainLoop:
 def main_loop(report: Report, selection: Selection) -> MainLoop | None:
     """Return the main loop of the selected part; None where the program has none.
 
-    Loops of several processes are one: from the first begin to the last end.
+    Loops of several processes are one: from the first begin to the last end. Reports of very many ranges or kernels have none.
     """
+    known = _cache.setdefault(report, {})
+    if selection not in known:
+        known[selection] = _main_loop(report, selection)
+    return known[selection]
+
+
+def _main_loop(report: Report, selection: Selection) -> MainLoop | None:
     kernels = _kernels(report, selection)
     known: dict[int, tuple[str | None, Int64Array, int]] = {}
     for process, name, start, end in _named(report, selection):
@@ -167,6 +179,8 @@ def _kernels(report: Report, selection: Selection) -> dict[int, tuple[Int64Array
 
 def _named(report: Report, selection: Selection) -> list[tuple[int, str, Int64Array, Int64Array]]:
     """Return for each process the name, begins and ends of its named steps."""
+    if report.tables["nvtx_ranges"] > _MOST_RANGES:
+        return []
     try:
         rows = steps(report, selection)
     except MissingData:
@@ -176,7 +190,7 @@ def _named(report: Report, selection: Selection) -> list[tuple[int, str, Int64Ar
     for one in np.unique(process).tolist():
         mine = process == one
         if mine.sum() >= _FEWEST:
-            first = rows.filter(pa.array(mine)).column("name")[0].as_py()
+            first = rows.column("name")[int(np.argmax(mine))].as_py()
             result.append((one, base_name(first), start[mine], end[mine]))
     return result
 

@@ -112,14 +112,17 @@ def _costs(report: Report) -> dict[str, float]:
 def _work(report: Report, selection: Selection) -> Cover:
     """Return when the program did what it is for: its steps, and from the first to the last operation of each GPU; else all the time."""
     begin, end = edges(report, selection)
-    parts = []
+    starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     with suppress(MissingData):
-        parts += [(gpu.begin, gpu.finish) for gpu in gpus(report, selection)]
+        devices = gpus(report, selection)
+        starts.append(np.array([gpu.begin for gpu in devices], np.int64))
+        ends.append(np.array([gpu.finish for gpu in devices], np.int64))
     with suppress(MissingData):
-        known = steps(report, selection)
-        parts += list(zip(*(numbers(known, edge).tolist() for edge in ("start", "end")), strict=True))
+        known = steps(report, selection)  # there may be millions
+        starts.append(numbers(known, "start"))
+        ends.append(numbers(known, "end"))
     whole = Cover([begin], [end])
-    work = Cover([start for start, _ in parts], [finish for _, finish in parts]).both(whole)
+    work = Cover(np.concatenate(starts), np.concatenate(ends)).both(whole)
     return work if work.total else whole
 
 

@@ -19,6 +19,7 @@ a moment has it, in the order above. The leading thread is that of the steps, el
 
 ## Traps
 - It is about the whole recording, where `analyze` looks at the main loop: --filter-time gives its part.
+- Reports of more than a million ranges, calls and switches have no rows of threads.
 - A thread that waits for the GPU is in a call of CUDA: that is no loss while the GPU computes.
 """
 
@@ -34,11 +35,14 @@ from warplens.analysis.gpu.time import parted, spent
 from warplens.analysis.gpu.work import gpus
 from warplens.analysis.steps.leading import leading
 from warplens.errors import MissingData
+from warplens.stats.base import noted
 from warplens.stats.by import percent
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
+_DIVIDED = ("nvtx_ranges", "python_calls", "osrt", "cuda_api", "thread_states")
+_MOST = 1 << 20  # rows of these that a thread's time is divided by: they take 500 bytes each
 _HOST = "gpu_waits_for_cpu, data_loader"
 RULES = {
     "compute": "tiny_grids, low_tensor_use, unified_memory_migration",
@@ -80,14 +84,17 @@ def table(report: Report, selection: Selection) -> pa.Table:
         selection: which part of it.
     """
     begin, end = selection.window(report) or report.span
-    rows = [*_of_gpus(report, selection), *_of_threads(report, selection, begin, end)]
+    many = sum(report.tables[name] for name in _DIVIDED) > _MOST
+    rows = [*_of_gpus(report, selection), *(() if many else _of_threads(report, selection, begin, end))]
+    if not rows and many:
+        raise MissingData("has too many rows for threads to be divided by them, and no GPU.")
     if not rows or end <= begin:
         raise MissingData(f"does not contain GPUs or threads{selection.place(report)}.")
     times = [row.time for row in rows]
     wholes: dict[str, int] = {}
     for row in rows:
         wholes[row.where] = wholes.get(row.where, 0) + row.time
-    return pa.table(
+    ledger = pa.table(
         {
             "Time (%)": percent(times, [wholes[row.where] for row in rows]),
             "Time (ns)": pa.array(times, pa.int64()),
@@ -97,6 +104,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
             "Rules": pa.array([RULES.get(row.cause, _NOT_JUDGED) for row in rows]),
         }
     )
+    return noted(ledger, "Threads are left out: they have too many rows to be divided by." if many else "")
 
 
 def _of_gpus(report: Report, selection: Selection) -> Iterator[_Row]:
