@@ -41,6 +41,7 @@ from warplens.stats.by import percent
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
+DEFAULT = False  # `warplens stats` prints it only when asked by name
 _DIVIDED = ("nvtx_ranges", "python_calls", "osrt", "cuda_api", "thread_states")
 _MOST = 1 << 20  # rows of these that a thread's time is divided by: they take 500 bytes each
 _HOST = "gpu_waits_for_cpu, data_loader"
