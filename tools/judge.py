@@ -1,4 +1,4 @@
-"""Judges the reports of tests/judged and says how often what is said is true: precision, recall, predicted against won.
+"""Judges the reports of tests/judged and prints how right the findings are: precision, recall, predicted against won.
 
 usage: PYTHON tools/judge.py [--page]
 
@@ -22,23 +22,23 @@ from tests.support.reports.judged import Verdict, cases, compared, source  # noq
 PAGE = ROOT / "docs" / "dev" / "judged.md"
 _HEAD = """# What findings are worth
 
-`make judge` asks all rules about {cases} reports and compares what they say with `tests/judged`: a file for each report says what has to
-be named, what may be said as well, and why, from the raw rows. Findings of at least medium severity count; those about the same time as
-another do not. A third of the reports should be clean; {clean} are.
+`make judge` runs all rules on {cases} reports and compares their findings with `tests/judged`. Each file there lists the findings that a
+report must have, may have and must not have, with the reason from its raw rows. Findings of at least medium severity count; repeats do
+not. {clean} of the reports have nothing that must be found.
 
 | | |
 |---|--:|
-| findings said | {said} |
+| findings reported | {reported} |
 | of them true (precision) | {precision:.1%} |
-| causes to be named | {wanted} |
-| of them named (recall) | {recall:.1%} |
+| findings that must be there | {wanted} |
+| of them reported (recall) | {recall:.1%} |
 
-The cases were written with the findings in sight, from rows and from runs of the programs without the mistake. Reports that nobody has
-seen yet will show less.
+The cases were written by people who saw the findings. They checked them against the rows and against runs without the mistake. Reports
+that nobody has seen yet will show lower figures.
 
 ## Predicted against won
 
-The same program without its mistake says what was to be won. Programs ran beside others on the same GPU, so that both figures are rough.
+The same program ran without its mistake: that is what was won. Some programs shared the GPU with others, so both figures are rough.
 
 | report | rule | predicted | won | ratio |
 |---|---|--:|--:|--:|
@@ -48,14 +48,14 @@ The median error is {error:.0%}.
 
 ## Reports
 
-| report | said | true | to be named | named |
+| report | reported | true | must be there | reported |
 |---|--:|--:|--:|--:|
 {reports}
 """
 
 
 def main() -> int:
-    """Judge all cases; 1 where something false was said or something is missing."""
+    """Judge all cases; return 1 where a finding is false or missing."""
     verdicts: list[Verdict] = []
     for path in cases():
         if not source(tomllib.loads(path.read_text(encoding="utf-8"))).exists():
@@ -64,7 +64,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             verdict = compared(path, Path(folder))
         verdicts.append(verdict)
-        print(f"{path.stem:32} {verdict.true} of {verdict.said} true, {verdict.named} of {verdict.wanted} named", flush=True)
+        print(f"{path.stem:32} {verdict.true} of {verdict.reported} true, {verdict.named} of {verdict.wanted} named", flush=True)
         for wrong in verdict.wrong:
             print(f"    {wrong}")
     page = _page(verdicts)
@@ -75,21 +75,21 @@ def main() -> int:
 
 
 def _page(verdicts: list[Verdict]) -> str:
-    said, true = sum(one.said for one in verdicts), sum(one.true for one in verdicts)
+    reported, true = sum(one.reported for one in verdicts), sum(one.true for one in verdicts)
     wanted, named = sum(one.wanted for one in verdicts), sum(one.named for one in verdicts)
     won = [(one.case, *row) for one in verdicts for row in one.won]
     return _HEAD.format(
         cases=len(verdicts),
         clean=sum(not one.wanted for one in verdicts),
-        said=said,
-        precision=true / max(said, 1),
+        reported=reported,
+        precision=true / max(reported, 1),
         wanted=wanted,
         recall=named / max(wanted, 1),
         rows="\n".join(
             f"| {case} | {rule} | {expected:.2f} s | {real:.2f} s | {expected / real:.2f} |" for case, rule, expected, real in won
         ),
         error=median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0,
-        reports="\n".join(f"| {one.case} | {one.said} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts),
+        reports="\n".join(f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts),
     )
 
 

@@ -155,10 +155,10 @@ else:
     ours = Counter((ranges[call["range"]], bare(kernel["demangled"])) for kernel, call in launched(recorded) if call["range"] in ranges)
     assert sum(ours.values()) > 10
     wanted = Counter((op, bare(name)) for op, name in theirs if not name.startswith("Mem"))
-    # torch.profiler gives kernels that were launched while CUPTI asked for a buffer to that, not to their operator
+    # torch.profiler gives kernels that were launched while CUPTI asked for a buffer to that request. Some it gives to their operator, too
+    # (seen on an H200): then ours are among those wanted, and no other kernel may be missing or added.
     unknown = Counter(name for op, name in wanted.elements() if op == "Activity Buffer Request")
-    found = Counter(name for _, name in (ours - wanted).elements())
-    assert found == unknown
+    assert not Counter(name for _, name in (ours - wanted).elements()) - unknown
     assert not [pair for pair in (wanted - ours) if pair[0] != "Activity Buffer Request"]
 
 

@@ -1,4 +1,4 @@
-"""What is said about real and made reports is true, and names what costs time in them."""
+"""The findings of real recordings are true, and they name what costs time there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Asks all rules, or some: returns their findings, the silent rules, and those that could not judge.
 
-A run that has a main loop is judged by that: a program that imports and compiles for 10 s and trains for 3 s will train for hours, and
-its start-up is one finding of its own (`startup`). Rules with `SCOPE = "run"` look at everything, all do where a part was selected.
+Rules judge the main loop where a run has one: a program that imports and compiles for 10 s and trains for 3 s will train for hours. Its
+start-up is a separate finding (`startup`). Rules with `SCOPE = "run"` look at the whole run. Where the user selected a part, all rules
+look at that.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def judge(
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
             findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
-    return Judgement(tuple(sorted(told_apart(findings), key=_weight)), tuple(silent), not_judged, begin, end, report.origin, loop)
+    return Judgement(tuple(sorted(marked_repeats(findings), key=_weight)), tuple(silent), not_judged, begin, end, report.origin, loop)
 
 
 def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
@@ -125,10 +126,10 @@ def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
     return loop if outside > max((1 - _ALL) * (end - begin), _LEAST) else None
 
 
-def told_apart(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, with `same_as` in those that are about the same time as others with a greater saving.
+def marked_repeats(findings: Sequence[Finding]) -> list[Finding]:
+    """Set `same_as` in findings that repeat others: they are about the same time and save less.
 
-    That is where other findings claim four fifths of the time that this one claims. Savings stay as they are: each is what its fix alone
+    A finding repeats others when these claim four fifths of its time. Savings stay as they are: each is what its fix alone
     wins. A program whose host computes for 7 ms and then waits for 4 ms in a copy can win either.
     """
     result = [finding for finding in findings if finding.claim is None]

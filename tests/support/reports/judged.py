@@ -1,4 +1,4 @@
-"""Cases of `tests/judged`: a report, what its findings must be, what they may be, and how what is said compares with that.
+"""Cases of `tests/judged`: each names a report and the findings that it must have, may have and must not have.
 
 A case is a TOML file:
 
@@ -50,7 +50,7 @@ class Verdict:
     """How findings compare with a case: counts, what is wrong in words, and of which rules which saving (s) was expected and won."""
 
     case: str
-    said: int
+    reported: int
     true: int
     wanted: int
     named: int
@@ -95,7 +95,7 @@ def compared(path: Path, folder: Path) -> Verdict:
     wrong = []
     missing = [want for want in must if not any(_meets(finding, place, want) for place, finding in enumerate(findings, 1))]
     wrong += [f"missing: {want}" for want in missing]
-    wrong += [f"said although never: {finding.title}" for finding in findings for no in never if _is(finding, no)]
+    wrong += [f"reported although never: {finding.title}" for finding in findings for no in never if _is(finding, no)]
     serious = [finding for finding in findings if finding.severity in _COUNTS]
     false = [finding for finding in serious if not any(_is(finding, known) for known in (*must, *may))]
     wrong += [f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false]

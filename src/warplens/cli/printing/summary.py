@@ -64,7 +64,7 @@ _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 6  # lines on where the time went: alone, and beside NVTX ranges or a GPU
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
 _FINDINGS = 3
-_MOST_GPUS = 4  # of which the share of the main loop is said
+_MOST_GPUS = 4  # GPUs whose share of the main loop is printed
 _MOST_LINES = 25
 _WIDTH = 79
 _HARD_SPACE = "\xa0"  # where a line must not be broken
@@ -200,8 +200,8 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
 
 def _findings(judgement: Judgement | None) -> Iterator[str]:
     """The findings that `analyze` puts first, with what a fix is worth; a title has two lines."""
-    told = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
-    worth = [finding for finding in told if finding.estimate] or told  # what is only a limit can be fixed by nobody who reads no more
+    shown = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
+    worth = [finding for finding in shown if finding.estimate] or shown  # without an estimate nobody knows what a fix is worth
     for index, finding in enumerate(worth[:_FINDINGS]):
         amount = finding.estimate if finding.estimate is not None else finding.bound
         head = f"{duration(amount) if amount is not None else '':>8}  "

@@ -9,7 +9,7 @@ from warplens.analysis.intervals import Cover
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.rules.base import Finding
-from warplens.rules.judging import judge, told_apart
+from warplens.rules.judging import judge, marked_repeats
 
 MS, US = 1_000_000, 1_000
 
@@ -20,7 +20,7 @@ def finding(rule: str, claim: Cover | None, estimate: int | None) -> Finding:
 
 
 def same(*findings: Finding) -> dict[str, str | None]:
-    return {found.rule: found.same_as for found in told_apart(findings)}
+    return {found.rule: found.same_as for found in marked_repeats(findings)}
 
 
 def test_the_finding_with_the_greatest_saving_has_the_time() -> None:
