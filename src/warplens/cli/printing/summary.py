@@ -185,29 +185,33 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
         return
     loop = judgement.loop
     text = (
-        f"{counted(loop.iterations, loop.name or 'iteration')} of {duration(loop.usual)}, "
-        f"{duration(loop.end - loop.begin)} in all from {duration(loop.begin - judgement.begin)} on"
+        f"{counted(loop.iterations, loop.name or 'iteration')} of {duration(loop.usual)}: "
+        f"{duration(loop.end - loop.begin)} from {duration(loop.begin - judgement.begin)} on"
     )
     if any(report.tables[table] for table in _GPU):
         from warplens.report import Selection
         from warplens.rules.gpus import gpus
 
         devices = gpus(report, Selection(time=(loop.begin - report.origin, loop.end - report.origin)))
-        shares = [f"{_percent(gpu.busy.total / (loop.end - loop.begin))}" for gpu in devices[:_MOST_GPUS]]
+        shares = [f"{100 * gpu.busy.total / (loop.end - loop.begin):.0f} %" for gpu in devices[:_MOST_GPUS]]
         text += f"; {'GPU' if len(devices) == 1 else 'GPUs'} busy {', '.join(shares)} of it{', …' if len(devices) > _MOST_GPUS else ''}"
     yield from _wrapped(click.style("Loop".ljust(_LABEL), bold=True), text)
 
 
 def _findings(judgement: Judgement | None) -> Iterator[str]:
-    """The findings that `analyze` puts first, with what a fix is worth; a title has two lines."""
+    """The findings that `analyze` puts first, with what a fix is worth; the first title has two lines."""
     shown = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
-    worth = [finding for finding in shown if finding.estimate] or shown  # without an estimate nobody knows what a fix is worth
+    priced = [finding for finding in shown if finding.estimate]  # without an estimate nobody knows what a fix is worth
+    worth = [finding for finding in priced if finding.severity != "low"] or priced or shown
     for index, finding in enumerate(worth[:_FINDINGS]):
         amount = finding.estimate if finding.estimate is not None else finding.bound
         head = f"{duration(amount) if amount is not None else '':>8}  "
         room = _WIDTH - _LABEL - len(head)
+        if index:
+            yield _line("", head + shorten(printable(finding.title), room))
+            continue
         first, *rest = textwrap.wrap(printable(finding.title), room) or [""]
-        yield _line("" if index else "Fix", head + first)
+        yield _line("Fix", head + first)
         if rest:
             yield _line("", " " * len(head) + shorten(" ".join(rest), room))
 
