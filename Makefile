@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml tools/requirements.lock tools/preflight.sh tools/setup.
 	@"$(PYTHON)" tools/setup.py $(VENV)
 	@rm -f $(VENV)/ready-* && touch $@
 
-$(BUILD)/build.ninja: $(STAMP)
+$(BUILD)/build.ninja: $(STAMP) CMakeLists.txt
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cmake -S . -B $(BUILD) -G Ninja -UWARPLENS_PARTS -DPython_EXECUTABLE="$(CURDIR)/$(PY)" -DWARPLENS_WERROR=$(WERROR) \
 	  -DCMAKE_C_COMPILER_LAUNCHER="$(ONCE)" -DCMAKE_CXX_COMPILER_LAUNCHER="$(ONCE)" \
 	  -DCMAKE_INSTALL_MESSAGE=LAZY --log-level=WARNING && touch $@

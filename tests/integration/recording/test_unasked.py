@@ -144,9 +144,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_the_memory_of_a_program_that_was_killed_is_known(tmp_path: Path) -> None:
+LARGE = "import subprocess, sys; kept = b'x' * (500 << 20); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+
+
+@pytest.mark.parametrize("starter", [(), (sys.executable, "-c", LARGE)], ids=["", "started by a large process"])
+def test_the_memory_of_a_program_that_was_killed_is_known(tmp_path: Path, starter: tuple[str, ...]) -> None:
     (tmp_path / "killed.py").write_text(KILLED)
-    done = _profile(tmp_path, sys.executable, "killed.py")
+    words = [*starter, *map(str, COMMAND), "profile", "-o", "run", sys.executable, "killed.py"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 137
     match = re.search(r"at most (\d+) MiB of\s+memory in\s+killed.py", done.stderr)
     assert match is not None, done.stderr

@@ -216,8 +216,11 @@ class Child:
             self.usage[name] = self.usage.get(name, 0) + value
 
     def _add_size(self, used: resource.struct_rusage) -> None:
-        """Note the most memory of the program and what it waited for; it began as a copy of us, and up to our size it is ours."""
-        if used.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
+        """Note the most memory of the program and what it waited for; it began as a copy of us, and up to our size it is ours.
+
+        Our own `ru_maxrss` says too much: it goes on through `exec`, so that it may be the size of the process that started us.
+        """
+        if used.ru_maxrss > _peak():
             self.usage["max_rss"] = used.ru_maxrss * 1024
 
     def _pass_on(self, info: signal.struct_siginfo) -> None:
@@ -238,3 +241,11 @@ class Child:
 
     def _enough(self) -> bool:
         return self._interrupts > 1 or (self._deadline is not None and time.monotonic() > self._deadline)
+
+
+def _peak() -> int:
+    """Return the most memory that this process had since it was started, KiB."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
