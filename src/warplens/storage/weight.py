@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warplens.errors import ReportError
@@ -120,6 +119,8 @@ def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
 
 def check_expanded(file: Path, rows: pa.Table, names: Iterable[str]) -> None:
     """Raise ReportError where the texts of columns, which are dictionaries still, would not fit into the memory."""
+    import pyarrow.compute as pc  # 30 ms that the end of a short run need not pay
+
     for name in names:
         size = 0
         for chunk in rows.column(name).chunks:

@@ -75,7 +75,7 @@ def test_the_mistake_is_seen(name: str, tmp_path: Path) -> None:
     with open_report(tmp_path / "run.warplens") as report:
         assert found(name, report), {table: count for table, count in report.tables.items() if count}
     stat, text, row = SHOWN[name]
-    assert re.search(text, warplens("stats", "-r", stat, str(tmp_path / "run")), flags=re.MULTILINE)
+    assert re.search(text, warplens("stats", "--rows", "0", "-r", stat, str(tmp_path / "run")), flags=re.MULTILINE)
     drawn = warplens("timeline", "--width", "120", str(tmp_path / "run")).splitlines()
     assert any(line.strip().startswith(row) and line.replace(row, "").strip() for line in drawn), "\n".join(drawn)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+import warplens.report.arrow_compute as pc
 from warplens.arrays import Int64Array
 from warplens.errors import UsageError
 
