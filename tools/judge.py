@@ -24,7 +24,7 @@ _HEAD = """# What findings are worth
 
 `make judge` runs all rules on {cases} reports and compares their findings with `tests/judged`. Each file there lists the findings that a
 report must have, may have and must not have, with the reason from its raw rows. Findings of at least medium severity count; repeats do
-not. {clean} of the reports have nothing that must be found.
+not. {clean} of the reports need no finding.
 
 | | |
 |---|--:|

@@ -132,7 +132,7 @@ class Builder:
     _small: SmallProcesses = field(default_factory=SmallProcesses)
 
     def add_notes(self, notes: Iterable[Note]) -> None:
-        """Add what is to be said about the spool as a whole."""
+        """Add the notes about the spool as a whole."""
         self._notes += [(note, None) for note in notes]
 
     def build(self) -> Facts:

@@ -20,7 +20,7 @@ FILES: dict[str, Any] = {
     "step": {"file": "/home/me/train.py"},
     "main": {"file": "/home/me/train.py"},
     "_compile": {"file": "/site-packages/torch/_dynamo/convert_frame.py"},
-    "call": {"file": "/tmp/torchinductor_me/ab/cab.py"},
+    "call": {"file": "/cache/torchinductor_me/ab/cab.py"},
     "precompile": {"file": "/site-packages/torch/_inductor/runtime/triton_heuristics.py"},
 }
 COMPILES = "(main:5;step:11;_compile )"

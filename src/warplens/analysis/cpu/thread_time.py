@@ -87,7 +87,7 @@ def of_kind(samples: pa.Table, kind: str) -> pa.Table:
 def thread_times(report: Report, processes: tuple[int, int] | None = None, window: tuple[int, int] | None = None) -> tuple[ThreadTime, ...]:
     """Return the threads that samples of Python saw, those that were seen longest first.
 
-    `processes`: from which key to which; `window`: begin and end (ns) of the time that is asked about.
+    `processes`: the first and the last key; `window`: begin and end of the time, ns.
     """
     if not report.tables["samples"]:
         return ()
@@ -199,7 +199,7 @@ class _States:
 
 
 def _is_in(start: Int64Array, end: Int64Array, time: Int64Array) -> Float64Array:
-    """1 for each time that lies in one of the intervals, which are in order and apart; else 0."""
+    """Return 1 for each time inside an interval, else 0. The intervals are sorted and disjoint."""
     at = np.searchsorted(start, time, side="right") - 1
     if not len(start):
         return np.zeros(len(time), np.float64)
@@ -207,7 +207,7 @@ def _is_in(start: Int64Array, end: Int64Array, time: Int64Array) -> Float64Array
 
 
 def _within(start: Int64Array, end: Int64Array, time: Int64Array) -> Int64Array:
-    """How much of the intervals, which are in order and apart, lies before each time."""
+    """Return the length of the intervals before each time, ns. The intervals are sorted and disjoint."""
     if not len(start):
         return np.zeros(len(time), np.int64)
     before = np.concatenate(([0], np.cumsum(end - start)))

@@ -12,14 +12,12 @@ the order of the kernels: a kernel that runs once in each iteration comes again 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from warplens.analysis.dictionaries import codes
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.steps.steps import base_name, steps
 from warplens.arrays import Int64Array
@@ -102,7 +100,7 @@ def inferred(started: Int64Array, code: Int64Array) -> Int64Array | None:
     if len(code) < 2 * _FEWEST:
         return None
     order = np.argsort(code, kind="stable")
-    edges = np.flatnonzero(np.diff(code[order], prepend=-1, append=-2))
+    edges = np.flatnonzero(np.diff(code[order], prepend=-1, append=-1))
     lags: dict[int, tuple[float, float, Int64Array]] = {}
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if high - low < _FEWEST:
@@ -158,23 +156,22 @@ def _kernels(report: Report, selection: Selection) -> dict[int, tuple[Int64Array
     where = during(report, selection)
     if sum(report.tables[table] for table in ("kernels", "graphs")) > _MOST:
         return {}
-    parts = [
-        report.sql(f'SELECT process, "start", demangled AS name FROM kernels WHERE {where}'),
-        report.sql(f"""SELECT process, "start", 'graph' AS name FROM graphs WHERE {where}"""),
-    ]
-    rows = pa.concat_tables(
-        [part.set_column(2, "name", pc.cast(part.column("name"), pa.string())) for part in parts if part.num_rows] or [parts[0]]
+    # Hashes stand for names: the names of ten million kernels would take gigabytes. Shifted, so that differences fit into 64 bits.
+    rows = report.sql(
+        f"""SELECT process, "start", (hash(demangled) >> 1)::BIGINT AS code FROM kernels WHERE {where}
+            UNION ALL SELECT process, "start", 0 FROM graphs WHERE {where} ORDER BY process, "start" """
     )
-    if not rows.num_rows:
-        return {}
-    code, _ = codes(rows.column("name").combine_chunks())
-    process, started = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start"))
-    result = {}
-    for one in np.unique(process).tolist():
-        mine = process == one
-        order = np.argsort(started[mine], kind="stable")
-        result[one] = started[mine][order], code[mine][order].astype(np.int64)
-    return result
+    process, started, code = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "code"))
+    edges = np.flatnonzero(np.diff(process, prepend=-1, append=-1)).tolist()
+    return {int(process[low]): (started[low:high], _numbered(code[low:high])) for low, high in pairwise(edges)}
+
+
+def _numbered(code: Int64Array) -> Int64Array:
+    """Return numbers in the order in which the codes first come: of markers that are equally good the earliest counts."""
+    _, first, place = np.unique(code, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[place]
 
 
 def _named(report: Report, selection: Selection) -> list[tuple[int, str, Int64Array, Int64Array]]:
