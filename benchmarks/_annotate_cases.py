@@ -32,7 +32,10 @@ class Case:
 MAIN = (
     Case("with annotate('x')", "with n.annotate('x'): pass"),
     Case("with annotate(f'{i}')", "with n.annotate(f'item {i & 255}'): pass"),
-    Case("with annotate(all arguments)", "with n.annotate('x', color='red', domain='bench', category='cat', payload=3): pass"),
+    Case(
+        "with annotate(all arguments)",
+        "with n.annotate('x', color='red', domain='bench', category='cat', payload=3): pass",
+    ),
     Case("with prebuilt annotate", "with prebuilt: pass"),
     Case("@annotate f()", "f()", PLAIN),
     Case("push_range('x'); pop_range()", "push('x'); pop()"),
@@ -51,7 +54,11 @@ MORE = (
     Case("with annotate('x', payload=ndarray(8))", "with n.annotate('x', payload=array): pass"),
     Case("with annotate('x', payload=b'...')", "with n.annotate('x', payload=b'0123456789'): pass"),
     Case("with annotate('x', payload=str)", "with n.annotate('x', payload='0123456789'): pass", only=OURS),
-    Case("with annotate('x', payload=dict)", "with n.annotate('x', payload={'step': i, 'loss': 0.5}): pass", only=OURS),
+    Case(
+        "with annotate('x', payload=dict)",
+        "with n.annotate('x', payload={'step': i, 'loss': 0.5}): pass",
+        only=OURS,
+    ),
     Case("counter(int).sample(1)", "sample_int(1)"),
     Case("counter(float).sample(0.5)", "sample_float(0.5)"),
     Case("f() under Profile(linenos=True)", "g()", PLAIN, before="lines.enable()", after="lines.disable()"),
@@ -80,17 +87,26 @@ def names(library: Any) -> dict[str, Any]:
     import numpy
 
     domain = library.get_domain("bench")
-    known = {"n": library, "prebuilt": library.annotate("x"), "attributes": domain.get_event_attributes(message="x")}
+    known = {
+        "n": library,
+        "prebuilt": library.annotate("x"),
+        "attributes": domain.get_event_attributes(message="x"),
+    }
     known |= {"push": library.push_range, "pop": library.pop_range, "mark": library.mark}
     known |= {"start": library.start_range, "end": library.end_range}
     known |= {"dpush": domain.push_range, "dpop": domain.pop_range, "dmark": domain.mark}
     known |= {"dstart": domain.start_range, "dend": domain.end_range, "array": numpy.arange(8.0)}
     if hasattr(domain, "get_counter"):
-        known |= {"sample_int": domain.get_counter("int", int).sample, "sample_float": domain.get_counter("float", float).sample}
+        known |= {
+            "sample_int": domain.get_counter("int", int).sample,
+            "sample_float": domain.get_counter("float", float).sample,
+        }
     if hasattr(library, "Profile"):
         known |= {"lines": library.Profile(), "bare": library.Profile(linenos=False, annotate_cfuncs=False)}
     exec(_DEFINITIONS, known)
-    known["f"], known["cf"], known["gf"] = (library.annotate("x")(known[name]) for name in ("plain", "cg", "gg"))
+    known["f"], known["cf"], known["gf"] = (
+        library.annotate("x")(known[name]) for name in ("plain", "cg", "gg")
+    )
     return known
 
 

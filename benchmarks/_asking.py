@@ -58,5 +58,7 @@ def rows_of(
     for name in commands:
         what = f"{name}, {events:,} rows"
         rows.append(Row(f"{what}: wall", best[name], "s", FLOOR, best[""], seconds.get(name), "value"))
-        rows.append(Row(f"{what}: memory", memory[name], "GB", FLOOR, memory[""], gigabytes.get(name), "value"))
+        rows.append(
+            Row(f"{what}: memory", memory[name], "GB", FLOOR, memory[""], gigabytes.get(name), "value")
+        )
     return rows

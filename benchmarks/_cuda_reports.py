@@ -25,11 +25,31 @@ def make_cuda_report(path: Path, kernels: int) -> Path:
     400 kernel names of up to 300 characters, log-normal durations; every kernel and copy has its API call.
     """
     rng = np.random.default_rng(11)
-    facts = Facts("bench-1-1", "bench", "boot", command=["bench"], origin=0, end=(kernels // THREADS + 8) * _STEP + 10_000_000)
-    who = {"pid": 1, "parent_pid": 0, "executable": "bench", "command": "bench", "primary": True, "exited": True}
+    facts = Facts(
+        "bench-1-1",
+        "bench",
+        "boot",
+        command=["bench"],
+        origin=0,
+        end=(kernels // THREADS + 8) * _STEP + 10_000_000,
+    )
+    who = {
+        "pid": 1,
+        "parent_pid": 0,
+        "executable": "bench",
+        "command": "bench",
+        "primary": True,
+        "exited": True,
+    }
     with PartWriter(path, facts.id, facts.host) as part:
         part.write("processes", [{"host": "bench", "start": 0, "end": facts.end, "process": 0, **who}])
-        part.write("threads", [{"thread": n, "process": 0, "tid": n + 1, "name": f"worker {n}", "start": 0} for n in range(THREADS)])
+        part.write(
+            "threads",
+            [
+                {"thread": n, "process": 0, "tid": n + 1, "name": f"worker {n}", "start": 0}
+                for n in range(THREADS)
+            ],
+        )
         part.write("devices", [{"process": 0, "device": n, "name": "Benchmark GPU"} for n in range(DEVICES)])
         around = _ranges(part, kernels)
         for first in range(0, kernels, GROUP):
@@ -44,7 +64,9 @@ def make_cuda_report(path: Path, kernels: int) -> Path:
     return path
 
 
-def _calls(part: PartWriter, number: Int64Array, thread: Int64Array, begin: Int64Array, around: Int64Array) -> None:
+def _calls(
+    part: PartWriter, number: Int64Array, thread: Int64Array, begin: Int64Array, around: Int64Array
+) -> None:
     names = ["cudaLaunchKernel", "cudaMemcpyAsync"]
     write(
         part,
@@ -65,7 +87,12 @@ def _calls(part: PartWriter, number: Int64Array, thread: Int64Array, begin: Int6
 
 
 def _kernels(
-    part: PartWriter, number: Int64Array, thread: Int64Array, begin: Int64Array, length: Int64Array, rng: np.random.Generator
+    part: PartWriter,
+    number: Int64Array,
+    thread: Int64Array,
+    begin: Int64Array,
+    length: Int64Array,
+    rng: np.random.Generator,
 ) -> None:
     start = begin + 4_000
     write(
@@ -112,7 +139,11 @@ def _ranges(part: PartWriter, kernels: int) -> Int64Array:
     ids = np.empty(len(order), np.int64)
     ids[order] = np.arange(len(order))
     above = np.maximum(level - 1, 0)
-    parent = ids[np.take(offsets, above) + thread * np.take(counts, above) + number // np.take([1, 50, LAUNCHES], level)]
+    parent = ids[
+        np.take(offsets, above)
+        + thread * np.take(counts, above)
+        + number // np.take([1, 50, LAUNCHES], level)
+    ]
     columns = {
         "process": 0 * level,
         "thread": thread,
@@ -125,7 +156,10 @@ def _ranges(part: PartWriter, kernels: int) -> Int64Array:
         "id": np.arange(len(order)),
         **{name: values[order] for name, values in columns.items()},
         "parent": pa.array(parent[order], mask=(level == 0)[order]),
-        "message": texts(np.where(level == 2, 2 + number % 40, level)[order], ["epoch", "step", *(f"op{n}" for n in range(40))]),
+        "message": texts(
+            np.where(level == 2, 2 + number % 40, level)[order],
+            ["epoch", "step", *(f"op{n}" for n in range(40))],
+        ),
         "style": texts(0 * level, ["PushPop"]),
         **nothing,
     }
@@ -137,7 +171,13 @@ def _ranges(part: PartWriter, kernels: int) -> Int64Array:
 
 
 def _place(number: Int64Array, thread: Int64Array) -> dict[str, Int64Array]:
-    return {"id": number, "process": 0 * number, "device": thread % DEVICES, "context": 1 + thread % DEVICES, "stream": 7 + thread}
+    return {
+        "id": number,
+        "process": 0 * number,
+        "device": thread % DEVICES,
+        "context": 1 + thread % DEVICES,
+        "stream": 7 + thread,
+    }
 
 
 def launches(number: Int64Array, names: int, rng: np.random.Generator) -> dict[str, Int64Array | pa.Array]:

@@ -29,7 +29,10 @@ def build_floor(folder: Path, python: str) -> Path:
     asked = subprocess.run([python, "-c", _ASK], check=True, stdout=subprocess.PIPE, text=True)
     suffix, include = asked.stdout.split("\n")[:2]
     target = folder / f"floor{suffix}"
-    subprocess.run(["gcc", "-O2", "-fPIC", "-shared", f"-I{include}", str(HERE / "floor.c"), "-o", str(target)], check=True)
+    subprocess.run(
+        ["gcc", "-O2", "-fPIC", "-shared", f"-I{include}", str(HERE / "floor.c"), "-o", str(target)],
+        check=True,
+    )
     return target
 
 
@@ -48,13 +51,20 @@ def floor_names(path: str) -> dict[str, Any]:
     def generator() -> Any:
         yield
 
-    names: dict[str, Any] = {"null": module.Null(), "Null": module.Null, "noop": module.noop, "generator": generator}
+    names: dict[str, Any] = {
+        "null": module.Null(),
+        "Null": module.Null,
+        "noop": module.noop,
+        "generator": generator,
+    }
     names |= {"nullcontext": contextlib.nullcontext(), "perf_counter_ns": time.perf_counter_ns}
     exec("def g(): pass", names)
     return names
 
 
-def loop(statement: str, names: dict[str, Any], before: str = "pass", after: str = "pass") -> Callable[[int], object]:
+def loop(
+    statement: str, names: dict[str, Any], before: str = "pass", after: str = "pass"
+) -> Callable[[int], object]:
     """A function that runs the statement as often as it is told, with its names as globals."""
     namespace: dict[str, Any] = {}
     exec(f"def loop(count):\n {before}\n for i in range(count):\n  {statement}\n {after}", names, namespace)
@@ -62,7 +72,9 @@ def loop(statement: str, names: dict[str, Any], before: str = "pass", after: str
     return function
 
 
-def async_loop(statement: str, names: dict[str, Any], run: Callable[[Any], object]) -> Callable[[int], object]:
+def async_loop(
+    statement: str, names: dict[str, Any], run: Callable[[Any], object]
+) -> Callable[[int], object]:
     """The same within a coroutine, which `run` runs to its end."""
     namespace: dict[str, Any] = {}
     exec(f"async def loop(count):\n for i in range(count):\n  {statement}", names, namespace)

@@ -45,7 +45,9 @@ def _asm(result, value, text, constraints, *, loc=None, ip=None):
 def _place(out):
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
-    x = cute.make_tensor(cute.make_ptr(Float32, out, cute.AddressSpace.gmem), cute.make_layout(BLOCKS * THREADS))
+    x = cute.make_tensor(
+        cute.make_ptr(Float32, out, cute.AddressSpace.gmem), cute.make_layout(BLOCKS * THREADS)
+    )
     return x, block * THREADS + thread
 
 
@@ -94,7 +96,13 @@ def _launch(kernel):
 
 def main(folder: Path) -> None:
     """Compile and write each case."""
-    shape: dict[str, Any] = {"grid": BLOCKS, "warps": THREADS // 32, "tags": TAGS, "device": "cpu", "clock": "globaltimer"}
+    shape: dict[str, Any] = {
+        "grid": BLOCKS,
+        "warps": THREADS // 32,
+        "tags": TAGS,
+        "device": "cpu",
+        "clock": "globaltimer",
+    }
     buffer = allocate(**shape, slots=2)
     ring = allocate(**shape, slots=RING_SLOTS, mode="smem")
     cases = {
@@ -112,7 +120,11 @@ def main(folder: Path) -> None:
         bits = re.findall(rf"\.param \.[a-z]?(\d+) {entry}_param_\d+", made.__ptx__)
         (folder / f"cost-{number}.cubin").write_bytes(made.__cubin__)
         (folder / f"cost-{number}.ptx").write_text(made.__ptx__.rstrip("\0"))
-        entries[name] = {"file": f"cost-{number}.cubin", "entry": entry, "parameters": [int(width) // 8 for width in bits]}
+        entries[name] = {
+            "file": f"cost-{number}.cubin",
+            "entry": entry,
+            "parameters": [int(width) // 8 for width in bits],
+        }
     (folder / "cost.json").write_text(json.dumps(entries))
 
 

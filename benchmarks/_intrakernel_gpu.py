@@ -10,7 +10,11 @@ from harness import Row
 
 NS_BUDGET, SLOWER_BUDGET = 40.0, 1.02
 BARE, REFERENCE = "nothing", "an event of the reference design"
-REGION, FULL, RING = "a region", "a region with payload and generation", "a region into a ring in shared memory"
+REGION, FULL, RING = (
+    "a region",
+    "a region with payload and generation",
+    "a region into a ring in shared memory",
+)
 
 # An event of the reference design, for front ends that take PTX: thread 0 of a block takes the next of all slots by an atomic, writes
 # its begin, comes back for it, and writes length, tag and block: four 64-bit words. 65536 slots, over and over.
@@ -114,7 +118,9 @@ def slowdown(
             wait()
             if number:  # the first round warms up
                 times[launch].append((clock() - began) / each / 1e6)
-    return statistics.median(times[off]), statistics.median(one / other for one, other in zip(times[on], times[off], strict=True))
+    return statistics.median(times[off]), statistics.median(
+        one / other for one, other in zip(times[on], times[off], strict=True)
+    )
 
 
 def slowdown_row(what: str, found: tuple[float, float], note: str) -> Row:

@@ -30,7 +30,9 @@ def _begin(context: Any, slots: Any) -> Any:
 @intrinsic(target="cuda")
 def _end(context: Any, slot: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        text = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [_WIDE]), end_ptx("$0"), "l,~{memory}", side_effect=True)
+        text = ir.InlineAsm(
+            ir.FunctionType(ir.VoidType(), [_WIDE]), end_ptx("$0"), "l,~{memory}", side_effect=True
+        )
         builder.call(text, values)
         return context.get_dummy_value()
 

@@ -25,14 +25,33 @@ def make_intrakernel_report(path: Path, events: int, launches: int = 8) -> Path:
     length = (ctas // SMS + 1) * (_LIFE + 2_000)
     rng = np.random.default_rng(5)
     facts = Facts("bench-1-1", "bench", "boot", command=["bench"], origin=0, end=launches * (length + 10_000))
-    who = {"pid": 1, "parent_pid": 0, "executable": "bench", "command": "bench", "primary": True, "exited": True}
+    who = {
+        "pid": 1,
+        "parent_pid": 0,
+        "executable": "bench",
+        "command": "bench",
+        "primary": True,
+        "exited": True,
+    }
     with PartWriter(path, facts.id, facts.host) as part:
         part.write("processes", [{"host": "bench", "start": 0, "end": facts.end, "process": 0, **who}])
         part.write("threads", [{"thread": 0, "process": 0, "tid": 1, "name": "main", "start": 0}])
         zero = np.zeros(launches, np.int64)
         begins = np.arange(launches) * (length + 10_000)
-        about = {"id": np.arange(launches), "process": zero, "thread": zero, "buffer": zero, "generation": np.arange(launches) + 1}
-        when = {"launched": begins, "start": begins, "end": begins + length, "units": zero + units, "events": zero + units * REGIONS}
+        about = {
+            "id": np.arange(launches),
+            "process": zero,
+            "thread": zero,
+            "buffer": zero,
+            "generation": np.arange(launches) + 1,
+        }
+        when = {
+            "launched": begins,
+            "start": begins,
+            "end": begins + length,
+            "units": zero + units,
+            "events": zero + units * REGIONS,
+        }
         none = dict.fromkeys(("dropped", "units_lost", "unended"), zero)
         names = {"name": texts(zero, ["gemm"]), "stored": pa.array(np.ones(launches, bool))}
         write(part, "intrakernel_launches", {**about, **when, **none, **names})

@@ -43,14 +43,28 @@ def reference(out, count, slots):
     at = out.to(tl.pointer_type(tl.float32)) + tl.program_id(0) * 128 + tl.arange(0, 128)
     value = tl.load(at)
     for _ in tl.range(0, count, loop_unroll_factor=1):
-        slot = tl.inline_asm_elementwise(_BEGIN, "=l,l,~{memory}", [slots], dtype=tl.int64, is_pure=False, pack=1)
+        slot = tl.inline_asm_elementwise(
+            _BEGIN, "=l,l,~{memory}", [slots], dtype=tl.int64, is_pure=False, pack=1
+        )
         value = value * 1.0001 + 1.0
         tl.inline_asm_elementwise(_END, "=r,l,~{memory}", [slot], dtype=tl.int32, is_pure=False, pack=1)
     tl.store(at, value)
 
 
 @triton.jit
-def attention(q, k, v, out, length, scale, prof, KIND: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def attention(
+    q,
+    k,
+    v,
+    out,
+    length,
+    scale,
+    prof,
+    KIND: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
     """Make softmax(q kᵀ · scale) v of one head: q, k, v and out are (heads, length, WIDTH) of KIND, `scale` holds log2(e).
 
     A program makes ROWS rows of one head, COLUMNS keys and values at a time; the grid is (length / ROWS, heads).

@@ -24,7 +24,11 @@ def write(path: Path, times: int) -> int:
     """Write a trace with `times` times the events, one behind the other in time, each with its own numbers; return how many there are."""
     header, events = _loaded()
     moving = [
-        event for event in events if event.get("ph") != "M" and event.get("cat") != "Trace" and event.get("pid") not in ("Spans", "Traces")
+        event
+        for event in events
+        if event.get("ph") != "M"
+        and event.get("cat") != "Trace"
+        and event.get("pid") not in ("Spans", "Traces")
     ]
     fixed = [event for event in events if event.get("ph") == "M"]
     first = min(event["ts"] for event in moving)
@@ -32,7 +36,11 @@ def write(path: Path, times: int) -> int:
     most = 1 + max(max(event.get("args", {}).get(key, 0) for key in _KEYS) for event in moving)
     pieces = [_template(event) for event in moving]
     with open(path, "w", encoding="utf-8") as file:
-        file.write("{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in header.items()) + ',\n"traceEvents": [\n')
+        file.write(
+            "{\n"
+            + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in header.items())
+            + ',\n"traceEvents": [\n'
+        )
         file.write(",\n".join(json.dumps(event) for event in fixed))
         for number in range(times):
             for text, values in pieces:
@@ -56,7 +64,12 @@ def _template(event: _Event) -> tuple[str, tuple[Any, ...]]:
     if "args" in event:
         changed["args"] = args
     text = json.dumps(
-        {"ph": changed.pop("ph"), "ts": changed.pop("ts"), **({"id": changed.pop("id")} if "id" in changed else {}), **changed}
+        {
+            "ph": changed.pop("ph"),
+            "ts": changed.pop("ts"),
+            **({"id": changed.pop("id")} if "id" in changed else {}),
+            **changed,
+        }
     )
     values += [event["args"][key] for key in args if key in _KEYS] if "args" in event else []
     return text.replace("%", "%%").replace('"\\u0000"', "%s").replace('"\\u0001"', "%d"), tuple(values)
@@ -68,7 +81,11 @@ def _loaded() -> tuple[dict[str, Any], list[_Event]]:
             whole = json.load(file)
         events = whole.pop("traceEvents")
         return whole, events
-    return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "distributedInfo": {"rank": 0}}, list(_synthetic())
+    return {
+        "schemaVersion": 1,
+        "deviceProperties": [{"id": 0, "name": "GPU"}],
+        "distributedInfo": {"rank": 0},
+    }, list(_synthetic())
 
 
 def _synthetic() -> Iterator[_Event]:
@@ -105,7 +122,9 @@ def _synthetic() -> Iterator[_Event]:
                 yield {
                     "ph": "X",
                     "cat": "kernel",
-                    "name": "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)" if collective else f"{name}_kernel<float, {layer % 20}>",
+                    "name": "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"
+                    if collective
+                    else f"{name}_kernel<float, {layer % 20}>",
                     **gpu,
                     "dur": 30,
                     "args": {

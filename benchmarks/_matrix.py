@@ -33,7 +33,9 @@ def matrix(rows: list[Row], libraries: tuple[str, ...], modes: tuple[str, ...]) 
     for what, found_cells in cells.items():
         note = next((row["note"] for row in found_cells.values() if row["note"]), "")
         label = f"`{what}`" + (f" ({note})" if note else "")
-        lines.append(f"| {label} | " + " | ".join(_cell(found_cells.get(column)) for column in columns) + " |")
+        lines.append(
+            f"| {label} | " + " | ".join(_cell(found_cells.get(column)) for column in columns) + " |"
+        )
     return "\n".join(lines), rest
 
 

@@ -69,12 +69,20 @@ PEERS = (
         },
         tool=True,
     ),
-    Peer("interop", "nvidia/*/lib/libnvtx3interop.so*", {"ctypes nvtxRangePushA(b'x'); nvtxRangePop()": "push(b'x'); pop()"}, tool=True),
+    Peer(
+        "interop",
+        "nvidia/*/lib/libnvtx3interop.so*",
+        {"ctypes nvtxRangePushA(b'x'); nvtxRangePop()": "push(b'x'); pop()"},
+        tool=True,
+    ),
     Peer("viztracer", "viztracer/__init__.py", {"with log_event('x'), stopped": "with log_event('x'): pass"}),
     Peer(
         "viztracer-on",
         "viztracer/__init__.py",
-        {"with log_event('x'), running": "with log_event('x'): pass", "log_instant('x'), running": "log_instant('x')"},
+        {
+            "with log_event('x'), running": "with log_event('x'): pass",
+            "log_instant('x'), running": "log_instant('x')",
+        },
     ),
     Peer("viztracer-full", "viztracer/__init__.py", {"plain f() under full tracing": "g()"}),
     Peer(
@@ -88,7 +96,10 @@ PEERS = (
     Peer(
         "jax",
         "jax/profiler.py",
-        {"with TraceAnnotation('x'), no trace": "with annotation('x'): pass", "@annotate_function f(), no trace": "f()"},
+        {
+            "with TraceAnnotation('x'), no trace": "with annotation('x'): pass",
+            "@annotate_function f(), no trace": "f()",
+        },
     ),
 )
 
@@ -131,7 +142,11 @@ def _torch_nvtx(known: dict[str, Any]) -> None:
 
 def _cupy(known: dict[str, Any]) -> None:
     nvtx = importlib.import_module("cupy.cuda.nvtx")
-    known |= {"push": nvtx.RangePush, "pop": nvtx.RangePop, "time_range": importlib.import_module("cupyx.profiler").time_range}
+    known |= {
+        "push": nvtx.RangePush,
+        "pop": nvtx.RangePop,
+        "time_range": importlib.import_module("cupyx.profiler").time_range,
+    }
 
 
 def _interop(known: dict[str, Any]) -> None:
@@ -163,7 +178,10 @@ class _Tracing:
 def _opentelemetry(known: dict[str, Any]) -> None:
     trace = importlib.import_module("opentelemetry.trace")
     sdk = importlib.import_module("opentelemetry.sdk.trace")
-    known |= {"api": trace.NoOpTracerProvider().get_tracer("bench"), "sdk": sdk.TracerProvider().get_tracer("bench")}
+    known |= {
+        "api": trace.NoOpTracerProvider().get_tracer("bench"),
+        "sdk": sdk.TracerProvider().get_tracer("bench"),
+    }
 
 
 def _jax(known: dict[str, Any]) -> None:
@@ -214,7 +232,11 @@ def main() -> None:
 
         return measure
 
-    candidates = {LOOP: loop(STATEMENTS[LOOP], known), R: loop(STATEMENTS[R], known), "plain f()": loop("g()", known)}
+    candidates = {
+        LOOP: loop(STATEMENTS[LOOP], known),
+        R: loop(STATEMENTS[R], known),
+        "plain f()": loop("g()", known),
+    }
     theirs = {what: loop(statement, known) for what, statement in peer.statements.items()}
     calls, rounds = (1000, 5) if how == "quick" else (5000, 21)
     if around is nullcontext:

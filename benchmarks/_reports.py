@@ -40,7 +40,13 @@ def make_report(path: Path, rows: int, threads: int = THREADS) -> Path:
                 }
             ],
         )
-        part.write("threads", [{"thread": n, "process": 0, "tid": n + 1, "name": f"worker {n}", "start": 0} for n in range(threads)])
+        part.write(
+            "threads",
+            [
+                {"thread": n, "process": 0, "tid": n + 1, "name": f"worker {n}", "start": 0}
+                for n in range(threads)
+            ],
+        )
         for first in range(0, rows, GROUP):
             count = min(GROUP, rows - first)
             number = np.arange(first, first + count)
@@ -61,7 +67,9 @@ def make_report(path: Path, rows: int, threads: int = THREADS) -> Path:
                 "thread": pa.array(thread[order]),
                 "start": pa.array(start[order]),
                 "end": pa.array(end[order]),
-                "domain": pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32), mask=(code % 2 == 0)), domains),
+                "domain": pa.DictionaryArray.from_arrays(
+                    pa.array(np.zeros(count, np.int32), mask=(code % 2 == 0)), domains
+                ),
                 "category": pa.DictionaryArray.from_arrays(pa.nulls(count, pa.int32()), empty),
                 "message": pa.DictionaryArray.from_arrays(pa.array(code), names),
                 "color": pa.array(np.full(count, 0xFF76B900, np.uint32)),
@@ -72,7 +80,10 @@ def make_report(path: Path, rows: int, threads: int = THREADS) -> Path:
                 **{name: pa.array(np.zeros(count, bool)) for name in ("unfinished", "inherited", "clipped")},
             }
             wanted = schema("nvtx_ranges")
-            arrays = [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in wanted]
+            arrays = [
+                columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+                for field in wanted
+            ]
             part.write("nvtx_ranges", pa.Table.from_arrays(arrays, schema=wanted))
         part.commit(facts)
     assert rows <= RANGES_PER_PROCESS

@@ -112,7 +112,11 @@ def main(work: Callable[[], object], seconds: float, out: str, *, toggle: bool =
     while before[0] < end:
         work()
         now = clocks()
-        steps.append(struct.pack("<5q", before[0], now[0], now[1] - before[1], now[2] - before[2], state if after > 2 else -1))
+        steps.append(
+            struct.pack(
+                "<5q", before[0], now[0], now[1] - before[1], now[2] - before[2], state if after > 2 else -1
+            )
+        )
         after += 1
         if toggle and now[0] - switched > TOGGLE_NS:
             state, switched, after = 1 - state, now[0], 0

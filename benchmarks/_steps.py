@@ -34,5 +34,8 @@ def trimmed(values: Sequence[float]) -> float:
 def standard_error(one: Sequence[float], other: Sequence[float]) -> float:
     """Return that of the ratio of their trimmed means, in percent, by drawing again and again."""
     chance = random.Random(1)
-    ratios = [trimmed(chance.choices(one, k=len(one))) / trimmed(chance.choices(other, k=len(other))) for _ in range(40)]
+    ratios = [
+        trimmed(chance.choices(one, k=len(one))) / trimmed(chance.choices(other, k=len(other)))
+        for _ in range(40)
+    ]
     return 100 * statistics.pstdev(ratios)

@@ -25,5 +25,8 @@ def write(part: PartWriter, table: str, columns: dict[str, Numbers | pa.Array]) 
     """Write rows of a table, all columns of one length; what is not given is null."""
     wanted = schema(table)
     count = len(next(iter(columns.values())))
-    arrays = [pa.array(columns[item.name]).cast(item.type) if item.name in columns else pa.nulls(count, item.type) for item in wanted]
+    arrays = [
+        pa.array(columns[item.name]).cast(item.type) if item.name in columns else pa.nulls(count, item.type)
+        for item in wanted
+    ]
     part.write(table, pa.Table.from_arrays(arrays, schema=wanted))

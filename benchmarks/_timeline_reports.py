@@ -36,23 +36,50 @@ def make_timeline_report(path: Path, events: int) -> int:
     facts = Facts("bench-1-1", "bench", "boot", command=["bench"], origin=0, end=(each + 2) * _STEP)
     total = 0
     with PartWriter(path, facts.id, facts.host) as part:
-        common = {"host": "bench", "start": 0, "end": facts.end, "parent_pid": 0, "executable": "python", "command": "python train.py"}
+        common = {
+            "host": "bench",
+            "start": 0,
+            "end": facts.end,
+            "parent_pid": 0,
+            "executable": "python",
+            "command": "python train.py",
+        }
         part.write(
             "processes",
             [
-                {**common, "process": n, "pid": 100 + n, "rank": n, "local_rank": n, "primary": True, "exited": True}
+                {
+                    **common,
+                    "process": n,
+                    "pid": 100 + n,
+                    "rank": n,
+                    "local_rank": n,
+                    "primary": True,
+                    "exited": True,
+                }
                 for n in range(PROCESSES)
             ],
         )
         part.write(
             "threads",
             [
-                {"thread": p * THREADS_PER_PROCESS + t, "process": p, "tid": 100 * (p + 1) + t, "name": f"worker {t}", "start": 0}
+                {
+                    "thread": p * THREADS_PER_PROCESS + t,
+                    "process": p,
+                    "tid": 100 * (p + 1) + t,
+                    "name": f"worker {t}",
+                    "start": 0,
+                }
                 for p in range(PROCESSES)
                 for t in range(THREADS)
             ],
         )
-        part.write("devices", [{"process": p, "device": p, "name": "Benchmark GPU", "uuid": f"GPU-{p}"} for p in range(PROCESSES)])
+        part.write(
+            "devices",
+            [
+                {"process": p, "device": p, "name": "Benchmark GPU", "uuid": f"GPU-{p}"}
+                for p in range(PROCESSES)
+            ],
+        )
         for process in range(PROCESSES):
             total += _ranges(part, process, each)
         for table in (_calls, _kernels):
@@ -129,14 +156,25 @@ def _ranges(part: PartWriter, process: int, each: int) -> int:
         rows[name] = pa.array(np.zeros(len(order), bool))
     for first in range(0, len(order), GROUP):
         some = np.arange(first, min(first + GROUP, len(order)))
-        _write(part, "nvtx_ranges", process, some, {name: values[first : first + GROUP] for name, values in rows.items()})
+        _write(
+            part,
+            "nvtx_ranges",
+            process,
+            some,
+            {name: values[first : first + GROUP] for name, values in rows.items()},
+        )
     return len(order)
 
 
-def _write(part: PartWriter, table: str, process: int, number: Int64Array, columns: dict[str, Int64Array | pa.Array]) -> None:
+def _write(
+    part: PartWriter, table: str, process: int, number: Int64Array, columns: dict[str, Int64Array | pa.Array]
+) -> None:
     wanted = schema(table)
     every = {"id": process * RANGES_PER_PROCESS + number, "process": np.full(len(number), process), **columns}
-    arrays = [pa.array(every[item.name]).cast(item.type) if item.name in every else pa.nulls(len(number), item.type) for item in wanted]
+    arrays = [
+        pa.array(every[item.name]).cast(item.type) if item.name in every else pa.nulls(len(number), item.type)
+        for item in wanted
+    ]
     part.write(table, pa.Table.from_arrays(arrays, schema=wanted))
 
 

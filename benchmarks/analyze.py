@@ -23,4 +23,6 @@ def run(quick: bool) -> list[Row]:
             "analyze": [sys.executable, "-m", "warplens", "analyze", str(path)],
             "diff": [sys.executable, "-m", "warplens", "diff", "--no-rules", str(path), str(path)],
         }
-        return rows_of(path, events, commands, {} if quick else BUDGETS_S, {} if quick else BUDGETS_GB, 1 if quick else 3)
+        return rows_of(
+            path, events, commands, {} if quick else BUDGETS_S, {} if quick else BUDGETS_GB, 1 if quick else 3
+        )

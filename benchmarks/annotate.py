@@ -50,7 +50,9 @@ def run(quick: bool) -> list[Row]:
         rows = []
         for mode in ("no tool", "attached", "disabled"):
             if mode == "attached" and not AGENT.exists():
-                print(f"annotate: {AGENT} is missing (build and install the native part); leaving out 'attached'")
+                print(
+                    f"annotate: {AGENT} is missing (build and install the native part); leaving out 'attached'"
+                )
                 continue
             for group in GROUPS:
                 samples = _measure_apart(mode, group, quick, floor, place)
@@ -75,12 +77,23 @@ def _measure_apart(mode: str, group: str, quick: bool, floor: Path, folder: Path
     environment = _environment(mode == "attached", folder)
     if mode == "disabled":
         environment["NVTX_DISABLE"] = "1"
-    command = [sys.executable, str(HERE / "annotate.py"), str(floor), mode, group, "quick" if quick else "full"]
+    command = [
+        sys.executable,
+        str(HERE / "annotate.py"),
+        str(floor),
+        mode,
+        group,
+        "quick" if quick else "full",
+    ]
     return _samples(command, environment)
 
 
-def _samples(command: list[str], environment: dict[str, str], stderr: int | None = None) -> dict[str, list[float]]:
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=stderr, text=True)
+def _samples(
+    command: list[str], environment: dict[str, str], stderr: int | None = None
+) -> dict[str, list[float]]:
+    done = subprocess.run(
+        command, env=environment, check=True, stdout=subprocess.PIPE, stderr=stderr, text=True
+    )
     measured: dict[str, list[float]] = json.loads(done.stdout)
     spool = environment.get("WARPLENS_SPOOL")
     for file in Path(spool).iterdir() if spool else ():
@@ -119,7 +132,11 @@ def _measure_here(floor: str, mode: str, group: str, quick: bool) -> dict[str, l
     if mode == "attached" and group == "main":
         # What the kernel takes for the pages is part of long blocks.
         chosen = (LOOP, R, "plain f()", "warplens with annotate('x')", "warplens @annotate f()")
-        blocks = interleave({name: candidates[name] for name in chosen}, calls=50_000 if quick else 300_000, rounds=3 if quick else 7)
+        blocks = interleave(
+            {name: candidates[name] for name in chosen},
+            calls=50_000 if quick else 300_000,
+            rounds=3 if quick else 7,
+        )
         samples |= {f"{SUSTAINED} {name}": list(timing.rounds) for name, timing in blocks.items()}
         samples[TOUCH] = [_touch_pages(50_000 if quick else 300_000)]
     return samples
@@ -155,7 +172,11 @@ def _rows(mode: str, group: str, samples: dict[str, list[float]]) -> list[Row]:
     r = _net(samples, R, LOOP)
     rows = []
     if group == "main":
-        rows += [Row(f"floor ({mode}): {name}", _net(samples, name, LOOP), "ns", "R", r) for name in STATEMENTS if name != LOOP]
+        rows += [
+            Row(f"floor ({mode}): {name}", _net(samples, name, LOOP), "ns", "R", r)
+            for name in STATEMENTS
+            if name != LOOP
+        ]
     for name in samples:
         label, _, what = name.partition(" ")
         if label not in ("warplens", "nvtx"):
@@ -163,12 +184,16 @@ def _rows(mode: str, group: str, samples: dict[str, list[float]]) -> list[Row]:
         less = CASES[what].less
         budget = BUDGETS.get((mode, what)) if label == "warplens" else None
         note = "" if less == LOOP else f"over {_plainly(less)}"
-        rows.append(Row(f"{label} ({mode}): {what}", _net(samples, name, less), "ns", "R", r, budget, note=note))
+        rows.append(
+            Row(f"{label} ({mode}): {what}", _net(samples, name, less), "ns", "R", r, budget, note=note)
+        )
     return rows + (_sustained_rows(samples) if TOUCH in samples else [])
 
 
 def _plainly(less: str) -> str:
-    return {"plain f()": "a plain call", "await plain f()": "a plain await"}.get(less, f"the {less}".replace("the plain", "a plain"))
+    return {"plain f()": "a plain call", "await plain f()": "a plain await"}.get(
+        less, f"the {less}".replace("the plain", "a plain")
+    )
 
 
 def _peer_rows(quick: bool, folder: Path) -> list[Row]:
@@ -186,7 +211,14 @@ def _peer_rows(quick: bool, folder: Path) -> list[Row]:
             floors[python] = build_floor(place, python)
         for attached in (False, True) if peer.tool else (False,):
             mode = (" (attached)" if attached else " (no tool)") if peer.tool else ""
-            command = [python, str(HERE / "_peers.py"), peer.name, str(floors[python]), "quick" if quick else "full", str(marker)]
+            command = [
+                python,
+                str(HERE / "_peers.py"),
+                peer.name,
+                str(floors[python]),
+                "quick" if quick else "full",
+                str(marker),
+            ]
             try:
                 samples = _samples(command, _environment(attached, folder), subprocess.PIPE)
             except subprocess.CalledProcessError as error:
@@ -194,7 +226,10 @@ def _peer_rows(quick: bool, folder: Path) -> list[Row]:
                 continue
             rows += _rows_of(peer, mode, samples)
     if missing:
-        print(f"annotate: not measured, for it is not installed or fails: {', '.join(sorted(missing))} (make peers)", flush=True)
+        print(
+            f"annotate: not measured, for it is not installed or fails: {', '.join(sorted(missing))} (make peers)",
+            flush=True,
+        )
     return rows
 
 
@@ -204,7 +239,16 @@ def _rows_of(peer: Peer, mode: str, samples: dict[str, list[float]]) -> list[Row
     for what in peer.statements:
         less = "plain f()" if what.startswith(("plain f()", "@")) else LOOP
         note = "over a plain call" if less != LOOP else ""
-        rows.append(Row(f"{peer.name.partition('-')[0]}{mode}: {what}", _net(samples, what, less), "ns", "R", r, note=note))
+        rows.append(
+            Row(
+                f"{peer.name.partition('-')[0]}{mode}: {what}",
+                _net(samples, what, less),
+                "ns",
+                "R",
+                r,
+                note=note,
+            )
+        )
     return rows
 
 
@@ -216,14 +260,23 @@ def _sustained_rows(samples: dict[str, list[float]]) -> list[Row]:
     """
 
     def mean(name: str, less: str) -> float:
-        return statistics.fmean(samples[f"{SUSTAINED} {name}"]) - statistics.fmean(samples[f"{SUSTAINED} {less}"])
+        return statistics.fmean(samples[f"{SUSTAINED} {name}"]) - statistics.fmean(
+            samples[f"{SUSTAINED} {less}"]
+        )
 
     floor = mean("R", "loop") + samples[TOUCH][0]
     rows = []
     for what, less in (("with annotate('x')", "loop"), ("@annotate f()", "plain f()")):
         note = "mean of long blocks" + ("; over a plain call" if less != "loop" else "")
         rows.append(
-            Row(f"warplens (attached, sustained): {what}", mean(f"warplens {what}", less), "ns", "R + page touch", floor, note=note)
+            Row(
+                f"warplens (attached, sustained): {what}",
+                mean(f"warplens {what}", less),
+                "ns",
+                "R + page touch",
+                floor,
+                note=note,
+            )
         )
     return rows
 
@@ -234,7 +287,9 @@ def _import_row(quick: bool) -> Row:
     programs = {"pass": "pass", "import": "import warplens.nvtx"}
 
     def process(code: str) -> Callable[[int], object]:
-        return lambda count: [subprocess.run([sys.executable, "-c", code], env=environment, check=True) for _ in range(count)]
+        return lambda count: [
+            subprocess.run([sys.executable, "-c", code], env=environment, check=True) for _ in range(count)
+        ]
 
     candidates = {name: process(code) for name, code in programs.items()}
     timings = interleave(candidates, calls=1, rounds=9 if quick else 25, clock=time.perf_counter_ns)

@@ -32,4 +32,11 @@ def run(quick: bool) -> list[Row]:
         stats = [sys.executable, "-m", "warplens", "stats", str(path)]
         commands = {"all tables": stats, **{name: [*stats, "-r", name] for name in (*_ONE, *_MORE)}}
         seconds = {} if quick else {"all tables": ALL_S, **dict.fromkeys(_ONE, ONE_S)}
-        return rows_of(path, events, commands, seconds, {} if quick else dict.fromkeys(commands, MEMORY_GB), 1 if quick else ROUNDS)
+        return rows_of(
+            path,
+            events,
+            commands,
+            seconds,
+            {} if quick else dict.fromkeys(commands, MEMORY_GB),
+            1 if quick else ROUNDS,
+        )

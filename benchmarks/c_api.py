@@ -50,13 +50,22 @@ def run(quick: bool) -> list[Row]:
 
 def _build(source: str, where: Path, folder: Path) -> Path:
     target = folder / Path(source).stem
-    headers = [str(Path(str(f.locate())).parent.parent) for f in importlib.metadata.files("nvidia-nvtx") or [] if f.name == "nvToolsExt.h"]
-    subprocess.run(["gcc", "-O2", f"-I{headers[0]}", str(where / source), "-o", str(target), "-ldl", "-lpthread"], check=True)
+    headers = [
+        str(Path(str(f.locate())).parent.parent)
+        for f in importlib.metadata.files("nvidia-nvtx") or []
+        if f.name == "nvToolsExt.h"
+    ]
+    subprocess.run(
+        ["gcc", "-O2", f"-I{headers[0]}", str(where / source), "-o", str(target), "-ldl", "-lpthread"],
+        check=True,
+    )
     return target
 
 
 def _measure(program: Path, variables: dict[str, str]) -> dict[str, float]:
-    environment = {name: value for name, value in os.environ.items() if name != "NVTX_INJECTION64_PATH"} | variables
+    environment = {
+        name: value for name, value in os.environ.items() if name != "NVTX_INJECTION64_PATH"
+    } | variables
     done = subprocess.run([program], env=environment, check=True, stdout=subprocess.PIPE, text=True)
     measured: dict[str, float] = json.loads(done.stdout)
     return measured
@@ -81,7 +90,12 @@ def _throughput(storm: Path, folder: Path, ranges: int) -> list[Row]:
     variables = recording(spool)
     threads = 2
     before = time.perf_counter()
-    subprocess.run([storm, str(threads), str(ranges // threads)], env=os.environ | variables, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [storm, str(threads), str(ranges // threads)],
+        env=os.environ | variables,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     seconds = time.perf_counter() - before
     size = sum(file.stat().st_size for file in spool.glob("*.spool"))
     zeros = folder / "zeros"

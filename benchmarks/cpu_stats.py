@@ -22,12 +22,25 @@ _WHOLE = Selection()
 _CASES: dict[str, tuple[str, Selection, dict[str, Any]]] = {
     **{
         name: (name, _WHOLE, {})
-        for name in ("osrt_sum", "osrt_trace", "file_access_sum", "thread_state_sum", "gil_sum", "gc_sum", "import_sum", "python_calls_sum")
+        for name in (
+            "osrt_sum",
+            "osrt_trace",
+            "file_access_sum",
+            "thread_state_sum",
+            "gil_sum",
+            "gc_sum",
+            "import_sum",
+            "python_calls_sum",
+        )
     },
     "cpu_hotspots": ("cpu_hotspots", _WHOLE, {"kind": "python"}),
     "cpu_hotspots:tree=top-down": ("cpu_hotspots", _WHOLE, {"kind": "python", "tree": "top-down"}),
     "cpu_hotspots:tree=bottom-up": ("cpu_hotspots", _WHOLE, {"kind": "python", "tree": "bottom-up"}),
-    "cpu_hotspots:by=thread:tree=top-down": ("cpu_hotspots", _WHOLE, {"kind": "python", "tree": "top-down", "by": "thread"}),
+    "cpu_hotspots:by=thread:tree=top-down": (
+        "cpu_hotspots",
+        _WHOLE,
+        {"kind": "python", "tree": "top-down", "by": "thread"},
+    ),
     "cpu_hotspots, 40,000 ranges": ("cpu_hotspots", _PHASE, {"kind": "python"}),
     "osrt_sum, 40,000 ranges": ("osrt_sum", _PHASE, {}),
     "gil_sum, 40,000 ranges": ("gil_sum", _PHASE, {}),
@@ -41,9 +54,15 @@ def run(quick: bool) -> list[Row]:
         report = open_report(make_cpu_report(Path(directory) / "bench.warplens", rows))
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
         for name, (stat, selection, options) in _CASES.items():
-            work[name] = partial(catalog.find("stats.tables", stat).load().table, report, selection, **options)
+            work[name] = partial(
+                catalog.find("stats.tables", stat).load().table, report, selection, **options
+            )
         best = quickest(work)
         report.close()
     budget = None if quick else BUDGET_S
     what = f"of {rows:,} rows"
-    return [Row(f"{name} {what}", best[name], "s", "DuckDB count and sum alone", best[""], budget, "value") for name in work if name]
+    return [
+        Row(f"{name} {what}", best[name], "s", "DuckDB count and sum alone", best[""], budget, "value")
+        for name in work
+        if name
+    ]

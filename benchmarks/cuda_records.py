@@ -11,7 +11,11 @@ from harness import Row
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parent / "native"
-WHAT = {"calls": "an API call", "kernels": "a kernel (100 names of 110 characters)", "both": "calls and their kernels, a record"}
+WHAT = {
+    "calls": "an API call",
+    "kernels": "a kernel (100 names of 110 characters)",
+    "both": "calls and their kernels, a record",
+}
 BUDGET_NS = 100
 
 
@@ -22,7 +26,9 @@ def run(quick: bool) -> list[Row]:
         program = _build(folder)
         rounds: list[dict[str, list[float]]] = []
         for _ in range(2 if quick else 7):
-            done = subprocess.run([program, folder], check=True, stdout=subprocess.PIPE, text=True, timeout=120)
+            done = subprocess.run(
+                [program, folder], check=True, stdout=subprocess.PIPE, text=True, timeout=120
+            )
             rounds.append(json.loads(done.stdout))
     return [
         Row(
@@ -40,9 +46,14 @@ def run(quick: bool) -> list[Row]:
 
 def _build(folder: Path) -> Path:
     target = folder / "cuda_records"
-    sources = [*sorted((NATIVE / "spool").rglob("*.cpp")), *sorted((NATIVE / "agent" / "sources" / "cuda").glob("*.cpp"))]
+    sources = [
+        *sorted((NATIVE / "spool").rglob("*.cpp")),
+        *sorted((NATIVE / "agent" / "sources" / "cuda").glob("*.cpp")),
+    ]
     sources += [NATIVE / "agent" / "hooks" / "cupti" / "calls.cpp", HERE / "cuda_records.cpp"]
     includes = [f"-I{folder}" for folder in (NATIVE, NATIVE / "include", HERE.parent)]
     options = ["-std=c++20", "-O2", "-fno-rtti", "-ftls-model=initial-exec", "-fvisibility=hidden"]
-    subprocess.run(["g++", *options, *includes, *map(str, sources), "-o", str(target), "-ldl", "-lpthread"], check=True)
+    subprocess.run(
+        ["g++", *options, *includes, *map(str, sources), "-o", str(target), "-ldl", "-lpthread"], check=True
+    )
     return target

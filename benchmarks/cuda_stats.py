@@ -15,7 +15,14 @@ from warplens.report import open as open_report
 
 KERNELS = 1_000_000
 BUDGET_S = 1.0
-_SUMS = ("cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_gpu_sum")
+_SUMS = (
+    "cuda_api_sum",
+    "cuda_gpu_kern_sum",
+    "cuda_gpu_kern_gb_sum",
+    "cuda_gpu_mem_time_sum",
+    "cuda_gpu_mem_size_sum",
+    "cuda_gpu_sum",
+)
 _JOINED = ("cuda_api_gpu_sum", "cuda_kern_exec_sum", "nvtx_gpu_proj_sum", "nvtx_kern_sum")
 _TRACES = ("cuda_api_trace", "cuda_gpu_trace", "cuda_kern_exec_trace", "nvtx_gpu_proj_trace")
 _TIME = (
@@ -42,4 +49,8 @@ def run(quick: bool) -> list[Row]:
         report.close()
     budget = None if quick else BUDGET_S
     what = f"of {kernels:,} kernels"
-    return [Row(f"{name} {what}", best[name], "s", "DuckDB count and sum alone", best[""], budget, "value") for name in work if name]
+    return [
+        Row(f"{name} {what}", best[name], "s", "DuckDB count and sum alone", best[""], budget, "value")
+        for name in work
+        if name
+    ]

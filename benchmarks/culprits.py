@@ -45,12 +45,30 @@ def run(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
         for kind, made, length in (("cuda", 3_160_000, 3_000), ("cpu", 2_000_000, 20_000)):
             path, share = Path(directory) / f"{kind}.warplens", 10 if quick else 1
-            subprocess.run([sys.executable, "-c", _MAKE, str(Path(__file__).parent), kind, str(path), str(made // share)], check=True)
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-c",
+                    _MAKE,
+                    str(Path(__file__).parent),
+                    kind,
+                    str(path),
+                    str(made // share),
+                ],
+                check=True,
+            )
             ask = [sys.executable, "-c", _ASK, str(path), str(STRETCHES // share), str(length)]
             told = json.loads(subprocess.run(ask, check=True, capture_output=True, text=True).stdout)
             what = f"{STRETCHES // share:,} stretches, {kind}"
             rows.append(
-                Row(f"{what}: CPU", told["cpu"], "s", budget=None if quick else BUDGET_S, budget_on="value", note=f"{told['rows']:,} rows")
+                Row(
+                    f"{what}: CPU",
+                    told["cpu"],
+                    "s",
+                    budget=None if quick else BUDGET_S,
+                    budget_on="value",
+                    note=f"{told['rows']:,} rows",
+                )
             )
             rows.append(Row(f"{what}: memory", told["rss"] / 1e9, "GB"))
     return rows

@@ -32,7 +32,10 @@ def run(quick: bool) -> list[Row]:
             read.append(number / (time.perf_counter() - before))
             if rows != number:
                 raise RuntimeError(f"read {rows} of {number} ranges")
-            for unit, target, count, rates in (("perfetto", report, number, perfetto), ("chrome", small, few, chrome)):
+            for unit, target, count, rates in (
+                ("perfetto", report, number, perfetto),
+                ("chrome", small, few, chrome),
+            ):
                 exporter = catalog.find("exporters.formats", unit).load()
                 before = time.perf_counter()
                 exporter.write(target, folder / f"out{exporter.SUFFIX}")
@@ -43,7 +46,9 @@ def run(quick: bool) -> list[Row]:
             back.append(number / (time.perf_counter() - before))
     peer = "reading alone, ranges/s"
     return [
-        Row(f"perfetto, {number:,} ranges", max(perfetto), "ranges/s", peer, max(read), 1_000_000, "at least"),
+        Row(
+            f"perfetto, {number:,} ranges", max(perfetto), "ranges/s", peer, max(read), 1_000_000, "at least"
+        ),
         Row(f"perfetto, imported again, {number:,} ranges", max(back), "ranges/s", peer, max(read)),
         Row(f"chrome, {few:,} ranges", max(chrome), "ranges/s", peer, max(read)),
     ]

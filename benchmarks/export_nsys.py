@@ -24,7 +24,12 @@ from warplens import catalog
 from warplens.report import open as open_report
 
 BUDGET = 3e5  # rows per second and core
-_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "NVTX_EVENTS")
+_TABLES = (
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "NVTX_EVENTS",
+)
 
 
 def run(quick: bool) -> list[Row]:
@@ -33,10 +38,15 @@ def run(quick: bool) -> list[Row]:
     for kernels in (100_000,) if quick else (100_000, 500_000):
         with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
             report = make_cuda_report(Path(folder) / "run.warplens", kernels)
-            output = subprocess.run([sys.executable, __file__, str(report)], check=True, capture_output=True, text=True).stdout
+            output = subprocess.run(
+                [sys.executable, __file__, str(report)], check=True, capture_output=True, text=True
+            ).stdout
             found = json.loads(output.splitlines()[-1])
             written, floor = _plain(Path(folder) / "run.sqlite", Path(folder) / "plain.sqlite")
-        label, budget = f"export {written:,} rows", BUDGET if kernels >= 500_000 else None  # a small one is mostly starting
+        label, budget = (
+            f"export {written:,} rows",
+            BUDGET if kernels >= 500_000 else None,
+        )  # a small one is mostly starting
         rows += [
             Row(
                 f"{label}: per second and core",
@@ -55,7 +65,10 @@ def run(quick: bool) -> list[Row]:
 def _plain(made: Path, other: Path) -> tuple[int, float]:
     """Write the rows of a file into another one; return how many, and how much CPU writing alone took (s)."""
     count, took = 0, 0.0
-    with closing(sqlite3.connect(made)) as source, closing(sqlite3.connect(other, isolation_level=None)) as target:
+    with (
+        closing(sqlite3.connect(made)) as source,
+        closing(sqlite3.connect(other, isolation_level=None)) as target,
+    ):
         for pragma in ("journal_mode = OFF", "synchronous = OFF"):
             target.execute(f"PRAGMA {pragma}")
         for table in _TABLES:

@@ -42,19 +42,33 @@ def run(quick: bool) -> list[Row]:
     for size in (1_000_000,) if quick else (1_000_000, 50_000_000):
         with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:
             make_spool(Path(folder) / "spool", size)
-            output = subprocess.run([sys.executable, __file__, folder], check=True, capture_output=True, text=True).stdout
+            output = subprocess.run(
+                [sys.executable, __file__, folder], check=True, capture_output=True, text=True
+            ).stdout
             found = json.loads(output.splitlines()[-1])
             floor = write_alone(Path(folder) / "report.warplens", "nvtx_ranges")
         label = f"finish {size:.0e} ranges".replace("e+0", "e")
         cpu = found["cpu"] / size * 1e9
         rows += [
-            Row(f"{label}: per second and core", size / found["cpu"], "ranges/s", budget=BUDGET, budget_on="at least"),
+            Row(
+                f"{label}: per second and core",
+                size / found["cpu"],
+                "ranges/s",
+                budget=BUDGET,
+                budget_on="at least",
+            ),
             Row(f"{label}: CPU per range", cpu, "ns", "pyarrow writes the same table", floor / size * 1e9),
             Row(f"{label}: decode", found["decode"] / size * 1e9, "ns/range"),
             Row(f"{label}: order and nest", found["order"] / size * 1e9, "ns/range"),
             Row(f"{label}: write", found["write"] / size * 1e9, "ns/range"),
             Row(f"{label}: wall", found["wall"], "s"),
-            Row(f"{label}: peak memory", found["rss"] / 2**20, "MiB", budget=BUDGET_RSS / 2**20, budget_on="value"),
+            Row(
+                f"{label}: peak memory",
+                found["rss"] / 2**20,
+                "MiB",
+                budget=BUDGET_RSS / 2**20,
+                budget_on="value",
+            ),
             Row(f"{label}: Parquet", found["bytes"] / size, "B/range"),
         ]
     return rows
@@ -62,7 +76,10 @@ def run(quick: bool) -> list[Row]:
 
 def make_spool(directory: Path, ranges: int) -> None:
     """Write a spool directory with so many ranges; about 40 bytes each."""
-    names = {number + 1: f"operation {number}" for number in range(NAMES)} | {NAMES + 1: "library", NAMES + 2: "io"}
+    names = {number + 1: f"operation {number}" for number in range(NAMES)} | {
+        NAMES + 1: "library",
+        NAMES + 2: "io",
+    }
     about = [sw.meta("thread", thread=thread, tid=100 + thread, start=1) for thread in range(THREADS)]
     about += [sw.meta("domain", NAMES + 1, domain=1), sw.meta("category", NAMES + 2, category=1, domain=0)]
     path = sw.write(directory, sw.spool([sw.strings(names), sw.records(sw.NO_THREAD, about)]))

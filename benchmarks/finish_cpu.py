@@ -36,7 +36,11 @@ def run(quick: bool) -> list[Row]:
 
 def make_spool(directory: Path, records: int) -> None:
     """Write a spool directory with so many records of the CPU side."""
-    names = dict(enumerate(("poll", "read", "pthread_cond_timedwait", "futex", "/data/file", "step", "/app/model.py"), 1))
+    names = dict(
+        enumerate(
+            ("poll", "read", "pthread_cond_timedwait", "futex", "/data/file", "step", "/app/model.py"), 1
+        )
+    )
     names |= {10 + number: f"package.module.Class{number}.method" for number in range(FRAMES)}
     about = [sw.meta("thread", thread=thread, tid=100 + thread, start=1) for thread in range(THREADS)]
     path = sw.write(directory, sw.spool([sw.strings(names), sw.records(sw.NO_THREAD, about)]))
@@ -60,7 +64,13 @@ def _frames(file: BinaryIO) -> None:
     rows = _rows("cpu_frame", FRAMES)
     number = np.arange(FRAMES)
     rows["node"], rows["parent"] = number + 1, np.where(number % 20, number, 0)
-    rows["domain"], rows["name"], rows["file"], rows["line"], rows["first_line"] = 2, 10 + number, 7, number, 1
+    rows["domain"], rows["name"], rows["file"], rows["line"], rows["first_line"] = (
+        2,
+        10 + number,
+        7,
+        number,
+        1,
+    )
     _write(file, rows)
 
 
@@ -82,7 +92,13 @@ def _calls(file: BinaryIO, number: Int64Array, rng: np.random.Generator) -> None
 def _samples(file: BinaryIO, number: Int64Array, rng: np.random.Generator) -> None:
     rows = _rows("cpu_sample", len(number))
     rows["start"] = rows["end"] = 1_000_000 + number * EVERY
-    rows["domain"], rows["count"], rows["interval"], rows["cpu"], rows["flags"] = 1, 1, 1_000_000, 0xFFFFFFFF, 1
+    rows["domain"], rows["count"], rows["interval"], rows["cpu"], rows["flags"] = (
+        1,
+        1,
+        1_000_000,
+        0xFFFFFFFF,
+        1,
+    )
     rows["tid"], rows["stack"] = 100 + number % THREADS, rng.integers(1, FRAMES + 1, len(number))
     _write(file, rows)
 
@@ -105,7 +121,10 @@ def _others(file: BinaryIO, number: Int64Array) -> None:
 def _ranges(file: BinaryIO, number: Int64Array) -> None:
     for thread in range(THREADS):
         mine = number[number // 10 % THREADS == thread]
-        items = [sw.event("range", 1_000_000 + at * EVERY - 100, 1_000_000 + (at + 9) * EVERY, 6) for at in mine.tolist()]
+        items = [
+            sw.event("range", 1_000_000 + at * EVERY - 100, 1_000_000 + (at + 9) * EVERY, 6)
+            for at in mine.tolist()
+        ]
         file.write(sw.chunk(1, 40, thread, b"".join(items)))
 
 

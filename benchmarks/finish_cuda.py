@@ -36,7 +36,9 @@ def run(quick: bool) -> list[Row]:
 def make_spool(directory: Path, records: int) -> None:
     """Write a spool directory with so many records of CUDA."""
     names = {1: "cudaLaunchKernel_v7000", 2: "cudaMemcpyAsync_v3020", 3: "step"}
-    names |= {10 + number: f"_ZN2at6native18elementwise_kernelILi{number}EfEEvPT0_ii" for number in range(KERNELS)}
+    names |= {
+        10 + number: f"_ZN2at6native18elementwise_kernelILi{number}EfEEvPT0_ii" for number in range(KERNELS)
+    }
     about = [sw.meta("thread", thread=thread, tid=100 + thread, start=1) for thread in range(THREADS)]
     path = sw.write(directory, sw.spool([sw.strings(names), sw.records(sw.NO_THREAD, about)]))
     calls = records // 2
@@ -56,7 +58,9 @@ def make_spool(directory: Path, records: int) -> None:
 def _rows(kind: str, count: int) -> npt.NDArray[Any]:
     layout = WIDE[kind]
     names, formats, offsets = zip(*layout["fields"], strict=True)
-    rows = np.zeros(count, np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": layout["size"]}))
+    rows = np.zeros(
+        count, np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": layout["size"]})
+    )
     rows["type"] = layout["id"]
     return rows
 
@@ -65,7 +69,9 @@ def _write(file: BinaryIO, rows: npt.NDArray[Any]) -> None:
     per_chunk = (CHUNK - 64) // rows.itemsize
     for first in range(0, len(rows), per_chunk):
         some = rows[first : first + per_chunk]
-        file.write(sw.chunk(5, rows.itemsize, sw.NO_THREAD, some.tobytes(), CHUNK, record=int(rows["type"][0])))
+        file.write(
+            sw.chunk(5, rows.itemsize, sw.NO_THREAD, some.tobytes(), CHUNK, record=int(rows["type"][0]))
+        )
 
 
 def _calls(file: BinaryIO, number: npt.NDArray[np.int64]) -> None:
@@ -91,7 +97,12 @@ def _work(file: BinaryIO, number: npt.NDArray[np.int64], rng: np.random.Generato
             rows["grid_x"], rows["grid_y"], rows["grid_z"], rows["block_x"] = some % 1000, 1, 1, 256
             rows["registers"], rows["shared_executed"] = 32, 1 << 14
         else:
-            rows["bytes"], rows["copy_kind"], rows["source_kind"], rows["destination_kind"] = some % 10_000, 1, 2, 3
+            rows["bytes"], rows["copy_kind"], rows["source_kind"], rows["destination_kind"] = (
+                some % 10_000,
+                1,
+                2,
+                3,
+            )
             rows["source_device"] = rows["destination_device"] = 0xFFFFFFFF
         _write(file, rows)
 
@@ -99,7 +110,10 @@ def _work(file: BinaryIO, number: npt.NDArray[np.int64], rng: np.random.Generato
 def _ranges(file: BinaryIO, number: npt.NDArray[np.int64]) -> None:
     for thread in range(THREADS):
         mine = number[number // 10 % THREADS == thread]
-        items = [sw.event("range", 1_000_000 + at * EVERY - 100, 1_000_000 + (at + 9) * EVERY, 3) for at in mine.tolist()]
+        items = [
+            sw.event("range", 1_000_000 + at * EVERY - 100, 1_000_000 + (at + 9) * EVERY, 3)
+            for at in mine.tolist()
+        ]
         file.write(sw.chunk(1, 40, thread, b"".join(items)))
 
 

@@ -54,10 +54,27 @@ def run(quick: bool) -> list[Row]:
             during, cpu, (taken, length) = _end(folder, "during", seconds)
             rows += [
                 Row(
-                    f"{label}: the command's end", during, "s", "--convert end, s", at_end, note=f"of a program without ranges {least:.2f}"
+                    f"{label}: the command's end",
+                    during,
+                    "s",
+                    "--convert end, s",
+                    at_end,
+                    note=f"of a program without ranges {least:.2f}",
                 ),
-                Row(f"{label}: what the converter takes", cpu / seconds, "cores", budget=SHARE_BUDGET, budget_on="value"),
-                Row(f"{label}: what the spool takes then", taken / 2**20, "MiB", "its length, MiB", length / 2**20),
+                Row(
+                    f"{label}: what the converter takes",
+                    cpu / seconds,
+                    "cores",
+                    budget=SHARE_BUDGET,
+                    budget_on="value",
+                ),
+                Row(
+                    f"{label}: what the spool takes then",
+                    taken / 2**20,
+                    "MiB",
+                    "its length, MiB",
+                    length / 2**20,
+                ),
             ]
     return rows
 
@@ -83,9 +100,15 @@ def _end(folder: Path, when: str, seconds: float) -> tuple[float, float, tuple[i
         "program.py",
         str(seconds),
     ]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))
+    }
     process = subprocess.Popen(
-        [*words, str(RATE)], cwd=folder, env={**environment, "PYTHONPATH": str(SOURCE)}, stdout=subprocess.PIPE, text=True
+        [*words, str(RATE)],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     taken, spool = [0.0], [(0, 0)]
     watch = (process.pid, time.monotonic() + seconds, taken, folder, spool)
@@ -94,7 +117,9 @@ def _end(folder: Path, when: str, seconds: float) -> tuple[float, float, tuple[i
     return time.monotonic() - float(output.split()[-1]), taken[0], spool[0]
 
 
-def _watch(launcher: int, until: float, taken: list[float], folder: Path, spool: list[tuple[int, int]]) -> None:
+def _watch(
+    launcher: int, until: float, taken: list[float], folder: Path, spool: list[tuple[int, int]]
+) -> None:
     """Keep the CPU seconds of the launcher's child that is not the program, and the size of the spool."""
     tick = os.sysconf("SC_CLK_TCK")
     while time.monotonic() < until:
@@ -104,8 +129,14 @@ def _watch(launcher: int, until: float, taken: list[float], folder: Path, spool:
             spool[0] = sum(file.st_blocks for file in files) * 512, sum(file.st_size for file in files)
         for entry in Path("/proc").iterdir():
             try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else ()
-                if fields and int(fields[1]) == launcher and b"program.py" not in (entry / "cmdline").read_bytes():
+                fields = (
+                    (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else ()
+                )
+                if (
+                    fields
+                    and int(fields[1]) == launcher
+                    and b"program.py" not in (entry / "cmdline").read_bytes()
+                ):
                     taken[0] = (int(fields[11]) + int(fields[12])) / tick
             except OSError:
                 continue

@@ -53,14 +53,24 @@ def run(quick: bool) -> list[Row]:
             for what, peak in peaks.items():
                 own, budget = peak - least[what], BUDGET if what == "conversion" else None
                 rows.append(
-                    Row(f"{what} of {label}: own memory", own, "MiB", "of an empty one, all", least[what], budget=budget, budget_on="value")
+                    Row(
+                        f"{what} of {label}: own memory",
+                        own,
+                        "MiB",
+                        "of an empty one, all",
+                        least[what],
+                        budget=budget,
+                        budget_on="value",
+                    )
                 )
     return rows
 
 
 def make_samples(directory: Path, samples: int) -> None:
     """Write a spool directory with `samples` samples of four threads, in stacks of up to 40 frames."""
-    names = {7: "/app/model.py"} | {10 + number: f"package.module.Class{number}.method" for number in range(STACKS)}
+    names = {7: "/app/model.py"} | {
+        10 + number: f"package.module.Class{number}.method" for number in range(STACKS)
+    }
     about = [sw.meta("thread", thread=thread, tid=100 + thread, start=1) for thread in range(SAMPLED)]
     path = sw.write(directory, sw.spool([sw.strings(names), sw.records(sw.NO_THREAD, about)]))
     rng = np.random.default_rng(1)
@@ -69,13 +79,25 @@ def make_samples(directory: Path, samples: int) -> None:
         number = np.arange(STACKS)
         frames = _rows("cpu_frame", STACKS)
         frames["node"], frames["parent"] = number + 1, np.where(number % 40, number, 0)
-        frames["domain"], frames["name"], frames["file"], frames["line"], frames["first_line"] = 2, 10 + number, 7, 1 + number, 1
+        frames["domain"], frames["name"], frames["file"], frames["line"], frames["first_line"] = (
+            2,
+            10 + number,
+            7,
+            1 + number,
+            1,
+        )
         _write(file, frames)
         for first in range(0, samples, BLOCK):
             number = np.arange(first, min(first + BLOCK, samples))
             rows = _rows("cpu_sample", len(number))
             rows["start"] = rows["end"] = 1_000_000 + number * EVERY
-            rows["domain"], rows["count"], rows["interval"], rows["cpu"], rows["flags"] = 1, 1, 1_000_000, 0xFFFFFFFF, 1
+            rows["domain"], rows["count"], rows["interval"], rows["cpu"], rows["flags"] = (
+                1,
+                1,
+                1_000_000,
+                0xFFFFFFFF,
+                1,
+            )
             rows["tid"], rows["stack"] = 100 + number % SAMPLED, rng.integers(1, STACKS + 1, len(number))
             _write(file, rows)
         end = file.tell()

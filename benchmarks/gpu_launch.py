@@ -42,7 +42,13 @@ class Mode:
 _SAME_KINDS = "8,9,37,10,1,2,22,38,17,39,5"
 _RAW = "raw CUPTI, the same kinds"
 _DEFAULT = Mode(("-t", "cuda,nvtx"))
-_EVERYTHING = ("-t", "cuda,nvtx", "--cuda-trace-all-apis=true", "--cuda-memory-usage=true", "--cuda-event-trace=true")
+_EVERYTHING = (
+    "-t",
+    "cuda,nvtx",
+    "--cuda-trace-all-apis=true",
+    "--cuda-memory-usage=true",
+    "--cuda-event-trace=true",
+)
 LAUNCH_MODES = {
     "bare": Mode(),
     "warplens, NVTX alone": Mode(("-t", "nvtx")),
@@ -55,7 +61,9 @@ LAUNCH_MODES = {
 TORCH_MODES = {
     "nothing": Mode(words=("nothing",)),
     _RAW: Mode(kinds=_SAME_KINDS, words=("raw",)),
-    "warplens": Mode(("-t", "cuda,nvtx", "-c", "cudaProfilerApi", "--capture-range-end=repeat"), words=("window",)),
+    "warplens": Mode(
+        ("-t", "cuda,nvtx", "-c", "cudaProfilerApi", "--capture-range-end=repeat"), words=("window",)
+    ),
     "torch.profiler, CUDA": Mode(words=("CUDA",)),
     "torch.profiler, CPU and CUDA": Mode(words=("CPU", "CUDA")),
 }
@@ -117,13 +125,20 @@ def run(quick: bool) -> Iterator[Row]:
         folder = Path(name)
         probe = compile_probe(folder)
         launches = _timed([compile_launches(folder)], LAUNCH_MODES, folder, probe, 2 if quick else 8)
-        for key, what in (("launch", "launch of an empty kernel"), ("replay", "replay of a graph of 100 kernels")):
-            yield from _launch_rows(what, {mode: [one[key] / 1e3 for one in found] for mode, found in launches.items()})
+        for key, what in (
+            ("launch", "launch of an empty kernel"),
+            ("replay", "replay of a graph of 100 kernels"),
+        ):
+            yield from _launch_rows(
+                what, {mode: [one[key] / 1e3 for one in found] for mode, found in launches.items()}
+            )
         text = folder / "training.py"
         text.write_text(TORCH, encoding="utf-8")
         training = _timed([sys.executable, str(text)], TORCH_MODES, folder, probe, 1 if quick else 4)
     for key, what in (("launch", "launch in an eager model"), ("step", "training step")):
-        yield from _training_rows(what, {mode: [one[key] for one in rounds] for mode, rounds in training.items()})
+        yield from _training_rows(
+            what, {mode: [one[key] for one in rounds] for mode, rounds in training.items()}
+        )
 
 
 def compile_launches(folder: Path) -> str:
@@ -147,11 +162,15 @@ def _launch_rows(what: str, found: Mapping[str, list[float]]) -> Iterator[Row]:
 
 def _training_rows(what: str, found: Mapping[str, list[list[list[float]]]]) -> Iterator[Row]:
     """The best block in each mode. A round has the blocks that were not recorded, then those that were (µs)."""
-    off, on = ({mode: [value for one in rounds for value in one[which]] for mode, rounds in found.items()} for which in (0, 1))
+    off, on = (
+        {mode: [value for one in rounds for value in one[which]] for mode, rounds in found.items()}
+        for which in (0, 1)
+    )
     for mode, values in on.items():
         median, bare = statistics.median(values), min(off[mode])
         note = (
-            f"best of {len(values)} blocks, median {median:,.1f} µs; not recorded {bare:,.1f}, median {statistics.median(off[mode]):,.1f}"
+            f"best of {len(values)} blocks, median {median:,.1f} µs; not recorded {bare:,.1f}, median "
+            f"{statistics.median(off[mode]):,.1f}"
         )
         if mode == "warplens":
             yield Row(f"{what}, {mode}", min(values), "µs", _RAW, min(on[_RAW]), RAW_BUDGET, note=note)
@@ -159,7 +178,9 @@ def _training_rows(what: str, found: Mapping[str, list[list[list[float]]]]) -> I
             yield Row(f"{what}, {mode}", min(values), "µs", "not recorded, same process", bare, note=note)
 
 
-def _timed(program: list[str], modes: Mapping[str, Mode], folder: Path, probe: Path, rounds: int) -> dict[str, list[_Found]]:
+def _timed(
+    program: list[str], modes: Mapping[str, Mode], folder: Path, probe: Path, rounds: int
+) -> dict[str, list[_Found]]:
     found: dict[str, list[_Found]] = {mode: [] for mode in modes}
     for _ in range(rounds):
         for name, mode in modes.items():
@@ -188,8 +209,14 @@ def _run(program: list[str], mode: Mode, folder: Path, probe: Path) -> _Found:
             *command,
         ]
     if mode.kinds is not None:
-        injected = {"CUDA_INJECTION64_PATH": str(probe), "PROBE_CUPTI": find_cupti(), "PROBE_OUT": str(folder / "probe")}
+        injected = {
+            "CUDA_INJECTION64_PATH": str(probe),
+            "PROBE_CUPTI": find_cupti(),
+            "PROBE_OUT": str(folder / "probe"),
+        }
         environment |= {**injected, "PROBE_KINDS": mode.kinds, "PROBE_KB": "256"}
-    done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=120
+    )
     found: _Found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     return found

@@ -25,7 +25,10 @@ from harness import Row
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = 1e6  # events per second and core, inflating apart
 BUDGET_RSS = 1 << 30
-FASTER, SMALLER = 20, 10  # than HTA, where the trace is long, and very long: what both need for themselves counts less then
+FASTER, SMALLER = (
+    20,
+    10,
+)  # than HTA, where the trace is long, and very long: what both need for themselves counts less then
 LONG, VERY_LONG = 5, 20
 QUESTIONS = ("temporal_breakdown", "kernel_breakdown", "comm_comp_overlap", "queue_length")
 
@@ -82,21 +85,36 @@ def run(quick: bool) -> list[Row]:
 def _alone(label: str, events: int, ours: dict[str, Any], *, long: bool) -> list[Row]:
     note, budget = traces.source(), BUDGET if long else None  # a short one is mostly what each import costs
     return [
-        Row(f"{label}: imported per second and core", events / ours["cpu"], "events/s", budget=budget, budget_on="at least", note=note),
-        Row(f"{label}: peak memory", ours["rss"] / 2**20, "MiB", budget=BUDGET_RSS / 2**20, budget_on="value"),
+        Row(
+            f"{label}: imported per second and core",
+            events / ours["cpu"],
+            "events/s",
+            budget=budget,
+            budget_on="at least",
+            note=note,
+        ),
+        Row(
+            f"{label}: peak memory", ours["rss"] / 2**20, "MiB", budget=BUDGET_RSS / 2**20, budget_on="value"
+        ),
         Row(f"{label}: read alone, without writing tables", ours["read"] / events * 1e9, "ns/event"),
     ]
 
 
 def _beside(label: str, ours: dict[str, Any], theirs: dict[str, Any], times: int) -> list[Row]:
-    same = "the same answers" if ours["answers"] == theirs["answers"] else f"**{ours['answers']} is not {theirs['answers']}**"
+    same = (
+        "the same answers"
+        if ours["answers"] == theirs["answers"]
+        else f"**{ours['answers']} is not {theirs['answers']}**"
+    )
     faster, smaller = 1 / FASTER if times >= LONG else None, 1 / SMALLER if times >= VERY_LONG else None
     rows = [
         Row(f"{label}: load, CPU", ours["cpu"], "s", "HTA", theirs["cpu"], faster, note=same),
         Row(f"{label}: load, wall", ours["wall"], "s", "HTA", theirs["wall"]),
         Row(f"{label}: peak memory", ours["rss"] / 2**20, "MiB", "HTA", theirs["rss"] / 2**20, smaller),
     ]
-    return rows + [Row(f"{label}: {name}", ours["asked"][name], "s", "HTA", theirs["asked"][name]) for name in QUESTIONS]
+    return rows + [
+        Row(f"{label}: {name}", ours["asked"][name], "s", "HTA", theirs["asked"][name]) for name in QUESTIONS
+    ]
 
 
 def _packed(path: Path, events: int, plain: dict[str, Any]) -> Row:
@@ -105,7 +123,13 @@ def _packed(path: Path, events: int, plain: dict[str, Any]) -> Row:
     with open(path, "rb") as source, gzip.open(packed, "wb", compresslevel=6) as target:
         shutil.copyfileobj(source, target)
     cpu = _measured([sys.executable, __file__, str(packed), "import"])["cpu"]
-    return Row("×1: what gzip adds, CPU", (cpu - plain["cpu"]) / events * 1e9, "ns/event", "all without it", plain["cpu"] / events * 1e9)
+    return Row(
+        "×1: what gzip adds, CPU",
+        (cpu - plain["cpu"]) / events * 1e9,
+        "ns/event",
+        "all without it",
+        plain["cpu"] / events * 1e9,
+    )
 
 
 def _ours(path: Path) -> dict[str, Any]:
@@ -121,8 +145,18 @@ def _measured(command: list[Any]) -> dict[str, Any]:
 
 def _hta() -> Path | None:
     """Return the Python that has HTA: in build/peers, or in an environment that WARPLENS_PEERS names."""
-    folders = [ROOT / "build" / "peers", *map(Path, filter(None, os.environ.get("WARPLENS_PEERS", "").split(os.pathsep)))]
-    return next((folder / "bin" / "python" for folder in folders for _ in folder.glob("lib/python*/site-packages/hta")), None)
+    folders = [
+        ROOT / "build" / "peers",
+        *map(Path, filter(None, os.environ.get("WARPLENS_PEERS", "").split(os.pathsep))),
+    ]
+    return next(
+        (
+            folder / "bin" / "python"
+            for folder in folders
+            for _ in folder.glob("lib/python*/site-packages/hta")
+        ),
+        None,
+    )
 
 
 def main() -> None:

@@ -55,7 +55,9 @@ def run(quick: bool) -> Iterator[Row]:
     """Measure the timer, the loops, the product and the grid."""
     device, rounds = Device(), 5 if quick else 25
     loops = partial(regions, device, 2_000 if quick else 20_000)
-    return one_by_one(partial(timer, device), loops, partial(product, device, rounds), partial(grid, device, rounds))
+    return one_by_one(
+        partial(timer, device), loops, partial(product, device, rounds), partial(grid, device, rounds)
+    )
 
 
 def timer(device: Device) -> list[Row]:
@@ -76,7 +78,11 @@ def regions(device: Device, count: int) -> list[Row]:
     for clock in ("globaltimer", "clock"):
         other = intrakernel.allocate(**shape, slots=count, clock=clock)
         cases[f"a region, {clock}"] = ("region", device.kernels(other), other)
-    cases["a region with payload and generation"] = ("payload", device.kernels(slices, generation=True), slices)
+    cases["a region with payload and generation"] = (
+        "payload",
+        device.kernels(slices, generation=True),
+        slices,
+    )
     claimed = intrakernel.allocate(**shape, slots=count, mode="claim")
     cases["a region in a slice that was claimed"] = ("region", device.kernels(claimed), claimed)
     cases["a region into a ring in shared memory"] = ("ring", device.kernels(ring), ring)
@@ -91,7 +97,15 @@ def regions(device: Device, count: int) -> list[Row]:
     best = {name: min(found) for name, found in values.items()}
     peer = best["an event of the reference design"] - best["nothing"]
     return [
-        Row(name, best[name] - best["nothing"], "ns", "the reference design", peer, NS_BUDGET if "region," in name else None, "value")
+        Row(
+            name,
+            best[name] - best["nothing"],
+            "ns",
+            "the reference design",
+            peer,
+            NS_BUDGET if "region," in name else None,
+            "value",
+        )
         for name in cases
         if name not in ("nothing", "an event of the reference design")
     ]
@@ -121,7 +135,16 @@ def grid(device: Device, rounds: int, blocks: int = 1_000_000) -> list[Row]:
     def launch(kernels: GpuKernels) -> None:
         kernels.launch("region", blocks, 32, x, took, 1, buffer)
 
-    bare, slower = slowdown(partial(launch, on), partial(launch, off), lambda: device.words(took, 1), rounds=rounds)
+    bare, slower = slowdown(
+        partial(launch, on), partial(launch, off), lambda: device.words(took, 1), rounds=rounds
+    )
     found = buffer.decode()
     note = f"{len(found.units):,} units, {len(found.events):,} regions, {found.dropped} dropped; {bare:.3g} ms without"
-    return [Row(f"{blocks:,} blocks of one warp with a region each", bare * (slower - 1) / blocks * 1e6, "ns/block", note=note)]
+    return [
+        Row(
+            f"{blocks:,} blocks of one warp with a region each",
+            bare * (slower - 1) / blocks * 1e6,
+            "ns/block",
+            note=note,
+        )
+    ]

@@ -56,11 +56,18 @@ def measured(folder: Path, count: int) -> list[Row]:
     device, entries = Device(), json.loads((folder / "cost.json").read_text(encoding="utf-8"))
     out, slots = device.zeros(4 * BLOCKS * THREADS), device.zeros(SLOT_BYTES)
     # The kernels were compiled for ns.
-    shape: dict[str, Any] = {"grid": BLOCKS, "warps": THREADS // 32, "library": "cuda", "clock": "globaltimer"}
+    shape: dict[str, Any] = {
+        "grid": BLOCKS,
+        "warps": THREADS // 32,
+        "library": "cuda",
+        "clock": "globaltimer",
+    }
     buffer = intrakernel.allocate(**shape, slots=2 * count)
     ring = intrakernel.allocate(**shape, slots=RING_SLOTS, mode="smem")
     into: dict[str, Any] = {BARE: buffer, REGION: buffer, FULL: buffer, RING: ring, REFERENCE: slots}
-    loaded = {name: GpuKernels((folder / entries[name]["file"]).read_bytes(), buffer.pointer) for name in into}
+    loaded = {
+        name: GpuKernels((folder / entries[name]["file"]).read_bytes(), buffer.pointer) for name in into
+    }
 
     def launch(passes: int, name: str) -> None:
         words = (out, passes, into[name])

@@ -29,7 +29,12 @@ LOOPED = 20_000  # records that are decoded one by one
 
 
 def buffer(
-    units: int, *, mode: str = "slices", clock: str = "globaltimer", ragged: bool = False, numbered: bool = False
+    units: int,
+    *,
+    mode: str = "slices",
+    clock: str = "globaltimer",
+    ragged: bool = False,
+    numbered: bool = False,
 ) -> tuple[bytearray, int]:
     """A buffer whose units are full, or hold any number of records; and how many records that are."""
     span = 100 * SLOTS + 10_000
@@ -37,7 +42,9 @@ def buffer(
     data = buffer_bytes([one] * units, slots=SLOTS, mode=mode, clock=clock)
     ring = mode == "smem"
     size = layout.RING_RECORD_BYTES if ring else layout.RECORD_BYTES
-    slices = np.frombuffer(data, np.uint8)[layout.HEADER_BYTES :].reshape(units, layout.UNIT_HEADER_BYTES + size * SLOTS)
+    slices = np.frombuffer(data, np.uint8)[layout.HEADER_BYTES :].reshape(
+        units, layout.UNIT_HEADER_BYTES + size * SLOTS
+    )
     counts = np.random.default_rng(1).integers(0, SLOTS + 1, units) if ragged else np.full(units, SLOTS)
     slices[:, 12:16] = np.arange(units, dtype="<u4").view(np.uint8).reshape(units, 4)
     slices[:, 28:32] = counts.astype("<u4").view(np.uint8).reshape(units, 4)
@@ -50,7 +57,11 @@ def buffer(
         words[:, :, 1] = tags << 24 | scale * 90
     else:
         words[:, :, 1] = start + scale * 90
-        words[:, :, 2] = tags | (layout.HAS_PAYLOAD | (layout.HAS_GENERATION if numbered else 0)) << 16 | int(numbered) << 24
+        words[:, :, 2] = (
+            tags
+            | (layout.HAS_PAYLOAD | (layout.HAS_GENERATION if numbered else 0)) << 16
+            | int(numbered) << 24
+        )
         words[:, :, 3] = np.arange(SLOTS)
     return data, int(counts.sum())
 
@@ -63,7 +74,9 @@ def looped(data: bytearray, units: int, _: int) -> list[Any]:
         at = layout.HEADER_BYTES + unit * stride
         (begin,) = struct.unpack_from("<Q", data, at + 32)
         for slot in range(SLOTS):
-            t0, t1, word, payload = struct.unpack_from("<IIII", data, at + layout.UNIT_HEADER_BYTES + slot * layout.RECORD_BYTES)
+            t0, t1, word, payload = struct.unpack_from(
+                "<IIII", data, at + layout.UNIT_HEADER_BYTES + slot * layout.RECORD_BYTES
+            )
             end = begin + (t1 - begin & 0xFFFFFFFF)
             found.append((unit, word & 0xFFFF, word >> 16 & 0xFF, end - (t1 - t0 & 0xFFFFFFFF), end, payload))
     return found
@@ -80,7 +93,12 @@ def run(quick: bool) -> list[Row]:
     }
     rows = []
     for name, options in cases.items():
-        rows += measured(name, 2048, budget=PER_SECOND if name in ("full slices", "slices filled to any height") else None, **options)
+        rows += measured(
+            name,
+            2048,
+            budget=PER_SECOND if name in ("full slices", "slices filled to any height") else None,
+            **options,
+        )
     if not quick:
         rows += measured("full slices, 10^7", 20480, budget=PER_SECOND)
     return rows
@@ -103,5 +121,13 @@ def measured(name: str, units: int, *, budget: float | None, **options: Any) -> 
     ]
     if not options and units <= 2048:
         few = LOOPED // SLOTS
-        found.append(Row(f"{name}: CPU", ours, "ns/record", "a loop in Python", times(few * SLOTS, partial(looped, data, few))))
+        found.append(
+            Row(
+                f"{name}: CPU",
+                ours,
+                "ns/record",
+                "a loop in Python",
+                times(few * SLOTS, partial(looped, data, few)),
+            )
+        )
     return found

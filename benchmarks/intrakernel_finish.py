@@ -44,7 +44,9 @@ def run(quick: bool) -> list[Row]:
 
 def _buffer(number: int) -> bytes:
     first = _GPU + number * _STEP + 21_000
-    regions = [BufferEvent(at % 2, first + 600 * at, first + 600 * at + 500, payload=at) for at in range(REGIONS)]
+    regions = [
+        BufferEvent(at % 2, first + 600 * at, first + 600 * at + 500, payload=at) for at in range(REGIONS)
+    ]
     units = [BufferUnit(regions, cta=cta, sm=cta, begin=first, end=first + 8_000) for cta in range(WARPS)]
     return bytes(buffer_bytes(units, slots=REGIONS, generation=number))
 
@@ -70,12 +72,18 @@ def _spool(directory: Path, buffers: Sequence[bytes]) -> None:
     at = sw.first_chunk() + len(strings)
     blobs = [sw.blob(buffer, 0) for buffer in buffers]
     _, places = sw.blobs(sw.NO_THREAD, blobs, at)
-    chunk, offsets = sw.blobs(sw.NO_THREAD, [*blobs, *(sw.blob(struct.pack("<Q", place), 0) for place in places)], at)
-    wide: dict[str, list[Mapping[str, int]]] = {kind: [] for kind in ("intrakernel_launch", "intrakernel_read", "cuda_api", "cuda_kernel")}
+    chunk, offsets = sw.blobs(
+        sw.NO_THREAD, [*blobs, *(sw.blob(struct.pack("<Q", place), 0) for place in places)], at
+    )
+    wide: dict[str, list[Mapping[str, int]]] = {
+        kind: [] for kind in ("intrakernel_launch", "intrakernel_read", "cuda_api", "cuda_kernel")
+    }
     for number, index in enumerate(offsets[len(blobs) :], 1):
         begin = number * _STEP
         told = {"launch": number, "tid": 10}
-        wide["intrakernel_launch"].append({**told, "start": begin, "name": 1, "buffer": 1, "generation": number})
+        wide["intrakernel_launch"].append(
+            {**told, "start": begin, "name": 1, "buffer": 1, "generation": number}
+        )
         found = {
             "units": WARPS,
             "blocks": WARPS,
@@ -86,8 +94,12 @@ def _spool(directory: Path, buffers: Sequence[bytes]) -> None:
             "blob": index,
         }
         last = {"last_ns": _GPU + begin + 29_000, "bytes": len(buffers[number - 1]), "domain": 1}
-        wide["intrakernel_read"].append({**told, "start": begin + 90_000, "end": begin + 90_010, **found, **last})
-        wide["cuda_api"].append({"correlation": number, "start": begin + 12_000, "end": begin + 13_000, "tid": 10, "name": 2})
+        wide["intrakernel_read"].append(
+            {**told, "start": begin + 90_000, "end": begin + 90_010, **found, **last}
+        )
+        wide["cuda_api"].append(
+            {"correlation": number, "start": begin + 12_000, "end": begin + 13_000, "tid": 10, "name": 2}
+        )
         ran = {"start": begin + 20_000, "end": begin + 30_000, "context": 1, "stream": 7, "name": 3}
         wide["cuda_kernel"].append({"correlation": number, **ran, "grid_x": WARPS, "grid_y": 1, "grid_z": 1})
     sw.write(directory, sw.spool([strings, chunk, *(sw.wide(kind, rows) for kind, rows in wide.items())]))

@@ -21,7 +21,11 @@ BLOCKS, WARPS = 64, 4
 
 def lacks() -> str | None:
     """Say what this interpreter has not; None where all is there."""
-    return None if find_spec("numba") and find_spec("numba_cuda") else "the Python package numba-cuda is not installed"
+    return (
+        None
+        if find_spec("numba") and find_spec("numba_cuda")
+        else "the Python package numba-cuda is not installed"
+    )
 
 
 def run(quick: bool) -> list[Row]:
@@ -36,11 +40,16 @@ def regions(count: int) -> list[Row]:
     import _intrakernel_numba_kernels as kernels
     from warplens.intrakernel.dsl.numba import bind
 
-    out, slots = cuda.device_array(BLOCKS * WARPS * 32, "float32"), allocate_memory(SLOT_BYTES, "cuda", "numba")
+    out, slots = (
+        cuda.device_array(BLOCKS * WARPS * 32, "float32"),
+        allocate_memory(SLOT_BYTES, "cuda", "numba"),
+    )
     shape: dict[str, Any] = {"grid": BLOCKS, "warps": WARPS, "tags": kernels.TAGS, "library": "numba"}
     buffer = intrakernel.allocate(**shape, slots=2 * count)
     ring = intrakernel.allocate(**shape, slots=64, mode="smem")
-    loop, payload, reference = (cuda.jit(function) for function in (kernels.loop, kernels.payload, kernels.reference))
+    loop, payload, reference = (
+        cuda.jit(function) for function in (kernels.loop, kernels.payload, kernels.reference)
+    )
 
     def ours(passes: int, kernel: Any, into: Any, **wishes: bool) -> None:
         with into.launch("loop"):

@@ -54,7 +54,16 @@ def _rows(language: str, arch: str, folder: Path) -> list[Row]:
         what = OURS if name == costs.REFERENCE and language == "cute" else what
         budget = None if name == costs.REFERENCE else costs.promised(language, name)
         note = f"{cost.registers} registers, {arch}"
-        rows.append(Row(f"{NAMES[language]}: {what}", cost.instructions, "instructions", budget=budget, budget_on="value", note=note))
+        rows.append(
+            Row(
+                f"{NAMES[language]}: {what}",
+                cost.instructions,
+                "instructions",
+                budget=budget,
+                budget_on="value",
+                note=note,
+            )
+        )
     return rows
 
 
@@ -65,6 +74,12 @@ def page(rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
         registers, arch = re.fullmatch(r"(-?\d+) registers, (\w+)", row["note"]).groups()  # type: ignore[union-attr]
         missed = " ✗ **missed**" if row["ok"] is False else ""
         cells.setdefault(row["what"], {})[arch] = f"{row['value']:.0f} / {registers}{missed}"
-    lines = ["| instructions / registers | " + " | ".join(ARCHITECTURES) + " |", "|---|" + "--:|" * len(ARCHITECTURES)]
-    lines += ["| " + " | ".join((what, *(found.get(arch, "") for arch in ARCHITECTURES))) + " |" for what, found in cells.items()]
+    lines = [
+        "| instructions / registers | " + " | ".join(ARCHITECTURES) + " |",
+        "|---|" + "--:|" * len(ARCHITECTURES),
+    ]
+    lines += [
+        "| " + " | ".join((what, *(found.get(arch, "") for arch in ARCHITECTURES))) + " |"
+        for what, found in cells.items()
+    ]
     return "\n".join([*lines, "", " ".join(WHY.split())]), []

@@ -18,14 +18,20 @@ from warplens.report import Selection
 from warplens.report import open as open_report
 
 EVENTS = 10_000_000
-LEAST = {"intrakernel_sum": 5e6, "intrakernel_overlap": 2e6, "intrakernel_roles": 2e6}  # regions per second of CPU
+LEAST = {
+    "intrakernel_sum": 5e6,
+    "intrakernel_overlap": 2e6,
+    "intrakernel_roles": 2e6,
+}  # regions per second of CPU
 _BARE = 'SELECT tag, count(*), sum("end" - "start") FROM intrakernel_events GROUP BY tag'
 
 
 def run(quick: bool) -> list[Row]:
     """Time every table, in turn; the best of three."""
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
-        report = open_report(make_intrakernel_report(Path(directory) / "bench.warplens", EVENTS // 10 if quick else EVENTS))
+        report = open_report(
+            make_intrakernel_report(Path(directory) / "bench.warplens", EVENTS // 10 if quick else EVENTS)
+        )
         events = report.tables["intrakernel_events"]
         work: dict[str, Callable[[], object]] = {"": partial(report.sql, _BARE)}
         for unit in catalog.units("stats.tables"):
@@ -37,17 +43,32 @@ def run(quick: bool) -> list[Row]:
     rows = []
     for name in filter(None, work):
         least = None if quick else LEAST.get(name)
-        rows.append(Row(f"{name} {what}: CPU", events / cpu[name], "regions/s", bare, events / cpu[""], least, "at least"))
+        rows.append(
+            Row(
+                f"{name} {what}: CPU",
+                events / cpu[name],
+                "regions/s",
+                bare,
+                events / cpu[""],
+                least,
+                "at least",
+            )
+        )
         rows.append(Row(f"{name} {what}: wall", events / wall[name], "regions/s", bare, events / wall[""]))
     return rows
 
 
-def _best(work: dict[str, Callable[[], object]], rounds: int = 3) -> tuple[dict[str, float], dict[str, float]]:
+def _best(
+    work: dict[str, Callable[[], object]], rounds: int = 3
+) -> tuple[dict[str, float], dict[str, float]]:
     """Return the least seconds of CPU, and of the clock, of each function."""
     cpu, wall = dict.fromkeys(work, float("inf")), dict.fromkeys(work, float("inf"))
     for _ in range(rounds):
         for name, function in work.items():
             began, spent = time.perf_counter(), time.process_time()
             function()
-            cpu[name], wall[name] = min(cpu[name], time.process_time() - spent), min(wall[name], time.perf_counter() - began)
+            cpu[name], wall[name] = (
+                min(cpu[name], time.process_time() - spent),
+                min(wall[name], time.perf_counter() - began),
+            )
     return cpu, wall

@@ -14,7 +14,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from _intrakernel_gpu import BARE, FULL, REFERENCE, REGION, RING, SLOT_BYTES, one_by_one, per_pass, region_rows, slowdown, slowdown_row
+from _intrakernel_gpu import (
+    BARE,
+    FULL,
+    REFERENCE,
+    REGION,
+    RING,
+    SLOT_BYTES,
+    one_by_one,
+    per_pass,
+    region_rows,
+    slowdown,
+    slowdown_row,
+)
 from harness import Row
 from warplens import intrakernel
 
@@ -26,7 +38,14 @@ PROTON = Path(__file__).with_name("_intrakernel_proton.py")
 
 def lacks() -> str | None:
     """Say what this interpreter has not; None where all is there."""
-    return next((f"the Python package {name} is not installed" for name in ("torch", "triton") if not find_spec(name)), None)
+    return next(
+        (
+            f"the Python package {name} is not installed"
+            for name in ("torch", "triton")
+            if not find_spec(name)
+        ),
+        None,
+    )
 
 
 def run(quick: bool) -> Iterator[Row]:
@@ -56,7 +75,9 @@ def regions(count: int) -> list[Row]:
         REGION: partial(ours, into=buffer),
         FULL: partial(ours, into=buffer, payload=True, generation=True),
         RING: partial(ours, into=ring),
-        REFERENCE: lambda passes: kernels.reference[(BLOCKS,)](out.data_ptr(), passes, slots.data_ptr(), num_warps=WARPS),
+        REFERENCE: lambda passes: kernels.reference[(BLOCKS,)](
+            out.data_ptr(), passes, slots.data_ptr(), num_warps=WARPS
+        ),
     }
     found = per_pass(cases, torch.cuda.synchronize, count)
     return [*region_rows("Triton", found), beside_proton(found[REGION] - found[BARE], count)]
@@ -66,7 +87,9 @@ def beside_proton(ours: float, count: int) -> Row:
     """A region, of `ours` ns, beside a scope of Proton, which is measured by a process of its own."""
     took, note = None, ""
     try:
-        done = subprocess.run([sys.executable, PROTON, str(count)], capture_output=True, text=True, timeout=90, check=False)
+        done = subprocess.run(
+            [sys.executable, PROTON, str(count)], capture_output=True, text=True, timeout=90, check=False
+        )
         last = (done.stdout if done.returncode == 0 else done.stderr).strip().rpartition("\n")[2]
         if done.returncode == 0:
             took = float(last)
@@ -86,13 +109,17 @@ def attention(rounds: int, heads: int = 64, length: int = 4096, device: str = "c
     from warplens.intrakernel.dsl.triton import bind
 
     grid = (length // ROWS, heads)
-    buffer = intrakernel.allocate(grid, warps=WARPS, slots=8 * length // COLUMNS, tags=kernels.ATTENTION_TAGS, device=device)
+    buffer = intrakernel.allocate(
+        grid, warps=WARPS, slots=8 * length // COLUMNS, tags=kernels.ATTENTION_TAGS, device=device
+    )
     q, k, v, out = (torch.randn((heads, length, WIDTH), dtype=torch.float16, device=device) for _ in range(4))
     scale = math.log2(math.e) / math.sqrt(WIDTH)
 
     def launch(enabled: bool) -> None:
         prof = bind(buffer, enabled=enabled)
-        kernels.attention[grid](q, k, v, out, length, scale, prof, tl.float16, WIDTH, ROWS, COLUMNS, num_warps=WARPS)
+        kernels.attention[grid](
+            q, k, v, out, length, scale, prof, tl.float16, WIDTH, ROWS, COLUMNS, num_warps=WARPS
+        )
 
     launch(False)
     theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v)

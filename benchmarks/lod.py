@@ -50,16 +50,48 @@ def run(quick: bool) -> list[Row]:
             built, seen = min(builds, key=lambda one: one["wall"]), _apart("view", report)
         label = f"{size:.0e} slices".replace("e+0", "e")
         rows += [
-            Row(f"{label}: built per second", size / built["wall"], "slices/s", budget=BUILT_PER_SECOND, budget_on="at least"),
-            Row(f"{label}: CPU to build", built["cpu"] / size * 1e9, "ns/slice", "pyarrow reads the columns", built["read"] / size * 1e9),
-            Row(f"{label}: peak memory of building", built["rss"], "MiB", budget=MEMORY_MIB, budget_on="value"),
+            Row(
+                f"{label}: built per second",
+                size / built["wall"],
+                "slices/s",
+                budget=BUILT_PER_SECOND,
+                budget_on="at least",
+            ),
+            Row(
+                f"{label}: CPU to build",
+                built["cpu"] / size * 1e9,
+                "ns/slice",
+                "pyarrow reads the columns",
+                built["read"] / size * 1e9,
+            ),
+            Row(
+                f"{label}: peak memory of building", built["rss"], "MiB", budget=MEMORY_MIB, budget_on="value"
+            ),
             Row(f"{label}: index", built["bytes"] / size, "B/slice"),
             Row(f"{label}: open it", seen["open"], "ms"),
         ]
         for zoom in ZOOMS:
             name = f"{label}: 1/{zoom:,} of it" if zoom > 1 else f"{label}: all of it"
-            rows.append(Row(f"{name}, view", seen[f"view {zoom}"], "ms", "NumPy sums all starts", seen["scan"], VIEW_MS, "value"))
-            rows.append(Row(f"{name}, answer", seen[f"rects {zoom}"] * BYTES / 2**20, "MiB", budget=ANSWER_MIB, budget_on="value"))
+            rows.append(
+                Row(
+                    f"{name}, view",
+                    seen[f"view {zoom}"],
+                    "ms",
+                    "NumPy sums all starts",
+                    seen["scan"],
+                    VIEW_MS,
+                    "value",
+                )
+            )
+            rows.append(
+                Row(
+                    f"{name}, answer",
+                    seen[f"rects {zoom}"] * BYTES / 2**20,
+                    "MiB",
+                    budget=ANSWER_MIB,
+                    budget_on="value",
+                )
+            )
         rows += [
             Row(
                 f"{label}: all of it, {THREADS} tracks, view",
@@ -97,7 +129,11 @@ def _finishing() -> list[Row]:
             "without",
             found["finish_alone"]["cpu"] / FINISHED * 1e9,
         ),
-        Row(f"{label}: the index's part of finishing", found["finish"]["index"] / found["finish"]["wall"] * 100, "%"),
+        Row(
+            f"{label}: the index's part of finishing",
+            found["finish"]["index"] / found["finish"]["wall"] * 100,
+            "%",
+        ),
     ]
 
 
@@ -113,7 +149,9 @@ def finish_alone(folder: Path) -> dict[str, float]:
 
 
 def _apart(step: str, report: Path) -> dict[str, float]:
-    output = subprocess.run([sys.executable, __file__, step, report], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        [sys.executable, __file__, step, report], check=True, capture_output=True, text=True
+    ).stdout
     found: dict[str, float] = json.loads(output.splitlines()[-1])
     return found
 
@@ -129,7 +167,13 @@ def build(report: Path) -> dict[str, float]:
     rows = Rows(LAYERS[0], report / str(manifest.tables["nvtx_ranges"]["file"]))
     before = time.process_time()
     rows.read_all()
-    return {"wall": wall, "cpu": cpu, "rss": rss, "read": time.process_time() - before, "bytes": target.stat().st_size}
+    return {
+        "wall": wall,
+        "cpu": cpu,
+        "rss": rss,
+        "read": time.process_time() - before,
+        "bytes": target.stat().st_size,
+    }
 
 
 def view(report: Path) -> dict[str, float]:
@@ -147,7 +191,9 @@ def view(report: Path) -> dict[str, float]:
         places = np.random.default_rng(1).uniform(origin, end - (end - origin) / zoom, 20)
         times, most = [], 0
         for place in places:
-            look = partial(index.viewport, int(place), int(place + (end - origin) / zoom), WIDTH, asked, LIMIT)
+            look = partial(
+                index.viewport, int(place), int(place + (end - origin) / zoom), WIDTH, asked, LIMIT
+            )
             times.append(_ms(look))
             most = max(most, len(look().start))
         found[f"view {zoom}"], found[f"rects {zoom}"] = max(times), most
@@ -167,7 +213,9 @@ def view(report: Path) -> dict[str, float]:
 def _ms(work: Callable[[], Any], rounds: int = 5) -> float:
     times = []
     for _ in range(rounds):
-        begin = time.thread_time()  # all is done in this thread, so that other work on the machine counts little
+        begin = (
+            time.thread_time()
+        )  # all is done in this thread, so that other work on the machine counts little
         work()
         times.append(time.thread_time() - begin)
     return statistics.median(times) * 1e3

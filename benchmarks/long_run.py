@@ -93,15 +93,52 @@ def rows(result: Run) -> list[Row]:
     last = later[-1]
     killed = "; the kernel ended the conversion, `warplens info` finished it" if result.kills else ""
     made = [
-        Row(f"program, resident at most ({name})", max(look.recorded for look in later) / MIB, "MiB", "plain", _most(later) / MIB),
-        Row("… beyond the plain run", beyond / MIB, "MiB", budget=32.0 + THREADS, budget_on="value", note="32 MiB and 1 MiB a thread"),
+        Row(
+            f"program, resident at most ({name})",
+            max(look.recorded for look in later) / MIB,
+            "MiB",
+            "plain",
+            _most(later) / MIB,
+        ),
+        Row(
+            "… beyond the plain run",
+            beyond / MIB,
+            "MiB",
+            budget=32.0 + THREADS,
+            budget_on="value",
+            note="32 MiB and 1 MiB a thread",
+        ),
         Row("… more in the second half than in the first", grown / MIB, "MiB", budget=2.0, budget_on="value"),
         Row("launcher, resident at most while it records", max(look.launcher for look in later) / MIB, "MiB"),
-        Row("… more in the second half than in the first", launcher / MIB, "MiB", budget=2.0, budget_on="value"),
-        Row("pages of the container that wait for the disk, at most", max(look.dirty for look in later) / MIB, "MiB"),
+        Row(
+            "… more in the second half than in the first",
+            launcher / MIB,
+            "MiB",
+            budget=2.0,
+            budget_on="value",
+        ),
+        Row(
+            "pages of the container that wait for the disk, at most",
+            max(look.dirty for look in later) / MIB,
+            "MiB",
+        ),
         Row("spool", last.spool / MIB / last.after, "MiB/s", note=f"{last.spool / MIB:,.0f} MiB at the end"),
-        Row("ranges", result.ranges / result.seconds, "1/s", "plain", result.plain_ranges / result.seconds, note="all other sources on"),
-        Row("from the program's end to the launcher's", result.end_s, "s", "the run, s", result.seconds, note=f"with the report{killed}"),
+        Row(
+            "ranges",
+            result.ranges / result.seconds,
+            "1/s",
+            "plain",
+            result.plain_ranges / result.seconds,
+            note="all other sources on",
+        ),
+        Row(
+            "from the program's end to the launcher's",
+            result.end_s,
+            "s",
+            "the run, s",
+            result.seconds,
+            note=f"with the report{killed}",
+        ),
     ]
     due = 0.0
     for look in later:
@@ -118,13 +155,26 @@ def rows(result: Run) -> list[Row]:
     return made
 
 
-def measure(seconds: float, events: int, memory: int, look: Callable[[Look], None] = lambda look: None) -> Run:
+def measure(
+    seconds: float, events: int, memory: int, look: Callable[[Look], None] = lambda look: None
+) -> Run:
     """Run both programs for so long with `events` ranges a second, the recorded one in a container of `memory` bytes."""
     result = Run(seconds, memory)
     program = [sys.executable, str(HERE / "_long_work.py"), f"{seconds:g}", str(events), str(THREADS)]
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder, memory_cgroup(memory) as group:
         report = Path(folder) / "x.warplens"
-        words = [sys.executable, "-m", "warplens", "profile", "--light", "-q", "-o", str(report), *EVERYTHING, *program]
+        words = [
+            sys.executable,
+            "-m",
+            "warplens",
+            "profile",
+            "--light",
+            "-q",
+            "-o",
+            str(report),
+            *EVERYTHING,
+            *program,
+        ]
         with _started(program) as plain, _started(group.wrap(*words)) as ours:
             _watch(result, plain, ours, group, report, look)
             result.plain_ranges = int(_end(plain))
@@ -138,9 +188,13 @@ def measure(seconds: float, events: int, memory: int, look: Callable[[Look], Non
 
 @contextlib.contextmanager
 def _started(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))
+    }
     environment["PYTHONPATH"] = str(ROOT / "src")
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         yield process
     finally:
@@ -152,7 +206,12 @@ def _started(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def _watch(
-    result: Run, plain: subprocess.Popen[str], ours: subprocess.Popen[str], group: MemoryCgroup, report: Path, look: Callable[[Look], None]
+    result: Run,
+    plain: subprocess.Popen[str],
+    ours: subprocess.Popen[str],
+    group: MemoryCgroup,
+    report: Path,
+    look: Callable[[Look], None],
 ) -> None:
     """Look once a second until the launcher ends."""
     begun = time.monotonic()
@@ -164,7 +223,15 @@ def _watch(
         now = time.monotonic()
         if alive and plain.poll() is None:
             pages = group.pages
-            seen = Look(now - begun, _resident(plain.pid), alive, _resident(ours.pid), _size(report), pages["cache"], pages["dirty"])
+            seen = Look(
+                now - begun,
+                _resident(plain.pid),
+                alive,
+                _resident(ours.pid),
+                _size(report),
+                pages["cache"],
+                pages["dirty"],
+            )
             result.looks.append(seen)
             look(seen)
         elif program and not ended and not alive:
@@ -178,7 +245,9 @@ def _program(launcher: int) -> int | None:
         pids = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
     except OSError:
         return None
-    return next((int(pid) for pid in pids if b"_long_work" in Path(f"/proc/{pid}/cmdline").read_bytes()), None)
+    return next(
+        (int(pid) for pid in pids if b"_long_work" in Path(f"/proc/{pid}/cmdline").read_bytes()), None
+    )
 
 
 def _resident(pid: int) -> int:
@@ -205,14 +274,18 @@ def _end(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     out = process.stdout.read()
     if process.wait() != _EXIT:
-        raise RuntimeError(f"exit code {process.returncode} instead of {_EXIT}: {process.stderr.read() if process.stderr else ''}")
+        raise RuntimeError(
+            f"exit code {process.returncode} instead of {_EXIT}: {process.stderr.read() if process.stderr else ''}"
+        )
     return out
 
 
 def _finished(report: Path) -> int:
     """Return how many ranges the report has, wherever it was written."""
     words = [sys.executable, "-m", "warplens", "info", "-f", "json", str(report)]
-    done = subprocess.run(words, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, check=True, stdout=subprocess.PIPE)
+    done = subprocess.run(
+        words, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, check=True, stdout=subprocess.PIPE
+    )
     return int(json.loads(done.stdout)["tables"]["nvtx_ranges"])
 
 
@@ -235,7 +308,10 @@ def main() -> int:
             minute.clear()
         minute.append(seen)
 
-    print("MiB, least-most of each minute\nminute  plain      recorded   launcher   spool  cache  dirty", flush=True)
+    print(
+        "MiB, least-most of each minute\nminute  plain      recorded   launcher   spool  cache  dirty",
+        flush=True,
+    )
     result = measure(options.seconds, options.events, options.memory * MIB, show)
     _print_minute(minute)
     for row in rows(result):
@@ -249,7 +325,9 @@ def _print_minute(looks: Sequence[Look]) -> None:
     if looks:
         spans = (_span([getattr(look, name) for look in looks]) for name in ("plain", "recorded", "launcher"))
         last = looks[-1]
-        rest = f"{last.spool // MIB:>5}  {last.cache // MIB:>5}  {max(look.dirty for look in looks) // MIB:>5}"
+        rest = (
+            f"{last.spool // MIB:>5}  {last.cache // MIB:>5}  {max(look.dirty for look in looks) // MIB:>5}"
+        )
         print(f"{looks[0].after // 60:>6.0f}  {'  '.join(spans)}  {rest}", flush=True)
 
 

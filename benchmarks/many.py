@@ -31,9 +31,15 @@ def run(quick: bool) -> Iterator[Row]:
         folder = Path(name)
         program = _build("many.c", HERE, folder)
         for label, (options, budget) in PROCESS_BUDGETS.items():
-            yield from _small(program, folder, "processes", 10_000 // share, f"process, {label}", options, budget)
+            yield from _small(
+                program, folder, "processes", 10_000 // share, f"process, {label}", options, budget
+            )
             yield from _asked(folder, f"{10_000 // share:,} processes, {label}")
-        for mode, count in (("threads", 100_000 // share), ("names", 1_000_000 // share), ("ranges", 10_000_000 // share)):
+        for mode, count in (
+            ("threads", 100_000 // share),
+            ("names", 1_000_000 // share),
+            ("ranges", 10_000_000 // share),
+        ):
             yield from _small(program, folder, mode, count, mode.removesuffix("s"), (), None)
             yield from _asked(folder, f"{count:,} {mode}")
 
@@ -41,7 +47,13 @@ def run(quick: bool) -> Iterator[Row]:
 def _used(words: Sequence[str | Path], folder: Path) -> tuple[str, float, float, float]:
     """Run a command; return what it printed, its s on the wall, its s of CPU time (children's too) and its peak memory in MiB."""
     begin = time.perf_counter()
-    process = subprocess.Popen(list(map(str, words)), cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        list(map(str, words)),
+        cwd=folder,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
     assert process.stdout is not None
     text = process.stdout.read().decode()
     process.stdout.close()
@@ -51,7 +63,15 @@ def _used(words: Sequence[str | Path], folder: Path) -> tuple[str, float, float,
     return text, time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def _small(program: Path, folder: Path, mode: str, count: int, label: str, options: Sequence[str], budget: float | None) -> list[Row]:
+def _small(
+    program: Path,
+    folder: Path,
+    mode: str,
+    count: int,
+    label: str,
+    options: Sequence[str],
+    budget: float | None,
+) -> list[Row]:
     """Rows for what one takes more, recording and conversion together, and for what the program's memory grows by."""
     quiet: list[str | Path] = [*COMMAND, "profile", "--light", "-q", "-f", "-o", folder / "x", *options]
     _, start, start_cpu, _ = _used([*quiet, "/bin/true"], folder)  # the launcher and a report of nothing
@@ -60,12 +80,27 @@ def _small(program: Path, folder: Path, mode: str, count: int, label: str, optio
     more = (cpu - start_cpu - plain_cpu) / count * 1e6
     note = f"CPU time, {count:,} of them, recorded and converted; {(wall - start - plain) / count * 1e6:.1f} µs by the clock on the wall"
     rows = [
-        Row(f"more for each {label}", more, "µs", "alone, µs", plain_cpu / count * 1e6, budget=budget, budget_on="value", note=note),
+        Row(
+            f"more for each {label}",
+            more,
+            "µs",
+            "alone, µs",
+            plain_cpu / count * 1e6,
+            budget=budget,
+            budget_on="value",
+            note=note,
+        ),
     ]
     grown = [json.loads(words)["kib"] / 1024 for words in (alone, text)]
     if mode != "processes":
         rows.append(
-            Row(f"memory of a program with {count:,} {mode}: more", grown[1] - grown[0], "MiB", budget=AGENT_BUDGET, budget_on="value")
+            Row(
+                f"memory of a program with {count:,} {mode}: more",
+                grown[1] - grown[0],
+                "MiB",
+                budget=AGENT_BUDGET,
+                budget_on="value",
+            )
         )
     return rows
 
@@ -73,7 +108,12 @@ def _small(program: Path, folder: Path, mode: str, count: int, label: str, optio
 def _asked(folder: Path, label: str) -> list[Row]:
     rows = []
     for question in QUESTIONS:
-        words = [*COMMAND, question, folder / "x.warplens", *(["-f", "-o", folder / "export"] if question == "export" else ())]
+        words = [
+            *COMMAND,
+            question,
+            folder / "x.warplens",
+            *(["-f", "-o", folder / "export"] if question == "export" else ()),
+        ]
         text, wall, cpu, memory = _used(words, folder)
         lines = len(text.splitlines())
         if question == "flame" and not lines:
@@ -82,6 +122,15 @@ def _asked(folder: Path, label: str) -> list[Row]:
         what = f"{question} of {label}"
         note = f"{lines} lines" if question != "export" else "for Perfetto"
         # What else runs on the machine makes no difference to that.
-        rows.append(Row(f"{what}: CPU time", cpu, "s", budget=seconds, budget_on="value", note=f"{note}; {wall:.1f} s by the clock"))
+        rows.append(
+            Row(
+                f"{what}: CPU time",
+                cpu,
+                "s",
+                budget=seconds,
+                budget_on="value",
+                note=f"{note}; {wall:.1f} s by the clock",
+            )
+        )
         rows.append(Row(f"{what}: peak memory", memory, "MiB", budget=most, budget_on="value"))
     return rows

@@ -40,7 +40,9 @@ def run(quick: bool) -> list[Row]:
         every = [_measure(program, folder / f"every{number}", OS_CALLS, 0) for number in range(rounds)]
     rows = []
     for key, what in NAMES.items():
-        rows.append(_row(below, key, "cost", f"{what}: more with wrappers, below the threshold", BUDGETS.get(key)))
+        rows.append(
+            _row(below, key, "cost", f"{what}: more with wrappers, below the threshold", BUDGETS.get(key))
+        )
         rows.append(_row(below, key, "noise", f"{what}: the same call twice (A/A)", None))
         rows.append(_row(every, key, "cost", f"{what}: more, every call recorded", None))
     return rows
@@ -54,8 +56,13 @@ def _measure(program: Path, spool: Path, flags: int, threshold_ns: int) -> dict[
     time.sleep(0.05)
     cpu = CpuSettings(flags=flags, os_threshold_ns=threshold_ns, os_backtrace_ns=NEVER_NS)
     agent.create_control(spool / "control", early, CaptureSettings(cpu=cpu))
-    variables = {"LD_PRELOAD": str(agent.path.with_name("libwarplens_preload_cpu.so")), "WARPLENS_SPOOL": str(spool)}
-    done = subprocess.run([program], env=os.environ | variables, check=True, stdout=subprocess.PIPE, text=True)
+    variables = {
+        "LD_PRELOAD": str(agent.path.with_name("libwarplens_preload_cpu.so")),
+        "WARPLENS_SPOOL": str(spool),
+    }
+    done = subprocess.run(
+        [program], env=os.environ | variables, check=True, stdout=subprocess.PIPE, text=True
+    )
     for file in spool.iterdir():
         file.unlink()
     measured: dict[str, dict[str, float]] = json.loads(done.stdout)
@@ -64,7 +71,9 @@ def _measure(program: Path, spool: Path, flags: int, threshold_ns: int) -> dict[
     return measured
 
 
-def _row(rounds: list[dict[str, dict[str, float]]], key: str, figure: str, what: str, budget: float | None) -> Row:
+def _row(
+    rounds: list[dict[str, dict[str, float]]], key: str, figure: str, what: str, budget: float | None
+) -> Row:
     values = [measured[key][figure] for measured in rounds]
     return Row(
         what=what,

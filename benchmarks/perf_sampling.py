@@ -46,7 +46,9 @@ def run(quick: bool) -> list[Row]:
             rows.append(_row(f"{label}: more time, stacks by warplens at {HZ} Hz", *_by_state(steps)))
             rows += [Row(f"{label}: {what}", value, unit, note=note) for what, value, unit, note in costs]
             for peer, words in PEERS.items() if shutil.which("perf") else ():
-                rows.append(_row(f"{label}: more time, {peer} at {HZ} Hz", *_perf(folder, kind, seconds, words)))
+                rows.append(
+                    _row(f"{label}: more time, {peer} at {HZ} Hz", *_perf(folder, kind, seconds, words))
+                )
     return rows
 
 
@@ -69,12 +71,20 @@ def _by_state(steps: Steps) -> tuple[list[float], list[float]]:
     return times[1], times[0]
 
 
-def _ours(folder: Path, kind: str, seconds: float, *, sampled: bool) -> tuple[Steps, list[tuple[str, float, str, str]]]:
+def _ours(
+    folder: Path, kind: str, seconds: float, *, sampled: bool
+) -> tuple[Steps, list[tuple[str, float, str, str]]]:
     spool, out = Path(tempfile.mkdtemp(dir=folder)), folder / "steps"
-    capture = Capture(spool, cpu=CpuSettings(flags=NATIVE_SAMPLES if sampled else 0, native_hz=HZ, backtrace=AUTO), open=True)
+    capture = Capture(
+        spool,
+        cpu=CpuSettings(flags=NATIVE_SAMPLES if sampled else 0, native_hz=HZ, backtrace=AUTO),
+        open=True,
+    )
     (spool / "processes.log").touch()
     environment = {**os.environ, "LD_PRELOAD": str(CPU_STUB), "WARPLENS_SPOOL": str(spool)}
-    process = subprocess.Popen(list(map(str, (sys.executable, WORK, kind, seconds, out, "toggle"))), env=environment)
+    process = subprocess.Popen(
+        list(map(str, (sys.executable, WORK, kind, seconds, out, "toggle"))), env=environment
+    )
     used = 0
     while process.poll() is None:
         used = _own_time(process.pid) or used
@@ -115,9 +125,33 @@ def _perf(folder: Path, kind: str, seconds: float, words: Sequence[str]) -> tupl
     out = folder / "steps"
     out.unlink(missing_ok=True)
     reading, writing = os.pipe()
-    command = ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", str(HZ), *words, "-D", "-1", "--control", f"fd:{reading}"]
-    command += ["-o", str(folder / "perf.data"), "--", sys.executable, str(WORK), kind, str(seconds), str(out)]
-    process = subprocess.Popen(command, pass_fds=[reading], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [
+        "perf",
+        "record",
+        "-q",
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        str(HZ),
+        *words,
+        "-D",
+        "-1",
+        "--control",
+        f"fd:{reading}",
+    ]
+    command += [
+        "-o",
+        str(folder / "perf.data"),
+        "--",
+        sys.executable,
+        str(WORK),
+        kind,
+        str(seconds),
+        str(out),
+    ]
+    process = subprocess.Popen(
+        command, pass_fds=[reading], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     os.close(reading)
     windows: list[tuple[int, int]] = []
     try:

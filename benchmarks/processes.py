@@ -35,20 +35,48 @@ def run(quick: bool) -> list[Row]:
         rows = _commands(folder, rounds)
         share = 10 if quick else 1
         rows += _operations(
-            program, folder, "exec", "exec of /bin/true (posix_spawn and wait)", 1000 // share, rounds, budget=EXEC_BUDGET_US
+            program,
+            folder,
+            "exec",
+            "exec of /bin/true (posix_spawn and wait)",
+            1000 // share,
+            rounds,
+            budget=EXEC_BUDGET_US,
         )
-        rows += _operations(program, folder, "fork", "fork of a recorded process, child records nothing", 1000 // share, rounds)
-        rows += _operations(program, folder, "recorded-fork", "fork, child of one range", CHILDREN // share, rounds, size=CHILDREN_BUDGET)
-        rows += _operations(program, folder, "threads", "thread of one range", THREADS // share, rounds, size=THREADS_BUDGET)
+        rows += _operations(
+            program,
+            folder,
+            "fork",
+            "fork of a recorded process, child records nothing",
+            1000 // share,
+            rounds,
+        )
+        rows += _operations(
+            program,
+            folder,
+            "recorded-fork",
+            "fork, child of one range",
+            CHILDREN // share,
+            rounds,
+            size=CHILDREN_BUDGET,
+        )
+        rows += _operations(
+            program, folder, "threads", "thread of one range", THREADS // share, rounds, size=THREADS_BUDGET
+        )
         return rows
 
 
 def _environment() -> dict[str, str]:
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))}, "PYTHONPATH": str(SOURCE)}
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("NVTX_", "WARPLENS_"))},
+        "PYTHONPATH": str(SOURCE),
+    }
 
 
 def _output(words: Sequence[str | Path], folder: Path) -> str:
-    done = subprocess.run(list(map(str, words)), cwd=folder, env=_environment(), check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        list(map(str, words)), cwd=folder, env=_environment(), check=True, stdout=subprocess.PIPE, text=True
+    )
     return done.stdout
 
 
@@ -60,29 +88,67 @@ def _seconds(words: Sequence[str | Path], folder: Path) -> float:
 
 def _commands(folder: Path, rounds: int) -> list[Row]:
     rows = []
-    for label, words in {"/bin/true": ["/bin/true"], "python -c pass": [sys.executable, "-c", "pass"]}.items():
+    for label, words in {
+        "/bin/true": ["/bin/true"],
+        "python -c pass": [sys.executable, "-c", "pass"],
+    }.items():
         alone, ours = [], []
         for _ in range(rounds):
             alone.append(_seconds(words, folder) * 1e3)
             ours.append(_seconds([*COMMAND, folder / "x", *words], folder) * 1e3)
         note = "start of the launcher, and a finished report"
-        rows.append(Row(f"warplens profile {label}", statistics.median(ours), "ms", "alone, ms", statistics.median(alone), note=note))
+        rows.append(
+            Row(
+                f"warplens profile {label}",
+                statistics.median(ours),
+                "ms",
+                "alone, ms",
+                statistics.median(alone),
+                note=note,
+            )
+        )
     return rows
 
 
 def _operations(
-    program: Path, folder: Path, mode: str, label: str, count: int, rounds: int, *, budget: float | None = None, size: float | None = None
+    program: Path,
+    folder: Path,
+    mode: str,
+    label: str,
+    count: int,
+    rounds: int,
+    *,
+    budget: float | None = None,
+    size: float | None = None,
 ) -> list[Row]:
     """Rows for what one operation takes more CPU time, children's too, in µs, and for the spool's size."""
     alone, ours = [], []
     report = folder / "x"
     for _ in range(rounds):
         alone.append([float(word) / 1e3 for word in _output([program, mode, str(count)], folder).split()])
-        ours.append([float(word) / 1e3 for word in _output([*COMMAND, report, program, mode, str(count)], folder).split()])
-    extra = [statistics.median(one[i] - other[i] for one, other in zip(ours, alone, strict=True)) for i in (0, 1)]
+        ours.append(
+            [
+                float(word) / 1e3
+                for word in _output([*COMMAND, report, program, mode, str(count)], folder).split()
+            ]
+        )
+    extra = [
+        statistics.median(one[i] - other[i] for one, other in zip(ours, alone, strict=True)) for i in (0, 1)
+    ]
     before = statistics.median(one[1] for one in alone)
     note = f"CPU time, {count:,} of them; {extra[0]:.0f} µs by the clock on the wall"
-    rows = [Row(f"more for each {label}", extra[1], "µs", "alone, µs", before, budget=budget, budget_on="value", note=note)]
+    rows = [
+        Row(
+            f"more for each {label}",
+            extra[1],
+            "µs",
+            "alone, µs",
+            before,
+            budget=budget,
+            budget_on="value",
+            note=note,
+        )
+    ]
     if size is not None:
         raw = sum(file.stat().st_blocks * 512 for file in (folder / "x.warplens" / "raw").rglob("*.spool"))
         rows.append(Row(f"spool of {count:,} of them", raw / 2**20, "MiB", budget=size, budget_on="value"))

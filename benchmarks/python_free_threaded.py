@@ -36,7 +36,9 @@ def run(quick: bool) -> list[Row]:
             row
             for version, python in pythons
             for count in (1, 2, 4, 64)
-            for row in _rows(Path(name), f"{version}, {count} thread{'s' if count > 1 else ''}", python, seconds, count)
+            for row in _rows(
+                Path(name), f"{version}, {count} thread{'s' if count > 1 else ''}", python, seconds, count
+            )
         ]
 
 
@@ -59,12 +61,26 @@ def _rows(folder: Path, label: str, python: str, seconds: float, count: int) -> 
                 if sample.flags & ON_CPU and len(below) > 2:
                     parts[below[2]] += sample.count
     total = stacks.total()
-    impossible = sum(n for stack, n in stacks.items() if any(b not in CALLS.get(a, ()) for a, b in itertools.pairwise(stack)))
+    impossible = sum(
+        n
+        for stack, n in stacks.items()
+        if any(b not in CALLS.get(a, ()) for a, b in itertools.pairwise(stack))
+    )
     taken = notices[DUE] - notices[MISSED]
     note = f"of {total} samples; {notices[READ_AGAIN]} read again, {notices[GIVEN_UP]} given up"
-    yield Row(f"{label}: impossible stacks", 100 * impossible / max(1, total), "%", budget=1.0, budget_on="value", note=note)
+    yield Row(
+        f"{label}: impossible stacks",
+        100 * impossible / max(1, total),
+        "%",
+        budget=1.0,
+        budget_on="value",
+        note=note,
+    )
     truth = json.loads(out.read_text())["parts"]
-    apart = sum(abs(parts[name] / max(1, parts.total()) - truth[name] / sum(truth.values())) for name in PARTS) / 2
+    apart = (
+        sum(abs(parts[name] / max(1, parts.total()) - truth[name] / sum(truth.values())) for name in PARTS)
+        / 2
+    )
     note = "total variation distance of the shares of five functions"
     yield Row(
         f"{label}: shares beside the program's own clock",
@@ -74,4 +90,9 @@ def _rows(folder: Path, label: str, python: str, seconds: float, count: int) -> 
         budget_on="value",
         note=note,
     )
-    yield Row(f"{label}: one look", used / 1e3 / max(1, taken), "µs of CPU", note=f"{taken} of {notices[DUE]} looks at {HZ} Hz taken")
+    yield Row(
+        f"{label}: one look",
+        used / 1e3 / max(1, taken),
+        "µs of CPU",
+        note=f"{taken} of {notices[DUE]} looks at {HZ} Hz taken",
+    )

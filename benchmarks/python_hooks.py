@@ -53,7 +53,13 @@ def _measure(python: str, turns: int) -> dict[str, dict[str, float]]:
         (programs.folder / "timed.py").write_text(_MODULE)
         (programs.folder / "work.py").write_text(_WORK)
         for _ in range(turns):
-            for name, flags in (("bare", 0), ("bare again", 0), ("gil", GIL), ("gc", GC), ("functions", FUNCTIONS)):
+            for name, flags in (
+                ("bare", 0),
+                ("bare again", 0),
+                ("gil", GIL),
+                ("gc", GC),
+                ("functions", FUNCTIONS),
+            ):
                 if flags == 0:
                     text = programs.bare([python, "work.py"]).stdout
                 else:
@@ -66,7 +72,12 @@ def _measure(python: str, turns: int) -> dict[str, dict[str, float]]:
 
 
 def _version(python: str) -> str:
-    done = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.strip()
 
 
@@ -88,5 +99,7 @@ def run(quick: bool) -> list[Row]:
             bare = found["bare"][what]
             added, noise = found[trace][what] - bare, found["bare again"][what] - bare
             note = f"bare {bare:.0f} ns, A/A {noise:+.1f} ns"
-            rows.append(Row(f"{version} {label}: added", added, "ns", budget=most, budget_on="value", note=note))
+            rows.append(
+                Row(f"{version} {label}: added", added, "ns", budget=most, budget_on="value", note=note)
+            )
     return rows

@@ -53,10 +53,14 @@ def run(quick: bool) -> Iterator[Row]:
                 for sampler, command in _samplers().items():
                     _look(results[sampler], command, Path(name), seconds, count)
             for sampler, seen in results.items():
-                yield from _rows(f"{count} thread{'s' if count > 1 else ''}, {sampler}", seen, results["nothing"])
+                yield from _rows(
+                    f"{count} thread{'s' if count > 1 else ''}, {sampler}", seen, results["nothing"]
+                )
 
 
-_Command = Callable[[Path, list[str]], list[list[str]]]  # a file for stacks and a program: what to run, one after the other
+_Command = Callable[
+    [Path, list[str]], list[list[str]]
+]  # a file for stacks and a program: what to run, one after the other
 
 
 def _samplers() -> dict[str, _Command]:
@@ -64,7 +68,10 @@ def _samplers() -> dict[str, _Command]:
     samplers: dict[str, _Command] = {"nothing": lambda out, program: [program], "warplens": _warplens}
     if find_spec("profiling") is not None and find_spec("profiling.sampling") is not None:
         samplers["profiling.sampling"] = _profiling
-    beside = [Path(sys.executable).with_name("py-spy"), *(Path(python).with_name("py-spy") for python, _ in environments())]
+    beside = [
+        Path(sys.executable).with_name("py-spy"),
+        *(Path(python).with_name("py-spy") for python, _ in environments()),
+    ]
     spy = next((str(path) for path in beside if path.exists()), shutil.which("py-spy"))
     if spy is not None:
         words = [spy, "record", "--gil", "-r", str(HZ), "-f", "raw"]
@@ -74,7 +81,16 @@ def _samplers() -> dict[str, _Command]:
 
 def _warplens(out: Path, program: list[str]) -> list[list[str]]:
     report = str(out.with_suffix(".warplens"))
-    options = ["-q", "-f", "-t", "nvtx", "--python-sampling=true", f"--python-sampling-frequency={HZ}", "-o", report]
+    options = [
+        "-q",
+        "-f",
+        "-t",
+        "nvtx",
+        "--python-sampling=true",
+        f"--python-sampling-frequency={HZ}",
+        "-o",
+        report,
+    ]
     return [
         [*_OURS, "profile", "--light", *options, "--", *program],
         [*_OURS, "export", "-q", "-f", "-t", "collapsed", "-o", str(out), report],
@@ -92,7 +108,9 @@ def _look(seen: Seen, command: _Command, folder: Path, seconds: float, count: in
     out.unlink(missing_ok=True)
     program = [sys.executable, str(WORK), "timed", str(seconds), str(timed), str(count)]
     for words in command(out, program):
-        done = subprocess.run(words, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            words, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-500:]}")
     own = json.loads(timed.read_text())
@@ -116,13 +134,40 @@ def _rows(label: str, seen: Seen, bare: Seen) -> Iterator[Row]:
     note = f"best of {len(seen.rates)}; by the medians {100 * (statistics.median(bare.rates) / statistics.median(seen.rates) - 1):.1f} %"
     yield Row(f"{label}: time added to a step", added, "%", note=note)
     total = seen.stacks.total()
-    yield Row(f"{label}: samples of those that were due", 100 * total / (seen.seconds * HZ), "%", note=f"{total} samples")
-    impossible = sum(n for stack, n in seen.stacks.items() if any(b not in CALLS.get(a, ()) for a, b in itertools.pairwise(stack)))
-    yield Row(f"{label}: impossible stacks", 100 * impossible / max(1, total), "%", budget=1.0 if ours else None, budget_on="value")
+    yield Row(
+        f"{label}: samples of those that were due",
+        100 * total / (seen.seconds * HZ),
+        "%",
+        note=f"{total} samples",
+    )
+    impossible = sum(
+        n
+        for stack, n in seen.stacks.items()
+        if any(b not in CALLS.get(a, ()) for a, b in itertools.pairwise(stack))
+    )
+    yield Row(
+        f"{label}: impossible stacks",
+        100 * impossible / max(1, total),
+        "%",
+        budget=1.0 if ours else None,
+        budget_on="value",
+    )
     parts = Counter[str]()
     for stack, number in seen.stacks.items():
         if len(stack) > 2:
             parts[stack[2]] += number
-    apart = sum(abs(parts[name] / max(1, parts.total()) - seen.truth[name] / seen.truth.total()) for name in PARTS) / 2
+    apart = (
+        sum(
+            abs(parts[name] / max(1, parts.total()) - seen.truth[name] / seen.truth.total()) for name in PARTS
+        )
+        / 2
+    )
     what = "distance of its shares from the program's own clocks"
-    yield Row(f"{label}: {what}", 100 * apart, "%", budget=4.0 if ours else None, budget_on="value", note="total variation")
+    yield Row(
+        f"{label}: {what}",
+        100 * apart,
+        "%",
+        budget=4.0 if ours else None,
+        budget_on="value",
+        note="total variation",
+    )

@@ -69,7 +69,11 @@ def _costs(folder: Path, seconds: float) -> Iterator[Row]:
     ):
         out = folder / "steps"
         prefix = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if pinned else []
-        capture, process = started(folder, [*prefix, sys.executable, WORK, kind, str(seconds), out], flags=PYTHON_SAMPLES if sampled else 0)
+        capture, process = started(
+            folder,
+            [*prefix, sys.executable, WORK, kind, str(seconds), out],
+            flags=PYTHON_SAMPLES if sampled else 0,
+        )
         while process.poll() is None:
             capture.open()
             time.sleep(TOGGLE_S)
@@ -83,17 +87,28 @@ def _costs(folder: Path, seconds: float) -> Iterator[Row]:
             continue
         percent = 100 * (trimmed(with_us) / trimmed(without) - 1)
         error = standard_error(with_us, without)
-        note = f"± {error:.2f} (standard error), {len(with_us)} steps inside of windows, {len(without)} outside"
+        note = (
+            f"± {error:.2f} (standard error), {len(with_us)} steps inside of windows, {len(without)} outside"
+        )
         yield Row(f"{label}: more time at {HZ} Hz", percent, "%", budget=budget, budget_on="value", note=note)
 
 
 def _threads(folder: Path, seconds: float) -> Iterator[Row]:
     """The sampler's own time for one look at all threads, and how many looks it could do."""
     for count, budget in ((1, None), (9, None), (33, 60.0), (65, None)):
-        capture, process = started(folder, [sys.executable, WORK, "threads", str(seconds), "-", str(count)], is_open=True)
+        capture, process = started(
+            folder, [sys.executable, WORK, "threads", str(seconds), "-", str(count)], is_open=True
+        )
         used, taken, due = _looks(capture, process)
         cost = used / 1e3 / max(1, taken)
-        yield Row(f"one look at {count} threads", cost, "µs of CPU", budget=budget, budget_on="value", note=f"{taken} of {due} looks taken")
+        yield Row(
+            f"one look at {count} threads",
+            cost,
+            "µs of CPU",
+            budget=budget,
+            budget_on="value",
+            note=f"{taken} of {due} looks taken",
+        )
 
 
 def _looks(capture: Capture, process: subprocess.Popen[bytes]) -> tuple[int, int, int]:
@@ -112,7 +127,9 @@ def _opcodes(folder: Path, seconds: float, rounds: int = 5) -> Iterator[Row]:
     """What the instruction of each sample costs: looks with it and without, in turn."""
     used, looks, written = Counter[int](), Counter[int](), Counter[int]()
     for flags in (PYTHON_SAMPLES, PYTHON_SAMPLES | OPCODES) * rounds:
-        capture, process = started(folder, [sys.executable, WORK, "truth", str(seconds), "-"], flags=flags, is_open=True)
+        capture, process = started(
+            folder, [sys.executable, WORK, "truth", str(seconds), "-"], flags=flags, is_open=True
+        )
         time_ns, taken, _ = _looks(capture, process)
         used[flags] += time_ns
         looks[flags] += taken
@@ -120,10 +137,22 @@ def _opcodes(folder: Path, seconds: float, rounds: int = 5) -> Iterator[Row]:
     with_us, without = PYTHON_SAMPLES | OPCODES, PYTHON_SAMPLES
     cost = {flags: used[flags] / max(1, looks[flags]) for flags in (with_us, without)}
     note = f"{cost[with_us] / 1e3:.1f} µs against {cost[without] / 1e3:.1f} µs, {looks.total()} looks at a recursive program"
-    yield Row("a look with opcodes, against one without", cost[with_us] / cost[without], "x", budget=1.5, budget_on="value", note=note)
+    yield Row(
+        "a look with opcodes, against one without",
+        cost[with_us] / cost[without],
+        "x",
+        budget=1.5,
+        budget_on="value",
+        note=note,
+    )
     records = {flags: written[flags] / max(1, looks[flags]) for flags in (with_us, without)}
     note = f"{records[with_us]:.2f} records for each look against {records[without]:.2f}"
-    yield Row("sample records with opcodes, against those without", records[with_us] / records[without], "x", note=note)
+    yield Row(
+        "sample records with opcodes, against those without",
+        records[with_us] / records[without],
+        "x",
+        note=note,
+    )
 
 
 def own_time(pid: int) -> int:
@@ -139,22 +168,50 @@ def own_time(pid: int) -> int:
 
 def _truth(folder: Path, seconds: float, rounds: int = 4) -> Iterator[Row]:
     """Impossible stacks of a program whose calls are known; innermost functions against py-spy's, which stops the program to look."""
-    spy = next((Path(python).with_name("py-spy") for python, _ in environments() if Path(python).with_name("py-spy").exists()), None)
+    spy = next(
+        (
+            Path(python).with_name("py-spy")
+            for python, _ in environments()
+            if Path(python).with_name("py-spy").exists()
+        ),
+        None,
+    )
     stacks = Counter[tuple[str, ...]]()
     theirs = Counter[str]()
     for _ in range(rounds):
         stacks += _ours(folder, seconds / rounds)
         theirs += _py_spy(spy, folder, seconds / rounds) if spy else Counter()
     total = stacks.total()
-    impossible = sum(count for stack, count in stacks.items() if any(b not in CALLS.get(a, ()) for a, b in itertools.pairwise(stack)))
-    yield Row("impossible stacks", 100 * impossible / max(1, total), "%", budget=1.0, budget_on="value", note=f"of {total} samples")
+    impossible = sum(
+        count
+        for stack, count in stacks.items()
+        if any(b not in CALLS.get(a, ()) for a, b in itertools.pairwise(stack))
+    )
+    yield Row(
+        "impossible stacks",
+        100 * impossible / max(1, total),
+        "%",
+        budget=1.0,
+        budget_on="value",
+        note=f"of {total} samples",
+    )
     if theirs:
         ours = Counter[str]()
         for stack, count in stacks.items():
             ours[stack[-1]] += count
-        share = {name: ours[name] / max(1, total) - theirs[name] / theirs.total() for name in ours.keys() | theirs.keys()}
+        share = {
+            name: ours[name] / max(1, total) - theirs[name] / theirs.total()
+            for name in ours.keys() | theirs.keys()
+        }
         note = f"total variation distance of innermost functions; {total} samples of ours, {theirs.total()} of theirs"
-        yield Row("agreement with py-spy", sum(map(abs, share.values())) / 2, "", budget=0.04, budget_on="value", note=note)
+        yield Row(
+            "agreement with py-spy",
+            sum(map(abs, share.values())) / 2,
+            "",
+            budget=0.04,
+            budget_on="value",
+            note=note,
+        )
 
 
 def _ours(folder: Path, seconds: float) -> Counter[tuple[str, ...]]:
@@ -172,7 +229,22 @@ def _ours(folder: Path, seconds: float) -> Counter[tuple[str, ...]]:
 
 def _py_spy(spy: Path, folder: Path, seconds: float) -> Counter[str]:
     out = folder / "spy"
-    words = [spy, "record", "-r", str(HZ), "-f", "raw", "-o", out, "--", sys.executable, WORK, "truth", str(seconds), "-"]
+    words = [
+        spy,
+        "record",
+        "-r",
+        str(HZ),
+        "-f",
+        "raw",
+        "-o",
+        out,
+        "--",
+        sys.executable,
+        WORK,
+        "truth",
+        str(seconds),
+        "-",
+    ]
     subprocess.run(list(map(str, words)), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = Counter[str]()
     for line in out.read_text(encoding="utf-8").splitlines() if out.exists() else ():

@@ -54,7 +54,12 @@ def machine(piece: str | None = None) -> dict[str, Any]:
 
 def gpu() -> str:
     """The first device, as the driver calls it, and the CUDA that the driver speaks."""
-    driver, device, name, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.create_string_buffer(100), ctypes.c_int()
+    driver, device, name, version = (
+        ctypes.CDLL("libcuda.so.1"),
+        ctypes.c_int(),
+        ctypes.create_string_buffer(100),
+        ctypes.c_int(),
+    )
     driver.cuInit(0)
     driver.cuDeviceGet(ctypes.byref(device), 0)
     driver.cuDeviceGetName(name, len(name), device)
@@ -64,7 +69,11 @@ def gpu() -> str:
 
 def names() -> list[str]:
     """List the benchmarks of this folder."""
-    return sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS and not path.stem.startswith("_"))
+    return sorted(
+        path.stem
+        for path in HERE.glob("*.py")
+        if path.stem not in NOT_BENCHMARKS and not path.stem.startswith("_")
+    )
 
 
 def record(row: Row) -> dict[str, Any]:
@@ -93,7 +102,14 @@ def table(rows: list[dict[str, Any]]) -> str:
     lines = ["| what | measured | against | ratio | budget | |", "|---|--:|---|--:|---|---|"]
     for row in rows:
         peer = f"{row['peer']} {figure(row['peer_value'])}".strip() if row["peer"] else ""
-        cells = (row["what"], f"{figure(row['value'])} {row['unit']}", peer, figure(row["ratio"]), budget(row), row["note"])
+        cells = (
+            row["what"],
+            f"{figure(row['value'])} {row['unit']}",
+            peer,
+            figure(row["ratio"]),
+            budget(row),
+            row["note"],
+        )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -109,12 +125,20 @@ def measured(module: Any, quick: bool) -> dict[str, Any]:
     """Run a benchmark and show its rows; where it fails, those that it had by then, and `stopped` says why."""
     piece = getattr(module, "NEEDS", None)
     rows: list[dict[str, Any]] = []
-    result: dict[str, Any] = {"about": (module.__doc__ or "").partition("\n")[0], "machine": machine(piece), "quick": quick, "rows": rows}
+    result: dict[str, Any] = {
+        "about": (module.__doc__ or "").partition("\n")[0],
+        "machine": machine(piece),
+        "quick": quick,
+        "rows": rows,
+    }
     started = time.perf_counter()
     try:
         for row in module.run(quick):
             rows.append(record(row))  # noqa: PERF401  (one by one: those before a failure stay)
-    except (Exception, KeyboardInterrupt) as error:  # a GPU is lent for minutes: what was measured until then counts
+    except (
+        Exception,
+        KeyboardInterrupt,
+    ) as error:  # a GPU is lent for minutes: what was measured until then counts
         traceback.print_exc()
         result["stopped"] = f"{type(error).__name__}: {error}"
     print(table(rows), f"\n({time.perf_counter() - started:.0f} s)\n", sep="\n", flush=True)
@@ -134,7 +158,9 @@ def write_page() -> None:
         mode = ", quick run" if result["quick"] else ""
         parts.append(f"## {path.stem}\n\n{result['about']}")
         on = f"{facts['gpu']}; " if "gpu" in facts else ""
-        parts.append(f"{on}{facts['cpu']}, {facts['cores']} cores, {facts['system']}, CPython {facts['python']}{mode}.")
+        parts.append(
+            f"{on}{facts['cpu']}, {facts['cores']} cores, {facts['system']}, CPython {facts['python']}{mode}."
+        )
         rows = result["rows"]
         page = getattr(importlib.import_module(path.stem), "page", None)
         if page is not None:  # a benchmark may have a better form for some of its rows
@@ -152,12 +178,21 @@ def write_page() -> None:
 def main() -> int:
     """Run what is asked for, write results and page, and say which budgets were missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names()) or 'none yet'}")
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a look; results are printed, not kept")
     parser.add_argument(
-        "--keep", type=Path, metavar="FOLDER", help="put results here, also of what failed half-way, and leave the page alone"
+        "names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names()) or 'none yet'}"
     )
-    parser.add_argument("--page", action="store_true", help="measure nothing, write the page from what is in results")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, for a look; results are printed, not kept"
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FOLDER",
+        help="put results here, also of what failed half-way, and leave the page alone",
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="measure nothing, write the page from what is in results"
+    )
     options = parser.parse_args()
     if options.page:
         write_page()
@@ -185,7 +220,9 @@ def main() -> int:
         missed += [f"{name}: {row['what']}" for row in result["rows"] if row["ok"] is False]
         if options.keep or not (options.quick or "stopped" in result):
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            (folder / f"{name}.json").write_text(
+                json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
         if result.get("stopped", "").startswith("KeyboardInterrupt"):
             break
     if not (options.quick or options.keep):

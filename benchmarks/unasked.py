@@ -33,11 +33,27 @@ def run(quick: bool) -> Iterator[Row]:
             taken: dict[str, list[float]] = {way: [] for way in ways}
             for _ in range(rounds):
                 for way, words in ways.items():
-                    taken[way].append(float(subprocess.run([*words, *program], check=True, capture_output=True, text=True).stdout))
+                    taken[way].append(
+                        float(
+                            subprocess.run(
+                                [*words, *program], check=True, capture_output=True, text=True
+                            ).stdout
+                        )
+                    )
             for way, budget in (("light", None), ("default", 1.005)):
-                ratio = statistics.median(one / plain for one, plain in zip(taken[way], taken["nothing"], strict=True))
+                ratio = statistics.median(
+                    one / plain for one, plain in zip(taken[way], taken["nothing"], strict=True)
+                )
                 plain = statistics.median(taken["nothing"])
-                yield Row(f"{what}, {way}", ratio * plain, "s CPU", "the program alone", plain, budget, note=f"median of {rounds} pairs")
+                yield Row(
+                    f"{what}, {way}",
+                    ratio * plain,
+                    "s CPU",
+                    "the program alone",
+                    plain,
+                    budget,
+                    note=f"median of {rounds} pairs",
+                )
         yield from _whole(ways, rounds)
 
 
@@ -47,11 +63,21 @@ def _whole(ways: dict[str, list[str]], rounds: int) -> Iterator[Row]:
     for _ in range(rounds):
         for way, words in ways.items():
             before = _children()
-            subprocess.run([*[word for word in words if word != "-q"], sys.executable, "-c", "pass"], check=True, capture_output=True)
+            subprocess.run(
+                [*[word for word in words if word != "-q"], sys.executable, "-c", "pass"],
+                check=True,
+                capture_output=True,
+            )
             spent[way].append(_children() - before)
     plain = statistics.median(spent["nothing"])
     for way in ("light", "default"):
-        yield Row(f"python -c pass, whole command, {way}", statistics.median(spent[way]), "s CPU", "the program alone", plain)
+        yield Row(
+            f"python -c pass, whole command, {way}",
+            statistics.median(spent[way]),
+            "s CPU",
+            "the program alone",
+            plain,
+        )
 
 
 def _children() -> float:

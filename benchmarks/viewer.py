@@ -40,7 +40,10 @@ RECTANGLES = 8_000
 WINDOW = (1600, 1100)  # 50 tracks high
 VISITS, MOVES, JUMPS, DEEP = 7, 80, 60, 14
 UNSEEN_S = 2.0
-FRAME, SCRIPT_US = "ProxyMain::BeginMainFrame", 1_000  # Chromium's name for it; a script that drew takes so long
+FRAME, SCRIPT_US = (
+    "ProxyMain::BeginMainFrame",
+    1_000,
+)  # Chromium's name for it; a script that drew takes so long
 _PATIENCE = 1_200_000  # ms
 _UI = "Perfetto UI"
 _EMPTY = "empty page"
@@ -72,11 +75,25 @@ def _rows(events: int, ours: dict[str, float], theirs: dict[str, float], *, prom
 
     def row(name: str, key: str, unit: str, budget: float | None, note: str = "") -> Row:
         peer = {"peer": _UI, "peer_value": theirs[key]} if key in theirs else {}
-        return Row(f"{what}: {name}", ours[key], unit, **peer, budget=budget if promised else None, budget_on="value", note=note)  # type: ignore[arg-type]
+        return Row(
+            f"{what}: {name}",
+            ours[key],
+            unit,
+            **peer,  # type: ignore[arg-type]
+            budget=budget if promised else None,
+            budget_on="value",
+            note=note,
+        )
 
     return [
         row("first view, its index made", "index", "s", None),
-        row("navigation → first pixels", "first", "s", FIRST_S, f"{_EMPTY}, one canvas, in the same browser: {ours['empty']:.2f} s"),
+        row(
+            "navigation → first pixels",
+            "first",
+            "s",
+            FIRST_S,
+            f"{_EMPTY}, one canvas, in the same browser: {ours['empty']:.2f} s",
+        ),
         row(
             "frame of panning and zooming, p95",
             "frame",
@@ -84,9 +101,27 @@ def _rows(events: int, ours: dict[str, float], theirs: dict[str, float], *, prom
             FRAME_MS,
             f"{ours['rectangles']:,.0f} rectangles drawn, p95; its script {ours['script']:.1f} ms",
         ),
-        row("from frame to frame meanwhile, p95", "between", "ms", None, "16.7 ms is every frame of the screen"),
-        row("moves that had to wait for finer data", "waited", "%", None, f"{ours['longest']:.0f} ms the longest, the rest was there"),
-        row("refine after a jump, p95", "refine", "ms", REFINE_MS, f"{JUMPS} jumps to where nothing was asked for ahead"),
+        row(
+            "from frame to frame meanwhile, p95",
+            "between",
+            "ms",
+            None,
+            "16.7 ms is every frame of the screen",
+        ),
+        row(
+            "moves that had to wait for finer data",
+            "waited",
+            "%",
+            None,
+            f"{ours['longest']:.0f} ms the longest, the rest was there",
+        ),
+        row(
+            "refine after a jump, p95",
+            "refine",
+            "ms",
+            REFINE_MS,
+            f"{JUMPS} jumps to where nothing was asked for ahead",
+        ),
         row("memory of the server", "memory", "GB", MEMORY_GB),
         row("memory of the page", "page", "GB", None),
     ]
@@ -98,7 +133,9 @@ def _ours(path: Path) -> dict[str, float]:
         with served(path, cwd=path.parent) as server, visiting(browser, server.url, size=WINDOW) as visit:
             found = {"index": time.perf_counter() - before}
         with served(path, cwd=path.parent) as server:
-            with visiting(browser, server.url, size=WINDOW) as visit:  # what is computed once for all visits: findings, NVTX on the GPU
+            with visiting(
+                browser, server.url, size=WINDOW
+            ) as visit:  # what is computed once for all visits: findings, NVTX on the GPU
                 visit.until("() => /^[0-9]+ finding/.test(document.getElementById('panel').textContent)")
             found["first"] = _firsts(browser, server.url, "warplens:first")
             found["empty"] = _empty(browser)
@@ -143,7 +180,9 @@ def _first(browser: Browser, url: str, mark: str) -> float:
         page = context.new_page()
         page.goto(url, wait_until="commit", timeout=_PATIENCE)
         time.sleep(UNSEEN_S)
-        page.wait_for_function("(mark) => performance.getEntriesByName(mark).length > 0", arg=mark, timeout=_PATIENCE)
+        page.wait_for_function(
+            "(mark) => performance.getEntriesByName(mark).length > 0", arg=mark, timeout=_PATIENCE
+        )
         found: float = page.evaluate("(mark) => performance.getEntriesByName(mark)[0].startTime", mark)
         return found
     finally:
@@ -166,7 +205,9 @@ def _moved(visit: Visit) -> dict[str, float]:
             page.keyboard.press("f") if rng.random() < 0.5 else page.keyboard.press("Home")
             visit.settled()
     whole = _frames(browser.stop_tracing())
-    frames = page.evaluate("() => performance.getEntriesByName('warplens:frame').map((one) => [one.duration, one.detail.rectangles])")
+    frames = page.evaluate(
+        "() => performance.getEntriesByName('warplens:frame').map((one) => [one.duration, one.detail.rectangles])"
+    )
     refines = _refines(page)
     return {
         "frame": _p95(whole),
@@ -181,9 +222,17 @@ def _moved(visit: Visit) -> dict[str, float]:
 def _frames(trace: bytes) -> list[float]:
     """Return the ms of all frames of a page that ran a script of ours, from a trace of Chromium."""
     events = [one for one in json.loads(trace)["traceEvents"] if one.get("ph") == "X"]
-    painted = [(one["pid"], one["ts"]) for one in events if one["name"] == "FunctionCall" and one.get("dur", 0) > SCRIPT_US]
+    painted = [
+        (one["pid"], one["ts"])
+        for one in events
+        if one["name"] == "FunctionCall" and one.get("dur", 0) > SCRIPT_US
+    ]
     frames = [one for one in events if one["name"] == FRAME]
-    return [one["dur"] / 1e3 for one in frames if any(pid == one["pid"] and 0 <= at - one["ts"] < one["dur"] for pid, at in painted)]
+    return [
+        one["dur"] / 1e3
+        for one in frames
+        if any(pid == one["pid"] and 0 <= at - one["ts"] < one["dur"] for pid, at in painted)
+    ]
 
 
 def _jumped(visit: Visit) -> dict[str, float]:
@@ -204,7 +253,9 @@ def _jumped(visit: Visit) -> dict[str, float]:
 
 
 def _refines(page: Page) -> list[float]:
-    found: list[float] = page.evaluate("() => performance.getEntriesByName('warplens:refine').map((one) => one.duration)")
+    found: list[float] = page.evaluate(
+        "() => performance.getEntriesByName('warplens:refine').map((one) => one.duration)"
+    )
     return found
 
 
@@ -231,7 +282,9 @@ def _theirs(path: Path) -> dict[str, float]:
     if dist is None:
         return {}
     trace = path.with_suffix(".pftrace")
-    subprocess.run([sys.executable, "-m", "warplens", "export", "-q", "-o", str(trace), str(path)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "warplens", "export", "-q", "-o", str(trace), str(path)], check=True
+    )
     try:
         with started("chromium") as browser, _perfetto_ui.perfetto_ui(dist, trace) as url:
             return _perfetto(browser, url)
@@ -246,11 +299,15 @@ def _perfetto(browser: Browser, url: str) -> dict[str, float]:
         before = time.perf_counter()
         page.goto(url)
         page.wait_for_selector("canvas", timeout=_PATIENCE)
-        page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        page.evaluate(
+            "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+        )
         found = {"first": time.perf_counter() - before}
         rng = random.Random(5)
         page.mouse.move(WINDOW[0] // 2, WINDOW[1] // 2)
-        between = [one for _ in range(MOVES) for one in _held(page, rng.choice("wwwwsad"), rng.uniform(100, 400))]
+        between = [
+            one for _ in range(MOVES) for one in _held(page, rng.choice("wwwwsad"), rng.uniform(100, 400))
+        ]
         return {**found, "between": _p95(between), "page": _memory_of_pages()}
     finally:
         context.close()
@@ -279,7 +336,9 @@ def _memory_of_pages() -> float:
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:
-                parents[int(folder.name)] = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+                parents[int(folder.name)] = int(
+                    (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
+                )
                 words[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
             except OSError:
                 continue
@@ -289,4 +348,7 @@ def _memory_of_pages() -> float:
             pid = parents.get(pid, 0)
         return pid == os.getpid()
 
-    return max((_status(pid, "VmHWM") for pid, text in words.items() if "--type=renderer" in text and is_ours(pid)), default=0.0)
+    return max(
+        (_status(pid, "VmHWM") for pid, text in words.items() if "--type=renderer" in text and is_ours(pid)),
+        default=0.0,
+    )

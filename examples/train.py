@@ -31,7 +31,9 @@ from itertools import pairwise
 from multiprocessing.pool import Pool
 from typing import TypeAlias
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy reads it once; matrices this small are not worth more threads
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # NumPy reads it once; matrices this small are not worth more threads
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +73,9 @@ def make_data(rng: np.random.Generator) -> tuple[Data, Batch]:
     for axis in (1, 2):
         patterns += np.roll(patterns, 1, axis) + np.roll(patterns, -1, axis)
     labels = rng.integers(CLASSES, size=TRAIN + TEST)
-    images = patterns[labels].reshape(-1, SIDE * SIDE) + rng.normal(scale=14.0, size=(TRAIN + TEST, SIDE * SIDE))
+    images = patterns[labels].reshape(-1, SIDE * SIDE) + rng.normal(
+        scale=14.0, size=(TRAIN + TEST, SIDE * SIDE)
+    )
     pixels = np.clip(128 + 4 * images, 0, 255).astype(np.uint8)
     blocks = [zlib.compress(pixels[first : first + BLOCK].tobytes(), 1) for first in range(0, TRAIN, BLOCK)]
     return Data(blocks, labels[:TRAIN]), (normalise(pixels[TRAIN:]), labels[TRAIN:])
@@ -98,7 +102,9 @@ class Loader:
         self._data = data
         self._whole_blocks = whole_blocks
         self._numbers = iter(range(LOADERS))
-        self._threads = ThreadPoolExecutor(LOADERS, initializer=lambda: name_this_thread(f"loader {next(self._numbers)}"))
+        self._threads = ThreadPoolExecutor(
+            LOADERS, initializer=lambda: name_this_thread(f"loader {next(self._numbers)}")
+        )
 
     def batches(self, rng: np.random.Generator) -> Iterator[Batch]:
         """One pass over the data in a new order."""
@@ -150,13 +156,20 @@ def forward(weights: Weights, images: Floats) -> tuple[Floats, Floats]:
     return hidden, powers / powers.sum(axis=1, keepdims=True)
 
 
-def backward(weights: Weights, images: Floats, labels: NDArray[np.int64], hidden: Floats, chances: Floats) -> Weights:
+def backward(
+    weights: Weights, images: Floats, labels: NDArray[np.int64], hidden: Floats, chances: Floats
+) -> Weights:
     """Gradients of the mean cross-entropy."""
     scores = chances.copy()
     scores[np.arange(len(labels)), labels] -= 1
     scores /= len(labels)
     inner = (scores @ weights["w2"].T) * (hidden > 0)
-    return {"w1": images.T @ inner, "b1": inner.sum(axis=0), "w2": hidden.T @ scores, "b2": scores.sum(axis=0)}
+    return {
+        "w1": images.T @ inner,
+        "b1": inner.sum(axis=0),
+        "w2": hidden.T @ scores,
+        "b2": scores.sum(axis=0),
+    }
 
 
 def train_step(weights: Weights, momentum: Weights, batch: Batch, rate: float) -> float:
@@ -188,7 +201,9 @@ def evaluate(pool: Pool, weights: Weights, test: Batch) -> float:
     return sum(pool.starmap(score, [(weights, (images, labels)) for images, labels in pieces])) / len(test[1])
 
 
-def train(epochs: int, data: Data, test: Batch, pool: Pool, rng: np.random.Generator, *, whole_blocks: bool) -> None:
+def train(
+    epochs: int, data: Data, test: Batch, pool: Pool, rng: np.random.Generator, *, whole_blocks: bool
+) -> None:
     """Train and test `epochs` times; prints a line for each."""
     weights = new_weights(rng)
     momentum = {name: np.zeros_like(value) for name, value in weights.items()}
@@ -210,7 +225,10 @@ def train(epochs: int, data: Data, test: Batch, pool: Pool, rng: np.random.Gener
             if accuracy > best:
                 best = accuracy
                 nvtx.mark("new best", color=GREEN, category="metrics", payload=accuracy)
-        print(f"epoch {epoch + 1}  loss {np.mean(losses):.3f}  accuracy {accuracy:.1%}  {time.perf_counter() - begun:.2f} s", flush=True)
+        print(
+            f"epoch {epoch + 1}  loss {np.mean(losses):.3f}  accuracy {accuracy:.1%}  {time.perf_counter() - begun:.2f} s",
+            flush=True,
+        )
     loader.close()
 
 
@@ -219,12 +237,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train a small image classifier in NumPy.")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--fix", action="store_true", help="take whole blocks of samples, not single ones")
-    parser.add_argument("--start-method", choices=multiprocessing.get_all_start_methods(), help="how the worker processes start")
+    parser.add_argument(
+        "--start-method",
+        choices=multiprocessing.get_all_start_methods(),
+        help="how the worker processes start",
+    )
     options = parser.parse_args()
     name_this_thread("training")
     rng = np.random.default_rng(7)
     # before there are threads, which a forked process would not have
-    with multiprocessing.get_context(options.start_method).Pool(SCORERS, name_this_thread, ("evaluation",)) as pool:
+    with multiprocessing.get_context(options.start_method).Pool(
+        SCORERS, name_this_thread, ("evaluation",)
+    ) as pool:
         data, test = make_data(rng)
         train(options.epochs, data, test, pool, rng, whole_blocks=options.fix)
         pool.close()

@@ -24,7 +24,9 @@ reset_inherited_signals()
 with contextlib.suppress(ImportError):
     from hypothesis import HealthCheck, settings
 
-    settings.register_profile("patient", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile(
+        "patient", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("patient")
 
 
@@ -57,7 +59,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         try:
             missing(name)
         except KeyError:
-            raise pytest.UsageError(f"WARPLENS_REQUIRE names {name!r}, which tests/support/pieces.py does not know") from None
+            raise pytest.UsageError(
+                f"WARPLENS_REQUIRE names {name!r}, which tests/support/pieces.py does not know"
+            ) from None
 
 
 @pytest.fixture

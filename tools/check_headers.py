@@ -22,11 +22,16 @@ from check_includes import INCLUDE, ROOT, folder_of, resolve
 
 KEPT = ROOT.parent / "build" / "headers"
 PLAIN_C = ("preload/",)  # headers of C files alone
-BOTH = tuple(f"include/warplens/{name}.h" for name in ("leave", "registry", "tap", "warplens"))  # C and C++ programs read them
+BOTH = tuple(
+    f"include/warplens/{name}.h" for name in ("leave", "registry", "tap", "warplens")
+)  # C and C++ programs read them
 OF_KERNELS = ("device/warplens_ptx.h",)  # and warplens.cuh: for CUDA's own compilers, which tests/dsl runs
 # As in the build: a warning in a header is one in each file that includes it.
 WORDS = ("-fsyntax-only", "-Wall", "-Wextra", "-Werror")
-STANDARD = {"c": ("-std=c11", "-D_GNU_SOURCE"), "c++": ("-std=c++20",)}  # each C file of ours begins with that definition
+STANDARD = {
+    "c": ("-std=c11", "-D_GNU_SOURCE"),
+    "c++": ("-std=c++20",),
+}  # each C file of ours begins with that definition
 
 
 def headers() -> list[tuple[Path, str]]:
@@ -36,7 +41,9 @@ def headers() -> list[tuple[Path, str]]:
         name = path.relative_to(ROOT).as_posix()
         if name in OF_KERNELS:
             continue
-        languages = ("c",) if name.startswith(PLAIN_C) else ("c", "c++") if name.startswith(BOTH) else ("c++",)
+        languages = (
+            ("c",) if name.startswith(PLAIN_C) else ("c", "c++") if name.startswith(BOTH) else ("c++",)
+        )
         found += [(path, language) for language in languages]
     return found
 
@@ -59,7 +66,9 @@ def reads(path: Path) -> frozenset[Path]:
 def places() -> Iterator[str]:
     """Where headers of others are: NVTX's, and Python's."""
     files = importlib.metadata.files("nvidia-nvtx") or []
-    yield from (f"-isystem{Path(str(file.locate())).parent.parent}" for file in files if file.name == "nvToolsExt.h")
+    yield from (
+        f"-isystem{Path(str(file.locate())).parent.parent}" for file in files if file.name == "nvToolsExt.h"
+    )
     yield f"-isystem{sysconfig.get_path('include')}"
 
 
@@ -94,13 +103,19 @@ def complaints(compiler: str = "g++") -> list[str]:
 
     def check(one: tuple[Path, str]) -> str:
         done = subprocess.run(command(compiler, *one), capture_output=True, text=True, check=False)
-        return "" if done.returncode == 0 else f"{one[0].relative_to(ROOT)} does not compile alone:\n{done.stderr[:1500]}"
+        return (
+            ""
+            if done.returncode == 0
+            else f"{one[0].relative_to(ROOT)} does not compile alone:\n{done.stderr[:1500]}"
+        )
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         todo = [one for one in wanted if wanted[one] not in passed]
         said = dict(zip(todo, pool.map(check, todo), strict=True))
     KEPT.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(sorted(digest for one, digest in wanted.items() if not said.get(one))), encoding="utf-8")
+    file.write_text(
+        json.dumps(sorted(digest for one, digest in wanted.items() if not said.get(one))), encoding="utf-8"
+    )
     return [text for text in said.values() if text]
 
 

@@ -61,7 +61,9 @@ def folder_of(path: Path) -> str:
 
 def resolve(source: Path, quote: str, name: str) -> Path | None:
     """Find the included file below native/: in include/, from native/ itself or, where quoted, beside the source or its folder."""
-    beside: tuple[Path, ...] = (source.parent, ROOT / folder_of(source.relative_to(ROOT))) if quote == '"' else ()
+    beside: tuple[Path, ...] = (
+        (source.parent, ROOT / folder_of(source.relative_to(ROOT))) if quote == '"' else ()
+    )
     for base in (*beside, ROOT, ROOT / "include"):
         if (base / name).is_file():
             return (base / name).resolve().relative_to(ROOT)
@@ -90,7 +92,9 @@ def complaints(source: Path) -> list[str]:
             elif name.startswith("nvtx3/") and here not in SEES_NVTX:
                 found.append(f"includes {name}: only {', '.join(sorted(SEES_NVTX))} see the NVTX headers")
             elif VENDOR.match(name):
-                found.append(f"includes {name}: declare the few things needed in drivers/, and load the library by name")
+                found.append(
+                    f"includes {name}: declare the few things needed in drivers/, and load the library by name"
+                )
             elif quote == '"':
                 found.append(f'includes "{name}", which is not below native/')
             continue
@@ -116,13 +120,21 @@ def forgotten(source: Path) -> list[str]:
     """Say which headers of the standard library one source needs and does not include."""
     text = COMMENT.sub("", source.read_text(encoding="utf-8"))
     needed = {HEADER_OF[name]: name for name in USED.findall(text) if name in HEADER_OF}
-    return [f"uses std::{name}: include <{header}>" for header, name in sorted(needed.items()) if header not in named(source)]
+    return [
+        f"uses std::{name}: include <{header}>"
+        for header, name in sorted(needed.items())
+        if header not in named(source)
+    ]
 
 
 def main() -> int:
     """Print every complaint with its file; 1 if there is any."""
     files = sorted(path for path in ROOT.rglob("*") if path.suffix in SUFFIXES)
-    lines = [f"native/{path.relative_to(ROOT)} {text}" for path in files for text in complaints(path) + forgotten(path)]
+    lines = [
+        f"native/{path.relative_to(ROOT)} {text}"
+        for path in files
+        for text in complaints(path) + forgotten(path)
+    ]
     print("\n".join(lines), end="\n" if lines else "")
     return 1 if lines else 0
 

@@ -72,12 +72,20 @@ class Compilation:
             elif word not in ("-c", "-MD"):
                 self.rest.append(word)
         self.source = sources[0] if len(sources) == 1 else ""
-        self.plain = "-c" in words and bool(self.source and self.out) and not {"-x", "-E", "-include"} & set(self.rest)
+        self.plain = (
+            "-c" in words and bool(self.source and self.out) and not {"-x", "-E", "-include"} & set(self.rest)
+        )
 
     def key(self) -> str:
         """What tells this compilation from others, headers aside."""
         compiler = _compiler(self.words[0])
-        parts = [compiler, _state(compiler), os.path.basename(self.source), _contents(self.source), *self.rest]
+        parts = [
+            compiler,
+            _state(compiler),
+            os.path.basename(self.source),
+            _contents(self.source),
+            *self.rest,
+        ]
         if any(word.startswith("-g") for word in self.rest):
             parts.append(os.path.abspath(self.source))  # debug information names it
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -115,8 +123,14 @@ class Compilation:
 
 
 def _compiler(word: str) -> str:
-    places = [] if os.sep in word else [os.path.join(folder, word) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    return os.path.realpath(next((path for path in places if os.access(path, os.X_OK) and os.path.isfile(path)), word))
+    places = (
+        []
+        if os.sep in word
+        else [os.path.join(folder, word) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    )
+    return os.path.realpath(
+        next((path for path in places if os.access(path, os.X_OK) and os.path.isfile(path)), word)
+    )
 
 
 def _state(path: str) -> str:
@@ -213,7 +227,11 @@ def _common(asked: Compilation) -> list[str]:
         return []
     compiler = _compiler(asked.words[0])
     # Where headers of ours lie and what the command defines for them is nothing to the standard library.
-    alike = [word for word in asked.rest if word not in PLACES and (word.startswith("-D_") or not word.startswith("-D"))]
+    alike = [
+        word
+        for word in asked.rest
+        if word not in PLACES and (word.startswith("-D_") or not word.startswith("-D"))
+    ]
     # clang does not know this word, without which a listing lacks the headers that were compiled once: it compiles each file whole.
     alike.append("-fpch-deps")
     key = hashlib.sha256("\0".join([compiler, _state(compiler), *alike, *COMMON]).encode()).hexdigest()

@@ -45,14 +45,20 @@ class Compiler:
 
 
 def _version(cxx: str) -> str:
-    done = subprocess.run([cxx, "-dumpfullversion", "-dumpversion"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [cxx, "-dumpfullversion", "-dumpversion"], capture_output=True, text=True, check=False
+    )
     return done.stdout.split()[-1] if done.returncode == 0 and done.stdout.split() else ""
 
 
 def _works(cxx: str, words: list[str]) -> bool:
     text = "#include <vector>\nint main() { return int(std::vector<int>().size()); }\n"
     done = subprocess.run(
-        [cxx, "-xc++", "-std=c++20", *words, "-", "-o", os.devnull], input=text, capture_output=True, text=True, check=False
+        [cxx, "-xc++", "-std=c++20", *words, "-", "-o", os.devnull],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode == 0
 
@@ -64,7 +70,13 @@ def compilers() -> list[Compiler]:
         names = [*(f"{kind}-{number}" for number in range(oldest, NEWER)), kind]
         for cxx in filter(None, map(shutil.which, names)):
             version = _version(cxx)
-            cc = str(Path(cxx).with_name(Path(cxx).name.replace("g++", "gcc") if kind == "g++" else Path(cxx).name.replace("++", "")))
+            cc = str(
+                Path(cxx).with_name(
+                    Path(cxx).name.replace("g++", "gcc")
+                    if kind == "g++"
+                    else Path(cxx).name.replace("++", "")
+                )
+            )
             number = re.match(r"\d+", version)
             if number is None or int(number[0]) < oldest or not Path(cc).exists():
                 continue
@@ -103,7 +115,13 @@ def build(compiler: Compiler, *, werror: bool) -> str:
     ]
     for command in (made, [str(programs / "cmake"), "--build", str(folder), "--", "-k", "0"]):
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False, timeout=LIMIT_S
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=LIMIT_S,
         )
         (folder.with_suffix(".log")).write_text(done.stdout, encoding="utf-8")
         if done.returncode != 0:
@@ -117,7 +135,11 @@ def in_unstable(words: list[str]) -> int:
         unstable.make(())
         numbers = range(min(OLDEST.values()), NEWER)
         packages = unstable.known(template.format(number) for template in (GCC, CLANG) for number in numbers)
-        libraries = [found for number in numbers if len(found := unstable.known(name.format(number) for name in LIBCXX)) == len(LIBCXX)]
+        libraries = [
+            found
+            for number in numbers
+            if len(found := unstable.known(name.format(number) for name in LIBCXX)) == len(LIBCXX)
+        ]
         unstable.make([*packages, *(libraries[-1] if libraries else ())])
         unstable.copy_checkout()
         name, python = list(unstable.pythons().items())[-1]
@@ -126,13 +148,17 @@ def in_unstable(words: list[str]) -> int:
         return unstable.LACKING
     folder = f"build/recorded/{name}"
     made = unstable.inside(
-        ["make", "native", f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native"], folder=unstable.CHECKOUT, quiet=True
+        ["make", "native", f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native"],
+        folder=unstable.CHECKOUT,
+        quiet=True,
     )
     if made.returncode != 0:
         print(made.stdout[-4000:])
         return 1
     limit = LIMIT_S * NEWER
-    return unstable.inside([f"{folder}/venv/bin/python", "tools/compilers.py", *words], folder=unstable.CHECKOUT, timeout=limit).returncode
+    return unstable.inside(
+        [f"{folder}/venv/bin/python", "tools/compilers.py", *words], folder=unstable.CHECKOUT, timeout=limit
+    ).returncode
 
 
 def main() -> int:
@@ -141,7 +167,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="say what is here, and build nothing")
     parser.add_argument("--werror", action="store_true", help="turn warnings into errors")
-    parser.add_argument("--unstable", action="store_true", help="with the compilers of Debian's unstable instead")
+    parser.add_argument(
+        "--unstable", action="store_true", help="with the compilers of Debian's unstable instead"
+    )
     words = parser.parse_args()
     if words.unstable:
         return in_unstable([word for word in sys.argv[1:] if word != "--unstable"])
@@ -156,7 +184,10 @@ def main() -> int:
         began = time.monotonic()
         said = build(compiler, werror=words.werror)
         failed += bool(said)
-        print(f"{compiler.name} {compiler.version}: {'failed' if said else 'built'} in {time.monotonic() - began:.0f} s", flush=True)
+        print(
+            f"{compiler.name} {compiler.version}: {'failed' if said else 'built'} in {time.monotonic() - began:.0f} s",
+            flush=True,
+        )
         for line in list(dict.fromkeys(re.findall(r".*(?:error|warning): .*", said)))[:20]:
             print(f"  {line}")
         if said and not re.search(r"(error|warning): ", said):

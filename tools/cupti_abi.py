@@ -28,11 +28,21 @@ PACKAGES = {
 HOST_DEFINES = "".join(
     f"#define {name}\n"
     for name in (
-        *("CUDARTAPI", "CUDARTAPI_CDECL", "CUDA_CB", "__host__", "__device__", "__device_builtin__", "__cudart_builtin__"),
+        *(
+            "CUDARTAPI",
+            "CUDARTAPI_CDECL",
+            "CUDA_CB",
+            "__host__",
+            "__device__",
+            "__device_builtin__",
+            "__cudart_builtin__",
+        ),
         *("__device_builtin_texture_type__", "__device_builtin_surface_type__", "__CUDA_DEPRECATED"),
     )
 )
-HOST_DEFINES += "".join(f"#define {name}(n) __attribute__((aligned(n)))\n" for name in ("__align__", "__builtin_align__"))
+HOST_DEFINES += "".join(
+    f"#define {name}(n) __attribute__((aligned(n)))\n" for name in ("__align__", "__builtin_align__")
+)
 
 PROLOGUE = """
 #include <cstddef>
@@ -107,7 +117,11 @@ def offered() -> dict[str, str]:
     """Of each minor version from 11.8 on, the newest wheel of CUPTI that PyPI has."""
     found: dict[str, str] = {}
     for cupti, _ in PACKAGES.values():
-        line = next(line for line in pip("index", "versions", cupti).splitlines() if line.startswith("Available versions:"))
+        line = next(
+            line
+            for line in pip("index", "versions", cupti).splitlines()
+            if line.startswith("Available versions:")
+        )
         for version in line.partition(":")[2].split(","):
             number = version.strip()
             minor = ".".join(number.split(".")[:2])
@@ -120,18 +134,26 @@ def headers(package: str, version: str) -> Path:
     """Download a wheel unless it is there, and return the folder of its headers."""
     folder = PLACE / f"{package}-{version.replace('*', 'x')}"
     if not folder.exists():
-        platforms = [word for glibc in ("2_28", "2_27", "2_25", "2_17") for word in ("--platform", f"manylinux_{glibc}_x86_64")]
+        platforms = [
+            word
+            for glibc in ("2_28", "2_27", "2_25", "2_17")
+            for word in ("--platform", f"manylinux_{glibc}_x86_64")
+        ]
         wheels = folder.with_suffix(".wheels")
         pip("download", "-q", f"{package}=={version}", "--no-deps", "--only-binary", ":all:", *platforms,
             *("--platform", "manylinux2014_x86_64", "--platform", "manylinux1_x86_64", "-d", str(wheels)))  # fmt: skip
         with zipfile.ZipFile(next(wheels.glob("*.whl"))) as packed:
-            packed.extractall(folder, [name for name in packed.namelist() if name.endswith(".h") or "/libcupti.so" in name])
+            packed.extractall(
+                folder, [name for name in packed.namelist() if name.endswith(".h") or "/libcupti.so" in name]
+            )
     return next(path.parent for path in folder.rglob("*.h") if path.name in {"cupti.h", "cuda.h"})
 
 
 def newest(text: str, record: str) -> str | None:
     """The newest structure of a record that a header declares."""
-    numbers = [int(number or 1) for number in re.findall(rf"^\}} CUpti_Activity{record}(\d*);", text, re.MULTILINE)]
+    numbers = [
+        int(number or 1) for number in re.findall(rf"^\}} CUpti_Activity{record}(\d*);", text, re.MULTILINE)
+    ]
     return f"CUpti_Activity{record}{max(numbers) if max(numbers) > 1 else ''}" if numbers else None
 
 
@@ -145,11 +167,15 @@ def fields(words: str) -> Iterator[tuple[str, str, str]]:
 
 def comparison(include: Path) -> str:
     """A program that compares our declarations with these headers."""
-    text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in sorted(include.glob("cupti*.h")))
+    text = "\n".join(
+        path.read_text(encoding="utf-8", errors="replace") for path in sorted(include.glob("cupti*.h"))
+    )
     lines = []
     for ours, (record, words) in RECORDS.items():
         real = newest(text, record)
-        lines += [f"  PLACE({ours}, {a}, {real}, {b}, {since})" for a, b, since in fields(words)] if real else []
+        lines += (
+            [f"  PLACE({ours}, {a}, {real}, {b}, {since})" for a, b, since in fields(words)] if real else []
+        )
     for ours, (real, words) in STRUCTURES.items():
         if re.search(rf"^\}} {real};", text, re.MULTILINE):
             lines += [f"  PLACE({ours}, {a}, {real}, {b}, {since})" for a, b, since in fields(words)]

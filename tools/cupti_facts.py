@@ -4,7 +4,10 @@ from __future__ import annotations
 
 # Our type: the record's name without its number, then our fields with NVIDIA's names and, where it is not in all versions, since when.
 RECORDS: dict[str, tuple[str, str]] = {
-    "CuptiApiActivity": ("API", "kind cbid start end pid=processId tid=threadId correlation=correlationId result=returnValue"),
+    "CuptiApiActivity": (
+        "API",
+        "kind cbid start end pid=processId tid=threadId correlation=correlationId result=returnValue",
+    ),
     "CuptiKernelActivity": (
         "Kernel",
         "kind cache_config=cacheConfig shared_config=sharedMemoryConfig registers=registersPerThread start end completed device=deviceId"
@@ -53,7 +56,10 @@ RECORDS: dict[str, tuple[str, str]] = {
         "kind operation=memoryPoolOperationType pool_kind=memoryPoolType correlation=correlationId pid=processId device=deviceId"
         " bytes_to_keep=minBytesToKeep address size threshold=releaseThreshold time=timestamp used=utilizedSize",
     ),
-    "CuptiExternalActivity": ("ExternalCorrelation", "kind external_kind=externalKind external=externalId correlation=correlationId"),
+    "CuptiExternalActivity": (
+        "ExternalCorrelation",
+        "kind external_kind=externalKind external=externalId correlation=correlationId",
+    ),
     "CuptiOverheadActivity": (
         "Overhead",
         "kind overhead_kind=overheadKind object_kind=objectKind object=objectId start end"
@@ -80,8 +86,14 @@ RECORDS: dict[str, tuple[str, str]] = {
         " device=id ecc=eccEnabled uuid name visible=isCudaVisible mig=isMigEnabled gpu_instance=gpuInstanceId"
         " compute_instance=computeInstanceId mig_uuid=migUuid",
     ),
-    "CuptiContextActivity": ("Context", "kind context=contextId device=deviceId api=computeApiKind null_stream=nullStreamId"),
-    "CuptiStreamActivity": ("Stream", "kind context=contextId stream=streamId priority flag correlation=correlationId"),
+    "CuptiContextActivity": (
+        "Context",
+        "kind context=contextId device=deviceId api=computeApiKind null_stream=nullStreamId",
+    ),
+    "CuptiStreamActivity": (
+        "Stream",
+        "kind context=contextId stream=streamId priority flag correlation=correlationId",
+    ),
 }
 
 # Structures that are no records, and whether every field must be at the same place: ours, NVIDIA's.
@@ -92,7 +104,10 @@ STRUCTURES: dict[str, tuple[str, str]] = {
         "site=callbackSite function=functionName parameters=functionParams result=functionReturnValue symbol=symbolName context"
         " context_id=contextUid correlation_data=correlationData correlation=correlationId",
     ),
-    "CuptiResourceData": ("CUpti_ResourceData", "context stream=resourceHandle.stream descriptor=resourceDescriptor"),
+    "CuptiResourceData": (
+        "CUpti_ResourceData",
+        "context stream=resourceHandle.stream descriptor=resourceDescriptor",
+    ),
     "CuptiModuleData": ("CUpti_ModuleResourceData", "module=moduleId size=cubinSize cubin=pCubin"),
     "CuptiStateData": ("CUpti_StateData", "result=notification.result message=notification.message"),
     "CuptiSubscriberParams": (

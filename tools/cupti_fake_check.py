@@ -13,7 +13,8 @@ sys.path.insert(0, str(ROOT))
 from tests.support.native.fake_cuda import VERSIONS, FakeCuda, truth  # noqa: E402 - the tests are no package of ours
 
 WORDS = (
-    "malloc:4096 kernel:_Z1av:1000:1 h2d:4096:1 memset:7:64:1 event:1 sync_event managed:8192 pool module push:3:5 kernel:b:2000:1 pop:3"
+    "malloc:4096 kernel:_Z1av:1000:1 h2d:4096:1 memset:7:64:1 event:1 sync_event managed:8192 pool module "
+    "push:3:5 kernel:b:2000:1 pop:3"
 )
 WORDS += " peer:64:1 graph:1:3000:1 device_sync"
 
@@ -45,12 +46,31 @@ def dump(version: str, folder: Path, include: list[str]) -> Path:
     fake = FakeCuda(version)
     program, tool = folder / "program", folder / "tool.so"
     targets = ROOT / "tests" / "targets"
-    subprocess.run(["gcc", "-O1", targets / "cuda_program.c", *fake.words(), "-o", program, "-pthread"], check=True)
-    subprocess.run(["g++", "-std=c++20", "-w", "-O0", "-g", "-shared", "-fPIC", *include, folder / "tool.cpp", "-o", tool], check=True)
+    subprocess.run(
+        ["gcc", "-O1", targets / "cuda_program.c", *fake.words(), "-o", program, "-pthread"], check=True
+    )
+    subprocess.run(
+        [
+            "g++",
+            "-std=c++20",
+            "-w",
+            "-O0",
+            "-g",
+            "-shared",
+            "-fPIC",
+            *include,
+            folder / "tool.cpp",
+            "-o",
+            tool,
+        ],
+        check=True,
+    )
     made = fake.environment(truth=folder / "truth", agent=tool)
     # Names and strings that records point to are there only while the program runs: the tool checks in it.
     subprocess.run(
-        [program, *WORDS.split()], env=os.environ | made | {"OUT": str(folder / "out"), "TRUTH": str(folder / "said")}, check=True
+        [program, *WORDS.split()],
+        env=os.environ | made | {"OUT": str(folder / "out"), "TRUTH": str(folder / "said")},
+        check=True,
     )
     return folder / "out"
 
@@ -130,7 +150,9 @@ def check(minor: str, structures: dict[str, str], include: list[str]) -> bool:
     with tempfile.TemporaryDirectory(prefix="cupti-fake-") as name:
         folder = Path(name)
         (folder / "tool.cpp").write_text(source(structures), encoding="utf-8")
-        lines = [line.split() for line in dump(minor, folder, include).read_text(encoding="utf-8").splitlines()]
+        lines = [
+            line.split() for line in dump(minor, folder, include).read_text(encoding="utf-8").splitlines()
+        ]
         kernels = sum(line["what"] == "kernel" for line in truth(folder / "truth"))
     wrong = [line for line in lines if line[1] != "right"]
     lacking = sorted(set(structures) & set(CHECKS) - {line[0] for line in lines})

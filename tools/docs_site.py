@@ -28,7 +28,11 @@ NAMES = {
 LIVE: dict[str, tuple[str, list[str], list[str]]] = {
     # title, program (files below examples/), options of `profile`
     "training": ("A training program that waits for its data", ["train.py"], []),
-    "cpu": ("A program whose threads wait for the GIL", ["cpu_mistakes/gil_hog.py"], ["--sample=process-tree", "-t", "nvtx,gil,gc,osrt"]),
+    "cpu": (
+        "A program whose threads wait for the GIL",
+        ["cpu_mistakes/gil_hog.py"],
+        ["--sample=process-tree", "-t", "nvtx,gil,gc,osrt"],
+    ),
     "inside": ("Regions inside a kernel", ["-m", "warplens.intrakernel.example"], []),
 }
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
@@ -87,7 +91,9 @@ def write_reference() -> None:
 
     (PAGES / "reference").mkdir(exist_ok=True)
     for name, text in reference_pages.pages().items():
-        (PAGES / "reference" / f"{name}.md").write_text(relink(text, DOCS / "reference" / f"{name}.md"), encoding="utf-8")
+        (PAGES / "reference" / f"{name}.md").write_text(
+            relink(text, DOCS / "reference" / f"{name}.md"), encoding="utf-8"
+        )
 
 
 def record_live() -> None:
@@ -96,7 +102,11 @@ def record_live() -> None:
     (WORK / "live").mkdir(parents=True)
     (PAGES / "live").mkdir(parents=True)
     rows = []
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "src"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
     command = [sys.executable, "-m", "warplens"]
     for name, (title, words, options) in LIVE.items():
         for word in words:
@@ -105,11 +115,21 @@ def record_live() -> None:
         program = ["python", *(Path(word).name for word in words)]
         report = f"{name}.warplens"
         subprocess.run(
-            [*command, "profile", "--light", "-q", *options, "-o", report, *program], cwd=WORK / "live", env=environment, check=True
+            [*command, "profile", "--light", "-q", *options, "-o", report, *program],
+            cwd=WORK / "live",
+            env=environment,
+            check=True,
         )
         page = PAGES / "live" / f"{name}.html"
-        subprocess.run([*command, "export", "-q", "-t", "html", "-o", page, report], cwd=WORK / "live", env=environment, check=True)
-        rows.append(f"- [{title}](live/{name}.html): `{' '.join(program)}`, {page.stat().st_size / 1024:,.0f} KiB")
+        subprocess.run(
+            [*command, "export", "-q", "-t", "html", "-o", page, report],
+            cwd=WORK / "live",
+            env=environment,
+            check=True,
+        )
+        rows.append(
+            f"- [{title}](live/{name}.html): `{' '.join(program)}`, {page.stat().st_size / 1024:,.0f} KiB"
+        )
     head = "# Live examples\n\nThe build of this site recorded these programs. `warplens export -t html` wrote each page, in one file.\n\n"
     (PAGES / "live.md").write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
 
@@ -120,7 +140,9 @@ def generator() -> Path:
     command = folder / "bin" / "zensical"
     if not command.exists():
         venv.EnvBuilder(with_pip=True, clear=True).create(folder)
-        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", REQUIREMENT], check=True)
+        subprocess.run(
+            [folder / "bin" / "python", "-m", "pip", "install", "--quiet", REQUIREMENT], check=True
+        )
     return command
 
 
@@ -134,7 +156,9 @@ def main() -> int:
     copy_pages()
     write_reference()
     record_live()
-    return subprocess.run([generator(), "build", "--clean", "--strict", "-f", "mkdocs.yml"], cwd=ROOT, check=False).returncode
+    return subprocess.run(
+        [generator(), "build", "--clean", "--strict", "-f", "mkdocs.yml"], cwd=ROOT, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

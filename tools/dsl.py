@@ -55,7 +55,9 @@ def make(group: str, *, again: bool) -> bool:
     print(f"{group}: installing {', '.join(needs)}", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     venv.EnvBuilder(with_pip=True).create(folder)
-    if subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", *needs], check=False).returncode:
+    if subprocess.run(
+        [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *needs], check=False
+    ).returncode:
         print(f"{group}: pip failed; its tests will be skipped", file=sys.stderr)
         return False
     stamp.write_text(wanted)
@@ -66,12 +68,18 @@ def main() -> int:
     """Make the environments that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}, or all; the default is {' '.join(DEFAULT)}", default=DEFAULT
+        "groups",
+        nargs="*",
+        metavar="GROUP",
+        help=f"{', '.join(GROUPS)}, or all; the default is {' '.join(DEFAULT)}",
+        default=DEFAULT,
     )
     parser.add_argument("--list", action="store_true", help="show what each group holds, and make nothing")
     parser.add_argument("--again", action="store_true", help="make them from nothing")
     words = parser.parse_args()
-    groups = dict.fromkeys(name for group in words.groups for name in (GROUPS if group == "all" else (group,)))
+    groups = dict.fromkeys(
+        name for group in words.groups for name in (GROUPS if group == "all" else (group,))
+    )
     unknown = [group for group in groups if group not in GROUPS]
     if unknown:
         parser.error(f"no group {', '.join(unknown)}; there are: {', '.join(GROUPS)}, all")

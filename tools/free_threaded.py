@@ -27,19 +27,34 @@ HELPER = "/usr/lib/apt/apt-helper"
 LAST_PATCH = 30  # no minor version had more patch releases than that
 LONGEST = 3600  # seconds that one step may take
 # pip needs ssl and zlib; the tests need the others. `configure` leaves a module out where its header is not there.
-HEADERS = {"openssl/ssl.h": "libssl-dev", "ffi.h": "libffi-dev", "zlib.h": "zlib1g-dev", "sqlite3.h": "libsqlite3-dev"}
-_WHOLE = "import ctypes, pip, sqlite3, ssl, sysconfig, zlib; assert sysconfig.get_config_var('Py_GIL_DISABLED')"
+HEADERS = {
+    "openssl/ssl.h": "libssl-dev",
+    "ffi.h": "libffi-dev",
+    "zlib.h": "zlib1g-dev",
+    "sqlite3.h": "libsqlite3-dev",
+}
+_WHOLE = (
+    "import ctypes, pip, sqlite3, ssl, sysconfig, zlib; assert sysconfig.get_config_var('Py_GIL_DISABLED')"
+)
 
 
 def check() -> None:
     """Lacking where nothing can be fetched or built here."""
     compiler = os.environ.get("CC", "gcc")
-    for program, package in ((HELPER, "apt"), ("apt-get", "apt"), (compiler, "gcc"), ("make", "make"), ("xz", "xz-utils")):
+    for program, package in (
+        (HELPER, "apt"),
+        ("apt-get", "apt"),
+        (compiler, "gcc"),
+        ("make", "make"),
+        ("xz", "xz-utils"),
+    ):
         if shutil.which(program) is None:
             raise unstable.Lacking(f"there is no {program} (Debian: apt-get install {package})")
     words = [compiler, "-E", "-x", "c", "-"]
     tried = {
-        package: subprocess.run(words, input=f"#include <{header}>\n".encode(), capture_output=True, check=False)
+        package: subprocess.run(
+            words, input=f"#include <{header}>\n".encode(), capture_output=True, check=False
+        )
         for header, package in HEADERS.items()
     }
     if absent := [package for package, done in tried.items() if done.returncode]:
@@ -60,10 +75,14 @@ def fetch(minor: str) -> Path:
     for release in releases(minor):
         archive = FOLDER / f"python{minor}_{release}.orig.tar.xz"
         words = [HELPER, "-qq", "download-file", f"{pool}/{archive.name}", str(archive)]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=LONGEST)
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=LONGEST
+        )
         if done.returncode == 0 and archive.exists():
             return archive
-    raise unstable.Lacking(f"the archive has no source of CPython {minor}; of the oldest it said: {done.stderr.strip()[:300]}")
+    raise unstable.Lacking(
+        f"the archive has no source of CPython {minor}; of the oldest it said: {done.stderr.strip()[:300]}"
+    )
 
 
 def build(name: str) -> Path:
@@ -75,7 +94,10 @@ def build(name: str) -> Path:
     check()
     archive = fetch(name.removesuffix("t"))
     source, staged, log = FOLDER / name, FOLDER / f"{name}-staged", FOLDER / f"{name}.log"
-    print(f"building {archive.name} without a GIL into {home.relative_to(ROOT)}; its log is {log.relative_to(ROOT)}", flush=True)
+    print(
+        f"building {archive.name} without a GIL into {home.relative_to(ROOT)}; its log is {log.relative_to(ROOT)}",
+        flush=True,
+    )
     for old in (source, staged):
         shutil.rmtree(old, ignore_errors=True)
     source.mkdir()
@@ -90,9 +112,19 @@ def build(name: str) -> Path:
     )
     with open(log, "w", encoding="utf-8") as out:
         for words in steps:
-            done = subprocess.run(words, cwd=source, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False, timeout=LONGEST)
+            done = subprocess.run(
+                words,
+                cwd=source,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                check=False,
+                timeout=LONGEST,
+            )
             if done.returncode:
-                raise unstable.Lacking(f"{words[0]} of {archive.name} failed: {log.read_text(encoding='utf-8', errors='replace')[-1500:]}")
+                raise unstable.Lacking(
+                    f"{words[0]} of {archive.name} failed: {log.read_text(encoding='utf-8', errors='replace')[-1500:]}"
+                )
     home.parent.mkdir(parents=True, exist_ok=True)
     made.rename(home)
     for old in (source, staged):

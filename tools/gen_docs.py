@@ -12,7 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = ROOT / "docs" / "guide" / "python.md"
-BLOCK = re.compile(r"(<!-- begin tested-pythons: [^>]*-->\n).*?(<!-- end tested-pythons -->)", flags=re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- begin tested-pythons: [^>]*-->\n).*?(<!-- end tested-pythons -->)", flags=re.DOTALL
+)
 
 
 def table() -> str:
@@ -20,7 +22,9 @@ def table() -> str:
     kept = json.loads((ROOT / "tests" / "tested_pythons.json").read_text(encoding="utf-8"))
     lines = ["| Python | tested release | on | tests of recording |", "| --- | --- | --- | --- |"]
     for name, one in kept.items():
-        lines.append(f"| CPython {name} | {one['version']} | {one['system']} | {one['passed']} passed, {one['skipped']} skipped |")
+        lines.append(
+            f"| CPython {name} | {one['version']} | {one['system']} | {one['passed']} passed, {one['skipped']} skipped |"
+        )
     return "\n".join(lines)
 
 
@@ -28,7 +32,9 @@ def main() -> int:
     """Write or check the guide."""
     text = GUIDE.read_text(encoding="utf-8")
     if BLOCK.search(text) is None:
-        raise SystemExit("docs/guide/python.md lacks the marks: <!-- begin tested-pythons: … --> and <!-- end tested-pythons -->")
+        raise SystemExit(
+            "docs/guide/python.md lacks the marks: <!-- begin tested-pythons: … --> and <!-- end tested-pythons -->"
+        )
     written = BLOCK.sub(lambda marks: f"{marks[1]}\n{table()}\n\n{marks[2]}", text)
     if written == text:
         return 0

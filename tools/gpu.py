@@ -32,7 +32,18 @@ from gpu_results import Ended, Results, only_skipped, pack
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ("numpy", "pyarrow", "click", "rich", "duckdb", "pytest", "pytest_timeout")
-TOLD = ("torch", "triton", "cupy", "cupy-cuda13x", "jax", "numba", "numba-cuda", "nvidia-cutlass-dsl", "cuda-bindings", "nvidia-cuda-cupti")
+TOLD = (
+    "torch",
+    "triton",
+    "cupy",
+    "cupy-cuda13x",
+    "jax",
+    "numba",
+    "numba-cuda",
+    "nvidia-cutlass-dsl",
+    "cuda-bindings",
+    "nvidia-cuda-cupti",
+)
 # By what is learned in a minute: what one of the first shows may be why the later ones fail.
 GROUPS = ("probe", "look", "truth", "cost", "programs", "inside", "rare")
 # Where a file belongs, in the order of a group; of others the name decides, and they come last in their group.
@@ -86,7 +97,9 @@ def steps() -> list[Step]:
     ]
     tests = [path.stem for path in (ROOT / "tests" / "gpu").glob("test_*.py")]
     benchmarks = [
-        path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py") if re.search(r'^NEEDS = "gpu"', path.read_text(), re.MULTILINE)
+        path.stem
+        for path in (ROOT / "benchmarks").glob("[!_]*.py")
+        if re.search(r'^NEEDS = "gpu"', path.read_text(), re.MULTILINE)
     ]
     order = list(GROUP_OF)
 
@@ -105,10 +118,24 @@ def steps() -> list[Step]:
 def _pytest(name: str, out: Path) -> list[str]:
     kept = out / "tests" / name
     kept.parent.mkdir(parents=True, exist_ok=True)
-    words = [f"--basetemp={kept}", "-v", "-rfExXs", "-o", "tmp_path_retention_policy=failed", f"--junitxml={out / name}.xml"]
+    words = [
+        f"--basetemp={kept}",
+        "-v",
+        "-rfExXs",
+        "-o",
+        "tmp_path_retention_policy=failed",
+        f"--junitxml={out / name}.xml",
+    ]
     if find_spec("xdist") is not None and name not in ALONE:
-        words += ["-n", str(SIDE_BY_SIDE), "-p", "no:benchmark"]  # pytest-benchmark warns of xdist, and a warning is an error here
-    if find_spec("pytest_timeout") is None:  # then its mark and its option are unknown words, which the project's settings refuse
+        words += [
+            "-n",
+            str(SIDE_BY_SIDE),
+            "-p",
+            "no:benchmark",
+        ]  # pytest-benchmark warns of xdist, and a warning is an error here
+    if (
+        find_spec("pytest_timeout") is None
+    ):  # then its mark and its option are unknown words, which the project's settings refuse
         words += ["-o", "addopts=--import-mode=importlib -rfExXs"]
     return [sys.executable, "-m", "pytest", *words, f"tests/gpu/{name}.py"]
 
@@ -156,7 +183,13 @@ def ending(log: Path, count: int) -> list[str]:
 
 def without_gpu() -> str | None:
     """Why there is no GPU here; None where there is one."""
-    looked = subprocess.run([sys.executable, "tests/support/pieces.py", "gpu"], cwd=ROOT, capture_output=True, text=True, check=False)
+    looked = subprocess.run(
+        [sys.executable, "tests/support/pieces.py", "gpu"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return (looked.stdout.strip() or looked.stderr.strip()) if looked.returncode else None
 
 
@@ -169,7 +202,11 @@ def facts() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "is not installed"
     commands = {
-        "gpu": ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total,clocks.sm", "--format=csv,noheader"],
+        "gpu": [
+            "nvidia-smi",
+            "--query-gpu=name,driver_version,compute_cap,memory.total,clocks.sm",
+            "--format=csv,noheader",
+        ],
         "nvcc": ["nvcc", "--version"],
         "g++": ["g++", "-dumpfullversion"],
     }
@@ -190,7 +227,9 @@ def prepare(out: Path, wheels: str) -> dict[str, str]:
     site = gpu_build.WORK / "site"
     for folder in (out / "golden", out / "probe", site):
         folder.mkdir(parents=True, exist_ok=True)
-    brought = sorted(Path(wheels).glob("*.whl")) if wheels else sorted((gpu_build.PACK / "wheels").glob("*.whl"))
+    brought = (
+        sorted(Path(wheels).glob("*.whl")) if wheels else sorted((gpu_build.PACK / "wheels").glob("*.whl"))
+    )
     if wheels and not brought:
         sys.exit(f"gpu: {wheels} has no wheels")
     for line in gpu_build.unpack(brought, site):
@@ -202,7 +241,9 @@ def prepare(out: Path, wheels: str) -> dict[str, str]:
     print(*(f"{name}: {value}" for name, value in found.items()), sep="\n", flush=True)
     lacking = [name for name in NEEDED if find_spec(name) is None]
     if lacking:
-        say(f"{sys.executable} lacks {', '.join(lacking)}; tests that need them say so (--wheels brings them)")
+        say(
+            f"{sys.executable} lacks {', '.join(lacking)}; tests that need them say so (--wheels brings them)"
+        )
     return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "WARPLENS_GOLDEN": str(out / "golden")}
 
 
@@ -214,11 +255,30 @@ def say(line: str) -> None:
 def arguments(every: list[Step]) -> argparse.Namespace:
     """Read the command line; a name that is none ends this."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"groups ({', '.join(GROUPS)}) or steps; default: all")
-    parser.add_argument("--limit", type=float, default=float("inf"), metavar="SECONDS", help="begin nothing that cannot end by then")
-    parser.add_argument("--carried", action="store_true", help="compile nothing, take the libraries that make gpu-pack brought")
-    parser.add_argument("--wheels", default="", metavar="FOLDER", help="unpack these first (build/gpu/wheels)")
-    parser.add_argument("--out", default=str(gpu_build.WORK / "results"), metavar="FOLDER", help="keep all here (build/gpu-run/results)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"groups ({', '.join(GROUPS)}) or steps; default: all"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=float("inf"),
+        metavar="SECONDS",
+        help="begin nothing that cannot end by then",
+    )
+    parser.add_argument(
+        "--carried",
+        action="store_true",
+        help="compile nothing, take the libraries that make gpu-pack brought",
+    )
+    parser.add_argument(
+        "--wheels", default="", metavar="FOLDER", help="unpack these first (build/gpu/wheels)"
+    )
+    parser.add_argument(
+        "--out",
+        default=str(gpu_build.WORK / "results"),
+        metavar="FOLDER",
+        help="keep all here (build/gpu-run/results)",
+    )
     parser.add_argument(
         "--archive",
         default=os.path.join(os.environ["OUT"], "results.tgz") if os.environ.get("OUT") else "",
@@ -281,14 +341,25 @@ def main() -> int:
         take(chosen, words, results, began)
     finally:
         names = [step.name for step in chosen if step.name in results.steps]
-        bad = [name for name in names if not results.steps[name].how.startswith(("ok", "skipped", "left out"))]
+        bad = [
+            name for name in names if not results.steps[name].how.startswith(("ok", "skipped", "left out"))
+        ]
         lines = results.summary(names)
         (out / "summary.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         if words.archive:
             left = pack(out, Path(words.archive).resolve())
             more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
-            say(f"{words.archive} has the results" + (f", without {', '.join(left[:NAMED])}{more}" if left else ""))
-        print("", *lines, f"{len(names) - len(bad)} of {len(names)} steps without fault; {out}", sep="\n", flush=True)
+            say(
+                f"{words.archive} has the results"
+                + (f", without {', '.join(left[:NAMED])}{more}" if left else "")
+            )
+        print(
+            "",
+            *lines,
+            f"{len(names) - len(bad)} of {len(names)} steps without fault; {out}",
+            sep="\n",
+            flush=True,
+        )
     return 1 if bad else 0
 
 

@@ -38,7 +38,11 @@ def _files(names: Iterable[str], root: Path) -> Iterator[Path]:
     for name in names:
         path = root / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file() and not BUILT & set(file.relative_to(root).parts) and file.suffix not in {".so", ".pyc"}:
+            if (
+                file.is_file()
+                and not BUILT & set(file.relative_to(root).parts)
+                and file.suffix not in {".so", ".pyc"}
+            ):
                 yield file
 
 
@@ -60,7 +64,9 @@ def _runs(python: str, abi: str) -> bool:
     if python == "py3":
         return True
     own = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    return python == own or (abi == "abi3" and python.startswith("cp3") and int(python[3:]) <= sys.version_info[1])
+    return python == own or (
+        abi == "abi3" and python.startswith("cp3") and int(python[3:]) <= sys.version_info[1]
+    )
 
 
 def install(out: Path, build: bool = True) -> str:
@@ -76,7 +82,11 @@ def install(out: Path, build: bool = True) -> str:
         for bindings in (True, False) if headers else (False,):
             if _compile(log, bindings):
                 _note(bindings)
-                return "built" if bindings else f"built without the binding of warplens.nvtx, {_binding(headers)}"
+                return (
+                    "built"
+                    if bindings
+                    else f"built without the binding of warplens.nvtx, {_binding(headers)}"
+                )
     how = f"the build failed (see {log.name})" if build else "nothing was compiled"
     if not (PACK / "native").is_dir():
         return f"{how}, and {PACK.relative_to(ROOT)} has no libraries: only what needs none of them works"
@@ -132,16 +142,31 @@ def _compile(log: Path, bindings: bool) -> bool:
     generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else ["-G", "Unix Makefiles"]
     parts = ";".join([*PARTS, "bindings"] if bindings else PARTS)
     commands = (
-        ["-S", ".", "-B", str(made), *generator, f"-DPython_EXECUTABLE={sys.executable}", f"-DWARPLENS_PARTS={parts}"],
+        [
+            "-S",
+            ".",
+            "-B",
+            str(made),
+            *generator,
+            f"-DPython_EXECUTABLE={sys.executable}",
+            f"-DWARPLENS_PARTS={parts}",
+        ],
         ["--build", str(made), "--parallel", str(os.cpu_count() or 1), "--", "-k", *(["0"] if ninja else [])],
         ["--install", str(made), "--prefix", "src"],
     )
     made.mkdir(parents=True, exist_ok=True)
-    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}  # of a make that started us
+    environment = {
+        name: value for name, value in os.environ.items() if name != "MAKEFLAGS"
+    }  # of a make that started us
     with log.open("ab") as file:
         file.write(f"--- {parts}\n".encode())
         file.flush()
         for words in commands:
-            if subprocess.run([*cmake, *words], cwd=ROOT, env=environment, stdout=file, stderr=file, check=False).returncode != 0:
+            if (
+                subprocess.run(
+                    [*cmake, *words], cwd=ROOT, env=environment, stdout=file, stderr=file, check=False
+                ).returncode
+                != 0
+            ):
                 return False
     return True

@@ -42,7 +42,9 @@ def libraries(pack: Path) -> None:
     shutil.copytree(PACKAGE / "_lib", pack / "native" / "_lib")
     for binding in (PACKAGE / "nvtx").glob("_binding*.so"):
         shutil.copy2(binding, pack / "native" / "nvtx")
-    (pack / "pack.json").write_text(json.dumps({"native": digest(MADE_OF), "tree": digest()}) + "\n", encoding="utf-8")
+    (pack / "pack.json").write_text(
+        json.dumps({"native": digest(MADE_OF), "tree": digest()}) + "\n", encoding="utf-8"
+    )
     (pack / "run.sh").write_text(SCRIPT, encoding="utf-8")
 
 
@@ -62,7 +64,11 @@ def binding(pack: Path, wanted: python_headers.Version, own: dict[python_headers
         f"-DCMAKE_CXX_COMPILER_LAUNCHER={ONCE}",
         f"-DCMAKE_C_COMPILER_LAUNCHER={ONCE}",
     ]
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "MAKEFLAGS": ""}
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "MAKEFLAGS": "",
+    }
     for step in (
         ["-S", str(ROOT), "-B", str(made), *words],
         ["--build", str(made)],
@@ -71,7 +77,9 @@ def binding(pack: Path, wanted: python_headers.Version, own: dict[python_headers
         done = subprocess.run([cmake, *step], env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             return f"no binding for Python {name}: {(done.stderr or done.stdout).strip()[-2000:]}"
-    (file,) = (made / "installed" / "warplens" / "nvtx").glob(f"*{found.definition(machine).partition('=')[0]}.so")
+    (file,) = (made / "installed" / "warplens" / "nvtx").glob(
+        f"*{found.definition(machine).partition('=')[0]}.so"
+    )
     shutil.copy2(file, pack / "native" / "nvtx")
     return f"binding for Python {name}"
 
@@ -85,8 +93,20 @@ def wheels(folder: Path, names: list[str], python: str) -> str:
             wanted.append(f"{name}=={version(name)}")
         except PackageNotFoundError:
             wanted.append(name)
-    platforms = [word for number in GLIBC for word in ("--platform", f"manylinux{number}_{platform.machine()}")]
-    words = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", python, "--implementation", "cp", *platforms]
+    platforms = [
+        word for number in GLIBC for word in ("--platform", f"manylinux{number}_{platform.machine()}")
+    ]
+    words = [
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--python-version",
+        python,
+        "--implementation",
+        "cp",
+        *platforms,
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "--disable-pip-version-check", *words, "--dest", str(folder), *wanted],
         capture_output=True, text=True, check=False,
@@ -98,7 +118,13 @@ def wheels(folder: Path, names: list[str], python: str) -> str:
 
 def cubins(architectures: list[str]) -> str:
     """Compile the kernels of CuTe DSL, where its compiler is here."""
-    done = subprocess.run([sys.executable, "tools/cubins.py", *architectures], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "tools/cubins.py", *architectures],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode == 0:
         return done.stdout.strip()
     old = ", those of an earlier pack stay" if (PACK / "cubins").is_dir() else ""
@@ -115,10 +141,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--python", default="3.12", metavar="VERSION", help="the Python there (3.12)")
     parser.add_argument(
-        "--headers", action="append", default=[], metavar="VERSION=FOLDER", help="headers of a Python that is not installed here"
+        "--headers",
+        action="append",
+        default=[],
+        metavar="VERSION=FOLDER",
+        help="headers of a Python that is not installed here",
     )
-    parser.add_argument("--lacks", action="append", default=[], metavar="NAME", help="a package that is missing there, beside duckdb")
-    parser.add_argument("--cubins", action="append", default=[], metavar="ARCHITECTURE", help="compile kernels for it (sm_90a)")
+    parser.add_argument(
+        "--lacks",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a package that is missing there, beside duckdb",
+    )
+    parser.add_argument(
+        "--cubins",
+        action="append",
+        default=[],
+        metavar="ARCHITECTURE",
+        help="compile kernels for it (sm_90a)",
+    )
     words = parser.parse_args()
     PACK.mkdir(parents=True, exist_ok=True)
     libraries(PACK)
@@ -131,7 +173,9 @@ def main() -> int:
     print(cubins(words.cubins or ["sm_90a"]))
     sizes = size(PACK)
     total = sum(sizes.values())
-    print(f"{PACK.relative_to(ROOT)}: {total / 2**20:.1f} MiB of at most {LIMIT >> 20}; there: sh build/gpu/run.sh probe look truth")
+    print(
+        f"{PACK.relative_to(ROOT)}: {total / 2**20:.1f} MiB of at most {LIMIT >> 20}; there: sh build/gpu/run.sh probe look truth"
+    )
     if total > LIMIT:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:5]
         print(

@@ -77,15 +77,32 @@ def _clock(lines: list[Line]) -> Iterator[str]:
 
 
 def _subscribing(lines: list[Line]) -> Iterator[str]:
-    again = [f"{line.fields['size']} -> {line.fields['result']}" for line in lines if line.event == "SUBSCRIBE_AGAIN"]
-    yield "second subscribe_v2 by size of its parameters: " + (", ".join(again) or "there is no such function")
-    refused = [line for line in lines if line.event in ("ENABLE", "ENABLE_CALL", "SUBSCRIBE", "CALLBACKS") and line.number("result")]
+    again = [
+        f"{line.fields['size']} -> {line.fields['result']}"
+        for line in lines
+        if line.event == "SUBSCRIBE_AGAIN"
+    ]
+    yield "second subscribe_v2 by size of its parameters: " + (
+        ", ".join(again) or "there is no such function"
+    )
+    refused = [
+        line
+        for line in lines
+        if line.event in ("ENABLE", "ENABLE_CALL", "SUBSCRIBE", "CALLBACKS") and line.number("result")
+    ]
     yield "refused: " + (", ".join(f"{line.event} {line.fields}" for line in refused) or "nothing")
 
 
 def _order(lines: list[Line]) -> Iterator[str]:
-    records = [line for line in within(lines, "five") if line.event == "RECORD" and line.fields["what"] in ("kernel", "runtime", "driver")]
-    shown = [f"{line.fields['what']} {line.fields['correlation']} {line.fields['name']}".strip() for line in records[:9]]
+    records = [
+        line
+        for line in within(lines, "five")
+        if line.event == "RECORD" and line.fields["what"] in ("kernel", "runtime", "driver")
+    ]
+    shown = [
+        f"{line.fields['what']} {line.fields['correlation']} {line.fields['name']}".strip()
+        for line in records[:9]
+    ]
     yield "records of five launches: " + "; ".join(shown)
 
 
@@ -115,7 +132,9 @@ def _exit(lines: list[Line]) -> Iterator[str]:
         if line.time < begun or line.event not in ("ATEXIT", "CONTEXT_DESTROY", "FLUSH", "COMPLETE", "END"):
             continue
         kept = ("flag", "records", "work", "unfinished", "canaries", "out", "ms")
-        yield f"  +{(line.time - begun) * 1e3:.1f} ms {line.event} " + " ".join(f"{k}={v}" for k, v in line.fields.items() if k in kept)
+        yield f"  +{(line.time - begun) * 1e3:.1f} ms {line.event} " + " ".join(
+            f"{k}={v}" for k, v in line.fields.items() if k in kept
+        )
 
 
 def _early(lines: list[Line]) -> Iterator[str]:
@@ -128,11 +147,23 @@ def _early(lines: list[Line]) -> Iterator[str]:
 
 
 def _profiler(lines: list[Line]) -> Iterator[str]:
-    got = [line.fields["name"] for line in lines if line.event == "PHASE" and line.fields["name"].startswith("torch.profiler-got")]
+    got = [
+        line.fields["name"]
+        for line in lines
+        if line.event == "PHASE" and line.fields["name"].startswith("torch.profiler-got")
+    ]
     spans = {name: within(lines, name) for name in ("before", "within", "after")}
-    kernels = [line.number("start") for line in lines if line.event == "RECORD" and line.fields["what"] == "kernel"]
-    counts = {name: sum(span[0].time <= start <= span[-1].time for start in kernels) if span else 0 for name, span in spans.items()}
-    canaries = {name: [int(line.number("canaries")) for line in span if line.event == "FLUSH"] for name, span in spans.items()}
+    kernels = [
+        line.number("start") for line in lines if line.event == "RECORD" and line.fields["what"] == "kernel"
+    ]
+    counts = {
+        name: sum(span[0].time <= start <= span[-1].time for start in kernels) if span else 0
+        for name, span in spans.items()
+    }
+    canaries = {
+        name: [int(line.number("canaries")) for line in span if line.event == "FLUSH"]
+        for name, span in spans.items()
+    }
     yield f"kernels that the probe received of 20 each: {counts}; {', '.join(got)}; canaries back: {canaries}"
 
 
@@ -145,7 +176,11 @@ def summary(which: str, lines: list[Line]) -> list[str]:
         found += [*_subscribing(lines), *_order(lines)]
         for phase in ("never-idle", "tiny", "graph"):
             found += _flushes(lines, phase)
-        found += [line.fields["name"] for line in lines if line.event == "PHASE" and line.fields["name"].startswith("tiny-made")]
+        found += [
+            line.fields["name"]
+            for line in lines
+            if line.event == "PHASE" and line.fields["name"].startswith("tiny-made")
+        ]
     return [*found, *_exit(lines)]
 
 
@@ -153,7 +188,19 @@ def compile_probe(out: Path) -> Path:
     """The injection library, built with the machine's compiler."""
     library = out / "libcupti_probe.so"
     source = ROOT / "native" / "tests" / "probe" / "cupti_probe.cpp"
-    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'native'}", str(source), "-o", str(library), "-ldl", "-pthread"]
+    command = [
+        "g++",
+        "-std=c++20",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        f"-I{ROOT / 'native'}",
+        str(source),
+        "-o",
+        str(library),
+        "-ldl",
+        "-pthread",
+    ]
     subprocess.run(command, check=True)
     return library
 
@@ -171,14 +218,24 @@ def find_cupti() -> str:
     return "libcupti.so.13"
 
 
-def run(probe: Path, out: Path, cupti: str, number: int, program: list[str], settings: dict[str, str]) -> tuple[str, list[Line]]:
+def run(
+    probe: Path, out: Path, cupti: str, number: int, program: list[str], settings: dict[str, str]
+) -> tuple[str, list[Line]]:
     """Run the program with the probe in it; how it ended, and the lines of both in the order of time."""
     prefix = out / f"probe-{number}"
-    environment = {**os.environ, **settings, "PROBE_CUPTI": cupti, "PROBE_OUT": str(prefix), "CUDA_INJECTION64_PATH": str(probe)}
+    environment = {
+        **os.environ,
+        **settings,
+        "PROBE_CUPTI": cupti,
+        "PROBE_OUT": str(prefix),
+        "CUDA_INJECTION64_PATH": str(probe),
+    }
     said = out / f"probe-{number}.program"
     with said.open("wb") as file:
         try:
-            ended = subprocess.run(program, env=environment, stdout=file, stderr=file, timeout=SECONDS, check=False).returncode
+            ended = subprocess.run(
+                program, env=environment, stdout=file, stderr=file, timeout=SECONDS, check=False
+            ).returncode
             how = f"exit status {ended}"
         except subprocess.TimeoutExpired:
             how = f"stopped after {SECONDS} s"
@@ -190,9 +247,21 @@ def run(probe: Path, out: Path, cupti: str, number: int, program: list[str], set
 def main() -> int:
     """Run all, and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--out", default=str(ROOT / "build" / "gpu" / "probe"), metavar="FOLDER", help="where all lines are kept")
-    parser.add_argument("--cupti", default="", metavar="LIBRARY", help="the libcupti to ask (that of PyTorch)")
-    parser.add_argument("--program", default="", metavar="WORDS", help="a program of your own; the name of the run is appended")
+    parser.add_argument(
+        "--out",
+        default=str(ROOT / "build" / "gpu" / "probe"),
+        metavar="FOLDER",
+        help="where all lines are kept",
+    )
+    parser.add_argument(
+        "--cupti", default="", metavar="LIBRARY", help="the libcupti to ask (that of PyTorch)"
+    )
+    parser.add_argument(
+        "--program",
+        default="",
+        metavar="WORDS",
+        help="a program of your own; the name of the run is appended",
+    )
     words = parser.parse_args()
     out = Path(words.out).resolve()
     out.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,9 @@ def profiler(x: torch.Tensor) -> None:
                 for _ in range(20):
                     x.add_(1)
                 torch.cuda.synchronize()
-            kernels = [event for event in window.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+            kernels = [
+                event for event in window.events() if event.device_type == torch.autograd.DeviceType.CUDA
+            ]
             phase(f"torch.profiler-got={len(kernels)}")
         else:
             for _ in range(20):

@@ -40,7 +40,10 @@ class Results:
         """Keep how a step ended, at once: the next one may take the machine with it."""
         self.steps[name] = ended
         self.now.add(name)
-        text = json.dumps({"tree": self.tree, "steps": {name: asdict(ended) for name, ended in self.steps.items()}}, indent=1)
+        text = json.dumps(
+            {"tree": self.tree, "steps": {name: asdict(ended) for name, ended in self.steps.items()}},
+            indent=1,
+        )
         (self.folder / "ended.json").write_text(f"{text}\n", encoding="utf-8")
 
     def summary(self, names: Sequence[str]) -> list[str]:
@@ -61,7 +64,9 @@ class Results:
 def _read(path: Path, tree: str) -> dict[str, Ended]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return {name: Ended(**ended) for name, ended in found["steps"].items()} if found["tree"] == tree else {}
+        return (
+            {name: Ended(**ended) for name, ended in found["steps"].items()} if found["tree"] == tree else {}
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -91,13 +96,21 @@ def only_skipped(xml: Path) -> bool:
 
 def pack(folder: Path, archive: Path, limit: int = LIMIT) -> list[str]:
     """Pack a folder into a .tgz of at most `limit` bytes; the largest files are left out first, and these are returned."""
-    part = archive.with_name(f"{archive.name}.part")  # an archive is whole, also where we are killed while we write the next one
+    part = archive.with_name(
+        f"{archive.name}.part"
+    )  # an archive is whole, also where we are killed while we write the next one
     own = {archive.resolve(), part.resolve()}
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and path.resolve() not in own]
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.resolve() not in own
+    ]
     sizes = {path: path.stat().st_size for path in files}
     by_size = sorted(files, key=lambda path: sizes[path])
     left: list[Path] = []
-    while by_size and sum(sizes[path] for path in by_size) > LARGE * limit:  # compressing all of them would take too long
+    while (
+        by_size and sum(sizes[path] for path in by_size) > LARGE * limit
+    ):  # compressing all of them would take too long
         left.append(by_size.pop())
     packed = {path: len(zlib.compress(path.read_bytes(), 1)) + 1024 for path in by_size}
     archive.parent.mkdir(parents=True, exist_ok=True)

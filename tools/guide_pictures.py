@@ -59,7 +59,11 @@ def record(folder: Path, name: str, query: str, example: str, *words: str) -> Re
     path = folder / f"{name}.warplens"
     if not path.exists():
         program = [sys.executable, str(ROOT / "examples" / example), *words]
-        subprocess.run([*COMMAND, "profile", "--light", "-q", "-o", str(path), "--", *program], env=environment(), check=True)
+        subprocess.run(
+            [*COMMAND, "profile", "--light", "-q", "-o", str(path), "--", *program],
+            env=environment(),
+            check=True,
+        )
     with open_report(path) as report:
         rows = report.sql(query).to_pylist()
         return Recording(path, [(row["start"] - report.origin, row["end"] - report.origin) for row in rows])
@@ -68,7 +72,10 @@ def record(folder: Path, name: str, query: str, example: str, *words: str) -> Re
 @contextmanager
 def shown(browser: Browser, recording: Recording, begin: int, end: int) -> Iterator[Visit]:
     """Open the page on a time of a report, with its findings."""
-    with served(recording.path, cwd=recording.path.parent) as server, visiting(browser, server.url, size=SIZE) as visit:
+    with (
+        served(recording.path, cwd=recording.path.parent) as server,
+        visiting(browser, server.url, size=SIZE) as visit,
+    ):
         address = f"t={begin},{end}"
         visit.page.evaluate("(text) => { location.hash = text; }", f"{address}&p=findings")
         visit.until("(text) => location.hash.includes(text)", address)
@@ -110,7 +117,12 @@ def reduced(png: bytes) -> bytes:
     own, which, count = np.unique(colours @ (65536, 256, 1), return_inverse=True, return_counts=True)
     every = np.stack([own >> 16, own >> 8 & 255, own & 255], axis=1)
     palette = every[np.argsort(-count, kind="stable")[:256]]
-    nearest = np.concatenate([np.argmin(((part[:, None] - palette) ** 2).sum(axis=2), axis=1) for part in np.array_split(every, 64)])
+    nearest = np.concatenate(
+        [
+            np.argmin(((part[:, None] - palette) ** 2).sum(axis=2), axis=1)
+            for part in np.array_split(every, 64)
+        ]
+    )
     lines = np.zeros((height, width + 1), np.uint8)  # each line begins with its filter: none
     lines[:, 1:] = nearest[which.reshape(height, width)]
     parts = {
@@ -132,7 +144,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place, started("chromium") as browser:
         folder = Path(*sys.argv[1:2] or [place])
         inside = ("intrakernel_pipeline/pipeline.py", "--cpu")
-        before, after = record(folder, "before", _COMPUTES, *inside), record(folder, "after", _COMPUTES, *inside, "--stages", "3")
+        before, after = (
+            record(folder, "before", _COMPUTES, *inside),
+            record(folder, "after", _COMPUTES, *inside, "--stages", "3"),
+        )
         pictures = {"page": draw_page(browser, record(folder, "train", _LOADS, "train.py"))}
         first = before.steadiest(TILES)
         begin, end = before.tiles[first][0], before.tiles[first + TILES - 1][1]
@@ -142,7 +157,9 @@ def main() -> int:
         first = after.steadiest(2 * TILES)
         begin, length = after.tiles[first][0], end - begin
         computes = sum(after.tiles[first + TILES - 1]) // 2
-        pictures["intrakernel-after"] = draw_inside(browser, after, begin - margin, begin + length + margin, computes)
+        pictures["intrakernel-after"] = draw_inside(
+            browser, after, begin - margin, begin + length + margin, computes
+        )
         large = False
         for name, png in pictures.items():
             path = IMAGES / f"{name}.png"

@@ -64,7 +64,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             verdict = compared(path, Path(folder))
         verdicts.append(verdict)
-        print(f"{path.stem:32} {verdict.true} of {verdict.reported} true, {verdict.named} of {verdict.wanted} named", flush=True)
+        print(
+            f"{path.stem:32} {verdict.true} of {verdict.reported} true, {verdict.named} of {verdict.wanted} named",
+            flush=True,
+        )
         for wrong in verdict.wrong:
             print(f"    {wrong}")
     page = _page(verdicts)
@@ -86,10 +89,13 @@ def _page(verdicts: list[Verdict]) -> str:
         wanted=wanted,
         recall=named / max(wanted, 1),
         rows="\n".join(
-            f"| {case} | {rule} | {expected:.2f} s | {real:.2f} s | {expected / real:.2f} |" for case, rule, expected, real in won
+            f"| {case} | {rule} | {expected:.2f} s | {real:.2f} s | {expected / real:.2f} |"
+            for case, rule, expected, real in won
         ),
         error=median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0,
-        reports="\n".join(f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts),
+        reports="\n".join(
+            f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts
+        ),
     )
 
 

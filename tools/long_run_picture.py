@@ -16,7 +16,12 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDTH, HEIGHT = 860, 400
 LEFT, TOP, RIGHT, BOTTOM = 56, 52, 190, 48  # margins; the names of the lines stand on the right
 COLORS = {"recorded": "#1f6feb", "launcher": "#b35900", "plain": "#57606a", "promised": "#cf222e"}
-NAMES = {"recorded": "program, recorded", "launcher": "launcher", "plain": "program, plain", "promised": "promised at most"}
+NAMES = {
+    "recorded": "program, recorded",
+    "launcher": "launcher",
+    "plain": "program, plain",
+    "promised": "promised at most",
+}
 _POINT = re.compile(r"after ([\d,]+) s: (plain|recorded|launcher)")
 _APART = 16  # px between two names
 
@@ -59,15 +64,23 @@ def drawn(points: dict[str, list[tuple[float, float]]]) -> str:
     every = max(1, round(longest / 10))
     for minute in range(0, int(longest + 0.5) + 1, every):
         x = place(min(minute, longest), 0)[0]
-        parts.append(f'<text x="{x:.1f}" y="{TOP + down + 20}" text-anchor="middle" fill="#57606a">{minute}</text>')
-    parts.append(f'<text x="{LEFT + across / 2}" y="{HEIGHT - 8}" text-anchor="middle" fill="#57606a">minutes</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{TOP + down + 20}" text-anchor="middle" fill="#57606a">{minute}</text>'
+        )
+    parts.append(
+        f'<text x="{LEFT + across / 2}" y="{HEIGHT - 8}" text-anchor="middle" fill="#57606a">minutes</text>'
+    )
     heights = _apart({name: place(*line[-1])[1] for name, line in points.items()})
     for name, line in points.items():
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
         dashes = ' stroke-dasharray="6 5"' if name == "promised" else ""
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{COLORS[name]}" stroke-width="2"{dashes}/>')
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{COLORS[name]}" stroke-width="2"{dashes}/>'
+        )
         text = f"{NAMES[name]}: {max(value for _, value in line):.0f}"
-        parts.append(f'<text x="{LEFT + across + 10}" y="{heights[name] + 4:.1f}" fill="{COLORS[name]}">{escape(text)}</text>')
+        parts.append(
+            f'<text x="{LEFT + across + 10}" y="{heights[name] + 4:.1f}" fill="{COLORS[name]}">{escape(text)}</text>'
+        )
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

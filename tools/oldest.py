@@ -17,7 +17,16 @@ from setup import LOCK, ROOT, dependencies, name_of
 
 FOLDER = ROOT / "build" / "oldest"
 # Of the lock file; of these packages none asks for a newer version of one that warplens runs with.
-TESTING = ("hypothesis", "iniconfig", "packaging", "pluggy", "pygments", "pytest", "pytest-timeout", "sortedcontainers")
+TESTING = (
+    "hypothesis",
+    "iniconfig",
+    "packaging",
+    "pluggy",
+    "pygments",
+    "pytest",
+    "pytest-timeout",
+    "sortedcontainers",
+)
 TESTING_ON_3_10 = ("exceptiongroup", "tomli", "typing-extensions")
 
 
@@ -35,15 +44,31 @@ def main() -> int:
     """Make the environment, or leave it where it is of the same packages."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     python = folder / "bin" / "python"
-    tests = [line for line in LOCK.read_text(encoding="utf-8").splitlines() if name_of(line) in (*TESTING, *TESTING_ON_3_10)]
+    tests = [
+        line
+        for line in LOCK.read_text(encoding="utf-8").splitlines()
+        if name_of(line) in (*TESTING, *TESTING_ON_3_10)
+    ]
     wanted = [*oldest(Path(sys.executable)), *tests]
     stamp = folder / "made-of"
     digest = hashlib.sha256("\n".join([sys.version, *wanted]).encode()).hexdigest()
     if not stamp.exists() or stamp.read_text() != digest:
         venv.EnvBuilder(with_pip=True, clear=True).create(folder)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+        pip = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--only-binary",
+            ":all:",
+        ]
         if subprocess.run([*pip, *wanted], check=False).returncode:
-            print("pip did not install the oldest packages: raise the lower end that it names in pyproject.toml", file=sys.stderr)
+            print(
+                "pip did not install the oldest packages: raise the lower end that it names in pyproject.toml",
+                file=sys.stderr,
+            )
             return 1
         (site,) = folder.glob("lib/python*/site-packages")
         (site / "warplens-checkout.pth").write_text(f"{ROOT / 'src'}\n", encoding="utf-8")

@@ -33,7 +33,10 @@ def main() -> int:
     if not python.exists():
         venv.EnvBuilder(with_pip=True).create(FOLDER)
     listed = subprocess.run(
-        [python, "-c", _LIST, ROOT / "pyproject.toml", *(sys.argv[1:] or EXTRAS)], check=True, stdout=subprocess.PIPE, text=True
+        [python, "-c", _LIST, ROOT / "pyproject.toml", *(sys.argv[1:] or EXTRAS)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     needs = listed.stdout.split("\n")[:-1]
     print(f"installing into {FOLDER.relative_to(ROOT)}: {', '.join(needs)}", flush=True)

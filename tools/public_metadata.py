@@ -35,7 +35,11 @@ def urls(repository: str, version: str) -> dict[str, str]:
 
 def long_description(text: str, repository: str, version: str) -> str:
     """Turn the text of README.md into what PyPI can show."""
-    change = _without_links if not repository else lambda part: _TARGET.sub(lambda found: _absolute(found, repository, version), part)
+    change = (
+        _without_links
+        if not repository
+        else lambda part: _TARGET.sub(lambda found: _absolute(found, repository, version), part)
+    )
     parts = _FENCED.split(text)
     return "".join(part if number % 2 else change(part) for number, part in enumerate(parts))
 

@@ -44,7 +44,9 @@ def read(folder: Path, machine: str, host: str) -> Headers:
         level = (folder / "patchlevel.h").read_text(encoding="utf-8")
         config = (folder / "pyconfig.h").read_text(encoding="utf-8")
     except OSError as error:
-        raise BadHeaders(f"{folder} is no folder of Python's headers: {error.filename} cannot be read") from None
+        raise BadHeaders(
+            f"{folder} is no folder of Python's headers: {error.filename} cannot be read"
+        ) from None
     numbers = [re.search(rf"#define\s+PY_{part}_VERSION\s+(\d+)", level) for part in ("MAJOR", "MINOR")]
     if None in numbers or not (folder / "Python.h").exists():
         raise BadHeaders(f"{folder} lacks Python.h, or its patchlevel.h names no version")
@@ -54,7 +56,9 @@ def read(folder: Path, machine: str, host: str) -> Headers:
         return Headers((major, minor, "t") if is_free else (major, minor), (folder,), host)
     own = folder.parent / f"{machine}-linux-gnu" / folder.name / "pyconfig.h"
     if not own.exists():
-        raise BadHeaders(f"{folder} lacks the part for {machine}: {own} is not there (Debian's libpython{major}.{minor}-dev has it)")
+        raise BadHeaders(
+            f"{folder} lacks the part for {machine}: {own} is not there (Debian's libpython{major}.{minor}-dev has it)"
+        )
     return Headers((major, minor), (folder, folder.parent), machine)
 
 
@@ -70,7 +74,9 @@ def handed_over(words: Iterable[str]) -> dict[Version, Path]:
 
 
 def _asked(path: Path) -> Path | None:
-    answer = subprocess.run([str(path), "-I", "-c", _ASK], capture_output=True, text=True, check=False, timeout=20)
+    answer = subprocess.run(
+        [str(path), "-I", "-c", _ASK], capture_output=True, text=True, check=False, timeout=20
+    )
     return Path(answer.stdout.strip()) if answer.returncode == 0 else None
 
 
@@ -101,7 +107,9 @@ def find(
             try:
                 taken = read(folder, machine, host)
                 if taken.version != version:
-                    raise BadHeaders(f"{folder} holds the headers of Python {named(taken.version)}, not {named(version)}")
+                    raise BadHeaders(
+                        f"{folder} holds the headers of Python {named(taken.version)}, not {named(version)}"
+                    )
             except BadHeaders as bad:
                 if version in own and machine == host:
                     raise

@@ -22,7 +22,12 @@ TABLES = Path(__file__).resolve().parent.parent / "native/agent/python/memory/la
 HEAD = "// Written by tools/python_offsets.py from the headers of each version: do not edit.\n"
 FOOT = "// clang-format on\n"
 
-RUNTIME, INTERPRETER, THREAD, GIL = "_PyRuntimeState", "PyInterpreterState", "PyThreadState", "struct _gil_runtime_state"
+RUNTIME, INTERPRETER, THREAD, GIL = (
+    "_PyRuntimeState",
+    "PyInterpreterState",
+    "PyThreadState",
+    "struct _gil_runtime_state",
+)
 CHUNK, CODE = "_PyStackChunk", "PyCodeObject"
 
 # Field, the versions that have it (t: free-threaded builds alone), and what it is: an offset (type, member), a size (type,), or a
@@ -187,7 +192,9 @@ def minor(version: str) -> int:
 def holds(versions: str, of: Version) -> bool:
     """Tell whether a range of versions, 3.11-3.12 or 3.11- or 3.14t-, has a version in it."""
     first, last = versions.split("-")
-    return minor(first) <= of.minor <= (minor(last) if last else of.minor) and (of.free_threaded or not first.endswith("t"))
+    return minor(first) <= of.minor <= (minor(last) if last else of.minor) and (
+        of.free_threaded or not first.endswith("t")
+    )
 
 
 def ask(python: str, code: str) -> str:
@@ -208,8 +215,14 @@ def offsets(fields: list[tuple[str, str]], include: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "offsets.c"), Path(folder, "offsets")
         source.write_text(PROGRAM % "\n".join(lines))
-        subprocess.run(["cc", "-w", f"-I{include}", source, "-o", program], check=True, capture_output=True, text=True)
-        return subprocess.run([program], check=True, capture_output=True, text=True).stdout.rstrip().removesuffix(",")
+        subprocess.run(
+            ["cc", "-w", f"-I{include}", source, "-o", program], check=True, capture_output=True, text=True
+        )
+        return (
+            subprocess.run([program], check=True, capture_output=True, text=True)
+            .stdout.rstrip()
+            .removesuffix(",")
+        )
 
 
 def row(python: str) -> tuple[Version, str]:
@@ -218,7 +231,11 @@ def row(python: str) -> tuple[Version, str]:
     include, number, free_threaded = ask(python, code).splitlines()
     its = Version(int(number), free_threaded == "True")
     layout = [(name, expression(what)) for name, versions, what in FIELDS if holds(versions, its)]
-    published = [(name, f"offsetof(_Py_DebugOffsets, {member})") for name, versions, member in PUBLISHED if holds(versions, its)]
+    published = [
+        (name, f"offsetof(_Py_DebugOffsets, {member})")
+        for name, versions, member in PUBLISHED
+        if holds(versions, its)
+    ]
     parts = [f"{{{its.head()},\n{offsets(layout, include)}}}"]
     if published:
         parts.append(f"{{{its.head()},\n{offsets(published, include)}}}")
@@ -243,7 +260,12 @@ def main() -> None:
     if options.print:
         print(*rows.values(), sep="", end="")
     else:
-        TABLES.write_text(HEAD + "// clang-format off\n" + "".join(text for _, text in sorted((rows_there() | rows).items())) + FOOT)
+        TABLES.write_text(
+            HEAD
+            + "// clang-format off\n"
+            + "".join(text for _, text in sorted((rows_there() | rows).items()))
+            + FOOT
+        )
 
 
 if __name__ == "__main__":

@@ -50,7 +50,9 @@ def candidates() -> Iterator[Path]:
 def look(path: Path) -> tuple[Version, Path] | None:
     """Ask the interpreter at `path` for its version; None where it is no usable CPython of its own (venvs are not)."""
     try:
-        answer = subprocess.run([str(path), "-I", "-c", _ASK], capture_output=True, text=True, timeout=20, check=True)
+        answer = subprocess.run(
+            [str(path), "-I", "-c", _ASK], capture_output=True, text=True, timeout=20, check=True
+        )
         implementation, version, suffix, base, prefix = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None

@@ -67,19 +67,32 @@ def results() -> dict[str, Result]:
     if not RESULTS.exists():
         return {}
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return {name: Result(**facts) for name, facts in kept["pythons"].items()} if kept["sources"] == digest() else {}
+    return (
+        {name: Result(**facts) for name, facts in kept["pythons"].items()}
+        if kept["sources"] == digest()
+        else {}
+    )
 
 
 def read(report: Path, status: int, printed: str, version: str, system: str, seconds: float) -> Result:
     """Sum up a report of pytest. What failed and passed when it ran again has passed, and is unsteady."""
     cases = list(ElementTree.parse(report).iter("testcase"))
-    told = {part: [case for case in cases if case.find(part) is not None] for part in ("failure", "error", "skipped")}
-    failed = sorted({f"{case.get('classname')}::{case.get('name')}" for case in [*told["failure"], *told["error"]]})
+    told = {
+        part: [case for case in cases if case.find(part) is not None]
+        for part in ("failure", "error", "skipped")
+    }
+    failed = sorted(
+        {f"{case.get('classname')}::{case.get('name')}" for case in [*told["failure"], *told["error"]]}
+    )
     unsteady = failed if status == 0 else []
     if status != 0 and not failed:
-        failed = [f"pytest ended with {status}: {printed.strip().splitlines()[-1] if printed.strip() else 'it said nothing'}"]
+        failed = [
+            f"pytest ended with {status}: {printed.strip().splitlines()[-1] if printed.strip() else 'it said nothing'}"
+        ]
     passed = len(cases) - len(told["skipped"]) - (0 if unsteady else len(failed))
-    return Result(version, system, passed, len(told["skipped"]), [] if unsteady else failed, unsteady, round(seconds))
+    return Result(
+        version, system, passed, len(told["skipped"]), [] if unsteady else failed, unsteady, round(seconds)
+    )
 
 
 def system_of(release: Path) -> str:
@@ -107,13 +120,19 @@ class Place:
 
     def pythons(self) -> dict[str, str]:
         """Its CPythons."""
-        there = unstable.pythons() if self.inside else {named(version): str(path) for version, path in pythons().items()}
+        there = (
+            unstable.pythons()
+            if self.inside
+            else {named(version): str(path) for version, path in pythons().items()}
+        )
         return {name: path for name, path in there.items() if name.endswith(self.suffix)}
 
     def run(self, *command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a command in its checkout."""
         if self.inside:
-            return unstable.inside(command, folder=unstable.CHECKOUT, environment=environment, timeout=LIMIT_S, quiet=True)
+            return unstable.inside(
+                command, folder=unstable.CHECKOUT, environment=environment, timeout=LIMIT_S, quiet=True
+            )
         kept = {name: value for name, value in os.environ.items() if not name.startswith("WARPLENS_")}
         out = subprocess.PIPE
         return subprocess.run(
@@ -131,18 +150,34 @@ class Place:
         apart = name.endswith("t")
         words = [] if apart else [f"PYTHON={python}", f"VENV={folder}/venv", f"BUILD={folder}/native"]
         made = self.run("make", "native", *words, environment={})
-        version = self.run(python, "-c", "import platform; print(platform.python_version())", environment={}).stdout.strip()
+        version = self.run(
+            python, "-c", "import platform; print(platform.python_version())", environment={}
+        ).stdout.strip()
         if made.returncode != 0:
             print(made.stdout[-4000:])
             return Result(version, self.system, 0, 0, ["make native"], [], round(time.monotonic() - began))
         venv, chosen = (".venv", ["-k", name]) if apart else (f"{folder}/venv", [])
-        words = [f"{venv}/bin/python", "tools/run_tests.py", "recording", "--", *chosen, f"--junitxml={report}"]
+        words = [
+            f"{venv}/bin/python",
+            "tools/run_tests.py",
+            "recording",
+            "--",
+            *chosen,
+            f"--junitxml={report}",
+        ]
         done = self.run(*words, environment={"WARPLENS_PYTHONS": name, "WARPLENS_REQUIRE": NEEDED})
         (FOLDER / f"{name}.log").write_text(made.stdout + done.stdout, encoding="utf-8")
         if not (self.checkout / report).exists():
             print(done.stdout[-4000:])
             return Result(version, self.system, 0, 0, ["pytest"], [], round(time.monotonic() - began))
-        return read(self.checkout / report, done.returncode, done.stdout, version, self.system, time.monotonic() - began)
+        return read(
+            self.checkout / report,
+            done.returncode,
+            done.stdout,
+            version,
+            self.system,
+            time.monotonic() - began,
+        )
 
 
 def keep(found: dict[str, Result]) -> None:
@@ -151,7 +186,12 @@ def keep(found: dict[str, Result]) -> None:
     for name, result in found.items():
         known.pop(name, None)
         if not result.failed:
-            known[name] = {"version": result.version, "system": result.system, "passed": result.passed, "skipped": result.skipped}
+            known[name] = {
+                "version": result.version,
+                "system": result.system,
+                "passed": result.passed,
+                "skipped": result.skipped,
+            }
     order = sorted(known, key=lambda name: (int(name.rstrip("t")[2:]), name))
     KEPT.write_text(json.dumps({name: known[name] for name in order}, indent=1) + "\n", encoding="utf-8")
 
@@ -178,9 +218,13 @@ def places(names: list[str]) -> list[Place]:
 def main() -> int:
     """Run what the command line asks, and say in a line each how it went."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("places", nargs="*", metavar="here|free-threaded|unstable", default=["unstable", "free-threaded"])
+    parser.add_argument(
+        "places", nargs="*", metavar="here|free-threaded|unstable", default=["unstable", "free-threaded"]
+    )
     parser.add_argument("--only", default="", metavar="VERSIONS", help="these CPythons alone, as 3.12,3.15")
-    parser.add_argument("--keep", action="store_true", help="write the results into tests/tested_pythons.json")
+    parser.add_argument(
+        "--keep", action="store_true", help="write the results into tests/tested_pythons.json"
+    )
     words = parser.parse_args()
     only = words.only.split(",") if words.only else []
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -202,7 +246,10 @@ def main() -> int:
                 keep(found)
             counts = f"{result.passed} passed, {len(result.failed)} failed, {result.skipped} skipped"
             print(f"CPython {result.version} on {result.system}: {counts}, {result.seconds} s", flush=True)
-            for said in (*(f"failed: {test}" for test in result.failed), *(f"unsteady: {test}" for test in result.unsteady)):
+            for said in (
+                *(f"failed: {test}" for test in result.failed),
+                *(f"unsteady: {test}" for test in result.unsteady),
+            ):
                 print(f"  {said}", flush=True)
     if words.keep and not ran:
         keep(found)

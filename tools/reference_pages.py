@@ -37,12 +37,20 @@ def tables() -> Iterator[str]:
         yield f"## {table.name}\n\n{table.text}"
         if table.sort:
             yield f"Sorted by {', '.join(table.sort)}."
-        yield rows(("column", "type", "meaning"), [(f"`{column.name}`", column.kind, column.text) for column in table.columns])
+        yield rows(
+            ("column", "type", "meaning"),
+            [(f"`{column.name}`", column.kind, column.text) for column in table.columns],
+        )
 
 
 def fenced(text: str) -> str:
     """Put fences around indented code: in Markdown its brackets would be links."""
-    return re.sub(r"(?:^ {4}.*\n?|^\n(?= {4}))+", lambda found: f"```\n{dedent(found[0]).strip()}\n```\n", text, flags=re.MULTILINE)
+    return re.sub(
+        r"(?:^ {4}.*\n?|^\n(?= {4}))+",
+        lambda found: f"```\n{dedent(found[0]).strip()}\n```\n",
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 def unit_text(unit: Unit) -> Iterator[str]:
@@ -51,7 +59,10 @@ def unit_text(unit: Unit) -> Iterator[str]:
     yield unit.body
     for title, text in unit.sections.items():
         yield f"### {title}\n\n{fenced(text)}"
-    options = [(f"`{option.name}`", f"`{option.annotation}`", f"`{option.default}`", option.text) for option in unit.options]
+    options = [
+        (f"`{option.name}`", f"`{option.annotation}`", f"`{option.default}`", option.text)
+        for option in unit.options
+    ]
     yield rows(("option", "type", "default", "meaning"), options)
 
 
@@ -67,7 +78,11 @@ def family(name: str, title: str, intro: str) -> Iterator[str]:
 
 def stats() -> Iterator[str]:
     """Describe the stats."""
-    return family("stats.tables", "Stats", "Computed tables: `warplens stats -r NAME report.warplens`, or `-r NAME1,NAME2` for several.")
+    return family(
+        "stats.tables",
+        "Stats",
+        "Computed tables: `warplens stats -r NAME report.warplens`, or `-r NAME1,NAME2` for several.",
+    )
 
 
 def rules() -> Iterator[str]:
@@ -82,7 +97,9 @@ def rules() -> Iterator[str]:
 def exporters() -> Iterator[str]:
     """Describe the export formats."""
     return family(
-        "exporters.formats", "Export formats", "`warplens export -t NAME report.warplens` writes a report in another tool's format."
+        "exporters.formats",
+        "Export formats",
+        "`warplens export -t NAME report.warplens` writes a report in another tool's format.",
     )
 
 
@@ -124,10 +141,17 @@ def cli() -> Iterator[str]:
         command: click.Command = unit.load().command
         arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
         usage = " ".join(
-            ["warplens", unit.id.replace("_", "-"), "[OPTIONS]", *(part.make_metavar(click.Context(command)) for part in arguments)]
+            [
+                "warplens",
+                unit.id.replace("_", "-"),
+                "[OPTIONS]",
+                *(part.make_metavar(click.Context(command)) for part in arguments),
+            ]
         )
         yield f"## {unit.id.replace('_', '-')}\n\n`{usage}`"
-        yield re.sub(r"^\s*\x08\n", "", cleandoc(command.help or unit.doc), flags=re.MULTILINE).replace("\x08\n", "")
+        yield re.sub(r"^\s*\x08\n", "", cleandoc(command.help or unit.doc), flags=re.MULTILINE).replace(
+            "\x08\n", ""
+        )
         if command.epilog:
             text = cleandoc(command.epilog).replace("\x08\n", "").replace("\x08", "").strip()
             yield f"```\n{text}\n```"

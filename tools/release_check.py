@@ -43,7 +43,9 @@ class Release:
     def made(self) -> dict[str, Any]:
         """What `make wheels` wrote down; empty before it."""
         try:
-            facts: dict[str, Any] = json.loads((self.root / "build" / "wheels" / "made.json").read_text(encoding="utf-8"))
+            facts: dict[str, Any] = json.loads(
+                (self.root / "build" / "wheels" / "made.json").read_text(encoding="utf-8")
+            )
         except (OSError, ValueError):
             return {}
         return facts
@@ -54,7 +56,9 @@ class Release:
 
     def git(self, *words: str) -> str:
         """What git says of the checkout."""
-        return subprocess.run(["git", "-C", str(self.root), *words], capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(self.root), *words], capture_output=True, text=True, check=False
+        ).stdout.strip()
 
     def metadata(self, path: Path) -> Message:
         """The metadata of an sdist or a wheel."""
@@ -86,7 +90,9 @@ def the_changelog_has_the_version(release: Release) -> Iterator[str]:
     sections = re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     if sections and sections[0][0] == "Unreleased" and sections.pop(0)[1].strip():
         yield "CHANGELOG.md has entries under Unreleased: move them below the heading of the version"
-    if not sections or not re.fullmatch(rf"{re.escape(release.version)} [-–] \d{{4}}-\d\d-\d\d", sections[0][0]):
+    if not sections or not re.fullmatch(
+        rf"{re.escape(release.version)} [-–] \d{{4}}-\d\d-\d\d", sections[0][0]
+    ):
         yield f"CHANGELOG.md: the newest section is not `## {release.version} - YYYY-MM-DD`"
 
 
@@ -108,7 +114,9 @@ def the_repository_is_known(release: Release) -> Iterator[str]:
     text = (release.root / "pyproject.toml").read_text(encoding="utf-8")
     match = re.search(r'^repository = "(.*)"$', text, flags=re.MULTILINE)
     repository = match[1] if match else ""
-    if not re.fullmatch(r"https://[^/\s]+/\S+[^/\s]", repository) or re.search(r"example\.(org|com)|OWNER|HOST", repository):
+    if not re.fullmatch(r"https://[^/\s]+/\S+[^/\s]", repository) or re.search(
+        r"example\.(org|com)|OWNER|HOST", repository
+    ):
         yield f"pyproject.toml: repository is {repository!r}: enter the address of the public repository"
         return
     for path in release.packed:
@@ -136,7 +144,10 @@ def dist_is_what_was_tried(release: Release) -> Iterator[str]:
 def dist_is_complete(release: Release) -> Iterator[str]:
     """One sdist, and a wheel for each machine with a binding for each Python."""
     version = release.version
-    wanted = {f"warplens-{version}.tar.gz", *(f"warplens-{version}-py3-none-manylinux_2_28_{machine}.whl" for machine in MACHINES)}
+    wanted = {
+        f"warplens-{version}.tar.gz",
+        *(f"warplens-{version}-py3-none-manylinux_2_28_{machine}.whl" for machine in MACHINES),
+    }
     there = {path.name for path in release.files("*")}
     yield from (f"dist/ lacks {name}" for name in sorted(wanted - there))
     yield from (f"dist/ holds {name}, which is no part of {version}" for name in sorted(there - wanted))
@@ -156,7 +167,11 @@ def the_sdist_has_the_sources(release: Release) -> Iterator[str]:
         yield from (f"{path.name} lacks {name}" for name in sorted(tracked - names))
         if "src/warplens/viewer/_bundle/index.html" not in names:
             yield f"{path.name} lacks the page of `warplens view`"
-        yield from (f"{path.name}: {name} holds the former name" for name in sorted(old) if not name.endswith("/CHANGELOG.md"))
+        yield from (
+            f"{path.name}: {name} holds the former name"
+            for name in sorted(old)
+            if not name.endswith("/CHANGELOG.md")
+        )
 
 
 def twine_accepts_it(release: Release) -> Iterator[str]:
@@ -175,12 +190,16 @@ def the_metadata_is_whole(release: Release) -> Iterator[str]:
         facts = release.metadata(path)
         if facts["Version"] != release.version:
             yield f"{path.name}: its metadata says version {facts['Version']}, _version.py {release.version}"
-        if not facts["License-Expression"] or {"LICENSE", "LICENSE-THIRD-PARTY"} - set(facts.get_all("License-File", [])):
+        if not facts["License-Expression"] or {"LICENSE", "LICENSE-THIRD-PARTY"} - set(
+            facts.get_all("License-File", [])
+        ):
             yield f"{path.name}: its metadata lacks the licence, or a file of it"
         named = set(facts.get_all("Classifier", []))
         yield from (f"{path.name}: PyPI knows no classifier {name!r}" for name in sorted(named - classifiers))
         wanted = {f"Programming Language :: Python :: {major}.{minor}" for major, minor in SUPPORTED}
-        yield from (f"{path.name}: its metadata lacks the classifier {name!r}" for name in sorted(wanted - named))
+        yield from (
+            f"{path.name}: its metadata lacks the classifier {name!r}" for name in sorted(wanted - named)
+        )
 
 
 class _Links(HTMLParser):
@@ -214,7 +233,9 @@ def the_description_stands_alone(release: Release) -> Iterator[str]:
         page.feed(shown or "")
         there = [to for to in (*page.links, *page.pictures) if to not in page.places]
         relative = [to for to in there if not to.startswith(("https://", "http://", "mailto:"))]
-        yield from (f"{path.name}: the long description leads to {to}, which PyPI does not have" for to in relative)
+        yield from (
+            f"{path.name}: the long description leads to {to}, which PyPI does not have" for to in relative
+        )
         if not page.pictures:
             yield f"{path.name}: the long description shows no picture"
 
@@ -245,7 +266,9 @@ def main() -> int:
         for line in "\n".join(found).splitlines():
             print(f"      {line}")
     print(
-        f"\n{failed} of {len(CHECKS)} checks failed." if failed else f"\nwarplens {release.version} can be uploaded: docs/dev/releasing.md"
+        f"\n{failed} of {len(CHECKS)} checks failed."
+        if failed
+        else f"\nwarplens {release.version} can be uploaded: docs/dev/releasing.md"
     )
     return 1 if failed else 0
 

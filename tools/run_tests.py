@@ -27,8 +27,9 @@ _FORGET = ["-o", "tmp_path_retention_policy=failed"]
 _UNIT = ["-n", "auto", "--maxprocesses=4", "--dist", "worksteal", *_FORGET, "tests/unit", "tests/conformance"]
 # Files side by side, those first that take longest: most of their time they wait for programs. JOBS=0: one after the other.
 _INTEGRATION = (
-    f"-n {os.environ.get('JOBS', '4')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit --ignore=tests/conformance".split()
-)
+    f"-n {os.environ.get('JOBS', '4')} --dist loadfile --no-loadscope-reorder tests --ignore=tests/unit "
+    f"--ignore=tests/conformance"
+).split()
 # What depends on which CPython is recorded: how its stacks, locks, collections, imports, tasks and exceptions are read, the binding
 # behind `warplens.nvtx`, and recording itself. Not what reads reports, nor what records programs without Python.
 _RECORDING = [
@@ -90,7 +91,9 @@ def run(words: list[str]) -> tuple[int, list[str]]:
             return status, []
         print(f"\n{len(failed)} failed; once more, alone:", flush=True)
         again = Path(folder) / "again.xml"
-        status = subprocess.run([*words, "--last-failed", "-n", "0", "--dist", "no", f"--junitxml={again}"], env=kept).returncode
+        status = subprocess.run(
+            [*words, "--last-failed", "-n", "0", "--dist", "no", f"--junitxml={again}"], env=kept
+        ).returncode
         if status != 0 or _passed(again) < len(failed):
             return status or FAILED, []
         return 0, failed
@@ -102,19 +105,27 @@ def _in_memory() -> bool:
         state = os.statvfs(MEMORY)
     except OSError:
         return False
-    return os.access(MEMORY, os.W_OK) and state.f_bavail * state.f_frsize >= ROOM and not state.f_flag & os.ST_NOEXEC
+    return (
+        os.access(MEMORY, os.W_OK)
+        and state.f_bavail * state.f_frsize >= ROOM
+        and not state.f_flag & os.ST_NOEXEC
+    )
 
 
 def _failed(folder: Path) -> list[str]:
     try:
-        return sorted(json.loads((folder / "cache" / "v" / "cache" / "lastfailed").read_text(encoding="utf-8")))
+        return sorted(
+            json.loads((folder / "cache" / "v" / "cache" / "lastfailed").read_text(encoding="utf-8"))
+        )
     except FileNotFoundError:
         return []
 
 
 def _passed(report: Path) -> int:
     told = {"failure", "error", "skipped"}
-    return sum(told.isdisjoint(part.tag for part in case) for case in ElementTree.parse(report).iter("testcase"))
+    return sum(
+        told.isdisjoint(part.tag for part in case) for case in ElementTree.parse(report).iter("testcase")
+    )
 
 
 def main(arguments: list[str]) -> int:

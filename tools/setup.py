@@ -52,7 +52,12 @@ def run(*command: object) -> str:
 
 def same_version(python: Path) -> bool:
     """Whether the environment's interpreter works and is of the version that runs this."""
-    ask = [str(python), "-c", "import sys; print(sys.version_info[:2] == tuple(map(int, sys.argv[1:])))", *map(str, sys.version_info[:2])]
+    ask = [
+        str(python),
+        "-c",
+        "import sys; print(sys.version_info[:2] == tuple(map(int, sys.argv[1:])))",
+        *map(str, sys.version_info[:2]),
+    ]
     try:
         return subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip() == "True"
     except (OSError, subprocess.CalledProcessError):
@@ -86,18 +91,37 @@ def _got(*command: str) -> bool:
 
 def install(python: Path) -> dict[str, str]:
     """Install what the lock file pins; the names of what could not be had in that version, each with what was done instead."""
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--progress-bar", "off", "--no-compile"]
-    lines = [line for line in LOCK.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    pip = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--progress-bar",
+        "off",
+        "--no-compile",
+    ]
+    lines = [
+        line for line in LOCK.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")
+    ]
     pins = python.parents[1] / "pins.txt"
     lacking: list[str] = []
     while True:
         pins.write_text("\n".join(line for line in lines if name_of(line) not in lacking), encoding="utf-8")
-        done = subprocess.run([*pip, "--only-binary", ":all:", "--no-deps", "-r", pins], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*pip, "--only-binary", ":all:", "--no-deps", "-r", pins],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode == 0:
             break
         found = re.search(r"No matching distribution found for ([\w.-]+?)==", done.stderr)
         if found is None or plain(found[1]) in lacking:
-            sys.exit(f"{done.stdout}{done.stderr}\nset-up failed: pip did not install the packages of {LOCK.relative_to(ROOT)}")
+            sys.exit(
+                f"{done.stdout}{done.stderr}\nset-up failed: pip did not install the packages of {LOCK.relative_to(ROOT)}"
+            )
         lacking.append(plain(found[1]))
     asked = {name_of(need): need for need in needs(python)} if lacking else {}
     instead: dict[str, str] = {}
@@ -107,7 +131,10 @@ def install(python: Path) -> dict[str, str]:
             instead[name] = "the newest version that has one"
         elif not _got(*pip, "-c", str(pins), pin):
             instead[name] = "left out, as pip could not build it either"
-        print(f"warning: {pin} has no wheel for this Python: {instead.get(name, 'built from its source')}", file=sys.stderr)
+        print(
+            f"warning: {pin} has no wheel for this Python: {instead.get(name, 'built from its source')}",
+            file=sys.stderr,
+        )
     return instead
 
 
@@ -115,7 +142,9 @@ def remove_others(python: Path, instead: dict[str, str]) -> None:
     """Remove what an earlier lock file or the making of the environment brought, so that all machines have the same."""
     pip = [python, "-m", "pip", "--disable-pip-version-check"]
     there = [plain(line.partition("==")[0]) for line in run(*pip, "list", "--format=freeze").splitlines()]
-    pinned = {name_of(line) for line in LOCK.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    pinned = {
+        name_of(line) for line in LOCK.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    }
     # What a replaced package asks for beyond the lock file stays.
     if (others := [name for name in there if name not in pinned]) and not instead:
         run(*pip, "uninstall", "--quiet", "--yes", *others)
@@ -132,7 +161,9 @@ def main() -> None:
             shutil.rmtree(ROOT / "build" / "dev", ignore_errors=True)  # configured for another interpreter
     print(f"installing the packages of {LOCK.relative_to(ROOT)} into {folder}", flush=True)
     instead = install(python)
-    (folder / "unpinned.txt").write_text("".join(f"{name}: {what}\n" for name, what in instead.items()), encoding="utf-8")
+    (folder / "unpinned.txt").write_text(
+        "".join(f"{name}: {what}\n" for name, what in instead.items()), encoding="utf-8"
+    )
     remove_others(python, instead)
     site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     # On all CPUs, as pip does not, and without what is large and rarely imported; some files are not meant to compile.

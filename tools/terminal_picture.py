@@ -26,7 +26,9 @@ def run(columns: int, command: list[str]) -> str:
     pid, master = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        environment = {
+            name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
+        }
         os.execvpe(command[0], command, environment | {"TERM": "xterm-256color"})
     pieces = []
     while True:
@@ -39,13 +41,17 @@ def run(columns: int, command: list[str]) -> str:
     if status:
         sys.exit(f"{text}\n{' '.join(command)} ended with {status}")
     # What a progress bar drew and wiped out again is not there any more.
-    return "\n".join(line.rpartition("\r")[2] for line in re.sub(r"\x1b\[[0-9;?]*[A-HJ-lsuK]", "", text).split("\n"))
+    return "\n".join(
+        line.rpartition("\r")[2] for line in re.sub(r"\x1b\[[0-9;?]*[A-HJ-lsuK]", "", text).split("\n")
+    )
 
 
 def picture(text: str, columns: int, title: str) -> str:
     """Return the SVG of `text`, without the web fonts that rich would fetch."""
     with open(os.devnull, "w") as nowhere:
-        console = Console(record=True, width=columns, file=nowhere, force_terminal=True, color_system="truecolor")
+        console = Console(
+            record=True, width=columns, file=nowhere, force_terminal=True, color_system="truecolor"
+        )
         console.print(Text.from_ansi(text.rstrip("\n")), soft_wrap=True)
     svg = console.export_svg(title=title, theme=MONOKAI)
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)

@@ -57,7 +57,9 @@ class Lacking(Exception):
 
 
 def _output(*command: str) -> str:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120
+    )
     return done.stdout if done.returncode == 0 else ""
 
 
@@ -68,7 +70,9 @@ def mirror() -> str:
     for origin, label, site in (line for line in found if len(line) == 3):
         if (origin, label) == ("Debian", "Debian") and site.startswith(("http://", "https://", "file:/")):
             return site
-    raise Lacking("this machine's apt knows no archive of Debian (apt-get update, where its sources name one)")
+    raise Lacking(
+        "this machine's apt knows no archive of Debian (apt-get update, where its sources name one)"
+    )
 
 
 def check() -> None:
@@ -84,7 +88,9 @@ def check() -> None:
     ):
         if shutil.which(program) is None:
             raise Lacking(f"there is no {program} (Debian: apt-get install {package})")
-    if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, check=False
+    ).returncode:
         raise Lacking("namespaces are refused here (a container?)")
 
 
@@ -93,13 +99,22 @@ def _namespace(*command: str) -> list[str]:
 
 
 def _environment(extra: dict[str, str]) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("TERM", "WARPLENS_REQUIRE", "WARPLENS_THOROUGH", "CI") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("TERM", "WARPLENS_REQUIRE", "WARPLENS_THOROUGH", "CI")
+        if name in os.environ
+    }
     # Some processors need a setting for NumPy.
     kept |= {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
     if (SYSTEM / CERTIFICATES.lstrip("/")).exists():
         kept["NODE_EXTRA_CA_CERTS"] = CERTIFICATES
     return (
-        {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+        {
+            "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": "/root",
+            "LANG": "C.UTF-8",
+            "DEBIAN_FRONTEND": "noninteractive",
+        }
         | kept
         | extra
     )
@@ -126,7 +141,14 @@ def inside(
             check=False,
             timeout=timeout,
         )
-    return subprocess.run(words, env=_environment(environment or {}), stdin=subprocess.DEVNULL, text=True, check=False, timeout=timeout)
+    return subprocess.run(
+        words,
+        env=_environment(environment or {}),
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
 
 
 def _must(done: subprocess.CompletedProcess[str], what: str) -> str:
@@ -136,7 +158,16 @@ def _must(done: subprocess.CompletedProcess[str], what: str) -> str:
 
 
 def _install(packages: Iterable[str]) -> None:
-    command = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-unsafe-io", *packages]
+    command = [
+        "apt-get",
+        "install",
+        "-qq",
+        "-y",
+        "--no-install-recommends",
+        "-o",
+        "Dpkg::Options::=--force-unsafe-io",
+        *packages,
+    ]
     _must(inside(command, quiet=True), f"apt-get install {' '.join(packages)}")
 
 
@@ -146,7 +177,9 @@ def _settings() -> None:
         target = SYSTEM / "etc" / name
         target.unlink(missing_ok=True)
         shutil.copyfile(Path("/etc") / name, target)
-    (SYSTEM / "etc/apt/apt.conf.d/50outside").write_text(_output("apt-config", "dump", "Acquire"), encoding="utf-8")
+    (SYSTEM / "etc/apt/apt.conf.d/50outside").write_text(
+        _output("apt-config", "dump", "Acquire"), encoding="utf-8"
+    )
     options: dict[str, str] = {}
     for line in _output(sys.executable, "-m", "pip", "config", "list").splitlines():
         name, _, value = line.partition("=")
@@ -190,7 +223,9 @@ def make(packages: Sequence[str], *, again: bool = False) -> None:
         return
     if again or not BOOTED.exists():
         if any(letter.isspace() for letter in str(SYSTEM)):
-            raise Lacking(f"debootstrap cannot work in a folder with a space in its path, and this is {SYSTEM}")
+            raise Lacking(
+                f"debootstrap cannot work in a folder with a space in its path, and this is {SYSTEM}"
+            )
         began = time.monotonic()
         for stamp in (STAMP, BOOTED):
             stamp.unlink(missing_ok=True)
@@ -201,15 +236,26 @@ def make(packages: Sequence[str], *, again: bool = False) -> None:
         command = ["debootstrap", "--variant=minbase", "unstable", str(SYSTEM), archive]
         with open(FOLDER / "debootstrap.log", "w", encoding="utf-8") as log:
             done = subprocess.run(
-                _namespace(*command), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False, timeout=LONGEST
+                _namespace(*command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                check=False,
+                timeout=LONGEST,
             )
         if done.returncode != 0:
-            raise Lacking(f"debootstrap failed:\n{(FOLDER / 'debootstrap.log').read_text(encoding='utf-8')[-2000:]}")
+            raise Lacking(
+                f"debootstrap failed:\n{(FOLDER / 'debootstrap.log').read_text(encoding='utf-8')[-2000:]}"
+            )
         BOOTED.touch()
         print(f"made in {time.monotonic() - began:.0f} s", flush=True)
     _settings()
     _must(inside(["apt-get", "update", "-qq"], quiet=True), "apt-get update")
-    pythons = [name for version in offered() for name in (f"python{version}", f"python{version}-venv", f"python{version}-dev")]
+    pythons = [
+        name
+        for version in offered()
+        for name in (f"python{version}", f"python{version}-venv", f"python{version}-dev")
+    ]
     began = time.monotonic()
     wanted = [*wanted, *pythons]
     _install(wanted)
@@ -221,7 +267,9 @@ def make(packages: Sequence[str], *, again: bool = False) -> None:
 def sources() -> list[str]:
     """The files of the checkout: those that git knows, and new ones that it does not ignore."""
     listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"], stdout=subprocess.PIPE, check=True
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        stdout=subprocess.PIPE,
+        check=True,
     )
     return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
@@ -233,7 +281,11 @@ def copy_checkout(to: str = CHECKOUT) -> None:
     kept = {target / name for name in names}
     for name in names:
         source, copy = ROOT / name, target / name
-        if not copy.exists() or copy.read_bytes() != source.read_bytes() or copy.stat().st_mode != source.stat().st_mode:
+        if (
+            not copy.exists()
+            or copy.read_bytes() != source.read_bytes()
+            or copy.stat().st_mode != source.stat().st_mode
+        ):
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)
             os.utime(copy)
@@ -257,7 +309,14 @@ def main() -> int:
     commands = parser.add_subparsers(dest="what", required=True)
     making = commands.add_parser("make", help="make it, or bring it up to date")
     making.add_argument("--again", action="store_true", help="from nothing")
-    making.add_argument("--with", dest="packages", nargs="*", default=[], metavar="PACKAGE", help="packages beside those that tests need")
+    making.add_argument(
+        "--with",
+        dest="packages",
+        nargs="*",
+        default=[],
+        metavar="PACKAGE",
+        help="packages beside those that tests need",
+    )
     running = commands.add_parser("run", help="run a command in a copy of the checkout there")
     running.add_argument("command", nargs=argparse.REMAINDER)
     commands.add_parser("pythons", help="list its CPythons, each with its path there")

@@ -26,7 +26,11 @@ HEAD = """\
 # Written by `make upgrade`; do not edit. The packages of `.venv`: tools/setup.py installs exactly these.
 """
 MACHINES = ("x86_64", "aarch64")
-_LINUX = {"implementation_name": "cpython", "platform_python_implementation": "CPython", "platform_system": "Linux"}
+_LINUX = {
+    "implementation_name": "cpython",
+    "platform_python_implementation": "CPython",
+    "platform_system": "Linux",
+}
 _LINUX |= {"sys_platform": "linux", "os_name": "posix", "platform_release": "", "platform_version": ""}
 OLDEST, NEWEST = SUPPORTED[0], SUPPORTED[-1]
 
@@ -36,14 +40,24 @@ def _environments() -> Iterator[tuple[tuple[int, int], dict[str, str]]]:
     for major, minor in (*SUPPORTED, (NEWEST[0], NEWEST[1] + 1)):
         for machine in MACHINES:
             full = f"{major}.{minor}.9"
-            numbers = {"python_version": f"{major}.{minor}", "python_full_version": full, "implementation_version": full}
+            numbers = {
+                "python_version": f"{major}.{minor}",
+                "python_full_version": full,
+                "implementation_version": full,
+            }
             yield (major, minor), {**_LINUX, **numbers, "platform_machine": machine}
 
 
 def simpler(line: str) -> str | None:
     """Say for which Pythons alone a pinned version is; None where it is for none."""
     pin = Requirement(line)
-    versions = sorted({version for version, machine in _environments() if pin.marker is None or pin.marker.evaluate(machine)})
+    versions = sorted(
+        {
+            version
+            for version, machine in _environments()
+            if pin.marker is None or pin.marker.evaluate(machine)
+        }
+    )
     if not versions:
         return None
     known = sorted({version for version, _ in _environments()})
@@ -59,8 +73,13 @@ def simpler(line: str) -> str | None:
 
 def _index() -> dict[str, str]:
     """Variables that make uv ask the index that pip asks, with the same certificates."""
-    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    options = {name.rpartition(".")[2]: value.strip("'\"") for name, _, value in (line.partition("=") for line in listed.splitlines())}
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    options = {
+        name.rpartition(".")[2]: value.strip("'\"")
+        for name, _, value in (line.partition("=") for line in listed.splitlines())
+    }
     names = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE", "proxy": "ALL_PROXY"}
     return {name: options[option] for option, name in names.items() if option in options}
 
@@ -75,14 +94,37 @@ def main() -> None:
     listed = json.dumps([*needs(Path(sys.executable)), "pip"])
     project = f'[project]\nname = "development"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = {listed}\n'
     (WORK / "pyproject.toml").write_text(project, encoding="utf-8")
-    words = ["pip", "compile", "--universal", "--upgrade", "--no-header", "--no-annotate", "--no-emit-index-url", "--quiet"]
-    command = [str(uv), *words, "--python-version", f"{OLDEST[0]}.{OLDEST[1]}", "-o", str(WORK / "all.txt"), str(WORK / "pyproject.toml")]
+    words = [
+        "pip",
+        "compile",
+        "--universal",
+        "--upgrade",
+        "--no-header",
+        "--no-annotate",
+        "--no-emit-index-url",
+        "--quiet",
+    ]
+    command = [
+        str(uv),
+        *words,
+        "--python-version",
+        f"{OLDEST[0]}.{OLDEST[1]}",
+        "-o",
+        str(WORK / "all.txt"),
+        str(WORK / "pyproject.toml"),
+    ]
     subprocess.run(command, check=True, env={**os.environ, **_index()})
-    lines = [simpler(line) for line in (WORK / "all.txt").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    lines = [
+        simpler(line)
+        for line in (WORK / "all.txt").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
     before = LOCK.read_text(encoding="utf-8") if LOCK.exists() else ""
     LOCK.write_text(HEAD + "".join(f"{line}\n" for line in lines if line), encoding="utf-8")
     old, new = (set(text.splitlines()) for text in (before, LOCK.read_text(encoding="utf-8")))
-    print(*(f"- {line}" for line in sorted(old - new)), *(f"+ {line}" for line in sorted(new - old)), sep="\n")
+    print(
+        *(f"- {line}" for line in sorted(old - new)), *(f"+ {line}" for line in sorted(new - old)), sep="\n"
+    )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ class Mode:
 MODES = {
     "attached": Mode("warplens", True, SHARE, "warplens.nvtx, our agent and a checking tool listen"),
     "disabled": Mode("warplens", False, SHARE, "warplens.nvtx, NVTX_DISABLE=1", disabled=True),
-    "silent": Mode("warplens", False, 0.80, "warplens.nvtx, no tool: 810 cases compare a decorated function with `is`"),
+    "silent": Mode(
+        "warplens", False, 0.80, "warplens.nvtx, no tool: 810 cases compare a decorated function with `is`"
+    ),
     "recorded": Mode("nvtx", True, 1.0, f"PyPI nvtx {VERSION} itself, our agent and a checking tool listen"),
 }
 
@@ -70,7 +72,9 @@ def build_oracle() -> Path:
     headers = next(Path(str(file.locate())).parent.parent for file in files if file.name == "nvToolsExt.h")
     source = ROOT / "tests" / "upstream" / "oracle.cpp"
     flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["g++", *flags, "-isystem", str(headers), str(source), "-o", str(target), "-ldl"], check=True)
+    subprocess.run(
+        ["g++", *flags, "-isystem", str(headers), str(source), "-o", str(target), "-ldl"], check=True
+    )
     return target
 
 
@@ -102,7 +106,9 @@ def run(name: str, upstream: Path, oracle: Path | None, words: list[str]) -> lis
     folder = PLACE / name
     bodies = prepare(folder, upstream)
     result = folder / "result.json"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("NVTX_", "PYTEST_"))}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("NVTX_", "PYTEST_"))
+    }
     environment |= {"UPSTREAM_MODE": name, "UPSTREAM_SUBJECT": mode.subject, "UPSTREAM_RESULT": str(result)}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     if words:
@@ -110,12 +116,35 @@ def run(name: str, upstream: Path, oracle: Path | None, words: list[str]) -> lis
     if mode.disabled:
         environment["NVTX_DISABLE"] = "1"
     python = sys.executable if mode.subject == "warplens" else upstream_python()
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rN", "--maxfail=25", *words, str(bodies)]
+    command = [
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--tb=short",
+        "-rN",
+        "--maxfail=25",
+        *words,
+        str(bodies),
+    ]
     report = folder / "run.warplens"
     if mode.tool:
         agent = ROOT / "src" / "warplens" / "_lib" / "libwarplens_agent.so"
         tool = ["env", f"NVTX_INJECTION64_PATH={oracle}", f"ORACLE_NEXT={agent}"]
-        command = [sys.executable, "-m", "warplens", "profile", "--light", "-f", "-o", str(report), *tool, *command]
+        command = [
+            sys.executable,
+            "-m",
+            "warplens",
+            "profile",
+            "--light",
+            "-f",
+            "-o",
+            str(report),
+            *tool,
+            *command,
+        ]
     print(f"\n{name}: {mode.what}", flush=True)
     code = subprocess.run(command, cwd=folder, env=environment, check=False).returncode
     if not result.exists():
@@ -140,8 +169,13 @@ def compare(name: str, heard: dict[str, int], report: Path) -> list[str]:
 
     single = ("sample_int64", "sample_float64", "sample", "no_value")
     with open_report(report) as opened:
-        rows = {table: opened.sql(f"SELECT count(*) AS n FROM {table}").to_pylist()[0]["n"] for table in opened.tables}
-        counters = opened.sql("SELECT count(*) AS n FROM nvtx_counter_samples").to_pylist()[0]["n"] if single else 0
+        rows = {
+            table: opened.sql(f"SELECT count(*) AS n FROM {table}").to_pylist()[0]["n"]
+            for table in opened.tables
+        }
+        counters = (
+            opened.sql("SELECT count(*) AS n FROM nvtx_counter_samples").to_pylist()[0]["n"] if single else 0
+        )
         complaints = opened.sql("SELECT code, message FROM diagnostics WHERE severity <> 'info'").to_pylist()
     wrong = [f"{name}: the report says {row['code']}: {row['message']}" for row in complaints]
     expected = {"nvtx_ranges": heard["push"] + heard["start"], "nvtx_marks": heard["mark"]}
@@ -158,8 +192,15 @@ def compare(name: str, heard: dict[str, int], report: Path) -> list[str]:
 def main() -> int:
     """Run what is asked for and say what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("modes", nargs="*", metavar="MODE", help=", ".join(f"{name} ({mode.what})" for name, mode in MODES.items()))
-    parser.add_argument("-k", dest="part", help="only the cases that match, as pytest's -k; counts are then not checked")
+    parser.add_argument(
+        "modes",
+        nargs="*",
+        metavar="MODE",
+        help=", ".join(f"{name} ({mode.what})" for name, mode in MODES.items()),
+    )
+    parser.add_argument(
+        "-k", dest="part", help="only the cases that match, as pytest's -k; counts are then not checked"
+    )
     options = parser.parse_args()
     unknown = sorted(set(options.modes) - set(MODES))
     if unknown:

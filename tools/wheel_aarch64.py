@@ -41,7 +41,9 @@ with warplens.open(sys.argv[3]) as report:
 
 def _run(*command: object, **variables: str) -> str:
     words = [str(word) for word in command]
-    done = subprocess.run(words, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        words, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=300
+    )
     if done.returncode != 0:
         sys.exit(f"{done.stdout}{done.stderr}\nfailed under qemu: {' '.join(words)}")
     return done.stdout
@@ -62,7 +64,11 @@ def _record(folder: Path, name: str, package: Path, root: Path, *program: object
 
 
 def _nvtx_headers() -> Path:
-    return next(Path(part) / "nvidia" / "cu13" / "include" for part in sys.path if (Path(part) / "nvidia/cu13/include/nvtx3").is_dir())
+    return next(
+        Path(part) / "nvidia" / "cu13" / "include"
+        for part in sys.path
+        if (Path(part) / "nvidia/cu13/include/nvtx3").is_dir()
+    )
 
 
 def try_wheel(wheel: Path, folder: Path, root: Path | None) -> list[str]:
@@ -81,7 +87,17 @@ def try_wheel(wheel: Path, folder: Path, root: Path | None) -> list[str]:
     _run("aarch64-linux-gnu-gcc", folder / "load.c", "-o", folder / "load", "-ldl")
     _run("qemu-aarch64", "-L", SYSTEM, folder / "load", *sorted((package / "warplens" / "_lib").glob("*.so")))
     source = ROOT / "tests" / "targets" / "nvtx_core.c"
-    _run("aarch64-linux-gnu-gcc", "-O1", "-isystem", _nvtx_headers(), source, "-o", folder / "program", "-pthread", "-ldl")
+    _run(
+        "aarch64-linux-gnu-gcc",
+        "-O1",
+        "-isystem",
+        _nvtx_headers(),
+        source,
+        "-o",
+        folder / "program",
+        "-pthread",
+        "-ldl",
+    )
     _record(folder, "c", package, SYSTEM, folder / "program")
     worked = ["libraries", "a program in C"]
     for python in sorted(root.glob("usr/bin/python3.??") if root else []):

@@ -26,10 +26,21 @@ def complaints(wheel: Path, source: Path, machine: str, versions: Sequence[Versi
     Bindings of free-threaded versions may be there, too.
     """
     bindings, also = ([_binding(version, machine) for version in some] for some in (versions, FREE_THREADED))
-    wanted = {f"warplens/_lib/libwarplens_{name}.so" for name in LIBRARIES} | {*bindings, "warplens/viewer/_bundle/index.html"}
-    wanted |= {f"warplens/_lib/include/{path.name}" for path in (source / "native" / "device").iterdir() if path.suffix in (".cuh", ".h")}
+    wanted = {f"warplens/_lib/libwarplens_{name}.so" for name in LIBRARIES} | {
+        *bindings,
+        "warplens/viewer/_bundle/index.html",
+    }
+    wanted |= {
+        f"warplens/_lib/include/{path.name}"
+        for path in (source / "native" / "device").iterdir()
+        if path.suffix in (".cuh", ".h")
+    }
     package = source / "src"
-    wanted |= {path.relative_to(package).as_posix() for path in package.rglob("*") if path.suffix in (".py", ".pyi", ".typed", ".cu")}
+    wanted |= {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*")
+        if path.suffix in (".py", ".pyi", ".typed", ".cu")
+    }
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
         contents = {name: packed.read(name) for name in names}

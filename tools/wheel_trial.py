@@ -45,31 +45,58 @@ class Environment:
         self.bin = folder / "environment" / "bin"
         self.work = folder / "work"
         self.work.mkdir(parents=True)
-        self.variables = {"PATH": str(self.bin), "HOME": str(self.work), "LANG": "C.UTF-8", "PIP_CONFIG_FILE": os.devnull}
+        self.variables = {
+            "PATH": str(self.bin),
+            "HOME": str(self.work),
+            "LANG": "C.UTF-8",
+            "PIP_CONFIG_FILE": os.devnull,
+        }
         self.run(python, "-m", "venv", self.bin.parent)
 
     def run(self, *command: object) -> str:
         """Run a command; Failed with all that it printed unless it exits with 0."""
         words = [str(word) for word in command]
-        done = subprocess.run(words, cwd=self.work, env=self.variables, capture_output=True, text=True, check=False, timeout=600)
+        done = subprocess.run(
+            words, cwd=self.work, env=self.variables, capture_output=True, text=True, check=False, timeout=600
+        )
         if done.returncode != 0:
             raise Failed(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def installs(self, wheel: Path, dependencies: Path) -> None:
         """Install the wheel with its dependencies, and look for no other place."""
-        pip = [self.bin / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+        pip = [
+            self.bin / "python",
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "install",
+            "--quiet",
+            "--no-compile",
+        ]
         self.run(*pip, "--no-index", "--find-links", dependencies, wheel)
 
     def records(self, has_binding: bool) -> None:
         """Record a program and ask for its ranges, or for the process where nothing names ranges."""
         (self.work / "program.py").write_text(PROGRAM, encoding="utf-8")
-        printed = self.run(self.bin / "warplens", "profile", "--light", "-o", "run", self.bin / "python", "program.py")
-        _expect(printed.startswith(f"{has_binding}\n"), f"the binding was {'not ' * has_binding}loaded", printed)
-        _expect(not list((self.work / "run.warplens").glob("pending.d/*")), "the report was not finished by profile", printed)
+        printed = self.run(
+            self.bin / "warplens", "profile", "--light", "-o", "run", self.bin / "python", "program.py"
+        )
+        _expect(
+            printed.startswith(f"{has_binding}\n"), f"the binding was {'not ' * has_binding}loaded", printed
+        )
+        _expect(
+            not list((self.work / "run.warplens").glob("pending.d/*")),
+            "the report was not finished by profile",
+            printed,
+        )
         if has_binding:
             stats = self.run(self.bin / "warplens", "stats", "-r", "nvtx_sum", "-f", "csv", "run.warplens")
-            _expect(re.search(r",3,.*step", stats) is not None, "stats show other ranges than were recorded", stats)
+            _expect(
+                re.search(r",3,.*step", stats) is not None,
+                "stats show other ranges than were recorded",
+                stats,
+            )
         about = self.run(self.bin / "warplens", "info", "run.warplens")
         _expect("program.py" in about, "the report does not name the program", about)
 
@@ -77,7 +104,11 @@ class Environment:
         """Ask doctor, which exits with 0 where programs can be recorded."""
         checks = json.loads(self.run(self.bin / "warplens", "doctor", "-f", "json"))["checks"]
         states = [check["state"] for check in checks if check["name"] == "binding"]
-        _expect(states == ["ok" if has_binding else "note"], "doctor is wrong about the binding", json.dumps(checks, indent=1))
+        _expect(
+            states == ["ok" if has_binding else "note"],
+            "doctor is wrong about the binding",
+            json.dumps(checks, indent=1),
+        )
 
     def serves_the_page(self) -> None:
         """Get the page, its script and an answer from `warplens view`."""
@@ -88,7 +119,11 @@ class Environment:
             script = re.search(r'src="\.?(/[^"]+\.js)"', page)
             _expect(script is not None, "the page names no script", page)
             assert script is not None
-            _expect(len(opener.open(base + script[1], timeout=60).read()) > 10_000, "the script of the page is too short", page)
+            _expect(
+                len(opener.open(base + script[1], timeout=60).read()) > 10_000,
+                "the script of the page is too short",
+                page,
+            )
             about = opener.open(f"{base}/api/1/meta", timeout=60).read().decode()
             _expect(json.loads(about)["title"] == "run", "the server shows another report", about)
 
@@ -96,7 +131,12 @@ class Environment:
     def _viewing(self) -> Iterator[str]:
         words = [str(self.bin / "warplens"), "view", "--no-browser", "run.warplens"]
         with subprocess.Popen(
-            words, cwd=self.work, env=self.variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            words,
+            cwd=self.work,
+            env=self.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as server:
             assert server.stdout is not None
             assert server.stderr is not None
@@ -127,7 +167,10 @@ def has_binding(wheel: Path, python: Path) -> bool:
 def without_network() -> list[str]:
     """Words before a command that take its network away; none where that is not permitted."""
     for words in (["unshare", "-n"], ["unshare", "-r", "-n"]):
-        if shutil.which("unshare") and subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0:
+        if (
+            shutil.which("unshare")
+            and subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0
+        ):
             return words
     return []
 

@@ -30,7 +30,9 @@ from wheel_contents import complaints
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "wheels"
-MADE = WORK / "made.json"  # what was built from which commit, and where it worked; read by tools/release_check.py
+MADE = (
+    WORK / "made.json"
+)  # what was built from which commit, and where it worked; read by tools/release_check.py
 MANYLINUX = "manylinux_2_28"
 HOST = platform.machine()
 CROSS = {"aarch64": "aarch64-linux-gnu-"}
@@ -40,8 +42,15 @@ ONCE = f"{sys.executable};-S;-E;{ROOT / 'tools' / 'compile_once.py'}"
 def run(*command: object, cwd: Path = ROOT) -> str:
     """Run a command with .venv's programs first on PATH; its failure ends this with what it said."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "CMAKE_C_COMPILER_LAUNCHER": ONCE, "CMAKE_CXX_COMPILER_LAUNCHER": ONCE}
-    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "CMAKE_C_COMPILER_LAUNCHER": ONCE,
+        "CMAKE_CXX_COMPILER_LAUNCHER": ONCE,
+    }
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         sys.exit(f"{done.stdout}{done.stderr}\nfailed: {' '.join(map(str, command))}")
     return done.stdout
@@ -67,13 +76,18 @@ def build_wheel(source: Path, machine: str, headers: list[python_headers.Headers
         defines |= {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": machine}
         defines |= {"CMAKE_C_COMPILER": f"{CROSS[machine]}gcc", "CMAKE_CXX_COMPILER": f"{CROSS[machine]}g++"}
     words = [f"--config-setting=cmake.define.{name}={value}" for name, value in defines.items()]
-    words += [f"--config-setting=wheel.tags=py3-none-{MANYLINUX}_{machine}", f"--config-setting=build-dir=build/{machine}"]
+    words += [
+        f"--config-setting=wheel.tags=py3-none-{MANYLINUX}_{machine}",
+        f"--config-setting=build-dir=build/{machine}",
+    ]
     run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", DIST, *words, source)
     (wheel,) = DIST.glob(f"*_{machine}.whl")
     allowed = json.loads(run(sys.executable, "-m", "auditwheel", "show", "--json", wheel))["overall_tag"]
     print(f"{machine}: its symbols allow {allowed}")
     if not symbols_fit(allowed, machine):
-        sys.exit(f"{wheel.name} is tagged {MANYLINUX}: see docs/decisions/0003-old-glibc.md, and `auditwheel show {wheel}`")
+        sys.exit(
+            f"{wheel.name} is tagged {MANYLINUX}: see docs/decisions/0003-old-glibc.md, and `auditwheel show {wheel}`"
+        )
     return wheel
 
 
@@ -83,12 +97,18 @@ def symbols_fit(allowed: str, machine: str) -> bool:
     return match is not None and int(match[1]) <= int(MANYLINUX.rpartition("_")[2])
 
 
-def print_bindings(machine: str, headers: list[python_headers.Headers], missing: dict[python_headers.Version, str]) -> None:
+def print_bindings(
+    machine: str, headers: list[python_headers.Headers], missing: dict[python_headers.Version, str]
+) -> None:
     """Say which Pythons the wheel has a binding for, and why it lacks others."""
-    print(f"{machine}: bindings for CPython {', '.join(python_headers.named(one.version) for one in headers) or '(none)'}")
+    print(
+        f"{machine}: bindings for CPython {', '.join(python_headers.named(one.version) for one in headers) or '(none)'}"
+    )
     foreign = [python_headers.named(one.version) for one in headers if one.machine != machine]
     if foreign:
-        print(f"{machine}: pyconfig.h of {HOST} was taken for {', '.join(foreign)} (docs/dev/releasing.md says what differs)")
+        print(
+            f"{machine}: pyconfig.h of {HOST} was taken for {', '.join(foreign)} (docs/dev/releasing.md says what differs)"
+        )
     for version, why in missing.items():
         print(
             f"{machine}: no binding for CPython {python_headers.named(version)}: {why} (--headers {python_headers.named(version)}=FOLDER)"
@@ -121,9 +141,18 @@ def main() -> None:
     """Build, check, try, and write down what was made."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--headers", action="append", default=[], metavar="VERSION=FOLDER", help="headers of a Python that is not installed"
+        "--headers",
+        action="append",
+        default=[],
+        metavar="VERSION=FOLDER",
+        help="headers of a Python that is not installed",
     )
-    parser.add_argument("--aarch64-root", type=Path, metavar="FOLDER", help="a root file system with a Python of aarch64, to try bindings")
+    parser.add_argument(
+        "--aarch64-root",
+        type=Path,
+        metavar="FOLDER",
+        help="a root file system with a Python of aarch64, to try bindings",
+    )
     options = parser.parse_args()
     MADE.unlink(missing_ok=True)
     made: dict[str, dict[str, list[str]]] = {}
@@ -144,14 +173,21 @@ def main() -> None:
                 worked = try_wheel(wheel)
             else:
                 worked = wheel_aarch64.try_wheel(wheel, WORK / "trial" / machine, options.aarch64_root)
-            made[wheel.name] = {"bindings": [python_headers.named(version) for version in versions], "worked": worked}
+            made[wheel.name] = {
+                "bindings": [python_headers.named(version) for version in versions],
+                "worked": worked,
+            }
     except python_headers.BadHeaders as bad:
         sys.exit(str(bad))
     files = sorted(DIST.iterdir())
     print(run(sys.executable, "-m", "twine", "--no-color", "check", "--strict", *files), end="")
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    MADE.write_text(json.dumps({"commit": commit, "files": digests, "wheels": made}, indent=1), encoding="utf-8")
+    MADE.write_text(
+        json.dumps({"commit": commit, "files": digests, "wheels": made}, indent=1), encoding="utf-8"
+    )
     for path in files:
         print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1024:,.0f} KiB")
 

@@ -62,7 +62,9 @@ def main() -> None:
     options = parser.parse_args()
     near, far = socket.socketpair()
     answers: list[int] = []
-    client = threading.Thread(target=lambda: answers.append(ask(near, options.items, options.fix)), name="client")
+    client = threading.Thread(
+        target=lambda: answers.append(ask(near, options.items, options.fix)), name="client"
+    )
     server = threading.Thread(target=service, args=(far,), name="service")
     server.start()
     client.start()

@@ -41,7 +41,9 @@ def main() -> None:
     while not done.is_set():
         before = time.perf_counter()
         with nvtx.annotate("request"):
-            time.sleep(0.001)  # a request that waits for its database gives the GIL away, and then wants it back
+            time.sleep(
+                0.001
+            )  # a request that waits for its database gives the GIL away, and then wants it back
             sum(range(20_000))
         longest = max(longest, time.perf_counter() - before)
         served += 1

@@ -22,17 +22,24 @@ from warplens.intrakernel.dsl import cuda
 
 SOURCE = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
 WARPS, TILE, LANES = 3, 512, 64  # of the kernel: warps of a block, numbers of a tile, lanes that compute
-WORK_GPU, WORK_CPU = 2, 400  # so that computing with a tile takes about as long as loading it, or some milliseconds
+WORK_GPU, WORK_CPU = (
+    2,
+    400,
+)  # so that computing with a tile takes about as long as loading it, or some milliseconds
 
 
 def buffer_for(blocks: int, tiles: int, stages: int, device: str) -> intrakernel.Buffer:
     """Room for two regions of each tile, in each warp."""
-    return intrakernel.allocate(grid=blocks, warps=WARPS, slots=2 * (tiles + stages), tags=cuda.tags(SOURCE), device=device)
+    return intrakernel.allocate(
+        grid=blocks, warps=WARPS, slots=2 * (tiles + stages), tags=cuda.tags(SOURCE), device=device
+    )
 
 
 def on_the_cpu(blocks: int, tiles: int, stages: int) -> tuple[intrakernel.Buffer, list[float]]:
     """Compile for the CPU and run there; return what was recorded, and what was computed."""
-    numbers = (ctypes.c_float * (blocks * tiles * TILE))(*(index % 7 for index in range(blocks * tiles * TILE)))
+    numbers = (ctypes.c_float * (blocks * tiles * TILE))(
+        *(index % 7 for index in range(blocks * tiles * TILE))
+    )
     sums = (ctypes.c_float * (blocks * LANES))()
     buffer = buffer_for(blocks, tiles, stages, "cpu")
     kernels = HostKernels(SOURCE, ["pipeline"], [*cuda.bind(buffer).options, f"-DSTAGES={stages}"])
@@ -54,16 +61,32 @@ def on_a_gpu(blocks: int, tiles: int, stages: int) -> tuple[intrakernel.Buffer, 
     buffer = buffer_for(blocks, tiles, stages, "cuda")
     cuda_driver = driver()
     major, minor = cuda_driver.capability(buffer.device or 0)
-    kernels = GpuKernels(compile_gpu(SOURCE, f"sm_{major}{minor}", [*cuda.bind(buffer).options, f"-DSTAGES={stages}"]), buffer.pointer)
-    numbers = (ctypes.c_float * (blocks * tiles * TILE))(*(index % 7 for index in range(blocks * tiles * TILE)))
+    kernels = GpuKernels(
+        compile_gpu(SOURCE, f"sm_{major}{minor}", [*cuda.bind(buffer).options, f"-DSTAGES={stages}"]),
+        buffer.pointer,
+    )
+    numbers = (ctypes.c_float * (blocks * tiles * TILE))(
+        *(index % 7 for index in range(blocks * tiles * TILE))
+    )
     with cuda_driver.using(cuda_driver.context_of(buffer.pointer)):
         on_device = cuda_driver.allocate(ctypes.sizeof(numbers))
         cuda_driver.write(on_device, bytes(numbers))
         sums = cuda_driver.allocate(4 * blocks * LANES)
     with buffer.launch("pipeline"):
-        kernels.launch("pipeline", blocks, 32 * WARPS, ctypes.c_void_p(on_device), ctypes.c_void_p(sums), tiles, WORK_GPU, buffer)
+        kernels.launch(
+            "pipeline",
+            blocks,
+            32 * WARPS,
+            ctypes.c_void_p(on_device),
+            ctypes.c_void_p(sums),
+            tiles,
+            WORK_GPU,
+            buffer,
+        )
     with cuda_driver.using(cuda_driver.context_of(buffer.pointer)):
-        return buffer, list((ctypes.c_float * (blocks * LANES)).from_buffer(cuda_driver.read(sums, 4 * blocks * LANES)))
+        return buffer, list(
+            (ctypes.c_float * (blocks * LANES)).from_buffer(cuda_driver.read(sums, 4 * blocks * LANES))
+        )
 
 
 def main() -> None:
@@ -81,7 +104,9 @@ def main() -> None:
     except WarplensError as error:
         sys.exit(f"pipeline.py: {error}")
     found = buffer.decode()
-    print(f"{chosen.tiles} tiles a block with {chosen.stages} in flight: {(found.end - found.start) / 1e6:.3f} ms, sum {sum(sums):.3f}")
+    print(
+        f"{chosen.tiles} tiles a block with {chosen.stages} in flight: {(found.end - found.start) / 1e6:.3f} ms, sum {sum(sums):.3f}"
+    )
     for lost in found.losses():
         print(lost)
 

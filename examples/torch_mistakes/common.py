@@ -57,7 +57,9 @@ def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, inputs: Tenso
     return loss.detach()
 
 
-def run(batches: Iterator[tuple[Tensor, Tensor]], step: Callable[[Tensor, Tensor], object], steps: int) -> None:
+def run(
+    batches: Iterator[tuple[Tensor, Tensor]], step: Callable[[Tensor, Tensor], object], steps: int
+) -> None:
     """Do the steps, each in a range with `load` and `train` in it, and print how many a second there were."""
     for number in range(steps + 1):
         if number == 1:  # the first one also loads the kernels

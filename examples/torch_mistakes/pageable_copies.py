@@ -31,7 +31,9 @@ def ahead(inputs: Tensor, classes: Tensor, batch: int) -> Iterator[tuple[Tensor,
 
     def copied(first: int) -> tuple[Tensor, Tensor]:
         with torch.cuda.stream(copies):
-            return inputs[first : first + batch].to(DEVICE, non_blocking=True), classes[first : first + batch].to(DEVICE, non_blocking=True)
+            return inputs[first : first + batch].to(DEVICE, non_blocking=True), classes[
+                first : first + batch
+            ].to(DEVICE, non_blocking=True)
 
     waiting = copied(0)
     while True:

@@ -42,7 +42,9 @@ class Batches(Dataset[tuple[Tensor, Tensor]]):
     def __getitem__(self, number: int) -> tuple[Tensor, Tensor]:
         made = torch.Generator().manual_seed(number)
         raw = torch.randn(self.batch, FEATURES, generator=made).clamp_(-2, 2)
-        return (raw - raw.mean(1, keepdim=True)) / raw.std(1, keepdim=True), torch.arange(self.batch) % CLASSES
+        return (raw - raw.mean(1, keepdim=True)) / raw.std(1, keepdim=True), torch.arange(
+            self.batch
+        ) % CLASSES
 
 
 def main() -> None:
@@ -52,10 +54,15 @@ def main() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     on_gpu = DEVICE.type == "cuda"
     if options.fix:
-        loader = DataLoader(Batches(options.steps + 1, options.batch), batch_size=None, num_workers=2, pin_memory=on_gpu)
+        loader = DataLoader(
+            Batches(options.steps + 1, options.batch), batch_size=None, num_workers=2, pin_memory=on_gpu
+        )
     else:
         loader = DataLoader(Samples((options.steps + 1) * options.batch), batch_size=options.batch)
-    moved = ((inputs.to(DEVICE, non_blocking=options.fix), classes.to(DEVICE, non_blocking=options.fix)) for inputs, classes in loader)
+    moved = (
+        (inputs.to(DEVICE, non_blocking=options.fix), classes.to(DEVICE, non_blocking=options.fix))
+        for inputs, classes in loader
+    )
     run(moved, lambda inputs, classes: train_step(model, optimizer, inputs, classes), options.steps)
 
 

@@ -15,7 +15,9 @@ from common import DEVICE, arguments, network, run, samples, train_step
 from torch import Tensor, nn
 
 
-def captured(model: nn.Module, optimizer: torch.optim.Optimizer, held: tuple[Tensor, Tensor]) -> torch.cuda.CUDAGraph:
+def captured(
+    model: nn.Module, optimizer: torch.optim.Optimizer, held: tuple[Tensor, Tensor]
+) -> torch.cuda.CUDAGraph:
     """Capture a step on the batch `held`, which later batches are copied into."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())

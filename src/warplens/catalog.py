@@ -43,8 +43,16 @@ class UnitFamily:
 FAMILIES: dict[str, UnitFamily] = {
     family.name: family
     for family in (
-        UnitFamily("stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")),
-        UnitFamily("exporters.formats", "export format", "write", ("What maps to what", "What is lost"), ("SUFFIX", "LOSES")),
+        UnitFamily(
+            "stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")
+        ),
+        UnitFamily(
+            "exporters.formats",
+            "export format",
+            "write",
+            ("What maps to what", "What is lost"),
+            ("SUFFIX", "LOSES"),
+        ),
         UnitFamily(
             "importers.formats",
             "import format",
@@ -53,9 +61,18 @@ FAMILIES: dict[str, UnitFamily] = {
             ("SUFFIXES", "CONTENT", "DROPS"),
         ),
         UnitFamily(
-            "rules.checks", "rule", "check", ("What it looks for", "Why it costs time", "What to do", "When it is wrong"), ("LINK",)
+            "rules.checks",
+            "rule",
+            "check",
+            ("What it looks for", "Why it costs time", "What to do", "When it is wrong"),
+            ("LINK",),
         ),
-        UnitFamily("intrakernel.dsl", "in-kernel language", "bind", ("Install", "Example", "Overhead", "What the compiler may move")),
+        UnitFamily(
+            "intrakernel.dsl",
+            "in-kernel language",
+            "bind",
+            ("Install", "Example", "Overhead", "What the compiler may move"),
+        ),
         UnitFamily("cli.commands", "command", "command"),
     )
 }
@@ -148,7 +165,13 @@ class Unit:
     def constant(self, name: str) -> Any:
         """Value of the module-level literal `name`; None where there is none."""
         for node in self.tree.body:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
                 return None if value is None else _literal(value)

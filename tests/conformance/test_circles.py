@@ -17,14 +17,26 @@ GRAPHS = {
 # The circles that stay: one file of each, how many files it may have, and why. Take out what is gone.
 KNOWN = {
     "python": {
-        "warplens.nvtx._active": (3, "the binding's stub names a range written in Python, which records through the binding"),
+        "warplens.nvtx._active": (
+            3,
+            "the binding's stub names a range written in Python, which records through the binding",
+        ),
     },
     "native": {
         "agent/sources/nvtx/event": (5, "an event ends with its payloads, and a payload belongs to an event"),
-        "bindings/ranges/event": (10, "Python types that hold each other: a domain keeps its strings and schemas, which name it"),
-        "preload/osrt/osrt": (12, "the stub's state holds the table of wrapped functions, and each of these asks the stub's state"),
+        "bindings/ranges/event": (
+            10,
+            "Python types that hold each other: a domain keeps its strings and schemas, which name it",
+        ),
+        "preload/osrt/osrt": (
+            12,
+            "the stub's state holds the table of wrapped functions, and each of these asks the stub's state",
+        ),
         "spool/buffers": (3, "a file hands out buffers, and a buffer is written into its file"),
-        "spool/process_log": (3, "a process keeps the logs of its threads; these take chunks from it, inlined"),
+        "spool/process_log": (
+            3,
+            "a process keeps the logs of its threads; these take chunks from it, inlined",
+        ),
     },
     "web": {},
 }
@@ -34,8 +46,15 @@ KNOWN = {
 def test_no_files_go_in_circles(kind: str) -> None:
     groups = circles.circles(GRAPHS[kind]())
     unknown = [group for group in groups if not any(name in group for name in KNOWN[kind])]
-    assert not unknown, "move what both need into a file of its own, or let the lower one declare an interface (a Protocol, a struct)"
-    grown = [name for group in groups for name, (size, _) in KNOWN[kind].items() if name in group and len(group) > size]
+    assert not unknown, (
+        "move what both need into a file of its own, or let the lower one declare an interface (a Protocol, a struct)"
+    )
+    grown = [
+        name
+        for group in groups
+        for name, (size, _) in KNOWN[kind].items()
+        if name in group and len(group) > size
+    ]
     assert not grown, "a known circle has more files than before"
 
 
@@ -53,16 +72,29 @@ def test_imports_within_functions_and_for_types_count(tmp_path: Path) -> None:
         "compiled.pyi": "from p.user import Thing",
     }.items():
         (package / name).write_text(text)
-    assert circles.circles(circles.python_graph(package)) == [["p.a", "p.b", "p.part.c"], ["p.compiled", "p.user"]]
+    assert circles.circles(circles.python_graph(package)) == [
+        ["p.a", "p.b", "p.part.c"],
+        ["p.compiled", "p.user"],
+    ]
 
 
 def test_a_source_and_its_header_are_one(tmp_path: Path) -> None:
-    for name, text in {"a.h": "", "a.cpp": '#include "b.h"', "b.h": "", "b.cpp": '#include "a.h"', "c.cpp": '#include "a.h"'}.items():
+    for name, text in {
+        "a.h": "",
+        "a.cpp": '#include "b.h"',
+        "b.h": "",
+        "b.cpp": '#include "a.h"',
+        "c.cpp": '#include "a.h"',
+    }.items():
         (tmp_path / name).write_text(text)
     assert circles.circles(circles.native_graph(tmp_path)) == [["a", "b"]]
 
 
 def test_types_count_in_typescript(tmp_path: Path) -> None:
-    for name, text in {"a.ts": 'import type { B } from "./b";', "b.ts": 'export { x } from "./c";', "c.ts": 'void import("./a");'}.items():
+    for name, text in {
+        "a.ts": 'import type { B } from "./b";',
+        "b.ts": 'export { x } from "./c";',
+        "c.ts": 'void import("./a");',
+    }.items():
         (tmp_path / name).write_text(text)
     assert circles.circles(circles.web_graph(tmp_path)) == [["a.ts", "b.ts", "c.ts"]]

@@ -10,7 +10,19 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "warplens"
 FORBIDDEN = {
-    *("unlink", "removedirs", "rmdir", "rmtree", "renames", "copyfile", "copy2", "copytree", "copyfileobj", "write_text", "write_bytes"),
+    *(
+        "unlink",
+        "removedirs",
+        "rmdir",
+        "rmtree",
+        "renames",
+        "copyfile",
+        "copy2",
+        "copytree",
+        "copyfileobj",
+        "write_text",
+        "write_bytes",
+    ),
     *("symlink", "symlink_to", "hardlink_to", "touch", "mkfifo", "mknod", "chown", "lchown"),
 }
 OF_PATHS = {"rename", "replace"}  # of paths with one argument, of texts and open folders with two
@@ -18,7 +30,11 @@ OF_MODULES = {"remove", "rename", "replace", "link", "move", "copy", "truncate"}
 WRITING = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"}
 ALLOWED = {
     "recording/agent/preload.py": {"symlink"},  # into a folder that mkdtemp() has just made
-    "recording/launch/register.py": {"O_CREAT", "O_WRONLY", "O_APPEND"},  # opened with O_NOFOLLOW, then only by its descriptor
+    "recording/launch/register.py": {
+        "O_CREAT",
+        "O_WRONLY",
+        "O_APPEND",
+    },  # opened with O_NOFOLLOW, then only by its descriptor
     "cli/group.py": {"open"},  # /dev/null
     "cli/main.py": {"O_WRONLY"},  # /dev/null
     "cli/printing/messages.py": {"O_WRONLY"},  # /dev/null
@@ -39,7 +55,12 @@ def uses(tree: ast.AST) -> Iterator[str]:
             path = (name in OF_PATHS and len(node.args) == 1) or (name == "open" and _writes(node.args[:1]))
             if name in FORBIDDEN or module or path:
                 yield name
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open" and _writes(node.args[1:2]):
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "open"
+            and _writes(node.args[1:2])
+        ):
             yield "open"
 
 
@@ -55,7 +76,11 @@ def test_only_one_package_writes_and_removes() -> None:
         name = path.relative_to(SOURCE).as_posix()
         if not name.startswith("disk/") and (used := set(uses(ast.parse(path.read_text(encoding="utf-8"))))):
             found[name] = used
-    more = {name: sorted(used - ALLOWED.get(name, set())) for name, used in found.items() if used - ALLOWED.get(name, set())}
+    more = {
+        name: sorted(used - ALLOWED.get(name, set()))
+        for name, used in found.items()
+        if used - ALLOWED.get(name, set())
+    }
     assert not more, f"call warplens.disk instead: {more}"
     assert found == ALLOWED, "an exception that is not needed any more"
 
@@ -89,7 +114,15 @@ def test_the_rule_knows_what_it_forbids(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["text.replace('a', 'b')", "open(x)", "open(x, 'rb')", "folder.rename('a', 'b')", "items.remove(x)", "open_report(x, 'w')"]
+    "code",
+    [
+        "text.replace('a', 'b')",
+        "open(x)",
+        "open(x, 'rb')",
+        "folder.rename('a', 'b')",
+        "items.remove(x)",
+        "open_report(x, 'w')",
+    ],
 )
 def test_the_rule_lets_others_be(code: str) -> None:
     assert not list(uses(ast.parse(code)))

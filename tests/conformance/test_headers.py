@@ -23,18 +23,24 @@ def test_each_header_compiles_alone(tool: ModuleType) -> None:
     assert tool.complaints() == []
 
 
-def test_one_that_lacks_a_header_is_told_until_it_is_mended(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_lacks_a_header_is_told_until_it_is_mended(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     monkeypatch.setattr(importlib.import_module("check_includes"), "ROOT", tmp_path)
     monkeypatch.setattr(tool, "KEPT", tmp_path / "kept")
     tool.reads.cache_clear()
     (tmp_path / "spool").mkdir()
     (tmp_path / "spool" / "inner.h").write_text("#pragma once\ninline std::size_t one() { return 1; }\n")
-    (tmp_path / "spool" / "outer.h").write_text('#pragma once\n#include <cstddef>\n#include "spool/inner.h"\n')
+    (tmp_path / "spool" / "outer.h").write_text(
+        '#pragma once\n#include <cstddef>\n#include "spool/inner.h"\n'
+    )
     (complaint,) = tool.complaints()
     assert complaint.startswith("spool/inner.h does not compile alone:\n")
     assert tool.complaints() == [complaint]
-    (tmp_path / "spool" / "inner.h").write_text("#pragma once\n#include <cstddef>\ninline std::size_t one() { return 1; }\n")
+    (tmp_path / "spool" / "inner.h").write_text(
+        "#pragma once\n#include <cstddef>\ninline std::size_t one() { return 1; }\n"
+    )
     tool.reads.cache_clear()
     assert tool.complaints() == []
     # An included header counts, too.

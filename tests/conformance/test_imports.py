@@ -23,7 +23,9 @@ print(json.dumps(sorted(sys.modules)))
 def _loaded(statement: str) -> set[str]:
     """Run `statement` in a fresh interpreter without site-packages and list the modules that were loaded."""
     program = _LOADED.format(src=str(SRC), statement=statement)
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout))
 
@@ -49,13 +51,25 @@ def test_only_the_standard_library_is_needed(statement: str) -> None:
 
 
 def test_annotating_loads_nothing_slow() -> None:
-    slow = {"ctypes", "asyncio", "inspect", "dataclasses", "logging", "subprocess", "socket", "pathlib", "importlib.metadata"}
+    slow = {
+        "ctypes",
+        "asyncio",
+        "inspect",
+        "dataclasses",
+        "logging",
+        "subprocess",
+        "socket",
+        "pathlib",
+        "importlib.metadata",
+    }
     base = _loaded("pass")
     assert not (_loaded("import warplens.nvtx") - base) & slow
 
 
 def test_the_facade_is_lazy() -> None:
-    assert not {name for name in _loaded("import warplens") if name.startswith("warplens.")} - {"warplens._version"}
+    assert not {name for name in _loaded("import warplens") if name.startswith("warplens.")} - {
+        "warplens._version"
+    }
 
 
 def test_the_facade_lists_what_it_has() -> None:

@@ -14,7 +14,13 @@ PACKAGE = ROOT / "src" / "warplens"
 MAX_LINES = 700
 SOURCES = [
     path
-    for folder, kinds in (("src", "*.py"), ("tests", "*.py"), ("benchmarks", "*.py"), ("tools", "*.py"), ("native", "*.[ch]*"))
+    for folder, kinds in (
+        ("src", "*.py"),
+        ("tests", "*.py"),
+        ("benchmarks", "*.py"),
+        ("tools", "*.py"),
+        ("native", "*.[ch]*"),
+    )
     for path in sorted((ROOT / folder).rglob(kinds))
     if path.suffix in {".py", ".c", ".h", ".cpp", ".hpp", ".cuh"} and "__pycache__" not in path.parts
 ]
@@ -54,7 +60,11 @@ def test_every_folder_of_the_package_is_a_package() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    long = {_name(path): lines for path in SOURCES if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_LINES}
+    long = {
+        _name(path): lines
+        for path in SOURCES
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_LINES
+    }
     assert not long, f"split by idea, not by length (at most {MAX_LINES} lines): {long}"
 
 
@@ -68,9 +78,13 @@ def test_no_file_is_a_drawer() -> None:
 def test_every_part_of_the_package_has_its_layer_and_its_half() -> None:
     import tomllib
 
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     contracts = {contract["id"]: contract for contract in settings}
-    parts = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    parts = {
+        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
     parts -= {"__init__", "__main__", "_version"}
     layered = set(re.findall(r"\w+", " ".join(contracts["flow"]["layers"])))
     assert parts <= layered, f"no layer yet: {sorted(parts - layered)}"

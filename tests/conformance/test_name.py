@@ -11,13 +11,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Written in two parts, so that this file does not match.
 OLD_NAME = "warp" + "line"
-FROM_AN_INDEX = re.compile(rb"pip3? install(?: -\S+)* [\"']?(?:warplens|" + OLD_NAME.encode() + rb")(?![-/\w])")
+FROM_AN_INDEX = re.compile(
+    rb"pip3? install(?: -\S+)* [\"']?(?:warplens|" + OLD_NAME.encode() + rb")(?![-/\w])"
+)
 
 
 def _tracked() -> list[str]:
     if not (ROOT / ".git").exists():
         pytest.skip("only a git checkout knows which files are tracked")
-    return subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")[:-1]
+    return subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")[:-1]
 
 
 def test_no_file_is_named_after_the_former_name() -> None:
@@ -37,5 +41,9 @@ def test_only_the_changelog_mentions_the_former_name() -> None:
 def test_nothing_tells_a_user_to_install_a_release_that_is_not_there() -> None:
     assert FROM_AN_INDEX.search(b"pip install -q warplens")
     assert not FROM_AN_INDEX.search(b"pip install dist/warplens-0.1-py3-none-any.whl")
-    found = [name for name in _tracked() if (path := ROOT / name).is_file() and FROM_AN_INDEX.search(path.read_bytes())]
+    found = [
+        name
+        for name in _tracked()
+        if (path := ROOT / name).is_file() and FROM_AN_INDEX.search(path.read_bytes())
+    ]
     assert found == [str(Path(__file__).relative_to(ROOT))]

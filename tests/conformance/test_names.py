@@ -74,7 +74,9 @@ def _classes() -> dict[str, set[str]]:
     """The modules that define a class at any level, by its name."""
     modules: dict[str, set[str]] = defaultdict(set)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for name in re.findall(r"^ *class (\w+)[:(]", path.read_text(encoding="utf-8"), flags=re.MULTILINE):  # parsing would take seconds
+        for name in re.findall(
+            r"^ *class (\w+)[:(]", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+        ):  # parsing would take seconds
             modules[name].add(path.relative_to(PACKAGE).as_posix())
     return modules
 
@@ -100,7 +102,11 @@ def _names(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     if not re.search(r"\bfound\b", text):
         return []
-    return [token.string for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.NAME]
+    return [
+        token.string
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.NAME
+    ]
 
 
 def _glossary() -> list[tuple[str, str, str]]:
@@ -131,4 +137,6 @@ def test_the_glossary_names_what_exists() -> None:
                 assert path is not None, f"ARCHITECTURE.md, {word}: {item} stands before its file"
                 known = _classes().get(item, set())
                 assert path.is_file(), f"ARCHITECTURE.md, {word}: name the file that has {item}"
-                assert path.relative_to(PACKAGE).as_posix() in known, f"ARCHITECTURE.md, {word}: {path.name} has no class {item}"
+                assert path.relative_to(PACKAGE).as_posix() in known, (
+                    f"ARCHITECTURE.md, {word}: {path.name} has no class {item}"
+                )

@@ -47,7 +47,11 @@ def _names(node: ast.expr) -> list[str]:
 
 
 def test_only_the_door_loads_the_library() -> None:
-    others = [path for path in PACKAGE.rglob("*.py") if DOOR not in path.parents and "warplens_desk" in path.read_text(encoding="utf-8")]
+    others = [
+        path
+        for path in PACKAGE.rglob("*.py")
+        if DOOR not in path.parents and "warplens_desk" in path.read_text(encoding="utf-8")
+    ]
     assert not others
 
 
@@ -95,7 +99,9 @@ def test_arrays_that_do_not_fit_together_are_an_error() -> None:
 
 def test_a_handle_of_another_class_is_an_error() -> None:
     trace = native.make("trace_new")
-    with pytest.raises(TypeError, match=r"argument 1 of nests_add: a native object .*Nests.* needed, not .*Trace"):
+    with pytest.raises(
+        TypeError, match=r"argument 1 of nests_add: a native object .*Nests.* needed, not .*Trace"
+    ):
         native.call("nests_add", trace, ROW, ROW, ROW, np.empty(4, np.int32), ROW.copy())
     trace.close()
     trace.close()

@@ -17,7 +17,15 @@ sys.path.insert(0, str(ROOT / "tools"))
 import reference_pages  # noqa: E402  # a script beside tools/docs_site.py, in no package
 
 # What tools/docs_site.py adds to the pages of docs/.
-ADDED = {"index.md", "contents.md", "live.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
+ADDED = {
+    "index.md",
+    "contents.md",
+    "live.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+}
 PAGES = reference_pages.pages()
 SHOWN = {
     "tables": list(TABLES),
@@ -51,7 +59,11 @@ def test_a_reference_page_describes_each_unit(name: str) -> None:
 
 
 def test_a_reference_page_has_the_options_of_its_units() -> None:
-    for name, family in (("stats", "stats.tables"), ("exporters", "exporters.formats"), ("rules", "rules.checks")):
+    for name, family in (
+        ("stats", "stats.tables"),
+        ("exporters", "exporters.formats"),
+        ("rules", "rules.checks"),
+    ):
         for unit in catalog.units(family):
             part = PAGES[name].partition(f"## {unit.id}\n")[2].partition("\n## ")[0]
             assert all(f"| `{option.name}` |" in part for option in unit.options)
@@ -61,8 +73,12 @@ def test_links_of_the_reference_pages_lead_somewhere() -> None:
     for name, text in PAGES.items():
         targets = [
             target
-            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+            for target in re.findall(
+                r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+            )
             if "://" not in target
         ]
-        missing = [target for target in targets if not (ROOT / "docs" / "reference" / target).resolve().is_file()]
+        missing = [
+            target for target in targets if not (ROOT / "docs" / "reference" / target).resolve().is_file()
+        ]
         assert not missing, f"reference/{name}.md links to {missing}"

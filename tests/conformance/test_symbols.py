@@ -13,16 +13,50 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "warplens"
 LIBRARIES = sorted([*(PACKAGE / "_lib").glob("*.so"), *(PACKAGE / "nvtx").glob("_binding*.so")])
-VENDOR = {"InitializeInjection", "InitializeInjectionNvtx", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
+VENDOR = {
+    "InitializeInjection",
+    "InitializeInjectionNvtx",
+    "InitializeInjectionNvtx2",
+    "InitializeInjectionNvtxExtension",
+}
 # What the stub wraps, so that every process of the tree is known (native/preload).
 WRAPPED = {
-    *("execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "posix_spawn", "posix_spawnp"),
+    *(
+        "execl",
+        "execle",
+        "execlp",
+        "execv",
+        "execve",
+        "execveat",
+        "execvp",
+        "execvpe",
+        "fexecve",
+        "posix_spawn",
+        "posix_spawnp",
+    ),
     *("cudaProfilerStart", "cudaProfilerStop", "cuProfilerStart", "cuProfilerStop"),
-    *("_Exit", "_exit", "quick_exit", "wait", "wait3", "wait4", "waitid", "waitpid", "prctl", "system", "popen"),
+    *(
+        "_Exit",
+        "_exit",
+        "quick_exit",
+        "wait",
+        "wait3",
+        "wait4",
+        "waitid",
+        "waitpid",
+        "prctl",
+        "system",
+        "popen",
+    ),
 }
 # What only lets a wrapper look whether it must wait: it is called, and not wrapped.
 ASKED_FIRST = {
-    *("pthread_mutex_trylock", "pthread_rwlock_tryrdlock", "pthread_rwlock_trywrlock", "pthread_spin_trylock"),
+    *(
+        "pthread_mutex_trylock",
+        "pthread_rwlock_tryrdlock",
+        "pthread_rwlock_trywrlock",
+        "pthread_spin_trylock",
+    ),
     *("sem_trywait", "pthread_testcancel"),
 }
 OLDEST_GLIBC = (2, 28)  # manylinux_2_28
@@ -36,7 +70,9 @@ every_library = pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: p
 
 
 def _symbols(library: Path, which: str) -> Iterator[str]:
-    listed = subprocess.run(["nm", "-D", which, str(library)], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["nm", "-D", which, str(library)], capture_output=True, text=True, check=True
+    ).stdout
     for line in listed.splitlines():
         yield line.split()[-1]
 
@@ -44,7 +80,9 @@ def _symbols(library: Path, which: str) -> Iterator[str]:
 def _os_calls() -> set[str]:
     """The functions that the larger stub wraps beside, from its tables."""
     tables = "".join(path.read_text(encoding="utf-8") for path in TABLES.glob("*.h"))
-    named = re.findall(r"\bX\(\s*[\w *]+,\s*(\w+),", tables) + re.findall(r"OSRT_OLD_STAT\(X, (\w+), stat", tables)
+    named = re.findall(r"\bX\(\s*[\w *]+,\s*(\w+),", tables) + re.findall(
+        r"OSRT_OLD_STAT\(X, (\w+), stat", tables
+    )
     return set(named) - {"name"} - ASKED_FIRST
 
 
@@ -68,7 +106,9 @@ def test_it_exports_our_interface_and_the_vendors_entry_points_only(library: Pat
     if part in ("libwarplens_agent", "libwarplens_desk"):
         assert own
     else:
-        assert own == ({"warplens_leave"} if part.startswith("libwarplens_preload") else set())  # what the agent writes there
+        assert own == (
+            {"warplens_leave"} if part.startswith("libwarplens_preload") else set()
+        )  # what the agent writes there
 
 
 @every_library
@@ -83,7 +123,9 @@ def test_it_runs_on_glibc_2_28(library: Path) -> None:
 
 @every_library
 def test_it_brings_its_own_cpp_runtime(library: Path) -> None:
-    listed = subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["readelf", "-d", str(library)], capture_output=True, text=True, check=True
+    ).stdout
     needed = set(re.findall(r"\(NEEDED\).*\[(.+?)\]", listed))
     allowed = r"lib(c|m|dl|pthread|rt)\.so\.\d|ld-linux.*"
     assert all(re.fullmatch(allowed, name) for name in needed), needed
@@ -96,5 +138,9 @@ def test_the_stub_is_light() -> None:
     assert re.findall(r"\(NEEDED\).*\[(.+?)\]", listed) == ["libc.so.6"]
     assert len(re.findall(r"^ +LOAD ", listed, re.MULTILINE)) == 2
     assert not re.search(r"^ +TLS ", listed, re.MULTILINE)
-    versions = [tuple(map(int, found)) for name in _symbols(stub, "--undefined-only") for found in re.findall(r"@GLIBC_(\d+)\.(\d+)", name)]
+    versions = [
+        tuple(map(int, found))
+        for name in _symbols(stub, "--undefined-only")
+        for found in re.findall(r"@GLIBC_(\d+)\.(\d+)", name)
+    ]
     assert max(versions) <= (2, 17)

@@ -31,8 +31,12 @@ def test_the_distribution_names_them() -> None:
 def test_a_page_claims_no_others(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     claimed = {minor for first, last in RANGE.findall(text) for minor in range(int(first), int(last) + 1)}
-    untested = {f"3.{minor}" for minor in claimed - MINORS} | set(re.findall(r"\b3\.\d+t\b", text)) - FREE_THREADED
-    assert not untested, f"{page.name} claims Python {', '.join(sorted(untested))}, with which nothing was tested"
+    untested = {f"3.{minor}" for minor in claimed - MINORS} | set(
+        re.findall(r"\b3\.\d+t\b", text)
+    ) - FREE_THREADED
+    assert not untested, (
+        f"{page.name} claims Python {', '.join(sorted(untested))}, with which nothing was tested"
+    )
 
 
 def test_the_readme_claims_some() -> None:

@@ -17,7 +17,9 @@ FOLDER = ROOT / "tests" / "dsl"
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 RELEASES = ("4.5.3", "4.6.3", "4.7.1", "4.8.1")  # of CuTe DSL
 NEWEST = RELEASES[-1]
-Case = tuple[str, dict[str, Any]]  # a kernel, `module:name` where it is not in the language's file of kernels, and options
+Case = tuple[
+    str, dict[str, Any]
+]  # a kernel, `module:name` where it is not in the language's file of kernels, and options
 
 
 class Code(NamedTuple):
@@ -59,7 +61,14 @@ def cute(folder: Path, arch: str, *cases: Case, release: str = NEWEST) -> list[C
     """Compile kernels of CuTe DSL; the release must be in `releases("cutlass-dsl")`."""
     folder = _new(folder)
     words = [_whole(case, "cute") for case in cases]
-    run("cutlass-dsl", FOLDER / "cute_compile.py", folder, *words, python=releases("cutlass-dsl")[release], CUTE_DSL_ARCH=arch)
+    run(
+        "cutlass-dsl",
+        FOLDER / "cute_compile.py",
+        folder,
+        *words,
+        python=releases("cutlass-dsl")[release],
+        CUTE_DSL_ARCH=arch,
+    )
     errors = {words[int(path.stem)]: path.read_text() for path in folder.glob("*.error")}
     assert not errors, errors
     return _codes(folder, len(cases))
@@ -77,7 +86,13 @@ def triton(folder: Path, arch: str, *cases: Case) -> list[Code]:
 def numba(folder: Path, arch: str, *cases: Case) -> list[Code]:
     """Compile kernels of Numba-CUDA."""
     folder = _new(folder)
-    run("numba-cuda", FOLDER / "numba_compile.py", folder, _capability(arch), *(_whole(case, "numba") for case in cases))
+    run(
+        "numba-cuda",
+        FOLDER / "numba_compile.py",
+        folder,
+        _capability(arch),
+        *(_whole(case, "numba") for case in cases),
+    )
     return _codes(folder, len(cases))
 
 
@@ -90,8 +105,17 @@ def nvcc(out: Path, source: Path, arch: str, *defines: str) -> Path:
     compiler = find_nvcc()
     assert compiler is not None
     kind = "-ptx" if out.suffix == ".ptx" else "-cubin"
-    words = ["-std=c++17", "-O3", f"-arch={arch}", kind, f"-I{include_path()}", *(f"-D{name}" for name in defines)]
-    done = subprocess.run([compiler, *words, source, "-o", out], capture_output=True, text=True, timeout=1000, check=False)
+    words = [
+        "-std=c++17",
+        "-O3",
+        f"-arch={arch}",
+        kind,
+        f"-I{include_path()}",
+        *(f"-D{name}" for name in defines),
+    ]
+    done = subprocess.run(
+        [compiler, *words, source, "-o", out], capture_output=True, text=True, timeout=1000, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr, done.stderr
     return out
@@ -101,5 +125,8 @@ def cuda(folder: Path, arch: str, *cases: tuple[str, ...]) -> list[Code]:
     """Compile cuda_cost.cu with these defines each. There is no PTX of it: a second compilation would take as long."""
     folder = _new(folder)
     with ThreadPoolExecutor(2) as pool:
-        cubins = pool.map(lambda at: nvcc(folder / f"{at}.cubin", FOLDER / "cuda_cost.cu", arch, *cases[at]), range(len(cases)))
+        cubins = pool.map(
+            lambda at: nvcc(folder / f"{at}.cubin", FOLDER / "cuda_cost.cu", arch, *cases[at]),
+            range(len(cases)),
+        )
         return [Code("", cubin) for cubin in cubins]

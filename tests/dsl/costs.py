@@ -13,10 +13,22 @@ from tests.dsl import compiled
 from tests.dsl.compiled import NEWEST, Case, Code
 from tests.dsl.machine_code import count
 
-LANGUAGES = {"cute": "cutlass-dsl", "cuda": "nvcc", "triton": "triton", "numba": "numba-cuda"}  # and the piece each needs
+LANGUAGES = {
+    "cute": "cutlass-dsl",
+    "cuda": "nvcc",
+    "triton": "triton",
+    "numba": "numba-cuda",
+}  # and the piece each needs
 
 BARE, OFF, REFERENCE = "bare", "off", "reference"
-REGION, LITERAL, PAYLOAD, GENERATION, BOTH, RING = "region", "literal", "payload", "generation", "both", "ring"
+REGION, LITERAL, PAYLOAD, GENERATION, BOTH, RING = (
+    "region",
+    "literal",
+    "payload",
+    "generation",
+    "both",
+    "ring",
+)
 WHAT = {
     REGION: "a region",
     LITERAL: "… with a payload that is a literal",
@@ -79,10 +91,15 @@ def codes(language: str, folder: Path, arch: str, *names: str, release: str = NE
     """Compile these cases (default: all that the language has) and the bare kernel."""
     wanted = list(dict.fromkeys((BARE, *(names or available(language)))))
     if language == "cuda":
-        return dict(zip(wanted, compiled.cuda(folder, arch, *(_DEFINES[name] for name in wanted)), strict=True))
+        return dict(
+            zip(wanted, compiled.cuda(folder, arch, *(_DEFINES[name] for name in wanted)), strict=True)
+        )
     # The natural clock of the architecture, as a buffer on a device has it.
     clock = {"clock": "clock" if arch == "sm_80" else "globaltimer"}
-    cases = [("nuggets:loop", clock) if name == REFERENCE else (_ON[name][0], {**clock, **_ON[name][1]}) for name in wanted]
+    cases = [
+        ("nuggets:loop", clock) if name == REFERENCE else (_ON[name][0], {**clock, **_ON[name][1]})
+        for name in wanted
+    ]
     if language == "cute":
         return dict(zip(wanted, compiled.cute(folder, arch, *cases, release=release), strict=True))
     make = compiled.triton if language == "triton" else compiled.numba

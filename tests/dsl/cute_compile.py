@@ -34,12 +34,20 @@ def host(kernel: Any) -> Any:
 def compiled(module: str, name: str, options: dict[str, Any]) -> Any:
     """Compile one kernel, a function or the class Pipeline."""
     bound = {key: options.pop(key) for key in ("enabled", "generation") if key in options}
-    prof = bind(allocate(device="cpu", **{"grid": 4, "warps": 4, "slots": 64, "tags": TAGS, **options}), **bound)
+    prof = bind(
+        allocate(device="cpu", **{"grid": 4, "warps": 4, "slots": 64, "tags": TAGS, **options}), **bound
+    )
     kernels = importlib.import_module(f"tests.dsl.{module}")
     if module == "cute_nuggets":  # these kernels take the buffer as a tensor
         prof = runtime.make_fake_compact_tensor(Int64, (1024,))
     function = kernels.Pipeline() if name == "pipeline" else host(getattr(kernels, name))
-    return cute.compile(function, runtime.make_fake_compact_tensor(Float32, (4096,)), Int32(8), prof, options="--keep-ptx --keep-cubin")
+    return cute.compile(
+        function,
+        runtime.make_fake_compact_tensor(Float32, (4096,)),
+        Int32(8),
+        prof,
+        options="--keep-ptx --keep-cubin",
+    )
 
 
 def main(folder: Path, cases: list[str]) -> None:

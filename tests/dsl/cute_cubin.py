@@ -20,7 +20,12 @@ def main(folder: Path) -> None:
     (entry,) = re.findall(r"\.entry (\w+)\(", compiled.__ptx__)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "example.cubin").write_bytes(compiled.__cubin__)
-    signature = {"entry": entry, "grid": dsl.EXAMPLE_GRID, "block": 128, "parameters": [["address", 8], ["count", 4], ["prof", 8]]}
+    signature = {
+        "entry": entry,
+        "grid": dsl.EXAMPLE_GRID,
+        "block": 128,
+        "parameters": [["address", 8], ["count", 4], ["prof", 8]],
+    }
     (folder / "example.json").write_text(json.dumps(signature))
 
 

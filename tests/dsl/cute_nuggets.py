@@ -140,8 +140,17 @@ def host(kernel):
 
 def main(folder: Path) -> None:
     """Compile all of them."""
-    arguments = (make_fake_compact_tensor(Float32, (512,)), make_fake_compact_tensor(Int64, (1024,)), Int32(256))
-    functions = {"example": Example(), "limitation": host(limitation), "loops": host(loops), "warps": host(warps)}
+    arguments = (
+        make_fake_compact_tensor(Float32, (512,)),
+        make_fake_compact_tensor(Int64, (1024,)),
+        Int32(256),
+    )
+    functions = {
+        "example": Example(),
+        "limitation": host(limitation),
+        "loops": host(loops),
+        "warps": host(warps),
+    }
     if os.environ["CUTE_DSL_ARCH"] != "sm_80":  # which has no elect_one
         functions["elected"] = host(elected)
     for name, function in functions.items():

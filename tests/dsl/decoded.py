@@ -10,7 +10,10 @@ def told(buffer: Any) -> dict[str, Any]:
     found = buffer.decode()
     ctas = found.units["cta"].tolist()
     return {
-        "units": [[unit["cta"], unit["warp"], unit["ended"], unit["events"], unit["dropped"]] for unit in _rows(found.units)],
+        "units": [
+            [unit["cta"], unit["warp"], unit["ended"], unit["events"], unit["dropped"]]
+            for unit in _rows(found.units)
+        ],
         "spans": [[unit["start"], unit["end"]] for unit in _rows(found.units)],
         "events": [
             [

@@ -67,7 +67,12 @@ def numpy() -> Any:
     frozen = np.zeros(SIZE, np.uint8)
     frozen.flags.writeable = False
     found = recorded(np.zeros(SIZE // 8, np.int64), x.ctypes.data)
-    return {"into": found, "x": x.tolist(), "frozen": refused(frozen), "steps": refused(np.zeros((SIZE, 2), np.uint8)[:, 0])}
+    return {
+        "into": found,
+        "x": x.tolist(),
+        "frozen": refused(frozen),
+        "steps": refused(np.zeros((SIZE, 2), np.uint8)[:, 0]),
+    }
 
 
 def torch() -> Any:
@@ -92,7 +97,9 @@ def torch() -> Any:
 
 def record_again(buffer: Any, x: Any) -> None:
     """Launch only: `run` has the rest."""
-    HostKernels(SOURCE, ["scale"], cuda.bind(buffer).options).launch("scale", GRID, BLOCK, ctypes.c_void_p(x.data_ptr()), buffer)
+    HostKernels(SOURCE, ["scale"], cuda.bind(buffer).options).launch(
+        "scale", GRID, BLOCK, ctypes.c_void_p(x.data_ptr()), buffer
+    )
 
 
 def jax() -> Any:
@@ -139,7 +146,10 @@ def nuggets() -> Any:
         "same": events == by_tensor,
         "overflow": overflow,
         "shown": sorted(event["name"] for event in trace["traceEvents"] if event["ph"] == "X"),
-        "old": [[event.tag_name, event.start_ns, event.dur_ns, event.tid] for event in ik.decode_events(old, tag_table)[0]],
+        "old": [
+            [event.tag_name, event.start_ns, event.dur_ns, event.tid]
+            for event in ik.decode_events(old, tag_table)[0]
+        ],
         "output": output.tolist(),
     }
 

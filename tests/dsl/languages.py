@@ -18,7 +18,9 @@ import pytest
 
 from tests.support.pieces import LANGUAGES, ROOT, find_libraries, find_library
 
-PATIENCE = 1100  # seconds: compilers on a slow machine that others use, too; tests that compile have `PATIENT`
+PATIENCE = (
+    1100  # seconds: compilers on a slow machine that others use, too; tests that compile have `PATIENT`
+)
 PATIENT = pytest.mark.timeout(PATIENCE + 100)
 
 
@@ -31,18 +33,30 @@ def interpreter(piece: str) -> str:
 
 def releases(piece: str) -> dict[str, str]:
     """Every release of `piece` that is there, by its version, with its interpreter; empty where none is."""
-    found = {file.parent.name.removesuffix(".dist-info").rpartition("-")[2]: python for python, file in find_libraries(LANGUAGES[piece])}
+    found = {
+        file.parent.name.removesuffix(".dist-info").rpartition("-")[2]: python
+        for python, file in find_libraries(LANGUAGES[piece])
+    }
     return dict(sorted(found.items()))
 
 
 def run(
-    piece: str, program: str | Path, *words: str | Path, python: str | None = None, ok: bool = True, **environment: str
+    piece: str,
+    program: str | Path,
+    *words: str | Path,
+    python: str | None = None,
+    ok: bool = True,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run `program` (its source, or a file) where `piece` is; with `ok`, a failure fails the test with what it said.
 
     A program given as source is run from a file: languages that read their kernels' source need one.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRITON_", "NUMBA_", "CUTE_DSL_", "PYTHON"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TRITON_", "NUMBA_", "CUTE_DSL_", "PYTHON"))
+    }
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     command = [python or interpreter(piece), *map(str, (program, *words))]
     # In a folder of its own: compilers put what they keep where they run.

@@ -50,7 +50,9 @@ def read(cubin: Path) -> MachineCode:
     for line in plain.splitlines():
         if label := re.match(r"^(\.L_x_\d+):", line):
             labels[label[1]] = len(instructions)
-        elif (found_here := re.match(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)) and not found_here[1].startswith("NOP"):
+        elif (found_here := re.match(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)) and not found_here[
+            1
+        ].startswith("NOP"):
             instructions.append(found_here[1])
     return MachineCode(tuple(instructions), labels, _registers(plain))
 

@@ -30,7 +30,11 @@ def main(folder: Path, capability: int) -> None:
 
     buffer = allocate(device="cpu", warps=4, tags=kernels.TAGS)
     on, off = (typeof(bind(buffer, enabled=enabled), Purpose.argument) for enabled in (True, False))
-    cases: dict[str, tuple[Any, Any]] = {"loop": (kernels.loop, on), "off": (kernels.loop, off), "payload": (kernels.payload, on)}
+    cases: dict[str, tuple[Any, Any]] = {
+        "loop": (kernels.loop, on),
+        "off": (kernels.loop, off),
+        "payload": (kernels.payload, on),
+    }
     cases["reference"] = kernels.reference, types.int64
     for name, (kernel, last) in cases.items():
         ptx, _ = cuda.compile_ptx(kernel, (types.float32[::1], types.int32, last), cc=divmod(capability, 10))
@@ -45,7 +49,11 @@ def timed() -> list[Any]:
     kernels._begin = lambda slots: 0
     kernels._end = lambda slot: None
     made = intrakernel.allocate
-    stands: dict[str, Any] = {"BLOCKS": 2, "WARPS": 1, "allocate_memory": lambda nbytes, *words: allocate_memory(nbytes, "cpu")}
+    stands: dict[str, Any] = {
+        "BLOCKS": 2,
+        "WARPS": 1,
+        "allocate_memory": lambda nbytes, *words: allocate_memory(nbytes, "cpu"),
+    }
     for name, value in stands.items():
         setattr(benchmark, name, value)
     intrakernel.allocate = lambda *words, **named: made(*words, **{**named, "device": "cpu", "library": ""})

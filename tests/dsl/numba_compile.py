@@ -32,14 +32,18 @@ def main(folder: Path, capability: str, cases: list[str]) -> None:
         kind = types.float32 if kernel.startswith("loop") else types.int32
         signature = (kind[::1], types.int32, typeof(prof, Purpose.argument))  # as a launch sees it
         ptx, _ = cuda.compile_ptx(
-            getattr(importlib.import_module(f"tests.dsl.{module}"), kernel), signature, cc=divmod(int(capability), 10)
+            getattr(importlib.import_module(f"tests.dsl.{module}"), kernel),
+            signature,
+            cc=divmod(int(capability), 10),
         )
         # Names of kernels hold all that tells them apart; what tells two texts apart here is their code.
         (name,) = re.findall(r"\.entry (\w+)\(", ptx)
         ptx = re.sub(r"_ZN08NumbaEnv\w+", "environment", ptx.replace(name, "kernel"))
         (folder / f"{number}.ptx").write_text(ptx)
         arch = "sm_" + capability + ("a" if int(capability) >= 90 else "")
-        (folder / f"{number}.cubin").write_bytes(Program(ptx, "ptx", ProgramOptions(arch=arch)).compile("cubin").code)
+        (folder / f"{number}.cubin").write_bytes(
+            Program(ptx, "ptx", ProgramOptions(arch=arch)).compile("cubin").code
+        )
 
 
 if __name__ == "__main__":

@@ -35,12 +35,18 @@ def grid() -> Any:
 
 
 def everything() -> Any:
-    return {**run(kernels.everything, 2, 32, 3, allocate(2, tags=TAGS, device="cpu")), "out": OUT[:32].tolist()}
+    return {
+        **run(kernels.everything, 2, 32, 3, allocate(2, tags=TAGS, device="cpu")),
+        "out": OUT[:32].tolist(),
+    }
 
 
 def launches() -> Any:
     buffer = allocate(3, slots=8, tags=TAGS, device="cpu")
-    return [run(kernels.many, blocks, 2, count, buffer, generation=True) for blocks, count in ((3, 8), (3, 3), (2, 5))]
+    return [
+        run(kernels.many, blocks, 2, count, buffer, generation=True)
+        for blocks, count in ((3, 8), (3, 3), (2, 5))
+    ]
 
 
 def leaves() -> Any:

@@ -31,7 +31,13 @@ def _where() -> list[Any]:
                 marks = [pytest.mark.require(piece)]
                 if arch != "sm_90a" or release not in (NEWEST, ""):
                     marks.append(pytest.mark.exhaustive)
-                found.append(pytest.param((language, arch, release), marks=marks, id="-".join(filter(None, (language, release, arch)))))
+                found.append(
+                    pytest.param(
+                        (language, arch, release),
+                        marks=marks,
+                        id="-".join(filter(None, (language, release, arch))),
+                    )
+                )
     return found
 
 
@@ -40,7 +46,11 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     language, arch, release = request.param
     if release and release not in releases("cutlass-dsl"):
         pytest.skip(f"no environment has nvidia-cutlass-dsl {release} (tools/dsl.py all)")
-    return Found(language, arch, costs.codes(language, tmp_path_factory.mktemp(language), arch, release=release or NEWEST))
+    return Found(
+        language,
+        arch,
+        costs.codes(language, tmp_path_factory.mktemp(language), arch, release=release or NEWEST),
+    )
 
 
 def test_a_region_is_two_timers_and_one_predicated_store(found: Found) -> None:

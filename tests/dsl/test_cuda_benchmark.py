@@ -48,7 +48,11 @@ def test_they_run_and_record() -> None:
 def test_the_product_is_right_and_has_eight_regions_per_tile() -> None:
     text, n = SOURCE.read_text(encoding="utf-8"), 128
     numbers = [(i * 7 % 5) - 2.0 for i in range(n * n)]
-    a, b, c = (ctypes.c_float * (n * n))(*numbers), (ctypes.c_float * (n * n))(*reversed(numbers)), (ctypes.c_float * (n * n))()
+    a, b, c = (
+        (ctypes.c_float * (n * n))(*numbers),
+        (ctypes.c_float * (n * n))(*reversed(numbers)),
+        (ctypes.c_float * (n * n))(),
+    )
     into = intrakernel.allocate(1, warps=8, slots=8 * n // 16, tags=cuda.tags(text), device="cpu")
     with into.launch("multiply"):
         HostKernels(text, ["multiply"]).launch("multiply", 1, 256, a, b, c, n, into)
@@ -89,7 +93,11 @@ def test_the_benchmark_itself_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "BLOCKS", 2)
     monkeypatch.setattr(benchmark, "THREADS", 32)
     allocate = intrakernel.allocate
-    monkeypatch.setattr(intrakernel, "allocate", lambda *words, **named: allocate(*words, **{**named, "device": "cpu", "library": ""}))
+    monkeypatch.setattr(
+        intrakernel,
+        "allocate",
+        lambda *words, **named: allocate(*words, **{**named, "device": "cpu", "library": ""}),
+    )
     device = _Host()
     timer, *_ = benchmark.timer(device)
     assert timer.value > 0

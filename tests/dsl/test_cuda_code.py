@@ -16,7 +16,8 @@ from warplens.intrakernel import include_path
 pytestmark = [pytest.mark.require("nvcc"), PATIENT]
 COST, RECORDING = FOLDER / "cuda_cost.cu", FOLDER / "cuda_recording.cu"
 EVERYWHERE = pytest.mark.parametrize(
-    "architecture", [pytest.param(arch, marks=() if arch == "sm_90a" else pytest.mark.exhaustive) for arch in ARCHITECTURES]
+    "architecture",
+    [pytest.param(arch, marks=() if arch == "sm_90a" else pytest.mark.exhaustive) for arch in ARCHITECTURES],
 )
 TIMER = r"mov\.u(32|64) \S+ %(globaltimer_lo|clock);"
 STORE = r"@%?\w+ st\.global\.cs\.v4\.u32"
@@ -41,7 +42,9 @@ def test_larger_kernels_have_room_for_a_region(tmp_path: Path, architecture: str
 @EVERYWHERE
 def test_every_region_has_two_timers_and_one_predicated_store(tmp_path: Path, architecture: str) -> None:
     text = nvcc(tmp_path / "k.ptx", RECORDING, architecture).read_text()
-    bodies = {found[1]: found[2] for found in re.finditer(r"\.entry (\w+)\((.*?)^}", text, re.DOTALL | re.MULTILINE)}
+    bodies = {
+        found[1]: found[2] for found in re.finditer(r"\.entry (\w+)\((.*?)^}", text, re.DOTALL | re.MULTILINE)
+    }
     regions = {"regions": 2, "tokens": 2, "leaving": 1, "sum": 2}
     marks = {"tokens": 2, "leaving": 1}
     for name, number in regions.items():
@@ -97,7 +100,20 @@ def test_nvrtc_compiles_it_without_any_other_header(tmp_path: Path) -> None:
 
 def test_macros_of_a_program_do_not_meet_its_names(tmp_path: Path) -> None:
     """Names that kernels like to define; ours are none of these."""
-    common = ["RECORD", "MARK", "VERSION", "CLOCK", "WARP", "WARPS", "SLOTS", "BYTES", "FLAGS", "STACK", "ENABLED", "GENERATION"]
+    common = [
+        "RECORD",
+        "MARK",
+        "VERSION",
+        "CLOCK",
+        "WARP",
+        "WARPS",
+        "SLOTS",
+        "BYTES",
+        "FLAGS",
+        "STACK",
+        "ENABLED",
+        "GENERATION",
+    ]
     common += ["BLOCK", "N", "M", "K", "TILE", "LANE", "TAG", "HEADER", "MODE"]
     nvcc(tmp_path / "k.cubin", RECORDING, "sm_90a", *(f"{name}=1" for name in common))
 
@@ -106,7 +122,9 @@ def test_macros_of_a_program_do_not_meet_its_names(tmp_path: Path) -> None:
 def test_it_compiles_as_part_of_an_extension(tmp_path: Path, standard: str) -> None:
     """With what PyTorch passes to nvcc for inline extensions: device code that is linked later, host code around it."""
     source = tmp_path / "extension.cu"
-    source.write_text(f'#include <cstdio>\n#include "{RECORDING}"\nvoid go(void *p) {{ regions<<<4, 64>>>(3, p); std::puts("x"); }}\n')
+    source.write_text(
+        f'#include <cstdio>\n#include "{RECORDING}"\nvoid go(void *p) {{ regions<<<4, 64>>>(3, p); std::puts("x"); }}\n'
+    )
     torch = [
         "-D__CUDA_NO_HALF_OPERATORS__",
         "--expt-relaxed-constexpr",

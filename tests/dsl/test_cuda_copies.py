@@ -66,7 +66,9 @@ def kernels() -> HostKernels:
 
 
 @pytest.mark.parametrize("latency", [None, LATENCY])
-def test_data_are_there_once_they_were_waited_for(monkeypatch: pytest.MonkeyPatch, latency: int | None) -> None:
+def test_data_are_there_once_they_were_waited_for(
+    monkeypatch: pytest.MonkeyPatch, latency: int | None
+) -> None:
     monkeypatch.delenv("WARPLENS_HOST_LATENCY_NS", raising=False)
     if latency is not None:
         monkeypatch.setitem(os.environ, "WARPLENS_HOST_LATENCY_NS", str(latency))
@@ -75,7 +77,9 @@ def test_data_are_there_once_they_were_waited_for(monkeypatch: pytest.MonkeyPatc
     with buffer.launch():
         kernels().launch("copies", 1, 32, numbers, out, buffer)
     for at in range(0, 128, 4):
-        assert list(out[at : at + 4]) == [-1, at + 1, -1, 128 + at + 3], "first not yet there, then there; the same of the second"
+        assert list(out[at : at + 4]) == [-1, at + 1, -1, 128 + at + 3], (
+            "first not yet there, then there; the same of the second"
+        )
     events = buffer.decode().events
     (both,) = events[events["tag"] == 0]
     assert both["end"] - both["start"] >= (latency or 0)

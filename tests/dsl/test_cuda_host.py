@@ -34,7 +34,9 @@ def buffer(grid: Any = 1, warps: Any = 1, **wishes: Any) -> Buffer:
     return intrakernel.allocate(grid, warps, tags=cuda.tags(SOURCE), device="cpu", **wishes)
 
 
-def launched(into: Buffer, name: str, grid: Any, block: Any, *arguments: Any, options: tuple[str, ...] = ()) -> dict[str, Any]:
+def launched(
+    into: Buffer, name: str, grid: Any, block: Any, *arguments: Any, options: tuple[str, ...] = ()
+) -> dict[str, Any]:
     with into.launch(name):
         kernels(*options).launch(name, grid, block, *arguments, into)
     return told(into)
@@ -42,11 +44,15 @@ def launched(into: Buffer, name: str, grid: Any, block: Any, *arguments: Any, op
 
 def test_regions_nest_and_carry_payloads() -> None:
     found = launched(buffer((3, 2), warps=2), "regions", (3, 2), 64, 5)
-    assert [unit[:4] for unit in found["units"]] == [[cta, warp, True, 10] for cta in range(6) for warp in range(2)]
+    assert [unit[:4] for unit in found["units"]] == [
+        [cta, warp, True, 10] for cta in range(6) for warp in range(2)
+    ]
     assert found["dropped"] == found["lost"] == found["garbled"] == 0
     for unit, (begin, end) in enumerate(found["spans"]):
         events = [event for event, of in zip(found["events"], found["unit_of"], strict=True) if of == unit]
-        assert [event[1:4] for event in events] == [row for i in range(5) for row in (["inner", 0, None], ["outer", PAYLOAD, i])]
+        assert [event[1:4] for event in events] == [
+            row for i in range(5) for row in (["inner", 0, None], ["outer", PAYLOAD, i])
+        ]
         for inner, outer in zip(events[::2], events[1::2], strict=True):
             assert begin <= outer[4] <= inner[4] <= inner[5] <= outer[5] <= end
 
@@ -72,7 +78,10 @@ def test_launches_follow_each_other_in_one_buffer() -> None:
     for generation in (2, 3, 4):
         found = launched(into, "regions", 2, 32, 1, options=("-DWARPLENS_GENERATION=1",))
         assert found["generation"] == generation
-        assert [event[1:3] for event in found["events"]] == [["inner", GENERATION], ["outer", GENERATION | PAYLOAD]] * 2
+        assert [event[1:3] for event in found["events"]] == [
+            ["inner", GENERATION],
+            ["outer", GENERATION | PAYLOAD],
+        ] * 2
     found = launched(into, "regions", 1, 32, 1)  # one block only: the other unit is of the launch before
     assert [unit[0] for unit in found["units"]] == [0]
 
@@ -93,7 +102,9 @@ def test_tokens_cross_and_marks_are_moments() -> None:
 
 def test_warps_that_leave_early_keep_what_they_recorded() -> None:
     found = launched(buffer(4, warps=2, slots=8), "leaving", 4, 64)
-    assert [unit[:3] for unit in found["units"]] == [[cta, warp, cta % 2 == 0] for cta in range(4) for warp in range(2)]
+    assert [unit[:3] for unit in found["units"]] == [
+        [cta, warp, cta % 2 == 0] for cta in range(4) for warp in range(2)
+    ]
     assert [unit[3] for unit in found["units"]] == [4, 3, 3, 3] * 2
     assert found["garbled"] == 0
 
@@ -134,7 +145,9 @@ def test_a_ring_keeps_the_latest(count: int) -> None:
     for cta in (0, 1):
         for warp in (0, 1):
             unit = found["units"].index(next(row for row in found["units"] if row[:2] == [cta, warp]))
-            events = [event for event, of in zip(found["events"], found["unit_of"], strict=True) if of == unit]
+            events = [
+                event for event, of in zip(found["events"], found["unit_of"], strict=True) if of == unit
+            ]
             every = ["outer" if i % 2 == 0 else "inner" for i in range(count)] + ["moment"] * (warp == 0)
             assert [event[1] for event in events] == every[-8:]
             assert found["units"][unit][2:] == [True, min(8, len(every)), max(0, len(every) - 8)]
@@ -186,14 +199,20 @@ def test_kernels_compute_what_they_compute_without_it() -> None:
     into = buffer(4, warps=4)
     found = launched(into, "sum", 4, 128, numbers, sums)
     assert list(sums) == [sum(range(128 * block, 128 * block + 128)) for block in range(4)]
-    assert [unit[:2] for unit in found["units"]] == [[0, warp] for warp in range(4)], "only block 0 takes part"
+    assert [unit[:2] for unit in found["units"]] == [[0, warp] for warp in range(4)], (
+        "only block 0 takes part"
+    )
 
 
 def test_names_are_read_from_the_source() -> None:
     assert cuda.tags(SOURCE).names == ["outer", "inner", "crossing", "moment"]
     two = "WARPLENS_TAGS(A, one)\n// WARPLENS_TAGS(C, no)\n  WARPLENS_TAGS(B,\n   two, /* more */ three)\n"
     assert cuda.tags(two, "B").names == ["two", "three"]
-    for source, why in (("", "no WARPLENS_TAGS"), (two, "2 WARPLENS_TAGS"), ("WARPLENS_TAGS(A, one = 3)", "one = 3")):
+    for source, why in (
+        ("", "no WARPLENS_TAGS"),
+        (two, "2 WARPLENS_TAGS"),
+        ("WARPLENS_TAGS(A, one = 3)", "one = 3"),
+    ):
         with pytest.raises(UsageError, match=why):
             cuda.tags(source)
 
@@ -214,7 +233,9 @@ def test_a_table_becomes_names_in_the_source() -> None:
 def test_options_follow_the_buffer() -> None:
     ring = intrakernel.allocate(mode="smem", slots=32, clock="clock", device="cpu")
     assert {"-DWARPLENS_RING_SLOTS=32", "-DWARPLENS_CLOCK=1"} <= set(cuda.bind(ring).options)
-    assert not any(word.startswith("-std") for word in cuda.bind(ring).options)  # extensions of PyTorch say theirs
+    assert not any(
+        word.startswith("-std") for word in cuda.bind(ring).options
+    )  # extensions of PyTorch say theirs
     assert "-DWARPLENS_GENERATION=1" in cuda.bind(buffer(), generation=True).options
     assert "-DWARPLENS_INTRAKERNEL_OFF" in cuda.bind(buffer(), enabled=False).options
 

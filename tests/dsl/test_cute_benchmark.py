@@ -28,7 +28,9 @@ def test_they_compile_into_files_that_a_launch_can_take(tmp_path: Path, arch: st
     for entry in entries.values():
         assert entry["parameters"] == [8, 4, 8]
         assert (tmp_path / entry["file"]).read_bytes().startswith(b"\x7fELF")
-    texts = {name: (tmp_path / entry["file"]).with_suffix(".ptx").read_text() for name, entry in entries.items()}
+    texts = {
+        name: (tmp_path / entry["file"]).with_suffix(".ptx").read_text() for name, entry in entries.items()
+    }
     for name, (stamps, stores) in LOOPS.items():
         assert len(re.findall(r"%globaltimer_lo;", texts[name])) == stamps, name
         assert texts[name].count("@p st.global.cs.v4.u32") == stores, name

@@ -23,7 +23,11 @@ EVERYWHERE = [
 def _records() -> dict[str, tuple[int, int]]:
     """RECORDS of cute_kernels.py, which imports what is not installed here."""
     tree = ast.parse((ROOT / "tests" / "dsl" / "cute_kernels.py").read_text())
-    (found,) = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "RECORDS"]
+    (found,) = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "RECORDS"
+    ]
     return dict(ast.literal_eval(found))
 
 

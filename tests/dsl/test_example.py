@@ -19,7 +19,14 @@ MODULE = "warplens.intrakernel.example"
 
 def example(python: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
     env = environment(PYTHONPATH=str(ROOT / "src"))
-    return subprocess.run([python, "-m", MODULE, *map(str, words)], env=env, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run(
+        [python, "-m", MODULE, *map(str, words)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
 
 
 def check(path: Path, language: str) -> None:
@@ -32,10 +39,15 @@ def check(path: Path, language: str) -> None:
     assert len(rows) % EXAMPLE_GRID == 0
     for tid in rows:
         of_row = sorted(
-            (event for event in events if event["ph"] == "X" and event["tid"] == tid), key=lambda event: (event["ts"], -event["dur"])
+            (event for event in events if event["ph"] == "X" and event["tid"] == tid),
+            key=lambda event: (event["ts"], -event["dur"]),
         )
-        assert sorted(event["name"] for event in of_row) == sorted(["tile", "load", "compute", "store"] * EXAMPLE_TILES)
-        assert [event["args"]["payload"] for event in of_row if event["name"] == "load"] == list(range(EXAMPLE_TILES))
+        assert sorted(event["name"] for event in of_row) == sorted(
+            ["tile", "load", "compute", "store"] * EXAMPLE_TILES
+        )
+        assert [event["args"]["payload"] for event in of_row if event["name"] == "load"] == list(
+            range(EXAMPLE_TILES)
+        )
         assert [event["name"] for event in events if event["ph"] == "i" and event["tid"] == tid] == ["done"]
     assert "otherData" not in trace
 

@@ -58,9 +58,15 @@ def test_arrays_of_jax_are_nobodys_to_write() -> None:
     assert answer("jax", "jax", JAX_PLATFORMS="cpu")["refused"].startswith("JAX shares")
 
 
-@pytest.mark.parametrize("piece", [pytest.param(name, marks=pytest.mark.require(name)) for name in ("cupy", "cuda-bindings")])
+@pytest.mark.parametrize(
+    "piece", [pytest.param(name, marks=pytest.mark.require(name)) for name in ("cupy", "cuda-bindings")]
+)
 def test_streams_of_packages_have_handles(piece: str) -> None:
-    found = answer(piece, "streams") if piece in LIBRARIES else run_for_answer(piece, FOLDER / "host_packages.py", "streams")
+    found = (
+        answer(piece, "streams")
+        if piece in LIBRARIES
+        else run_for_answer(piece, FOLDER / "host_packages.py", "streams")
+    )
     assert set(found) >= ({"cupy"} if piece == "cupy" else {"bindings", "core"})
     assert set(found.values()) == {1234}
 
@@ -69,7 +75,9 @@ def test_streams_of_packages_have_handles(piece: str) -> None:
 def test_the_hosts_half_of_the_reference_designs_example() -> None:
     found = answer("pytorch", "nuggets")
     assert found["tensor"] == ["Tensor", "torch.int64"]
-    assert sorted(found["events"]) == sorted([tag, cta] for cta in range(BLOCKS) for tag in EACH)  # of warp 0, as there
+    assert sorted(found["events"]) == sorted(
+        [tag, cta] for cta in range(BLOCKS) for tag in EACH
+    )  # of warp 0, as there
     assert found["same"] is True
     assert found["overflow"] == 0
     assert found["shown"] == sorted(EACH * BLOCKS)

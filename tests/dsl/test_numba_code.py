@@ -32,7 +32,9 @@ def test_control_flow_clocks_and_modes(tmp_path: Path) -> None:
     assert len(re.findall(r"%globaltimer_lo;", leaves.ptx)) == 2 * 2
     assert leaves.ptx.count("st.global.cs.v4.u32") == leaves.ptx.count("@p st.global.cs.v4.u32") == 2
     assert not re.search(r"\batom|\.local\b|\bcall\b", leaves.ptx)
-    assert len(re.findall(r"@q red\.", leaves.ptx)) == len(re.findall(r"\bred\.", leaves.ptx)) == 1  # of a unit without a slice
+    assert (
+        len(re.findall(r"@q red\.", leaves.ptx)) == len(re.findall(r"\bred\.", leaves.ptx)) == 1
+    )  # of a unit without a slice
     assert len(re.findall(r"%clock;", cycles.ptx)) == 2 * 2
     assert "%globaltimer_lo" not in cycles.ptx
     assert len(re.findall(r"\batom\.global", claim.ptx)) == 1
@@ -46,6 +48,13 @@ def test_control_flow_clocks_and_modes(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_told_while_the_kernel_is_compiled(tmp_path: Path) -> None:
-    done = run("numba-cuda", FOLDER / "numba_compile.py", tmp_path, "90", 'numba_kernels:many:{"mode": "smem"}', ok=False)
+    done = run(
+        "numba-cuda",
+        FOLDER / "numba_compile.py",
+        tmp_path,
+        "90",
+        'numba_kernels:many:{"mode": "smem"}',
+        ok=False,
+    )
     assert done.returncode != 0
     assert "no room for a payload: use mode 'slices' or 'claim'" in done.stderr

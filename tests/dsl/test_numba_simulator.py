@@ -71,7 +71,9 @@ def test_a_launch_shows_nothing_of_those_before() -> None:
     assert [len(of(first, cta)) for cta in range(3)] == [8, 8, 8]
     assert [len(of(second, cta)) for cta in range(3)] == [3, 3, 3]
     assert [len(of(third, cta)) for cta in range(3)] == [5, 5, 0]
-    assert all(event[2] == GENERATION | PAYLOAD for told in (first, second, third) for event in told["events"])
+    assert all(
+        event[2] == GENERATION | PAYLOAD for told in (first, second, third) for event in told["events"]
+    )
     assert not any(told["garbled"] for told in (first, second, third))
 
 
@@ -97,7 +99,11 @@ def test_a_launch_larger_than_the_buffer_says_how_large_it_is() -> None:
 
 def test_only_every_so_manyth_launch_records_where_that_is_asked() -> None:
     told = simulate("some_launches")
-    assert [[len(one["events"]), one["lost"]] for one in told] == [[3, 0], [3, 0], [9, 0]]  # the second shows what the first left
+    assert [[len(one["events"]), one["lost"]] for one in told] == [
+        [3, 0],
+        [3, 0],
+        [9, 0],
+    ]  # the second shows what the first left
 
 
 def test_a_ring_keeps_the_latest() -> None:

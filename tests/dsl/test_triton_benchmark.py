@@ -34,15 +34,24 @@ def test_attention_is_right_and_has_eight_regions_per_tile() -> None:
     assert found["wrong"] < 1e-4
     assert [unit[3:] for unit in found["units"]] == [[8 * 4, 0]] * 4
     assert [event[1] for event in found["events"]] == 4 * 4 * TAGS
-    assert [event[3] for event in found["events"]] == [16 * tile for _ in range(4) for tile in range(4) for _ in TAGS]
+    assert [event[3] for event in found["events"]] == [
+        16 * tile for _ in range(4) for tile in range(4) for _ in TAGS
+    ]
 
 
 @pytest.mark.require("numpy")
 def test_the_benchmark_itself_runs() -> None:
     """All but the device and PyTorch, and its figures, is what it is on a GPU."""
     rows = answer("triton", PROGRAM, "timed", TRITON_INTERPRET="1")
-    loops = ["a region", "a region with payload and generation", "a region into a ring in shared memory", "a region"]
-    assert [row["what"] for row in rows] == [f"Triton: {what}" for what in loops] + ["attention in Triton with 8 regions per tile"]
+    loops = [
+        "a region",
+        "a region with payload and generation",
+        "a region into a ring in shared memory",
+        "a region",
+    ]
+    assert [row["what"] for row in rows] == [f"Triton: {what}" for what in loops] + [
+        "attention in Triton with 8 regions per tile"
+    ]
     assert [row["budget"] for row in rows] == [40, None, None, None, 1.02]
     assert rows[3]["note"].startswith("Proton did not run")
     assert "128 regions a launch" in rows[4]["note"]

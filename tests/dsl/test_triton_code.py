@@ -16,7 +16,11 @@ pytestmark = [pytest.mark.require("triton"), PATIENT]
 
 
 @pytest.mark.parametrize(
-    "arch", [pytest.param("sm_80", marks=pytest.mark.exhaustive), pytest.param("sm_100a", marks=pytest.mark.exhaustive)]
+    "arch",
+    [
+        pytest.param("sm_80", marks=pytest.mark.exhaustive),
+        pytest.param("sm_100a", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_each_region_is_two_timers_and_one_predicated_store_elsewhere(tmp_path: Path, arch: str) -> None:
     check_everything(triton(tmp_path, arch, ("everything", {}))[0].ptx)
@@ -27,7 +31,9 @@ def check_everything(ptx: str) -> None:
     assert ptx.count("%globaltimer_lo") == 2 * 7 + 2
     assert ptx.count("st.global.cs.v4.u32") == ptx.count("@p st.global.cs.v4.u32") == 7 + 2
     assert not re.search(r"\batom|\.local\b|\bcall\b", ptx)
-    assert len(re.findall(r"@q red\.", ptx)) == len(re.findall(r"\bred\.", ptx)) == 1  # at the begin, of a unit without a slice
+    assert (
+        len(re.findall(r"@q red\.", ptx)) == len(re.findall(r"\bred\.", ptx)) == 1
+    )  # at the begin, of a unit without a slice
 
 
 @pytest.mark.require("nvdisasm")

@@ -33,10 +33,17 @@ def compile_all(folder: Path, capability: int) -> None:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    def save(name: str, fn: Any, arguments: dict[str, str], constants: dict[Any, Any], prof: Any = None) -> None:
+    def save(
+        name: str, fn: Any, arguments: dict[str, str], constants: dict[Any, Any], prof: Any = None
+    ) -> None:
         names = list(fn.arg_names)
-        signature: dict[str, Any] = {**arguments, **{word: "constexpr" for word in names if word not in arguments and word != "prof"}}
-        constexprs: dict[tuple[int, ...], Any] = {(names.index(word),): value for word, value in constants.items()}
+        signature: dict[str, Any] = {
+            **arguments,
+            **{word: "constexpr" for word in names if word not in arguments and word != "prof"},
+        }
+        constexprs: dict[tuple[int, ...], Any] = {
+            (names.index(word),): value for word, value in constants.items()
+        }
         if prof is not None:
             signature["prof"] = type(prof)("i64", "constexpr")
             constexprs[(names.index("prof"), 1)] = prof.plan.value
@@ -45,7 +52,9 @@ def compile_all(folder: Path, capability: int) -> None:
             for word, kind in arguments.items()
             if kind in ("i64", "*fp16") or word == "length"
         }
-        source = ASTSource(fn=fn, signature={word: signature[word] for word in names}, constexprs=constexprs, attrs=wide)
+        source = ASTSource(
+            fn=fn, signature={word: signature[word] for word in names}, constexprs=constexprs, attrs=wide
+        )
         made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 4})
         (folder / f"{name}.ptx").write_text(made.asm["ptx"])
         (folder / f"{name}.cubin").write_bytes(made.asm["cubin"])
@@ -69,11 +78,15 @@ def interpret() -> dict[str, Any]:
     random = np.random.default_rng(1)
     q, k, v = (random.standard_normal((heads, length, width)).astype(np.float32) for _ in range(3))
     out = np.zeros_like(q)
-    buffer = allocate((length // rows, heads), slots=8 * length // columns, tags=kernels.ATTENTION_TAGS, device="cpu")
+    buffer = allocate(
+        (length // rows, heads), slots=8 * length // columns, tags=kernels.ATTENTION_TAGS, device="cpu"
+    )
     addresses = (array.ctypes.data for array in (q, k, v, out))
     scale = math.log2(math.e) / math.sqrt(width)
     with buffer.launch("attention"):
-        kernels.attention[(length // rows, heads)](*addresses, length, scale, bind(buffer), tl.float32, width, rows, columns)
+        kernels.attention[(length // rows, heads)](
+            *addresses, length, scale, bind(buffer), tl.float32, width, rows, columns
+        )
     scores = np.einsum("hik,hjk->hij", q, k) / math.sqrt(width)
     weights = np.exp(scores - scores.max(2, keepdims=True))
     wanted = weights @ v / weights.sum(2, keepdims=True)
@@ -130,7 +143,9 @@ def timed() -> list[Any]:
 
     torch: Any = SimpleNamespace(float16=np.float16, int64=np.int64, randn=numbers)
     torch.Tensor = type("Tensor", (), {})
-    torch.zeros = lambda count, dtype=np.float32, device="": SimpleNamespace(data_ptr=partial(int, Array(np.zeros(count, dtype))))
+    torch.zeros = lambda count, dtype=np.float32, device="": SimpleNamespace(
+        data_ptr=partial(int, Array(np.zeros(count, dtype)))
+    )
     torch.cuda = SimpleNamespace(synchronize=lambda: None)
     torch.nn = SimpleNamespace(functional=SimpleNamespace(scaled_dot_product_attention=attended))
     sys.modules["torch"] = torch

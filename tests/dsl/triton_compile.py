@@ -33,7 +33,9 @@ def main(folder: Path, capability: str, cases: list[str]) -> None:
             constexprs={(2, 1): prof.plan.value},
             attrs={(0,): [["tt.divisibility", 16]], (2, 0): [["tt.divisibility", 16]]},
         )
-        compiled = triton.compile(source, target=GPUTarget("cuda", int(capability), 32), options={"num_warps": 4})
+        compiled = triton.compile(
+            source, target=GPUTarget("cuda", int(capability), 32), options={"num_warps": 4}
+        )
         (folder / f"{number}.ptx").write_text(compiled.asm["ptx"])
         (folder / f"{number}.cubin").write_bytes(compiled.asm["cubin"])
 

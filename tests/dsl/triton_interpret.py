@@ -38,7 +38,10 @@ def everything() -> Any:
 
 def launches() -> Any:
     buffer = allocate(4, slots=8, tags=TAGS, device="cpu")
-    return [run(kernels.many, (programs,), count, buffer, generation=True) for programs, count in ((4, 8), (4, 3), (2, 5))]
+    return [
+        run(kernels.many, (programs,), count, buffer, generation=True)
+        for programs, count in ((4, 8), (4, 3), (2, 5))
+    ]
 
 
 def leaves() -> Any:
@@ -87,7 +90,11 @@ def off() -> Any:
 
 def wrong() -> Any:
     said = []
-    for tags, mode, kernel in ((("other",), "slices", kernels.many), (TAGS, "smem", kernels.many), (TAGS, "smem", kernels.loop)):
+    for tags, mode, kernel in (
+        (("other",), "slices", kernels.many),
+        (TAGS, "smem", kernels.many),
+        (TAGS, "smem", kernels.loop),
+    ):
         try:
             buffer = allocate(2, tags=tags, device="cpu", mode=mode)
             kernel[(1,)](ADDRESS, 1, ik.bind(buffer, generation=kernel is kernels.loop))

@@ -38,30 +38,62 @@ class Recorded:
         return [row for row in rows if (row["code"] in codes if codes else row["severity"] != "info")]
 
 
-def run(program: str, folder: Path, *words: str, status: int | None = 0, timeout: float = 280) -> subprocess.CompletedProcess[str]:
+def run(
+    program: str, folder: Path, *words: str, status: int | None = 0, timeout: float = 280
+) -> subprocess.CompletedProcess[str]:
     """Run Python text without recording it, as `record` does."""
     (folder / "program.py").write_text(program)
     return _run([sys.executable, "program.py", *words], folder, status, timeout)
 
 
 def record(
-    program: str | Sequence[str], folder: Path, *options: str, words: Sequence[str] = (), status: int | None = 0, timeout: float = 280
+    program: str | Sequence[str],
+    folder: Path,
+    *options: str,
+    words: Sequence[str] = (),
+    status: int | None = 0,
+    timeout: float = 280,
 ) -> Recorded:
     """Profile Python text or a command line in `folder` with options of `warplens profile`; its status is checked unless None."""
     if isinstance(program, str):
         (folder / "program.py").write_text(program)
         program = [sys.executable, "program.py", *words]
-    command = [sys.executable, "-m", "warplens", "profile", "--light", "-f", "-o", "run", *options, "--", *program]
+    command = [
+        sys.executable,
+        "-m",
+        "warplens",
+        "profile",
+        "--light",
+        "-f",
+        "-o",
+        "run",
+        *options,
+        "--",
+        *program,
+    ]
     return Recorded(folder / "run.warplens", _run(command, folder, status, timeout))
 
 
 def environment() -> dict[str, str]:
     """Our variables, with the package of this checkout first."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])),
+    }
 
 
-def _run(command: Sequence[str], folder: Path, status: int | None, timeout: float) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(list(command), cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=timeout)
+def _run(
+    command: Sequence[str], folder: Path, status: int | None, timeout: float
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        list(command),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
     if status is not None:
         assert done.returncode == status, f"{done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done

@@ -46,7 +46,9 @@ def test_kernels_agree_with_torch_profiler(tmp_path: Path) -> None:
     recorded = record(_MARKED, tmp_path, "-t", "cuda,nvtx")
     measured = next(row for row in recorded.table("nvtx_ranges") if row["message"] == "measured")
     calls = {row["id"]: row["start"] for row in recorded.table("cuda_api")}
-    ours = [row for row in recorded.table("kernels") if measured["start"] <= calls[row["api"]] <= measured["end"]]
+    ours = [
+        row for row in recorded.table("kernels") if measured["start"] <= calls[row["api"]] <= measured["end"]
+    ]
     assert len(ours) == theirs["count"]
     total = sum(row["end"] - row["start"] for row in ours) / 1e3
     assert total == pytest.approx(theirs["us"], rel=0.05)  # two runs: the GPU's clock differs a little

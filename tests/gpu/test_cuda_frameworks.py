@@ -66,7 +66,9 @@ def test_every_launch_is_there(tmp_path: Path, framework: str) -> None:
         pytest.skip(reason)
     recorded = record(PROGRAMS[framework], tmp_path, "-t", "cuda,nvtx")
     pairs = launched(recorded)
-    named = [kernel for kernel, _ in pairs if framework in ("torch", "jax") or "add_one" in kernel["demangled"]]
+    named = [
+        kernel for kernel, _ in pairs if framework in ("torch", "jax") or "add_one" in kernel["demangled"]
+    ]
     assert len(named) >= LAUNCHES if framework in ("torch", "jax") else len(named) == LAUNCHES
     assert all(call["start"] <= kernel["start"] for kernel, call in pairs)
 

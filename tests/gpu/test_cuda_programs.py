@@ -129,7 +129,13 @@ torch.cuda.nvtx.mark("end")
 """
         (tmp_path / name).mkdir()
         recorded = record(program, tmp_path / name, "-t", "cuda,nvtx")
-        assert sum("gemm" in row["demangled"].lower() or "nvjet" in row["demangled"] for row in recorded.table("kernels")) == 20
+        assert (
+            sum(
+                "gemm" in row["demangled"].lower() or "nvjet" in row["demangled"]
+                for row in recorded.table("kernels")
+            )
+            == 20
+        )
         end = next(row["start"] for row in recorded.table("nvtx_marks") if row["message"] == "end")
         took[name] = (recorded.table("processes")[0]["end"] - end) / 1e6
     print(took)
@@ -138,7 +144,9 @@ torch.cuda.nvtx.mark("end")
 
 def _warplens(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "warplens", *words]
-    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True, timeout=60)
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=True, timeout=60
+    )
 
 
 def test_windows_that_another_terminal_opens(tmp_path: Path) -> None:
@@ -153,7 +161,18 @@ while not os.path.exists("stop"):
     time.sleep(0.001)
 """)
     name = f"gpu-{os.getpid()}"
-    command = [sys.executable, "-m", "warplens", "launch", "--light", f"--session-new={name}", "-o", "run", sys.executable, "program.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "warplens",
+        "launch",
+        "--light",
+        f"--session-new={name}",
+        "-o",
+        "run",
+        sys.executable,
+        "program.py",
+    ]
     running = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 60
@@ -185,9 +204,14 @@ end = time.monotonic() + 3
 while time.monotonic() < end:
     torch.mm(x, x); torch.cuda.synchronize()
 """
-    recorded = record(program, tmp_path, "-t", "cuda,nvtx", f"--gpu-metrics={kind}", "--gpu-metrics-frequency=20")
+    recorded = record(
+        program, tmp_path, "-t", "cuda,nvtx", f"--gpu-metrics={kind}", "--gpu-metrics-frequency=20"
+    )
     rows = recorded.table("gpu_metrics")
-    highest = {name: max(row["value"] for row in rows if row["metric"] == name) for name in {row["metric"] for row in rows}}
+    highest = {
+        name: max(row["value"] for row in rows if row["metric"] == name)
+        for name in {row["metric"] for row in rows}
+    }
     assert highest["GPU Utilization"] >= 90, highest
     if kind == "gpm" and not recorded.diagnostics("gpu-metrics-none"):
         assert highest["Tensor Active"] > 20, highest

@@ -36,11 +36,20 @@ def test_kernels_are_where_the_program_launched_them(tmp_path: Path) -> None:
     recorded = record(_STEPS, tmp_path, "-t", "cuda,nvtx")
     measured = json.loads(recorded.done.stdout.splitlines()[0])
     ranges = {row["id"]: row for row in recorded.table("nvtx_ranges")}
-    steps = [(kernel, call) for kernel, call in launched(recorded) if ranges.get(call["range"], {}).get("message") == "step"]
+    steps = [
+        (kernel, call)
+        for kernel, call in launched(recorded)
+        if ranges.get(call["range"], {}).get("message") == "step"
+    ]
     assert len(steps) == STEPS
-    assert all(call["name"].startswith(("cudaLaunchKernel", "cuLaunchKernel")) and call["result"] == 0 for _, call in steps)
+    assert all(
+        call["name"].startswith(("cudaLaunchKernel", "cuLaunchKernel")) and call["result"] == 0
+        for _, call in steps
+    )
     assert all(call["start"] <= kernel["start"] <= kernel["end"] for kernel, call in steps)
-    assert all(kernel["block_x"] * kernel["grid_x"] >= 1 and "elementwise" in kernel["name"] for kernel, _ in steps)
+    assert all(
+        kernel["block_x"] * kernel["grid_x"] >= 1 and "elementwise" in kernel["name"] for kernel, _ in steps
+    )
     # the same work, by the GPU's own clock: the sum lies within what two CUDA events around it say
     busy = sum(kernel["end"] - kernel["start"] for kernel, _ in steps) / 1e6
     assert 0.5 * measured["ms"] < busy <= 1.01 * measured["ms"]
@@ -133,10 +142,19 @@ for window in range(3):
 torch.cuda.synchronize()
 """
     recorded = record(
-        program, tmp_path, "-t", "cuda,nvtx", "-c", "cudaProfilerApi", "--capture-range-end=repeat", "--cuda-graph-trace=node"
+        program,
+        tmp_path,
+        "-t",
+        "cuda,nvtx",
+        "-c",
+        "cudaProfilerApi",
+        "--capture-range-end=repeat",
+        "--cuda-graph-trace=node",
     )
     assert len(recorded.table("capture_windows")) == 3
     pairs = launched(recorded)
     assert sum(kernel["graph_node"] is None for kernel, _ in pairs) == 21
     # CUPTI 13.0 gives graph launches of later sessions wrong numbers: we keep one session
-    assert [call["name"].partition("_")[0] for kernel, call in pairs if kernel["graph_node"] is not None] == ["cudaGraphLaunch"] * 3
+    assert [call["name"].partition("_")[0] for kernel, call in pairs if kernel["graph_node"] is not None] == [
+        "cudaGraphLaunch"
+    ] * 3

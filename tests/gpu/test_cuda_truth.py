@@ -95,16 +95,28 @@ def lasted(rows: Iterable[Row]) -> float:
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_same_work_as_torch_profiler(both: tuple[dict[str, list[Any]], Recorded], section: str) -> None:
     theirs, recorded = both
-    kernels, copies, sets = (of_section(recorded, section, table) for table in ("kernels", "memcpys", "memsets"))
+    kernels, copies, sets = (
+        of_section(recorded, section, table) for table in ("kernels", "memcpys", "memsets")
+    )
     by_kind = Counter(kind for kind, _, _ in theirs[section])
-    assert (len(kernels), len(copies), len(sets)) == (by_kind["kernel"], by_kind["gpu_memcpy"], by_kind["gpu_memset"])
-    assert Counter(bare(row["demangled"]) for row in kernels) == Counter(bare(n) for kind, n, _ in theirs[section] if kind == "kernel")
+    assert (len(kernels), len(copies), len(sets)) == (
+        by_kind["kernel"],
+        by_kind["gpu_memcpy"],
+        by_kind["gpu_memset"],
+    )
+    assert Counter(bare(row["demangled"]) for row in kernels) == Counter(
+        bare(n) for kind, n, _ in theirs[section] if kind == "kernel"
+    )
     total = sum(took for _, _, took in theirs[section])
-    if total > 500 and section != "streams":  # two runs, and the GPU's clocks change; kernels side by side take as long as they disturb
+    if (
+        total > 500 and section != "streams"
+    ):  # two runs, and the GPU's clocks change; kernels side by side take as long as they disturb
         assert lasted([*kernels, *copies, *sets]) == pytest.approx(total, rel=0.25)
 
 
-def test_nothing_begins_before_its_launch_and_nothing_is_complained_of(both: tuple[dict[str, list[Any]], Recorded]) -> None:
+def test_nothing_begins_before_its_launch_and_nothing_is_complained_of(
+    both: tuple[dict[str, list[Any]], Recorded],
+) -> None:
     _, recorded = both
     assert all(call["start"] <= kernel["start"] <= kernel["end"] for kernel, call in launched(recorded))
     assert not recorded.diagnostics()
@@ -127,7 +139,10 @@ print(json.dumps(took))
     recorded = record(program, tmp_path, "-t", "cuda,nvtx")
     events: list[float] = json.loads(recorded.done.stdout.splitlines()[0])
     inside = {row["id"] for row in recorded.table("nvtx_ranges") if row["message"] == "measured"}
-    kernels = sorted((kernel for kernel, call in launched(recorded) if call["range"] in inside), key=lambda row: int(row["start"]))
+    kernels = sorted(
+        (kernel for kernel, call in launched(recorded) if call["range"] in inside),
+        key=lambda row: int(row["start"]),
+    )
     assert len(kernels) == len(events)
     assert [(row["end"] - row["start"]) / 1e6 for row in kernels] == pytest.approx(events, rel=0.01)
 
@@ -151,8 +166,14 @@ else:
 """
     theirs = json.loads(run(program, tmp_path, "profiler").stdout.splitlines()[-1])
     recorded = record(program, tmp_path, "-t", "cuda,nvtx", words=["warplens"])
-    ranges = {row["id"]: row["message"].partition(",")[0] for row in recorded.table("nvtx_ranges") if row["message"]}
-    ours = Counter((ranges[call["range"]], bare(kernel["demangled"])) for kernel, call in launched(recorded) if call["range"] in ranges)
+    ranges = {
+        row["id"]: row["message"].partition(",")[0] for row in recorded.table("nvtx_ranges") if row["message"]
+    }
+    ours = Counter(
+        (ranges[call["range"]], bare(kernel["demangled"]))
+        for kernel, call in launched(recorded)
+        if call["range"] in ranges
+    )
     assert sum(ours.values()) > 10
     wanted = Counter((op, bare(name)) for op, name in theirs if not name.startswith("Mem"))
     # torch.profiler gives kernels that were launched while CUPTI asked for a buffer to that request. Some it gives to their operator, too
@@ -178,11 +199,16 @@ x += 1
 cupy.cuda.Device().synchronize()
 print(size, float(host[5]))
 """
-    recorded = record(program, tmp_path, "-t", "cuda,nvtx", "--cuda-um-migrations=true", "--cuda-um-cpu-page-faults=true")
+    recorded = record(
+        program, tmp_path, "-t", "cuda,nvtx", "--cuda-um-migrations=true", "--cuda-um-cpu-page-faults=true"
+    )
     size, value = recorded.done.stdout.splitlines()[0].split()
     assert float(value) == 3
     events = recorded.table("um_events")
-    moved = {kind: sum(row["bytes"] or 0 for row in events if row["kind"] == kind) for kind in {row["kind"] for row in events}}
+    moved = {
+        kind: sum(row["bytes"] or 0 for row in events if row["kind"] == kind)
+        for kind in {row["kind"] for row in events}
+    }
     assert moved.get("DtoH", 0) >= int(size), moved
     assert moved.get("HtoD", 0) >= int(size), moved
 

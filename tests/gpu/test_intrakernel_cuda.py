@@ -26,8 +26,12 @@ def _run() -> Any:
         pytest.skip("neither nvcc nor cuda-bindings is there")
     major, minor = driver().capability(0)
 
-    def run(kernel: str, grid: Any, block: Any, buffer: Any, *words: Any, launches: int = 1, **options: Any) -> Any:
-        kernels = GpuKernels(compile_gpu(SOURCE, f"sm_{major}{minor}", cuda.bind(buffer, **options).options), buffer.pointer)
+    def run(
+        kernel: str, grid: Any, block: Any, buffer: Any, *words: Any, launches: int = 1, **options: Any
+    ) -> Any:
+        kernels = GpuKernels(
+            compile_gpu(SOURCE, f"sm_{major}{minor}", cuda.bind(buffer, **options).options), buffer.pointer
+        )
         for _ in range(launches):
             with buffer.launch(kernel):
                 kernels.launch(kernel, grid, block, *words, buffer)

@@ -42,7 +42,9 @@ def test_a_cubin_that_was_compiled_elsewhere_records(tmp_path: Path) -> None:
     signature = json.loads((folder / "example.json").read_text())
     assert [size for _, size in signature["parameters"]] == [8, 4, 8]
     # The cubin was compiled for the clock of buffers on the host.
-    buffer = allocate(grid=dsl.EXAMPLE_GRID, warps=4, slots=32, tags=dsl.EXAMPLE_TAGS, library="cuda", clock="globaltimer")
+    buffer = allocate(
+        grid=dsl.EXAMPLE_GRID, warps=4, slots=32, tags=dsl.EXAMPLE_TAGS, library="cuda", clock="globaltimer"
+    )
     library = ctypes.CDLL("libcuda.so.1")
     with calls.using(calls.context_of(buffer.pointer)):
         data = calls.allocate(4 * dsl.EXAMPLE_GRID * dsl.EXAMPLE_TILES * signature["block"])
@@ -52,7 +54,12 @@ def test_a_cubin_that_was_compiled_elsewhere_records(tmp_path: Path) -> None:
         values = (ctypes.c_uint64(data), ctypes.c_int32(dsl.EXAMPLE_TILES), ctypes.c_uint64(buffer.pointer))
         words = (ctypes.c_void_p * 3)(*(ctypes.addressof(value) for value in values))
         with buffer.launch("example"):
-            assert library.cuLaunchKernel(function, signature["grid"], 1, 1, signature["block"], 1, 1, 0, None, words, None) == 0
+            assert (
+                library.cuLaunchKernel(
+                    function, signature["grid"], 1, 1, signature["block"], 1, 1, 0, None, words, None
+                )
+                == 0
+            )
         found = buffer.decode()
         calls.free(data)
     assert check(buffer, found) == []
@@ -65,7 +72,10 @@ def test_the_reference_designs_example_records(tmp_path: Path) -> None:
     folder = carried(tmp_path, "cute_nuggets.py", "example.ptx")
     (entry,) = re.findall(r"\.entry (\w+)\(", (folder / "example.ptx").read_text())
     calls = driver()
-    with intrakernel.profile_session(256, ["outer", "inner"], tmp_path / "trace.json", device="cuda") as (prof, tags):
+    with intrakernel.profile_session(256, ["outer", "inner"], tmp_path / "trace.json", device="cuda") as (
+        prof,
+        tags,
+    ):
         pointer = prof.buffer.pointer
         kernels = GpuKernels((folder / "example.cubin").read_bytes(), pointer)
         with calls.using(calls.context_of(pointer)):
@@ -81,5 +91,9 @@ def test_the_reference_designs_example_records(tmp_path: Path) -> None:
     for event in prof.events:
         assert outer[event.tid].start_ns <= event.start_ns
         assert event.start_ns + event.dur_ns <= outer[event.tid].start_ns + outer[event.tid].dur_ns
-    shown = [event["name"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"] if event["ph"] == "X"]
+    shown = [
+        event["name"]
+        for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        if event["ph"] == "X"
+    ]
     assert sorted(shown) == sorted(event.tag_name for event in prof.events)

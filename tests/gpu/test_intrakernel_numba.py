@@ -26,7 +26,9 @@ def _run() -> Any:
     from warplens.intrakernel.dsl import numba as ik
 
     out = cuda.device_array(1 << 20, "int32")
-    compiled = {name: cuda.jit(getattr(numba_kernels, name)) for name in ("many", "many_bare", "everything", "leaves")}
+    compiled = {
+        name: cuda.jit(getattr(numba_kernels, name)) for name in ("many", "many_bare", "everything", "leaves")
+    }
 
     def run(kernel: str, blocks: int, count: int, buffer: Any, *, num_warps: int = 4, **options: Any) -> Any:
         with buffer.launch("test"):
@@ -53,7 +55,22 @@ def test_each_warp_tells_its_own_story(run: Any) -> None:
     assert (units["sm_begin"] == units["sm_end"]).all()
     assert (units["start"] <= units["end"]).all()
     assert found.losses() == []
-    wanted = ["load", "even", "load", "odd", "load", "even", "while", "while", "while", "outer", "inner", "first", "second", "tag 200"]
+    wanted = [
+        "load",
+        "even",
+        "load",
+        "odd",
+        "load",
+        "even",
+        "while",
+        "while",
+        "while",
+        "outer",
+        "inner",
+        "first",
+        "second",
+        "tag 200",
+    ]
     for unit in range(len(units)):
         events = found.events[found.events["unit"] == unit]
         assert [buffer.tags.label(tag) for tag in events["tag"].tolist()] == wanted

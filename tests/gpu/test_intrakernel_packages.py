@@ -27,7 +27,9 @@ def _buffer(library: str, mode: str = "slices") -> Any:
     from warplens import intrakernel
     from warplens.intrakernel.dsl import cuda
 
-    return intrakernel.allocate(GRID, warps=THREADS // 32, slots=COUNT + 1, tags=cuda.tags(SOURCE), library=library, mode=mode)
+    return intrakernel.allocate(
+        GRID, warps=THREADS // 32, slots=COUNT + 1, tags=cuda.tags(SOURCE), library=library, mode=mode
+    )
 
 
 def _check(buffer: Any, values: list[float]) -> None:
@@ -39,7 +41,9 @@ def _check(buffer: Any, values: list[float]) -> None:
     assert found.units["ended"].all()
     assert (found.units["sm_begin"] >= 0).all()
     assert found.events["tag"].reshape(units, COUNT + 1).tolist() == [[0] * COUNT + [1]] * units
-    assert found.events["payload"].reshape(units, COUNT + 1)[:, :COUNT].tolist() == [list(range(COUNT))] * units
+    assert (
+        found.events["payload"].reshape(units, COUNT + 1)[:, :COUNT].tolist() == [list(range(COUNT))] * units
+    )
     assert (found.events["start"] <= found.events["end"]).all()
     assert set(values) == {2.0**COUNT}
 
@@ -106,6 +110,10 @@ def test_memory_of_others_is_adopted(device: str) -> None:
 
     seen.append(adopt(OnlyDlpack(), 4096))
     for memory in seen:
-        assert (memory.pointer, memory.nbytes, memory.device) == (tensor.data_ptr(), 8 * 4096, tensor.device.index or 0)
+        assert (memory.pointer, memory.nbytes, memory.device) == (
+            tensor.data_ptr(),
+            8 * 4096,
+            tensor.device.index or 0,
+        )
     seen[0].write(8, (7).to_bytes(8, "little"))
     assert tensor[1].item() == 7

@@ -49,7 +49,9 @@ class Device:
         from warplens.intrakernel.dsl import cuda
 
         major, minor = self.driver.capability(0)
-        return GpuKernels(compile_gpu(SOURCE, f"sm_{major}{minor}", cuda.bind(buffer, **wishes).options), buffer.pointer)
+        return GpuKernels(
+            compile_gpu(SOURCE, f"sm_{major}{minor}", cuda.bind(buffer, **wishes).options), buffer.pointer
+        )
 
 
 @pytest.fixture(name="device")

@@ -22,9 +22,13 @@ def _run() -> Any:
 
     out = torch.zeros(1 << 20, dtype=torch.int32, device="cuda")
 
-    def run(kernel: str, programs: int, count: int, buffer: Any, *, num_warps: int = 4, **options: Any) -> Any:
+    def run(
+        kernel: str, programs: int, count: int, buffer: Any, *, num_warps: int = 4, **options: Any
+    ) -> Any:
         with buffer.launch("test"):
-            getattr(triton_kernels, kernel)[(programs,)](out.data_ptr(), count, ik.bind(buffer, **options), num_warps=num_warps)
+            getattr(triton_kernels, kernel)[(programs,)](
+                out.data_ptr(), count, ik.bind(buffer, **options), num_warps=num_warps
+            )
         torch.cuda.synchronize()
         return buffer.decode()
 
@@ -47,7 +51,22 @@ def test_each_warp_tells_its_own_story(run: Any) -> None:
     assert (units["sm_begin"] == units["sm_end"]).all()
     assert (units["start"] <= units["end"]).all()
     assert found.losses() == []
-    wanted = ["load", "even", "load", "odd", "load", "even", "while", "while", "while", "outer", "inner", "first", "second", "tag 200"]
+    wanted = [
+        "load",
+        "even",
+        "load",
+        "odd",
+        "load",
+        "even",
+        "while",
+        "while",
+        "while",
+        "outer",
+        "inner",
+        "first",
+        "second",
+        "tag 200",
+    ]
     for unit in range(len(units)):
         events = found.events[found.events["unit"] == unit]
         assert [buffer.tags.label(tag) for tag in events["tag"].tolist()] == wanted

@@ -34,7 +34,18 @@ def test_ranges_of_a_gpu_program_are_recorded(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(_PROGRAM)
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(
-        [sys.executable, "-m", "warplens", "profile", "--light", "-o", "run", "--", sys.executable, "program.py"],
+        [
+            sys.executable,
+            "-m",
+            "warplens",
+            "profile",
+            "--light",
+            "-o",
+            "run",
+            "--",
+            sys.executable,
+            "program.py",
+        ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,

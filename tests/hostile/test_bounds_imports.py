@@ -49,7 +49,9 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "spaces.json.gz": lambda: packed([TRACE[: TRACE.index(b"[") + 1], *[b" " * MIB] * 600, b"]}"]),
     "name.json.gz": lambda: packed([TRACE, *[b"a" * MIB] * 600, b'"}]}']),
     "all.perfetto-trace": lambda: packed([PACKETS] * 600),
-    "packet.perfetto-trace": lambda: field(1, b"\x40\x05") * 10 + field(1, field(50, packed([PACKETS] * 600, 15))),
+    "packet.perfetto-trace": lambda: (
+        field(1, b"\x40\x05") * 10 + field(1, field(50, packed([PACKETS] * 600, 15)))
+    ),
 }
 
 
@@ -74,7 +76,11 @@ def test_what_is_packed_as_it_should_be_comes_out_whole(size: int) -> None:
     data = gzip.compress(text, 1)
     unpacking = Unpacking(Path("x"))
     unpack = unpacking.begin(GZIP)
-    found = b"".join(piece for begin in range(0, len(data), 16_384) for piece in unpacking.pieces(unpack, data[begin : begin + 16_384]))
+    found = b"".join(
+        piece
+        for begin in range(0, len(data), 16_384)
+        for piece in unpacking.pieces(unpack, data[begin : begin + 16_384])
+    )
     assert unpack.eof
     assert found == text
 
@@ -123,7 +129,12 @@ def test_a_long_text_that_rows_of_a_folder_have_in_common(tmp_path: Path) -> Non
     file = folder / "StringIds.parquet"
     rows = 100_000
     value = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), ["x" * (2 * MIB)])
-    pq.write_table(pa.table({"id": np.arange(rows), "value": value}), file, compression="zstd", dictionary_pagesize_limit=4 * MIB)
+    pq.write_table(
+        pa.table({"id": np.arange(rows), "value": value}),
+        file,
+        compression="zstd",
+        dictionary_pagesize_limit=4 * MIB,
+    )
     done, most = peak("import", str(folder))
     assert done.returncode == 1
     assert "more than half of the memory" in done.stderr

@@ -53,7 +53,10 @@ def client(report: Path) -> Iterator[Client]:
 def test_no_question_takes_more_memory_than_there_is_for_one(client: Client, text: str) -> None:
     answer = client.sql(text)
     assert answer.status == 400
-    assert any(words in answer.json["error"] for words in ("more memory", "longer than", "one row of the answer is larger"))
+    assert any(
+        words in answer.json["error"]
+        for words in ("more memory", "longer than", "one row of the answer is larger")
+    )
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10 < limits.SQL_MEMORY + BESIDE
     assert client.sql("SELECT count(*) AS n FROM kernels").json["rows"] == [[2]]
 
@@ -62,7 +65,10 @@ def test_a_question_without_end_is_ended_at_its_time(client: Client, monkeypatch
     monkeypatch.setattr(limits, "SQL_S", 1.0)
     answer = client.sql(ENDLESS)
     assert answer.status == 400
-    assert answer.json["error"] == "the question took longer than 1 s: ask about less time, or add LIMIT and WHERE"
+    assert (
+        answer.json["error"]
+        == "the question took longer than 1 s: ask about less time, or add LIMIT and WHERE"
+    )
 
 
 def test_two_questions_without_end_stop_nobody_else(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +76,9 @@ def test_two_questions_without_end_stop_nobody_else(client: Client, monkeypatch:
     with ThreadPoolExecutor(3) as pool:
         endless = [pool.submit(client.sql, ENDLESS) for _ in range(limits.SQL_AT_ONCE)]
         for _ in range(3):
-            assert client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+            assert (
+                client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+            )
         assert client.api("stat/nvtx_sum", report=0, begin=0, end=9_000).status == 200
         assert not any(one.done() for one in endless)
         assert client.sql("SELECT count(*) AS n FROM kernels").json["rows"] == [[2]]
@@ -78,7 +86,9 @@ def test_two_questions_without_end_stop_nobody_else(client: Client, monkeypatch:
 
 
 def test_an_answer_has_so_many_bytes_and_no_more(client: Client) -> None:
-    answer = client.sql("SELECT repeat(chr(1), 4000) AS t FROM range(10000)")  # each is six characters of JSON
+    answer = client.sql(
+        "SELECT repeat(chr(1), 4000) AS t FROM range(10000)"
+    )  # each is six characters of JSON
     assert len(answer.body) < limits.ANSWER + (1 << 20)
     assert answer.json["cut"]
     assert answer.json["rows"][0] == ["\x01" * 4000]
@@ -89,7 +99,9 @@ def test_an_answer_has_so_many_bytes_and_no_more(client: Client) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["SELECT '\ud800'", "SELECT " + "(" * 5_000 + "1" + ")" * 5_000, "SELECT " + "-" * 30_000 + "1"])
+@pytest.mark.parametrize(
+    "text", ["SELECT '\ud800'", "SELECT " + "(" * 5_000 + "1" + ")" * 5_000, "SELECT " + "-" * 30_000 + "1"]
+)
 def test_what_is_no_sql_is_told(client: Client, text: str) -> None:
     assert client.sql(text).status == 400
 
@@ -106,7 +118,9 @@ def test_a_report_that_was_opened_anew_is_asked_as_it_is_now(tmp_path: Path) -> 
 
 def test_nothing_is_imported_from_the_folder_that_somebody_stands_in(report: Path, tmp_path: Path) -> None:
     for name in ("json", "types", "pickle", "warplens", "duckdb"):
-        (tmp_path / f"{name}.py").write_text("import pathlib; pathlib.Path('imported').touch(); raise SystemExit")
+        (tmp_path / f"{name}.py").write_text(
+            "import pathlib; pathlib.Path('imported').touch(); raise SystemExit"
+        )
     text = f"""
 import sys
 sys.path[:0] = [{str(SRC)!r}, {str(SRC.parent)!r}]
@@ -117,7 +131,14 @@ with serving(Path({str(report)!r})) as client:
 """
     program = tmp_path.parent / f"{tmp_path.name}.py"
     program.write_text(text)
-    done = subprocess.run([sys.executable, program], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, program],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.stdout, done.stderr) == ("[[2]]\n", "")
     assert not (tmp_path / "imported").exists()
 
@@ -136,11 +157,17 @@ with serving(Path({str(report)!r})) as client:
     print("asked", flush=True)
     time.sleep(600)
 """
-    with subprocess.Popen([sys.executable, "-c", text], env=environment(), stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        [sys.executable, "-c", text], env=environment(), stdout=subprocess.PIPE, text=True
+    ) as server:
         try:
             assert server.stdout is not None
             assert server.stdout.readline() == "asked\n"
-            children = [int(pid) for path in Path(f"/proc/{server.pid}/task").glob("*/children") for pid in path.read_text().split()]
+            children = [
+                int(pid)
+                for path in Path(f"/proc/{server.pid}/task").glob("*/children")
+                for pid in path.read_text().split()
+            ]
             assert children
         finally:
             server.kill()
@@ -155,7 +182,10 @@ with serving(Path({str(report)!r})) as client:
 
 def _is_there(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in ("Z", "X")
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in (
+            "Z",
+            "X",
+        )
     except FileNotFoundError:
         return False
 
@@ -170,7 +200,9 @@ main(sys.argv[1:])
 
 def test_a_command_without_memory_says_so_in_a_line(report: Path) -> None:
     words = ["query", str(report), "SELECT repeat('x', 4000000000) AS t"]
-    done = subprocess.run([sys.executable, "-c", LITTLE, *words], env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE, *words], env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -180,11 +212,17 @@ def test_a_command_without_memory_says_so_in_a_line(report: Path) -> None:
 def test_what_sql_may_take_on_the_command_line_is_said(report: Path) -> None:
     words = ["query", str(report), "SELECT count(DISTINCT hash(range)) FROM range(2000000000)", "--any"]
     limited = [sys.executable, "-c", LITTLE.replace("(3 << 30, 3 << 30)", "(2 << 30, 2 << 30)"), *words]
-    done = subprocess.run(limited, env={**environment(), "TMPDIR": "/dev/null"}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        limited, env={**environment(), "TMPDIR": "/dev/null"}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     limit = re.search(r"more memory than SQL may have here \(([\d,]+) MiB\)", done.stderr)
     assert limit is not None, done.stderr
-    assert 32 < int(limit[1].replace(",", "")) < 1024  # half of what was free when the report was opened; 32 is the least
-    help_ = subprocess.run([*COMMAND, "query", "--help"], env=environment(), capture_output=True, text=True, check=True).stdout
+    assert (
+        32 < int(limit[1].replace(",", "")) < 1024
+    )  # half of what was free when the report was opened; 32 is the least
+    help_ = subprocess.run(
+        [*COMMAND, "query", "--help"], env=environment(), capture_output=True, text=True, check=True
+    ).stdout
     assert "half of the memory" in " ".join(help_.split())

@@ -94,7 +94,16 @@ def test_more_processes_than_have_keys(report: Path) -> None:
 def test_a_part_with_several_numbers_may_have_more_processes(report: Path) -> None:
     rows = PROCESSES_PER_PART + 5
     keys = pa.array(np.arange(rows))
-    put(report, "processes", alike("processes", rows, process=keys, start=pa.array(np.random.default_rng(1).integers(0, 1 << 40, rows))))
+    put(
+        report,
+        "processes",
+        alike(
+            "processes",
+            rows,
+            process=keys,
+            start=pa.array(np.random.default_rng(1).integers(0, 1 << 40, rows)),
+        ),
+    )
     with pytest.raises(ReportError, match="has keys for 65,536"):
         open_report(report).table("processes", ["process"])
     (report / "manifest.d" / "part-1").write_text("one+1.json\n")
@@ -115,12 +124,21 @@ def test_many_row_groups_that_are_small(report: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "column", "kind"),
-    [("processes", "command", None), ("nvtx_ranges", "message", None), ("payloads", "data", "binary"), ("threads", "name", None)],
+    [
+        ("processes", "command", None),
+        ("nvtx_ranges", "message", None),
+        ("payloads", "data", "binary"),
+        ("threads", "name", None),
+    ],
 )
 def test_a_value_that_is_longer_than_any(report: Path, table: str, column: str, kind: str | None) -> None:
     value: Any = b"x" * (100 * MIB) if kind else "x" * (100 * MIB)
     wanted = schema.schema(table).field(column).type
-    own = {column: pa.array([value]).dictionary_encode() if pa.types.is_dictionary(wanted) else pa.array([value], wanted)}
+    own = {
+        column: pa.array([value]).dictionary_encode()
+        if pa.types.is_dictionary(wanted)
+        else pa.array([value], wanted)
+    }
     file = put(report, table, alike(table, 1, **own))
     assert file.stat().st_size < MIB
     refused(report, table, f"a value of {column} that has 100 MiB, of at most 16")
@@ -128,9 +146,15 @@ def test_a_value_that_is_longer_than_any(report: Path, table: str, column: str, 
 
 @pytest.mark.parametrize("dictionary", [True, False])
 def test_a_file_that_says_less_of_itself_than_is_in_it(report: Path, dictionary: bool) -> None:
-    file = put(report, "threads", alike("threads", 1, name=pa.array(["x" * (100 * MIB)])), use_dictionary=dictionary)
+    file = put(
+        report, "threads", alike("threads", 1, name=pa.array(["x" * (100 * MIB)])), use_dictionary=dictionary
+    )
     metadata = pq.read_metadata(file).row_group(0)
-    (column,) = (metadata.column(place) for place in range(metadata.num_columns) if metadata.column(place).path_in_schema == "name")
+    (column,) = (
+        metadata.column(place)
+        for place in range(metadata.num_columns)
+        if metadata.column(place).path_in_schema == "name"
+    )
     data = file.read_bytes()
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     for told in (varint(column.total_uncompressed_size), varint(metadata.total_byte_size)):
@@ -187,7 +211,11 @@ def test_texts_that_may_expand_and_do_not_are_read(report: Path, monkeypatch: py
 
 def test_a_table_that_is_larger_than_the_memory(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 200_000
-    put(report, "threads", alike("threads", rows, thread=pa.array(np.random.default_rng(1).integers(0, 1 << 60, rows))))
+    put(
+        report,
+        "threads",
+        alike("threads", rows, thread=pa.array(np.random.default_rng(1).integers(0, 1 << 60, rows))),
+    )
     assert open_report(report).table("threads").num_rows == rows
     monkeypatch.setattr(weight, "_most", lambda: 4 * MIB)
     with pytest.raises(ReportError, match="unpacks to 6 MiB, more than half of the memory that there is"):
@@ -196,7 +224,11 @@ def test_a_table_that_is_larger_than_the_memory(report: Path, monkeypatch: pytes
 
 def test_memory_that_is_not_there_is_a_message(report: Path) -> None:
     rows = 3_000_000
-    put(report, "nvtx_marks", alike("nvtx_marks", rows, start=pa.array(np.random.default_rng(1).integers(0, 1 << 60, rows))))
+    put(
+        report,
+        "nvtx_marks",
+        alike("nvtx_marks", rows, start=pa.array(np.random.default_rng(1).integers(0, 1 << 60, rows))),
+    )
     text = f"""
 import resource, sys
 from warplens.cli.main import main
@@ -205,7 +237,9 @@ now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (now + {50 * MIB}, now + {50 * MIB}))
 main(["stats", "-r", "nvtx_mark_trace", {str(report)!r}])
 """
-    done = subprocess.run([sys.executable, "-c", text], env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", text], env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stderr.startswith("warplens: error: ")

@@ -27,7 +27,17 @@ def full(tmpfs: Callable[[str], Path]) -> Path:
 def test_the_program_runs_all_the_same(spool: str | None, full: Path, tmp_path: Path) -> None:
     options = [] if spool is None else ["--spool-dir", str(full if spool == "full" else tmp_path)]
     program = [sys.executable, "-c", "import sys; print('ran once'); sys.exit(7)"]
-    command = [sys.executable, "-m", "warplens", "profile", "--light", *options, "-o", str(full / "x"), *program]
+    command = [
+        sys.executable,
+        "-m",
+        "warplens",
+        "profile",
+        "--light",
+        *options,
+        "-o",
+        str(full / "x"),
+        *program,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "ran once\n")
     assert done.stderr.startswith("warplens: NOTHING IS RECORDED: ")

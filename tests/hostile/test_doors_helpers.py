@@ -26,7 +26,9 @@ with warplens.record("x", wait=True), warplens.nvtx.annotate("step"):
 """
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "p.py").write_text(program)
-    done = subprocess.run([sys.executable, "elsewhere/p.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "elsewhere/p.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert not (tmp_path / "taken").exists()
     with open_report(tmp_path / "x.warplens") as report:

@@ -33,9 +33,15 @@ NAMES = [
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    records = [sw.event("range", 1_000 + 10 * number, 1_005 + 10 * number, number) for number in range(1, len(NAMES) + 1)]
+    records = [
+        sw.event("range", 1_000 + 10 * number, 1_005 + 10 * number, number)
+        for number in range(1, len(NAMES) + 1)
+    ]
     about = sw.meta("thread", 0, thread=0, tid=10, start=1_000)
-    spool = sw.spool([sw.strings(dict(enumerate(NAMES, 1))), sw.records(sw.NO_THREAD, [about]), sw.records(0, records)], end_ns=5_000)
+    spool = sw.spool(
+        [sw.strings(dict(enumerate(NAMES, 1))), sw.records(sw.NO_THREAD, [about]), sw.records(0, records)],
+        end_ns=5_000,
+    )
     sw.write(tmp_path / "spool", spool)
     finish(pending.adopt(tmp_path / "x.warplens", tmp_path / "spool", "x-1-1"), tmp_path / "x.warplens")
     return tmp_path / "x.warplens"
@@ -58,7 +64,9 @@ def ask(report: Path, form: str, **more: str) -> str:
 def on_a_terminal(*words: str) -> bytes:
     """Return what a command writes to a terminal."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-m", "warplens", *words], stdout=theirs, stderr=subprocess.DEVNULL) as child:
+    with subprocess.Popen(
+        [sys.executable, "-m", "warplens", *words], stdout=theirs, stderr=subprocess.DEVNULL
+    ) as child:
         os.close(theirs)
         found = b""
         while True:
@@ -76,7 +84,10 @@ def on_a_terminal(*words: str) -> bytes:
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "json", "table", "markdown"])
 def test_a_terminal_obeys_no_name(form: str, report: Path) -> None:
-    for words in (("query", str(report), "SELECT message FROM nvtx_ranges"), ("stats", "-q", "-r", "nvtx_sum", str(report))):
+    for words in (
+        ("query", str(report), "SELECT message FROM nvtx_ranges"),
+        ("stats", "-q", "-r", "nvtx_sum", str(report)),
+    ):
         said = on_a_terminal(*words, "-f", form)
         assert b"HYPERLINK" in said
         assert b"\x1b" not in said
@@ -93,12 +104,23 @@ def test_no_name_is_a_formula_in_a_spreadsheet(report: Path) -> None:
 
 
 def test_numbers_stay_numbers_in_a_spreadsheet(report: Path) -> None:
-    words = [sys.executable, "-m", "warplens", "query", str(report), 'SELECT -1 AS "=x", -0.5 AS y', "-f", "spreadsheet"]
+    words = [
+        sys.executable,
+        "-m",
+        "warplens",
+        "query",
+        str(report),
+        'SELECT -1 AS "=x", -0.5 AS y',
+        "-f",
+        "spreadsheet",
+    ]
     assert subprocess.run(words, capture_output=True, check=True, text=True).stdout == "'=x,y\n-1,-0.5\n"
 
 
 def test_no_name_is_a_tag_or_a_picture_in_markdown() -> None:
-    (line,) = as_markdown(pa.table({"message": ["<img src=x> ![x](http://y) `a` \\ &lt; a|b *c*"]}), header=False)
+    (line,) = as_markdown(
+        pa.table({"message": ["<img src=x> ![x](http://y) `a` \\ &lt; a|b *c*"]}), header=False
+    )
     assert line == "| \\<img src=x> !\\[x](http://y) \\`a\\` \\\\ \\&lt; a\\|b \\*c\\* |"
 
 
@@ -112,7 +134,11 @@ def test_what_cannot_be_written_is_an_escape(encoding: str, report: Path) -> Non
 def test_the_c_locale_shows_stats(report: Path) -> None:
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     done = subprocess.run(
-        [sys.executable, "-m", "warplens", "stats", report], env={**os.environ, **plain}, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "warplens", "stats", report],
+        env={**os.environ, **plain},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "gr\\u00f6\\u00dfe" in done.stdout

@@ -20,7 +20,9 @@ from warplens.timeline.index import building
 def made(folder: Path) -> Path:
     """A report with all that we ever put into one."""
     report = folder / "x.warplens"
-    manifest = finish(pending.adopt(report, recording(folder / "first", launch={}), "x-1-1"), report, keep_raw=True)
+    manifest = finish(
+        pending.adopt(report, recording(folder / "first", launch={}), "x-1-1"), report, keep_raw=True
+    )
     building.build(report, manifest, building.path_of(report, manifest))
     snapshot(pending.adopt(report, recording(report / "spool" / "x-2-2", launch={}), "x-2-2"))
     return report
@@ -94,10 +96,18 @@ def test_a_folder_that_looks_like_a_report_is_none(tmp_path: Path) -> None:
 def test_a_link_to_a_report_stays_and_is_named(command: str, tmp_path: Path) -> None:
     report = made(tmp_path)
     (tmp_path / "link.warplens").symlink_to(report)
-    (tmp_path / "trace.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}')
+    (tmp_path / "trace.json").write_text(
+        '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}'
+    )
     before = everything(tmp_path)
-    words = ["profile", "-f", "-o", "link", "true"] if command == "profile" else ["import", "-f", "-o", "link", "trace.json"]
-    done = subprocess.run([sys.executable, "-m", "warplens", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    words = (
+        ["profile", "-f", "-o", "link", "true"]
+        if command == "profile"
+        else ["import", "-f", "-o", "link", "trace.json"]
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "warplens", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0
     assert f"link.warplens is a link to {report}, which stays" in done.stderr
     assert "None" not in done.stderr

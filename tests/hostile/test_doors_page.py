@@ -41,7 +41,12 @@ def test_a_number_without_bounds_is_refused(question: str, client: Client) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT '\ud800'", "SELECT " + "(" * 2000 + "1" + ")" * 2000, "SELECT " + "lower(" * 900 + "''" + ")" * 900]
+    "text",
+    [
+        "SELECT '\ud800'",
+        "SELECT " + "(" * 2000 + "1" + ")" * 2000,
+        "SELECT " + "lower(" * 900 + "''" + ")" * 900,
+    ],
 )
 def test_sql_that_is_none_is_refused(text: str, client: Client) -> None:
     answer = client.ask("/api/1/sql", method="POST", body=json.dumps({"report": 0, "text": text}).encode())

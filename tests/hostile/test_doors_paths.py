@@ -17,7 +17,12 @@ BAD = os.fsdecode(b"r\xff")
 def warplens(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     return subprocess.run(
-        [sys.executable, "-m", "warplens", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "warplens", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -34,7 +39,12 @@ def test_a_report_that_was_moved_there_is_refused(command: str, tmp_path: Path) 
     timeline(tmp_path / "r.warplens", "main |[step ][step ]")
     (tmp_path / BAD).mkdir()
     (tmp_path / "r.warplens").rename(tmp_path / BAD / "r.warplens")
-    done = warplens(tmp_path, *command.split(), tmp_path / BAD / "r.warplens", *(["SELECT 1"] if command == "query" else []))
+    done = warplens(
+        tmp_path,
+        *command.split(),
+        tmp_path / BAD / "r.warplens",
+        *(["SELECT 1"] if command == "query" else []),
+    )
     assert done.returncode == 1
     assert r"r\udcff/r.warplens is not UTF-8, so its tables cannot be read. Move it" in done.stderr
     assert "Traceback" not in done.stderr
@@ -49,7 +59,9 @@ def test_an_export_may_be_called_anything(form: str, tmp_path: Path) -> None:
 
 
 def test_a_trace_of_another_tool_may_be_called_anything(tmp_path: Path) -> None:
-    (tmp_path / f"{BAD}.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}')
+    (tmp_path / f"{BAD}.json").write_text(
+        '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}'
+    )
     done = warplens(tmp_path, "stats", "-q", f"{BAD}.json")
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr

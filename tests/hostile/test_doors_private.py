@@ -23,7 +23,9 @@ KILL = ("sh", "-c", "kill -9 $PPID")
 
 
 @pytest.mark.parametrize(
-    ("words", "folder"), [(("true",), "tables"), (("--keep-raw", "true"), "raw"), (KILL, "spool")], ids=lambda at: at[0]
+    ("words", "folder"),
+    [(("true",), "tables"), (("--keep-raw", "true"), "raw"), (KILL, "spool")],
+    ids=lambda at: at[0],
 )
 def test_a_recording_is_private(words: tuple[str, ...], folder: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "warplens", "profile", "--light", "-q", "-o", "x", *words]
@@ -33,7 +35,9 @@ def test_a_recording_is_private(words: tuple[str, ...], folder: str, tmp_path: P
 
 
 def test_an_import_and_an_index_are_private(tmp_path: Path) -> None:
-    (tmp_path / "trace.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}')
+    (tmp_path / "trace.json").write_text(
+        '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}'
+    )
     before = os.umask(0)
     try:
         import_file(tmp_path / "trace.json", tmp_path / "x.warplens")

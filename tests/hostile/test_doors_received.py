@@ -26,12 +26,19 @@ def tree(folder: Path) -> Tree:
     found: Tree = {}
     for path in (folder, *sorted(folder.rglob("*"))):
         status = path.lstat()
-        found[str(path)] = (status.st_ino, status.st_mtime_ns, status.st_mode, path.read_bytes() if path.is_file() else b"")
+        found[str(path)] = (
+            status.st_ino,
+            status.st_mtime_ns,
+            status.st_mode,
+            path.read_bytes() if path.is_file() else b"",
+        )
     return found
 
 
 def warplens(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "warplens", *words], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "warplens", *words], capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture

@@ -15,7 +15,9 @@ import pytest
 from warplens.testing.timeline import timeline
 
 OTHER = 65534
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root, with setpriv, can be two users")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root, with setpriv, can be two users"
+)
 
 
 def as_other(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -25,7 +27,11 @@ def as_other(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 def warplens(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "warplens", *words], env={**os.environ, **more}, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "warplens", *words],
+        env={**os.environ, **more},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -55,8 +61,15 @@ def test_a_name_that_another_took_is_not_used(name: str, shared: Path, tmp_path:
     (mine / ("0" * 16)).mkdir(parents=True)
     os.utime(mine / ("0" * 16), (0, 0))
     assert as_other("ln", "-s", mine, shared / name).returncode == 0
-    (tmp_path / "t.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}')
-    places = {"TMPDIR": str(shared), "XDG_CACHE_HOME": "/proc/none", "XDG_RUNTIME_DIR": "/proc/none", "HOME": "/proc/none"}
+    (tmp_path / "t.json").write_text(
+        '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]}'
+    )
+    places = {
+        "TMPDIR": str(shared),
+        "XDG_CACHE_HOME": "/proc/none",
+        "XDG_RUNTIME_DIR": "/proc/none",
+        "HOME": "/proc/none",
+    }
     for words in (("stats", tmp_path / "t.json"), ("profile", "--light", "-q", "-o", tmp_path / "x", "true")):
         done = warplens(*words, **places)
         assert "Traceback" not in done.stderr

@@ -69,14 +69,18 @@ def test_an_import_of_a_pipe_or_a_device_does_not_wait(tmp_path: Path) -> None:
     for name in names:
         os.mkfifo(tmp_path / name)
     for path in (*(tmp_path / name for name in names), Path("/dev/zero")):
-        assert "is a pipe or a device, and is read more than once" in command(["import", "-o", str(tmp_path / "out"), str(path)])
+        assert "is a pipe or a device, and is read more than once" in command(
+            ["import", "-o", str(tmp_path / "out"), str(path)]
+        )
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
 @pytest.mark.parametrize("number", [{}, [], None, True, -1, 1 << 40, "0", 1.5])
 def test_a_device_whose_number_is_none(tmp_path: Path, number: object) -> None:
     path = write(
-        tmp_path / "trace.json", [op("aten::mm", 1, 2)], deviceProperties=[{"id": number, "name": number}, {"id": 0, "name": "GPU"}, 5]
+        tmp_path / "trace.json",
+        [op("aten::mm", 1, 2)],
+        deviceProperties=[{"id": number, "name": number}, {"id": 0, "name": "GPU"}, 5],
     )
     import_file(path, tmp_path / "out.warplens")
     with open_report(tmp_path / "out.warplens") as opened:

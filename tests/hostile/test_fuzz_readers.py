@@ -79,7 +79,9 @@ def test_how_a_command_may_end(
 
 
 @pytest.mark.usefixtures("kept")
-def test_an_error_that_no_command_tells_is_wrong(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_no_command_tells_is_wrong(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def run(words: list[str]) -> int:
         raise KeyError("x")
 
@@ -113,7 +115,11 @@ def test_the_same_seed_gives_the_same_rounds(made: Path, tmp_path: Path) -> None
     def damaged(folder: Path, kind: str) -> dict[str, object]:
         name, chance = rounds.choose(5, 1, [kind])
         path = rounds.KINDS[name][0](rounds.Scene(made, folder, chance))
-        return {name: facts[-1] for name, facts in canary.state(path).items()} if path.is_dir() else {"": path.read_bytes()}
+        return (
+            {name: facts[-1] for name, facts in canary.state(path).items()}
+            if path.is_dir()
+            else {"": path.read_bytes()}
+        )
 
     for kind in ("manifest", "tables", "index", "spool", "imports"):
         first = damaged(tmp_path / kind, kind)

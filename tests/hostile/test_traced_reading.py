@@ -22,7 +22,9 @@ _CALLS = (
     "truncate,chmod,fchmodat,chown,lchown,fchownat,utime,utimes,utimensat,futimesat,setxattr,lsetxattr,removexattr,lremovexattr,mount"
 )
 _LINE = re.compile(r"^(?:\d+ +)?(?P<call>\w+)\((?P<words>.*)\) += (?P<result>-?\d+)")
-_PATH = re.compile(r'(?:AT_FDCWD<(?P<here>[^>]*)>|(?:\d+)<(?P<there>[^>]*)>|AT_FDCWD)?(?:, )?"(?P<path>(?:[^"\\]|\\.)*)"')
+_PATH = re.compile(
+    r'(?:AT_FDCWD<(?P<here>[^>]*)>|(?:\d+)<(?P<there>[^>]*)>|AT_FDCWD)?(?:, )?"(?P<path>(?:[^"\\]|\\.)*)"'
+)
 _WRITES = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND")
 # What a terminal, a closed output and a thread's name are written to.
 _NOBODYS = re.compile(r"/dev/(null|tty|pts/.*)|/proc/(self|\d+)/.*")
@@ -32,9 +34,14 @@ def changes(trace: str, own: Path, cwd: Path) -> Iterator[str]:
     """Yield the calls that change something, or open it so that it could be changed, outside of a folder."""
     for line in trace.replace(" <unfinished ...>\n", "").splitlines():
         match = _LINE.match(line)
-        if match is None or (match["call"].startswith("open") and not any(word in match["words"] for word in _WRITES)):
+        if match is None or (
+            match["call"].startswith("open") and not any(word in match["words"] for word in _WRITES)
+        ):
             continue
-        paths = [cwd / (found["here"] or found["there"] or "") / found["path"] for found in _PATH.finditer(match["words"])]
+        paths = [
+            cwd / (found["here"] or found["there"] or "") / found["path"]
+            for found in _PATH.finditer(match["words"])
+        ]
         if not all(own in (path, *path.parents) or _NOBODYS.fullmatch(str(path)) for path in paths):
             yield line
 
@@ -48,7 +55,12 @@ def received(tmp_path: Path) -> Path:
     shutil.copytree(tmp_path / "made.warplens", folder / "run.warplens")
     canary.plant(folder / "outside")
     # Names that a sweep of snapshots, of drafts or of indexes could take for its own.
-    for name in ("tables/processes/x-1.s1.parquet", "tables/kernels/x-1.s1.parquet.tmp", "manifest.d/x.tmp", "index/x-1.s1.lanes"):
+    for name in (
+        "tables/processes/x-1.s1.parquet",
+        "tables/kernels/x-1.s1.parquet.tmp",
+        "manifest.d/x.tmp",
+        "index/x-1.s1.lanes",
+    ):
         (folder / "run.warplens" / name).parent.mkdir(exist_ok=True)
         (folder / "run.warplens" / name).write_text("of the sender")
     if os.geteuid() == 0:
@@ -57,15 +69,38 @@ def received(tmp_path: Path) -> Path:
     return folder / "run.warplens"
 
 
-@pytest.mark.parametrize("words", [("info",), ("stats",), ("analyze",), ("timeline",), ("query", "SELECT * FROM kernels")])
-def test_a_command_changes_nothing_outside_of_its_own_folders(words: tuple[str, ...], received: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [("info",), ("stats",), ("analyze",), ("timeline",), ("query", "SELECT * FROM kernels")]
+)
+def test_a_command_changes_nothing_outside_of_its_own_folders(
+    words: tuple[str, ...], received: Path, tmp_path: Path
+) -> None:
     own = tmp_path / "own"
     for name in ("home", "cache", "tmp"):
         (own / name).mkdir(parents=True)
     before = canary.state(received.parent)
-    variables = {"HOME": own / "home", "XDG_CACHE_HOME": own / "cache", "TMPDIR": own / "tmp", "PYTHONDONTWRITEBYTECODE": 1}
+    variables = {
+        "HOME": own / "home",
+        "XDG_CACHE_HOME": own / "cache",
+        "TMPDIR": own / "tmp",
+        "PYTHONDONTWRITEBYTECODE": 1,
+    }
     done = subprocess.run(
-        ["strace", "-f", "-y", "-qq", "-s", "4096", "-o", own / "trace", f"-etrace={_CALLS}", *COMMAND, words[0], received, *words[1:]],
+        [
+            "strace",
+            "-f",
+            "-y",
+            "-qq",
+            "-s",
+            "4096",
+            "-o",
+            own / "trace",
+            f"-etrace={_CALLS}",
+            *COMMAND,
+            words[0],
+            received,
+            *words[1:],
+        ],
         cwd=received.parent / "outside",
         env=environment() | {name: str(value) for name, value in variables.items()},
         capture_output=True,

@@ -60,7 +60,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files in the order in which workers are to take them (run_tests.py)."""
 
     def place(item: pytest.Item) -> int:
-        return next((number for number, name in enumerate(FIRST) if item.path.name.startswith(f"test_{name}")), len(FIRST))
+        return next(
+            (number for number, name in enumerate(FIRST) if item.path.name.startswith(f"test_{name}")),
+            len(FIRST),
+        )
 
     items.sort(key=place)
 
@@ -77,7 +80,16 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
             program = folder / str(len(built)) / name
             program.parent.mkdir()
             include = ["-isystem", str(headers or nvtx_headers())]
-            command = [compiler, "-O1", "-Wall", "-Werror", *include, str(SOURCES / f"{name}.c"), "-o", str(program)]
+            command = [
+                compiler,
+                "-O1",
+                "-Wall",
+                "-Werror",
+                *include,
+                str(SOURCES / f"{name}.c"),
+                "-o",
+                str(program),
+            ]
             subprocess.run([*command, *map(str, words), "-pthread", "-ldl"], check=True)
             built[key] = program
         return built[key]

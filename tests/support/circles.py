@@ -40,8 +40,14 @@ def native_graph(root: Path) -> Graph:
     for path in files:
         edges = graph.setdefault(_unit(root, path), set())
         for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
-            places = (folder / name for folder in (path.parent, *path.parent.parents) if root == folder or root in folder.parents)
-            target = next((place.resolve() for place in (*places, root / "include" / name) if place.is_file()), None)
+            places = (
+                folder / name
+                for folder in (path.parent, *path.parent.parents)
+                if root == folder or root in folder.parents
+            )
+            target = next(
+                (place.resolve() for place in (*places, root / "include" / name) if place.is_file()), None
+            )
             if target is not None and _unit(root, target) != _unit(root, path):
                 edges.add(_unit(root, target))
     return graph
@@ -55,7 +61,10 @@ def web_graph(root: Path) -> Graph:
         graph[_relative(root, path)] = set()
         for name in _FROM.findall(path.read_text(encoding="utf-8")):
             base = (path.parent / name).resolve()
-            for target in (base, *(base.parent / f"{base.name}{end}" for end in (".ts", ".tsx", "/index.ts", "/index.tsx"))):
+            for target in (
+                base,
+                *(base.parent / f"{base.name}{end}" for end in (".ts", ".tsx", "/index.ts", "/index.tsx")),
+            ):
                 if target in files:
                     graph[_relative(root, path)].add(_relative(root, target))
     return graph

@@ -45,7 +45,11 @@ def needs() -> list[Requirement]:
 def pinned(version: tuple[int, int]) -> dict[str, str]:
     """The versions that the lock file has for one Python."""
     machine = {**_MACHINE, "python_version": ".".join(map(str, version))}
-    lines = [Requirement(line) for line in LOCK.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    lines = [
+        Requirement(line)
+        for line in LOCK.read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
     held = [line for line in lines if line.marker is None or line.marker.evaluate(machine)]
     pins = {str(canonicalize_name(line.name)): next(iter(line.specifier)).version for line in held}
     assert len(pins) == len(held), "a package is pinned twice for one Python"

@@ -40,20 +40,39 @@ def _program(*names: str) -> Callable[[], str | None]:
 
 
 def _legacy_nvtx() -> str | None:
-    libraries = [file for path in map(Path, sys.path) if path.is_dir() for file in path.glob("nvidia/nvtx/lib/libnvToolsExt.so.1")]
+    libraries = [
+        file
+        for path in map(Path, sys.path)
+        if path.is_dir()
+        for file in path.glob("nvidia/nvtx/lib/libnvToolsExt.so.1")
+    ]
     return None if libraries else "libnvToolsExt.so.1 is not there (pip install nvidia-nvtx-cu11)"
 
 
 def _interop() -> str | None:
-    libraries = [file for path in map(Path, sys.path) if path.is_dir() for file in path.glob("nvidia/*/lib/libnvtx3interop.so*")]
+    libraries = [
+        file
+        for path in map(Path, sys.path)
+        if path.is_dir()
+        for file in path.glob("nvidia/*/lib/libnvtx3interop.so*")
+    ]
     return None if libraries else "libnvtx3interop.so is not there (pip install nvidia-nvtx)"
 
 
 def environments() -> list[tuple[str, Path]]:
     """Interpreters that may have programs of others, each with its site-packages: ours, build/dsl, build/peers, those of WARPLENS_PEERS."""
     named = map(Path, filter(None, os.environ.get("WARPLENS_PEERS", "").split(os.pathsep)))
-    folders = [Path(sys.prefix), *sorted((ROOT / "build" / "dsl").glob("*")), ROOT / "build" / "peers", *named]
-    return [(str(folder / "bin" / "python"), site) for folder in folders for site in folder.glob("lib/python*/site-packages")]
+    folders = [
+        Path(sys.prefix),
+        *sorted((ROOT / "build" / "dsl").glob("*")),
+        ROOT / "build" / "peers",
+        *named,
+    ]
+    return [
+        (str(folder / "bin" / "python"), site)
+        for folder in folders
+        for site in folder.glob("lib/python*/site-packages")
+    ]
 
 
 def find_libraries(pattern: str) -> list[tuple[str, Path]]:
@@ -68,7 +87,9 @@ def find_library(pattern: str) -> tuple[str, Path] | None:
 
 def find_nvcc() -> str | None:
     """The CUDA compiler: of CUDA_HOME, on PATH, or where CUDA is installed."""
-    folders = [Path(root) / "bin" for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")) if root]
+    folders = [
+        Path(root) / "bin" for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")) if root
+    ]
     found = [str(folder / "nvcc") for folder in folders if (folder / "nvcc").exists()]
     found += filter(None, [shutil.which("nvcc")])
     found += map(str, sorted(Path("/usr/local").glob("cuda*/bin/nvcc"), reverse=True))
@@ -81,7 +102,11 @@ def cubins(program: str, arch: str) -> Path:
 
 
 def _oldest_packages() -> str | None:
-    return None if (ROOT / "build" / "oldest" / "made-of").exists() else "build/oldest is not there (python tools/oldest.py)"
+    return (
+        None
+        if (ROOT / "build" / "oldest" / "made-of").exists()
+        else "build/oldest is not there (python tools/oldest.py)"
+    )
 
 
 def _new_pythons() -> str | None:
@@ -97,7 +122,11 @@ def _new_pythons() -> str | None:
 def _unstable() -> str | None:
     if os.geteuid() != 0:
         return "entering build/unstable needs root"
-    return None if (ROOT / "build" / "unstable" / "made-of").exists() else "build/unstable is not there (python tools/unstable.py make)"
+    return (
+        None
+        if (ROOT / "build" / "unstable" / "made-of").exists()
+        else "build/unstable is not there (python tools/unstable.py make)"
+    )
 
 
 LIBRARIES = {
@@ -124,7 +153,9 @@ LANGUAGES = {
 def _library(name: str) -> Callable[[], str | None]:
     def look() -> str | None:
         return (
-            None if find_library(LIBRARIES[name]) else f"no environment has {LIBRARIES[name]} (make peers, or name one in WARPLENS_PEERS)"
+            None
+            if find_library(LIBRARIES[name])
+            else f"no environment has {LIBRARIES[name]} (make peers, or name one in WARPLENS_PEERS)"
         )
 
     return look
@@ -132,7 +163,9 @@ def _library(name: str) -> Callable[[], str | None]:
 
 def _language(name: str) -> Callable[[], str | None]:
     def look() -> str | None:
-        return None if find_library(LANGUAGES[name]) else f"no environment has {LANGUAGES[name]} (make test-dsl)"
+        return (
+            None if find_library(LANGUAGES[name]) else f"no environment has {LANGUAGES[name]} (make test-dsl)"
+        )
 
     return look
 
@@ -156,18 +189,31 @@ def _page() -> str | None:
 
 def _zensical() -> str | None:
     installed = ROOT / "build" / "site" / "env" / "bin" / "zensical"
-    return None if installed.exists() else "the generator of the documentation site is not installed (make site)"
+    return (
+        None if installed.exists() else "the generator of the documentation site is not installed (make site)"
+    )
 
 
 def _other_python() -> str | None:
-    found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return None if found.stdout.strip() else "no other CPython 3.10-3.15 was found on this machine"
 
 
 def _free_threaded() -> str | None:
-    found = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py")], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "pythons.py")], capture_output=True, text=True, check=True
+    )
     names = [line.partition(" ")[0] for line in found.stdout.splitlines()]
-    return None if any(name.endswith("t") for name in names) else "no free-threaded CPython (3.14t, 3.15t) was found on this machine"
+    return (
+        None
+        if any(name.endswith("t") for name in names)
+        else "no free-threaded CPython (3.14t, 3.15t) was found on this machine"
+    )
 
 
 def _native() -> str | None:
@@ -187,7 +233,9 @@ def _tmpfs() -> str | None:
     if os.geteuid() != 0 or shutil.which("mount") is None:
         return "mounting a tmpfs needs root"
     with tempfile.TemporaryDirectory(prefix="warplens-tmpfs-") as folder:
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False
+        ).returncode:
             return "mounting a tmpfs is refused here (a container?)"
         subprocess.run(["umount", "--lazy", folder], check=True)
     return None
@@ -219,7 +267,12 @@ def _builds(*words: str) -> Callable[[], str | None]:
         with tempfile.TemporaryDirectory(prefix="warplens-piece-") as folder:
             command = ["gcc", *words, "-x", "c", "-", "-o", f"{folder}/program"]
             try:
-                built = subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True, check=False).returncode == 0
+                built = (
+                    subprocess.run(
+                        command, input=b"int main(void) { return 0; }", capture_output=True, check=False
+                    ).returncode
+                    == 0
+                )
             except OSError:
                 built = False
         return None if built else f"gcc {' '.join(words)} builds no program here"
@@ -230,7 +283,12 @@ def _builds(*words: str) -> Callable[[], str | None]:
 def _strace() -> str | None:
     if shutil.which("strace") is None:
         return "there is no strace on PATH"
-    traced = subprocess.run(["strace", "-f", "-o", os.devnull, "true"], capture_output=True, check=False).returncode == 0
+    traced = (
+        subprocess.run(
+            ["strace", "-f", "-o", os.devnull, "true"], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
     return None if traced else "strace may not trace here (a container?)"
 
 

@@ -35,7 +35,12 @@ class Gpu:
             self.symbols[name] = ctypes.create_string_buffer(1)
             assert self.runtime.cudaFakeRegister(self.symbols[name], f"{name}@3000".encode()) == 0
         stream, shared = ctypes.c_void_p(None), ctypes.c_size_t(0)
-        assert self.runtime.cudaLaunchKernel(self.symbols[name], _Dim3(8, 1, 1), _Dim3(64, 1, 1), None, shared, stream) == 0
+        assert (
+            self.runtime.cudaLaunchKernel(
+                self.symbols[name], _Dim3(8, 1, 1), _Dim3(64, 1, 1), None, shared, stream
+            )
+            == 0
+        )
 
 
 def work(gpu: Gpu, name: str) -> None:

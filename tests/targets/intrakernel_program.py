@@ -47,7 +47,9 @@ def kernel(name: str, ns: int, stream: ctypes.c_void_p | None = None) -> None:
 
 def ran(name: str) -> tuple[int, int]:
     """When the last kernel of that name ran, as the GPU sees it."""
-    lines = Path(os.environ["FAKE_CUDA_TRUTH"]).read_text(encoding="utf-8").rpartition("\n")[0].splitlines()  # another may be written
+    lines = (
+        Path(os.environ["FAKE_CUDA_TRUTH"]).read_text(encoding="utf-8").rpartition("\n")[0].splitlines()
+    )  # another may be written
     found = [line for line in map(json.loads, lines) if line["what"] == "kernel" and line["name"] == name]
     return found[-1]["start"] + EPOCH, found[-1]["end"] + EPOCH
 
@@ -55,7 +57,10 @@ def ran(name: str) -> tuple[int, int]:
 def write(buffer: Buffer, first: int, last: int, events: int = 3) -> None:
     """Write what four warps record between two times of the GPU."""
     step = (last - first) // (events + 1)
-    regions = [BufferEvent(number % 3, first + number * step, first + (number + 1) * step, payload=number) for number in range(events)]
+    regions = [
+        BufferEvent(number % 3, first + number * step, first + (number + 1) * step, payload=number)
+        for number in range(events)
+    ]
     units = [BufferUnit(regions, cta=cta, sm=cta, begin=first, end=last) for cta in range(4)]
     data = bytes(buffer_bytes(units, slots=buffer.slots, generation=buffer.generation))
     ctypes.memmove(buffer.pointer + 256, data[256:], len(data) - 256)

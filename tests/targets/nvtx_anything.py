@@ -37,7 +37,9 @@ class Raises:
     def _do(self, *_: object) -> Any:
         raise RuntimeError
 
-    __len__ = __iter__ = __getitem__ = __index__ = __float__ = __str__ = __repr__ = __hash__ = __eq__ = __getattr__ = _do
+    __len__ = __iter__ = __getitem__ = __index__ = __float__ = __str__ = __repr__ = __hash__ = __eq__ = (
+        __getattr__
+    ) = _do
 
 
 class Changes:
@@ -133,7 +135,9 @@ HINTS: dict[str, list[Any]] = {
 }
 # fmt: on
 functions = [
-    getattr(nvtx, name) for name in sorted(nvtx.__all__) if callable(getattr(nvtx, name)) and name not in ("Lock", "Profile", "look_again")
+    getattr(nvtx, name)
+    for name in sorted(nvtx.__all__)
+    if callable(getattr(nvtx, name)) and name not in ("Lock", "Profile", "look_again")
 ]
 
 
@@ -163,7 +167,11 @@ def call(function: Any) -> None:
     except (ValueError, TypeError):
         wanted = []
     given: list[Any] = [argument(p.name) for p in wanted if p.default is p.empty]
-    named = {p.name: argument(p.name) for p in wanted if p.default is not p.empty and p.kind != p.POSITIONAL_ONLY and R.random() < 0.5}
+    named = {
+        p.name: argument(p.name)
+        for p in wanted
+        if p.default is not p.empty and p.kind != p.POSITIONAL_ONLY and R.random() < 0.5
+    }
     if not wanted or R.random() < 0.1:
         given = [thing() for _ in range(R.randrange(5))]
         named = {R.choice([*HINTS, "payload", "nonsense"]): thing() for _ in range(R.randrange(3))}

@@ -28,7 +28,9 @@ def work(number: int) -> None:
         counter.sample(i)
         with nvtx.annotate("constant", domain="all", color="green"):
             decorated(i)
-        with nvtx.annotate(f"message {i}", domain=f"domain {i % 20}", category=f"category {i % 7}", payload=[number, i]):
+        with nvtx.annotate(
+            f"message {i}", domain=f"domain {i % 20}", category=f"category {i % 7}", payload=[number, i]
+        ):
             pass
         with shared:
             pass

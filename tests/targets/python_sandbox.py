@@ -32,7 +32,10 @@ def forbid() -> None:
     rules += struct.pack("<HBBI", 0x06, 0, 0, ALLOW) + struct.pack("<HBBI", 0x06, 0, 0, KILL_PROCESS)
     buffer = ctypes.create_string_buffer(rules)
     program = struct.pack("HP", len(rules) // 8, ctypes.addressof(buffer))
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or libc.syscall(SECCOMP, SECCOMP_SET_MODE_FILTER, TSYNC, program) != 0:
+    if (
+        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        or libc.syscall(SECCOMP, SECCOMP_SET_MODE_FILTER, TSYNC, program) != 0
+    ):
         print("no seccomp")
         sys.exit(6)
 

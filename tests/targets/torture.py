@@ -29,7 +29,9 @@ class Log:
 
     def tell(self, kind: int, thread: int, number: int, *times: int) -> None:
         t0, t1, t2, t3 = times or (0, 0, 0, 0)
-        os.write(self.fd, RECORD.pack(os.getpid(), thread, number, t0, t1, t2, t3, kind, 0, time.monotonic_ns()))
+        os.write(
+            self.fd, RECORD.pack(os.getpid(), thread, number, t0, t1, t2, t3, kind, 0, time.monotonic_ns())
+        )
 
     def hello(self, first: bool = False) -> None:
         self.tell(HELLO, 0, int(first))
@@ -111,7 +113,9 @@ def processes(kind: str, log: Log, count: int, ranges: int, pause: bool) -> None
 
 
 def threads(log: Log, count: int, ranges: int, pause: bool) -> None:
-    started = [threading.Thread(target=log.work, args=(1000 + number, ranges, pause)) for number in range(count)]
+    started = [
+        threading.Thread(target=log.work, args=(1000 + number, ranges, pause)) for number in range(count)
+    ]
     for thread in started:
         thread.start()
     for thread in started:
@@ -131,7 +135,13 @@ def stop(number: int, frame: object) -> None:
 
 
 def main() -> int:
-    path, flags, mode, ranges, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+    path, flags, mode, ranges, count = (
+        sys.argv[1],
+        sys.argv[2],
+        sys.argv[3],
+        int(sys.argv[4]),
+        int(sys.argv[5]),
+    )
     pause, first = "d" not in flags, "c" not in flags
     if "h" in flags:
         for stopping in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -152,7 +162,9 @@ def main() -> int:
         daemon(log, ranges, pause)
     elif mode == "subprocess":
         for number in range(count):
-            subprocess.run([sys.executable, __file__, path, flags + "c", "work", str(ranges), "1"], check=False)
+            subprocess.run(
+                [sys.executable, __file__, path, flags + "c", "work", str(ranges), "1"], check=False
+            )
             log.work(2000 + number, ranges, pause)
     else:
         processes(mode.removeprefix("mp-"), log, count, ranges, pause)

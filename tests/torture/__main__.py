@@ -73,7 +73,11 @@ class Suite:
                 (folder / "stacks").write_text(stacks(folder), encoding="utf-8")
             with self._lock:
                 self.failures.append(f"round {number}: {name} × {program}, in {folder}\n{what}")
-                print(f"FAILED {self.failures[-1]}\nagain: --seed {self.seed} --only {number}", file=sys.stderr, flush=True)
+                print(
+                    f"FAILED {self.failures[-1]}\nagain: --seed {self.seed} --only {number}",
+                    file=sys.stderr,
+                    flush=True,
+                )
         else:
             shutil.rmtree(folder, ignore_errors=True)
         finally:
@@ -82,7 +86,9 @@ class Suite:
             with self._lock:
                 self.done[name] += 1
                 if sys.stdout.isatty():
-                    print(f"{number:5} {name:18} {program!s:24} {time.monotonic() - begin:5.1f} s", flush=True)
+                    print(
+                        f"{number:5} {name:18} {program!s:24} {time.monotonic() - begin:5.1f} s", flush=True
+                    )
 
     def _reference(self, program: Program) -> Reference:
         key = str(program)
@@ -106,22 +112,33 @@ def _programs(options: argparse.Namespace, seed: int, folder: Path, numbers: Seq
 
 
 def _read(options: argparse.Namespace, seed: int, folder: Path, numbers: Sequence[int]) -> Readers:
-    suite = Readers(seed, folder, [options.kind] if options.kind else list(KINDS), lambda text: print(text, file=sys.stderr, flush=True))
+    suite = Readers(
+        seed,
+        folder,
+        [options.kind] if options.kind else list(KINDS),
+        lambda text: print(text, file=sys.stderr, flush=True),
+    )
     suite.run(numbers, options.seconds, options.jobs)
     return suite
 
 
 def main() -> int:
     """Run the rounds; 1 when one failed."""
-    parser = argparse.ArgumentParser(prog="make torture ARGS=…", description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        prog="make torture ARGS=…", description=__doc__.partition("\n")[0] if __doc__ else None
+    )
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, help="the same rounds as that time")
     parser.add_argument("--only", type=int, metavar="ROUND", help="this round of the seed alone")
     parser.add_argument("--case", choices=[*CASES, *NEED_TMPFS], help="this case only")
-    parser.add_argument("--program", choices=[shape.name for shape in programs.SHAPES], help="this program only")
+    parser.add_argument(
+        "--program", choices=[shape.name for shape in programs.SHAPES], help="this program only"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="rounds at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no round after so long")
-    parser.add_argument("--readers", action="store_true", help="damaged input for readers instead of programs")
+    parser.add_argument(
+        "--readers", action="store_true", help="damaged input for readers instead of programs"
+    )
     parser.add_argument("--kind", choices=KINDS, help="this kind of input only")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
@@ -129,7 +146,11 @@ def main() -> int:
     print(f"torture: --seed {seed}, in {folder}", flush=True)
     begin = time.monotonic()
     numbers = [options.only] if options.only is not None else range(options.rounds)
-    suite = _read(options, seed, folder, numbers) if options.readers else _programs(options, seed, folder, numbers)
+    suite = (
+        _read(options, seed, folder, numbers)
+        if options.readers
+        else _programs(options, seed, folder, numbers)
+    )
     count = sum(suite.done.values())
     print(", ".join(f"{name} {times}" for name, times in sorted(suite.done.items())))
     print(f"{count} rounds in {time.monotonic() - begin:.0f} s, {len(suite.failures)} failed (--seed {seed})")

@@ -38,7 +38,9 @@ class Scene:
     rng: random.Random
     all: list[Running] = field(default_factory=list)
 
-    def run(self, name: str = "x", words: tuple[str, ...] = (), *, terminal: bool = False, **more: object) -> Running:
+    def run(
+        self, name: str = "x", words: tuple[str, ...] = (), *, terminal: bool = False, **more: object
+    ) -> Running:
         """Start `warplens profile` with the program."""
         running = Running(self.program, self.known, self.folder, self.rng, name, words, **more)  # type: ignore[arg-type]
         running.start(with_terminal=terminal)
@@ -49,7 +51,9 @@ class Scene:
 Case = Callable[[Scene], None]
 
 
-def expect(running: Running, *, code: int | None = None, signals: tuple[int, ...] = (), said: str | None = None) -> int:
+def expect(
+    running: Running, *, code: int | None = None, signals: tuple[int, ...] = (), said: str | None = None
+) -> int:
     """Wait for the end; hold the exit code and the output to what the program itself noted. Return the launcher's exit code."""
     got = running.wait()
     true, out, err = running.truth(), running.text("out"), running.text("err")
@@ -71,13 +75,17 @@ def expect(running: Running, *, code: int | None = None, signals: tuple[int, ...
     else:
         fine = {128 + number for number in signals}
         if not signals and code is None:
-            raise Wrong(f"the program did not come to its end: exit code {got}, output {out!r}, launcher: {told!r}")
+            raise Wrong(
+                f"the program did not come to its end: exit code {got}, output {out!r}, launcher: {told!r}"
+            )
         if not "begin\nend 7\n".startswith(out) and not "begin\nend 0\n".startswith(out):
             raise Wrong(f"the program's output is {out!r}")
     if code is not None:
         fine = {code}
     if got not in fine:
-        raise Wrong(f"the launcher's exit code is {got}, not {sorted(fine)}; the program noted {true.code}; it said {told!r}")
+        raise Wrong(
+            f"the launcher's exit code is {got}, not {sorted(fine)}; the program noted {true.code}; it said {told!r}"
+        )
     return got
 
 
@@ -103,7 +111,11 @@ def check(report: Path, runs: list[Running], allowed: Allowed | None = None) -> 
         raise Wrong(f"`warplens info` ends with {done.returncode}: {done.stderr}")
     if wrong := truth.compare(report, truths, allowed or Allowed()):
         raise Wrong("\n".join(wrong))
-    left = [str(path.relative_to(report)) for path in report.rglob("*") if path.name in ("spool", "pending.d") or ".tmp" in path.name]
+    left = [
+        str(path.relative_to(report))
+        for path in report.rglob("*")
+        if path.name in ("spool", "pending.d") or ".tmp" in path.name
+    ]
     if left:
         raise Wrong(f"left in the report: {left}")
 
@@ -205,7 +217,9 @@ def kill_finishing_twice(scene: Scene) -> None:
 def _program_was_left_alone(running: Running) -> None:
     true = running.truth()
     if true.began and (true.code != 0 or running.text("out") != "begin\nend 0\n" or running.text("err")):
-        raise Wrong(f"the program noted {true.code} and said {running.text('out')!r}, {running.text('err')!r}")
+        raise Wrong(
+            f"the program noted {true.code} and said {running.text('out')!r}, {running.text('err')!r}"
+        )
 
 
 def signal_launcher(scene: Scene) -> None:
@@ -247,7 +261,11 @@ def _ended_by(running: Running, number: int, *, impatient: bool = False) -> None
     """
     wait_for(running.ended, "the launcher to end")
     late = impatient or running.truth().ended is not None
-    died = running.launcher.returncode if late and running.launcher.returncode in (-number, 128 + number) else None
+    died = (
+        running.launcher.returncode
+        if late and running.launcher.returncode in (-number, 128 + number)
+        else None
+    )
     got = expect(running, signals=(number,), code=died)
     until = running.truth().ended if got in (0, 7) else None
     check(running.report, [running], Allowed(killed=True, until=until, tree=False))
@@ -274,7 +292,10 @@ def full_disk(scene: Scene) -> None:
             return  # too small to begin with: said before the program runs
         expect(running)
         # full before the launcher could note anything there: then stderr is where it says what was lost
-        told = sum(int(calls.replace(",", "")) for calls in re.findall(r"([\d,]+) calls\s+of\s+NVTX\s+were\s+lost", running.text("said")))
+        told = sum(
+            int(calls.replace(",", ""))
+            for calls in re.findall(r"([\d,]+) calls\s+of\s+NVTX\s+were\s+lost", running.text("said"))
+        )
         check(running.report, [running], Allowed(losses=True, told=told))
 
 
@@ -391,7 +412,9 @@ def delay_and_duration(scene: Scene) -> None:
 
 def flight_recorder(scene: Scene) -> None:
     """Only the last moments are kept, and those that somebody asked for."""
-    running = scene.run(words=("--keep-last", f"{scene.rng.uniform(0.05, 0.5):.3f}", "--session-new", _session(scene)))
+    running = scene.run(
+        words=("--keep-last", f"{scene.rng.uniform(0.05, 0.5):.3f}", "--session-new", _session(scene))
+    )
     if scene.rng.random() < 0.5:
         running.until_running()
         _command(scene, "stop", "--keep", "0.1", "--session", _session(scene))
@@ -401,7 +424,9 @@ def flight_recorder(scene: Scene) -> None:
 def started_and_stopped(scene: Scene) -> None:
     """Somebody opens and closes windows from another terminal."""
     later = scene.rng.random() < 0.5
-    running = scene.run(words=(*(["--start-later", "true"] if later else []), "--session-new", _session(scene)))
+    running = scene.run(
+        words=(*(["--start-later", "true"] if later else []), "--session-new", _session(scene))
+    )
     running.until_running()
     for number in range(scene.rng.choice((1, 2, 3))):
         _command(scene, ("start", "stop")[(number + (not later)) % 2], "--session", _session(scene))
@@ -431,7 +456,13 @@ def _session(scene: Scene) -> str:
 def _command(scene: Scene, *words: str) -> None:
     """Give a command to the session; it may be over, and then says so."""
     done = subprocess.run(
-        [*COMMAND, *words], cwd=scene.folder.parent, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        [*COMMAND, *words],
+        cwd=scene.folder.parent,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     over = done.returncode in (1, 2) and "session" in done.stderr.lower()
     if not (done.returncode == 0 or over) or "Traceback" in done.stderr:

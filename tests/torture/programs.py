@@ -72,7 +72,11 @@ class Program:
 
     def words(self, log: Path) -> list[str]:
         """The command line; `log` takes the truth."""
-        start = [str(self.binary)] if self.shape.language == "c" else [sys.executable, str(TARGETS / "torture.py")]
+        start = (
+            [str(self.binary)]
+            if self.shape.language == "c"
+            else [sys.executable, str(TARGETS / "torture.py")]
+        )
         return [*start, str(log), self.flags or "-", self.shape.mode, str(self.ranges), str(self.shape.count)]
 
     def __str__(self) -> str:

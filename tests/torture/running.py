@@ -38,12 +38,20 @@ def reference(program: Program, folder: Path) -> Reference:
     log = folder / "truth"
     begin = time.monotonic()
     done = subprocess.run(
-        program.words(log), cwd=folder, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        program.words(log),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     seconds = time.monotonic() - begin
     wait_for(lambda: not truth.alive_in(folder), "what the program left to end")
     if (done.returncode, done.stdout, done.stderr) != (0, "begin\nend 0\n", ""):
-        raise Wrong(f"without warplens, {program} ends with {done.returncode}, {done.stdout!r}, {done.stderr!r}")
+        raise Wrong(
+            f"without warplens, {program} ends with {done.returncode}, {done.stdout!r}, {done.stderr!r}"
+        )
     return Reference(log.stat().st_size, seconds)
 
 
@@ -64,7 +72,9 @@ def stacks(folder: Path) -> str:
         found.append(f"process {pid}: {command}")
         debugger = ["gdb", "-batch", "-p", str(pid), "-ex", "thread apply all bt"]
         try:
-            found.append(subprocess.run(debugger, capture_output=True, text=True, timeout=30, check=False).stdout)
+            found.append(
+                subprocess.run(debugger, capture_output=True, text=True, timeout=30, check=False).stdout
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             found.append(f"no stacks: {error}")
     return "\n".join(found)
@@ -98,8 +108,21 @@ class Running:
     def start(self, with_terminal: bool = False) -> None:
         """Start the launcher, in a process group of its own, or as the leader of a session with a terminal."""
         own = f'exec >"out-{self.name}" 2>"err-{self.name}" "$@"'
-        line = [*COMMAND, "profile", "--light", *self.output, *self.words, "sh", "-c", own, "sh", *self.program.words(self.log)]
-        options: dict[str, object] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+        line = [
+            *COMMAND,
+            "profile",
+            "--light",
+            *self.output,
+            *self.words,
+            "sh",
+            "-c",
+            own,
+            "sh",
+            *self.program.words(self.log),
+        ]
+        options: dict[str, object] = (
+            {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
+        )
         stdin = subprocess.DEVNULL
         if with_terminal:
             self.terminal, stdin = pty.openpty()
@@ -144,7 +167,10 @@ class Running:
     def until_running(self) -> None:
         """Wait for a random point of the program's log, anywhere from its first record to its last."""
         size = self.rng.randrange(64, max(self.known.size, 65))
-        wait_for(lambda: self.ended() or (self.log.exists() and self.log.stat().st_size >= size), "the program to go on")
+        wait_for(
+            lambda: self.ended() or (self.log.exists() and self.log.stat().st_size >= size),
+            "the program to go on",
+        )
 
     def until_finishing(self) -> None:
         """Wait for the end of the program, and then for a random part of what finishing takes."""

@@ -43,14 +43,19 @@ class Truth:
     @property
     def last(self) -> int:
         """When something was noted last."""
-        return max([closed.after_end for closed in self.closed.values()] + [*self.began.values(), self.ended or 0], default=0)
+        return max(
+            [closed.after_end for closed in self.closed.values()] + [*self.began.values(), self.ended or 0],
+            default=0,
+        )
 
 
 def read(path: Path) -> Truth:
     """Read the log; what is half written at its end does not count."""
     truth = Truth()
     data = path.read_bytes() if path.exists() else b""
-    for pid, thread, number, t0, t1, t2, t3, kind, _, time in RECORD.iter_unpack(data[: len(data) // RECORD.size * RECORD.size]):
+    for pid, thread, number, t0, t1, t2, t3, kind, _, time in RECORD.iter_unpack(
+        data[: len(data) // RECORD.size * RECORD.size]
+    ):
         if kind == RANGE:
             truth.closed[pid, f"t{thread}", number] = Closed(t0, t1, t2, t3)
         elif kind == HELLO:
@@ -128,31 +133,47 @@ def _compare(report: Report, truths: list[Truth], allowed: Allowed) -> list[str]
     if unfinished and not allowed.killed and not allowed.losses and allowed.until is None:
         wrong.append(f"ranges said to be unfinished, of processes that ended well: {dict(unfinished)}")
     windows = [(row["start"], row["end"]) for row in report.table("capture_windows").to_pylist()]
-    if allowed.windows and (outside := [key for key in seen if key in closed and not _touches(closed[key], windows)]):
-        wrong.append(f"{len(outside)} ranges lie in no window, e.g. {outside[0]} {closed[outside[0]]}; windows: {windows}")
-    missing = [key for key, one in closed.items() if key not in seen and _has_to_be_there(key[0], one, allowed)]
+    if allowed.windows and (
+        outside := [key for key in seen if key in closed and not _touches(closed[key], windows)]
+    ):
+        wrong.append(
+            f"{len(outside)} ranges lie in no window, e.g. {outside[0]} {closed[outside[0]]}; windows: {windows}"
+        )
+    missing = [
+        key for key, one in closed.items() if key not in seen and _has_to_be_there(key[0], one, allowed)
+    ]
     if allowed.windows:
         missing = [key for key in missing if _lies_in(closed[key], windows)]
     if allowed.tree and not allowed.losses:
         wrong += _without_rows(report, truths)
     diagnostics = report.table("diagnostics").to_pylist()
-    excused = sum(row["count"] or 0 for row in diagnostics if row["code"] in _LOSSES) + allowed.told if allowed.losses else 0
+    excused = (
+        sum(row["count"] or 0 for row in diagnostics if row["code"] in _LOSSES) + allowed.told
+        if allowed.losses
+        else 0
+    )
     if len(missing) > excused + sum(nameless.values()):
         said = [f"{row['code']}: {row['message']} ({row['count']})" for row in diagnostics]
-        wrong.append(f"{len(missing)} closed ranges of {len(closed)} are lost, e.g. {missing[:3]} {closed[missing[0]]}; it says {said}")
+        wrong.append(
+            f"{len(missing)} closed ranges of {len(closed)} are lost, e.g. {missing[:3]} {closed[missing[0]]}; it says {said}"
+        )
     return wrong
 
 
 def _touches(closed: Closed, windows: list[tuple[int, int]]) -> bool:
     """Whether the range may overlap a window."""
     slack = CLOCK_SLACK_NS
-    return any(closed.before_start <= end + slack and closed.after_end >= start - slack for start, end in windows)
+    return any(
+        closed.before_start <= end + slack and closed.after_end >= start - slack for start, end in windows
+    )
 
 
 def _lies_in(closed: Closed, windows: list[tuple[int, int]]) -> bool:
     """Whether the range overlaps a window without doubt."""
     slack = CLOCK_SLACK_NS
-    return any(closed.after_start < end - slack and closed.before_end > start + slack for start, end in windows)
+    return any(
+        closed.after_start < end - slack and closed.before_end > start + slack for start, end in windows
+    )
 
 
 def _without_rows(report: Report, truths: list[Truth]) -> Iterator[str]:
@@ -167,7 +188,9 @@ def _without_rows(report: Report, truths: list[Truth]) -> Iterator[str]:
 
 
 def _has_to_be_there(pid: int, closed: Closed, allowed: Allowed) -> bool:
-    return (allowed.until is None or closed.after_end <= allowed.until) and (allowed.only is None or pid in allowed.only)
+    return (allowed.until is None or closed.after_end <= allowed.until) and (
+        allowed.only is None or pid in allowed.only
+    )
 
 
 def alive_in(folder: Path) -> list[int]:

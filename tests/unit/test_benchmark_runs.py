@@ -35,7 +35,11 @@ def _runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     spec.loader.exec_module(module)
     folder = tmp_path / "benchmarks"
     folder.mkdir()
-    for name, text in {"planted_broken": "import no_such_module", "planted_half": _HALF, "planted_good": _GOOD}.items():
+    for name, text in {
+        "planted_broken": "import no_such_module",
+        "planted_half": _HALF,
+        "planted_good": _GOOD,
+    }.items():
         (folder / f"{name}.py").write_text(text)
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(module, "HERE", folder)
@@ -54,17 +58,24 @@ def test_the_others_run_and_all_that_was_measured_is_kept(
     runner: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kept = tmp_path / "kept"
-    assert _run(runner, monkeypatch, "--keep", str(kept), "planted_broken", "planted_half", "planted_good") == 1
+    assert (
+        _run(runner, monkeypatch, "--keep", str(kept), "planted_broken", "planted_half", "planted_good") == 1
+    )
     assert sorted(path.stem for path in kept.iterdir()) == ["planted_good", "planted_half"]
     half = json.loads((kept / "planted_half.json").read_text())
     assert (half["stopped"], [row["what"] for row in half["rows"]]) == ("ValueError: no other half", ["half"])
     told = capfd.readouterr()
     assert "| half | 0.5 ns |" in told.out
-    assert [line for line in told.err.splitlines() if line.startswith("failed: ")] == ["failed: planted_broken", "failed: planted_half"]
+    assert [line for line in told.err.splitlines() if line.startswith("failed: ")] == [
+        "failed: planted_broken",
+        "failed: planted_half",
+    ]
     assert not (tmp_path / "performance.md").exists()
 
 
-def test_half_a_result_does_not_come_into_the_table(runner: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_half_a_result_does_not_come_into_the_table(
+    runner: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "benchmarks" / "planted_broken.py").unlink()
     assert _run(runner, monkeypatch) == 1
     assert [path.stem for path in (tmp_path / "benchmarks" / "results").iterdir()] == ["planted_good"]

@@ -55,7 +55,9 @@ def compile_in(tmp_path: Path, calls: Path) -> Compile:
         out = folder / "part.o"
         out.unlink(missing_ok=True)
         command += ["-o", out, "-c", folder / "part.c"]
-        return subprocess.run([sys.executable, "-S", "-E", tool, *command], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [sys.executable, "-S", "-E", tool, *command], capture_output=True, text=True, check=False
+        )
 
     return run
 
@@ -100,7 +102,12 @@ def test_headers_of_the_system_are_told_apart_by_their_folder(compile_in: Compil
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "version.h").exists():
             (folder / "version.h").write_text(f'static const char *version = "this is version {version}";\n')
-        compile_in("one", "-isystem", str(folder), header="#include <version.h>\nconst char *f_version(void) { return version; }")
+        compile_in(
+            "one",
+            "-isystem",
+            str(folder),
+            header="#include <version.h>\nconst char *f_version(void) { return version; }",
+        )
         made.append((tmp_path / "one" / "part.o").read_bytes())
     assert [b"version 1" in made[0], b"version 2" in made[1], b"version 1" in made[2]] == [True] * 3
 
@@ -117,7 +124,13 @@ def test_errors_and_warnings_are_those_of_the_compiler(compile_in: Compile, call
 def test_other_calls_are_handed_on(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
     compile_in("one")
     for _ in range(2):
-        words: list[str | Path] = [calls.with_name("count-gcc"), "-shared", tmp_path / "one" / "part.o", "-o", tmp_path / "part.so"]
+        words: list[str | Path] = [
+            calls.with_name("count-gcc"),
+            "-shared",
+            tmp_path / "one" / "part.o",
+            "-o",
+            tmp_path / "part.so",
+        ]
         subprocess.run([sys.executable, TOOL, *words], check=True)
     assert len(calls.read_text().splitlines()) == 3
 
@@ -143,8 +156,21 @@ def test_headers_of_the_library_are_compiled_once(calls: Path, compile_in: Compi
     def made(name: str, text: str) -> str:
         source = tmp_path / f"{name}.cpp"
         source.write_text(text)
-        words = [*program, "-std=c++20", f"-DOWN_NAME={name}", "-MD", "-MT", "x", "-MF", f"{tmp_path}/listing", "-c", str(source)]
-        return subprocess.run([*words, "-o", f"{tmp_path}/{name}.o"], capture_output=True, text=True, check=False).stderr
+        words = [
+            *program,
+            "-std=c++20",
+            f"-DOWN_NAME={name}",
+            "-MD",
+            "-MT",
+            "x",
+            "-MF",
+            f"{tmp_path}/listing",
+            "-c",
+            str(source),
+        ]
+        return subprocess.run(
+            [*words, "-o", f"{tmp_path}/{name}.o"], capture_output=True, text=True, check=False
+        ).stderr
 
     text = '#include "own.h"\n#include <vector>\nstd::vector<int> OWN_NAME() { return {VALUE}; }\n'
     (tmp_path / "own.h").write_text("#define VALUE 1\n")
@@ -167,7 +193,9 @@ def test_headers_of_the_library_are_compiled_once(calls: Path, compile_in: Compi
     assert len(calls.read_text().splitlines()) == before + 1
 
 
-def test_a_compiler_that_lists_no_precompiled_headers_compiles_each_file_whole(compile_in: Compile, calls: Path, tmp_path: Path) -> None:
+def test_a_compiler_that_lists_no_precompiled_headers_compiles_each_file_whole(
+    compile_in: Compile, calls: Path, tmp_path: Path
+) -> None:
     """As clang does: it refuses GCC's word for it."""
     compile_in("one")  # puts the tool there
     compiler = tmp_path / "count-clang++"
@@ -177,7 +205,9 @@ def test_a_compiler_that_lists_no_precompiled_headers_compiles_each_file_whole(c
     for number in range(6):
         source = tmp_path / f"f{number}.cpp"
         source.write_text(f"int f{number}() {{ return {number}; }}\n")
-        assert subprocess.run([*program, "-c", str(source), "-o", f"{source}.o"], check=False).returncode == 0, number
+        assert (
+            subprocess.run([*program, "-c", str(source), "-o", f"{source}.o"], check=False).returncode == 0
+        ), number
 
 
 def test_what_nobody_used_for_a_week_goes(compile_in: Compile, calls: Path, tmp_path: Path) -> None:

@@ -32,5 +32,7 @@ def test_open(tmp_path: Path) -> None:
 def test_importing_it_loads_nothing_heavy() -> None:
     text = f"import sys, warplens; warplens.__version__, warplens.ReportError; print([m for m in {HEAVY} if m in sys.modules])"
     environment = {"PYTHONPATH": str(Path(warplens.__file__).parents[1])}
-    found = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True
+    )
     assert found.stdout == "[]\n"

@@ -69,15 +69,22 @@ def test_a_candidate_is_older_than_the_release(tool: ModuleType, tmp_path: Path)
 
 def test_one_that_is_not_whole_is_not_kept(tool: ModuleType, tmp_path: Path) -> None:
     archive(tmp_path, "3.14.2", "#!/bin/sh\necho no module named ssl; exit 1\n")
-    with pytest.raises(tool.unstable.Lacking, match=r"(?s)python3.14t of python3.14_3.14.2.*no module named ssl"):
+    with pytest.raises(
+        tool.unstable.Lacking, match=r"(?s)python3.14t of python3.14_3.14.2.*no module named ssl"
+    ):
         tool.build("3.14t")
     assert not tool.KEPT.exists()
 
 
-def test_what_is_lacking_is_named(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_lacking_is_named(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(tool, "HEADERS", {"stdio.h": "libc6-dev", "no/such.h": "libno-dev"})
     assert tool.make() == 0
-    assert "no CPython 3.14t: headers are not there (Debian: apt-get install libno-dev)" in capsys.readouterr().err
+    assert (
+        "no CPython 3.14t: headers are not there (Debian: apt-get install libno-dev)"
+        in capsys.readouterr().err
+    )
     monkeypatch.setattr(tool, "HEADERS", {})
     with pytest.raises(tool.unstable.Lacking, match=r"the archive has no source of CPython 3\.15"):
         tool.build("3.15t")

@@ -19,7 +19,12 @@ def _tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The tool in a checkout of its own, with a pack, where nothing compiles."""
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     module = importlib.import_module("gpu_build")
-    for name, place in (("ROOT", "."), ("PACK", "build/gpu"), ("WORK", "build/gpu-run"), ("PACKAGE", "src/warplens")):
+    for name, place in (
+        ("ROOT", "."),
+        ("PACK", "build/gpu"),
+        ("WORK", "build/gpu-run"),
+        ("PACKAGE", "src/warplens"),
+    ):
         monkeypatch.setattr(module, name, tmp_path / place)
         (tmp_path / place).mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(module, "digest", lambda names: "these")
@@ -37,7 +42,9 @@ def _agent(tool: ModuleType) -> str:
 def test_where_the_build_fails_the_pack_replaces_what_was_there(tool: ModuleType, tmp_path: Path) -> None:
     (tool.PACKAGE / "_lib").mkdir()
     (tool.PACKAGE / "_lib" / "libwarplens_agent.so").write_text("old")
-    assert tool.install(tmp_path) == "the build failed (see build.log): the libraries of build/gpu are in place"
+    assert (
+        tool.install(tmp_path) == "the build failed (see build.log): the libraries of build/gpu are in place"
+    )
     assert _agent(tool) == "packed"
 
 
@@ -63,7 +70,9 @@ def test_what_was_built_is_not_built_again_unless_something_changed(
     assert tool.install(tmp_path) == "built"
 
 
-def test_without_headers_the_binding_of_the_pack_is_taken(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_headers_the_binding_of_the_pack_is_taken(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tool.sysconfig, "get_path", lambda name: str(tmp_path))
     monkeypatch.setattr(tool, "_compile", lambda log, bindings: not bindings)
     assert tool.install(tmp_path) == "built without the binding of warplens.nvtx, for Python.h is missing"
@@ -97,7 +106,9 @@ def test_wheels_of_another_python_are_refused(tool: ModuleType, tmp_path: Path) 
     assert {path.name for path in site.glob("*.py")} == {"pure.py", "own.py", "stable.py"}
 
 
-def test_only_sources_count_for_what_was_built_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_sources_count_for_what_was_built_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     digest = importlib.import_module("gpu_build").digest
     (tmp_path / "src" / "_lib").mkdir(parents=True)

@@ -21,7 +21,12 @@ def _tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     module = importlib.import_module("gpu_pack")
     package = tmp_path / "src" / "warplens"
-    for file in ("_lib/libwarplens_agent.so", "_lib/include/warplens.cuh", "nvtx/_binding.some.so", "nvtx/__init__.py"):
+    for file in (
+        "_lib/libwarplens_agent.so",
+        "_lib/include/warplens.cuh",
+        "nvtx/_binding.some.so",
+        "nvtx/__init__.py",
+    ):
         (package / file).parent.mkdir(parents=True, exist_ok=True)
         (package / file).write_text(file)
     monkeypatch.setattr(module, "ROOT", tmp_path)
@@ -57,7 +62,9 @@ def test_what_cannot_be_made_is_named_and_the_rest_is_made(
         "pack.json",
         "run.sh",
     }
-    assert json.loads((tool.PACK / "pack.json").read_text())["native"] == importlib.import_module("gpu_build").digest(tool.MADE_OF)
+    assert json.loads((tool.PACK / "pack.json").read_text())["native"] == importlib.import_module(
+        "gpu_build"
+    ).digest(tool.MADE_OF)
 
 
 def test_a_pack_that_is_too_large_fails_and_names_what_is(

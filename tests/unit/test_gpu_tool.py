@@ -33,13 +33,24 @@ def test_every_test_and_benchmark_of_gpus_is_a_step(tool: ModuleType) -> None:
     names = [step.name for step in steps]
     assert len(names) == len(set(names))
     tests = {path.stem for path in (ROOT / "tests" / "gpu").glob("test_*.py")}
-    benchmarks = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if re.search(r'^NEEDS = "gpu"', path.read_text(), re.MULTILINE)}
+    benchmarks = {
+        path.stem
+        for path in (ROOT / "benchmarks").glob("*.py")
+        if re.search(r'^NEEDS = "gpu"', path.read_text(), re.MULTILINE)
+    }
     assert set(names) == tests | benchmarks | {"probe", "nvidia-smi", "doctor"}
-    assert all(Path(word).exists() for step in steps for word in step.command(ROOT / "none") if word.startswith("tests/gpu/"))
+    assert all(
+        Path(word).exists()
+        for step in steps
+        for word in step.command(ROOT / "none")
+        if word.startswith("tests/gpu/")
+    )
     assert all(step.seconds <= 240 for step in steps)
 
 
-def test_steps_come_by_group_and_a_new_file_has_one(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_steps_come_by_group_and_a_new_file_has_one(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for folder in ("tests/gpu", "benchmarks"):
         (tmp_path / folder).mkdir(parents=True)
     for name in (
@@ -81,8 +92,13 @@ def test_tests_run_side_by_side_unless_they_compare_times(tool: ModuleType, tmp_
 def test_a_step_says_how_it_ended_and_what_it_said_is_kept(tool: ModuleType, tmp_path: Path) -> None:
     good = tool.run(_step(tool, "good", "print('well')"), tmp_path, dict(os.environ), 60)
     assert (good.how, good.said) == ("ok", "well")
-    assert tool.run(_step(tool, "bad", "raise SystemExit('ill')"), tmp_path, dict(os.environ), 60).how == "failed"
-    absent = tool.run(tool.Step("absent", "look", lambda out: ["no-such-program"], 5), tmp_path, dict(os.environ), 60)
+    assert (
+        tool.run(_step(tool, "bad", "raise SystemExit('ill')"), tmp_path, dict(os.environ), 60).how
+        == "failed"
+    )
+    absent = tool.run(
+        tool.Step("absent", "look", lambda out: ["no-such-program"], 5), tmp_path, dict(os.environ), 60
+    )
     assert absent.how == "failed"
     assert "no-such-program" in absent.said
     assert tool.ending(tmp_path / "bad.log", 20) == ["ill"]
@@ -90,10 +106,23 @@ def test_a_step_says_how_it_ended_and_what_it_said_is_kept(tool: ModuleType, tmp
 
 def test_a_step_whose_tests_were_all_skipped_did_not_go_well(tool: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("import pytest\ndef test_that(): pytest.skip('not here')\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={tmp_path / 'it.xml'}", "test_it.py"]
-    step = tool.Step("it", "look", lambda out: ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(tmp_path), *command])
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={tmp_path / 'it.xml'}",
+        "test_it.py",
+    ]
+    step = tool.Step(
+        "it", "look", lambda out: ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(tmp_path), *command]
+    )
     assert tool.run(step, tmp_path, dict(os.environ), 60).how == "skipped"
-    (tmp_path / "test_it.py").write_text("import pytest\ndef test_that(): pytest.skip('not here')\ndef test_this(): pass\n")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\ndef test_that(): pytest.skip('not here')\ndef test_this(): pass\n"
+    )
     assert tool.run(step, tmp_path, dict(os.environ), 60).how == "ok"
 
 
@@ -109,19 +138,36 @@ def test_a_step_that_hangs_is_stopped_with_what_it_started(tool: ModuleType, tmp
     if (tmp_path / "child").exists():  # a machine may be too slow for it
         child = Path(f"/proc/{(tmp_path / 'child').read_text()}")
         deadline = time.monotonic() + 60
-        while child.exists() and "State:\tZ" not in (child / "status").read_text() and time.monotonic() < deadline:
+        while (
+            child.exists()
+            and "State:\tZ" not in (child / "status").read_text()
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         assert not child.exists() or "State:\tZ" in (child / "status").read_text()
 
 
 @pytest.mark.slow
 def test_tests_that_ended_before_a_step_was_stopped_are_kept(tool: ModuleType, tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text("import time\ndef test_this(): assert 1 == 2\ndef test_that(): time.sleep(600)\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={tmp_path / 'it.xml'}", str(tmp_path)]
+    (tmp_path / "test_it.py").write_text(
+        "import time\ndef test_this(): assert 1 == 2\ndef test_that(): time.sleep(600)\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={tmp_path / 'it.xml'}",
+        str(tmp_path),
+    ]
     step = tool.Step("it", "look", lambda out: command)
     assert tool.run(step, tmp_path, dict(os.environ), 5).how == "stopped after 5 s"
     if "test_it" in (tmp_path / "it.log").read_text():  # a machine may be too slow for it
-        assert importlib.import_module("gpu_results").failures(tmp_path / "it.xml") == [("test_this", "assert 1 == 2")]
+        assert importlib.import_module("gpu_results").failures(tmp_path / "it.xml") == [
+            ("test_this", "assert 1 == 2")
+        ]
 
 
 @pytest.fixture(name="device")
@@ -136,7 +182,10 @@ def _device(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delenv("OUT", raising=False)
     programs = {"one": "print('1 passed')", "two": "raise SystemExit(1)", "three": "print('3 passed')"}
-    steps = [_step(tool, name, f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} '); {program}") for name, program in programs.items()]
+    steps = [
+        _step(tool, name, f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} '); {program}")
+        for name, program in programs.items()
+    ]
     monkeypatch.setattr(tool, "steps", lambda: steps)
     return tmp_path / "out"
 
@@ -147,7 +196,9 @@ def _call(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, device: Path, *word
 
 
 def _ended(device: Path) -> dict[str, str]:
-    return {name: ended["how"] for name, ended in json.loads((device / "ended.json").read_text())["steps"].items()}
+    return {
+        name: ended["how"] for name, ended in json.loads((device / "ended.json").read_text())["steps"].items()
+    }
 
 
 def test_a_failed_step_is_told_and_the_next_one_runs(
@@ -177,7 +228,9 @@ def test_the_next_call_leaves_out_what_went_well_unless_it_is_named(
     assert (device.parent / "ran").read_text().split() == ["one", "two", "three", "two", "one", "two"]
 
 
-def test_steps_run_again_on_other_sources(tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_run_again_on_other_sources(
+    tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _call(tool, monkeypatch, device, "one")
     monkeypatch.setattr(tool.gpu_build, "digest", lambda: "others")
     _call(tool, monkeypatch, device, "look")
@@ -195,11 +248,15 @@ def test_the_next_machine_leaves_out_what_went_well_on_the_last_one(
     assert _ended(device) == {"one": "ok", "two": "failed", "three": "ok"}
 
 
-def test_all_results_are_packed_into_one_file(tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_all_results_are_packed_into_one_file(
+    tool: ModuleType, device: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("OUT", str(tmp_path / "taken home"))
     _call(tool, monkeypatch, device)
     with tarfile.open(tmp_path / "taken home" / "results.tgz") as packed:
-        assert {f"results/{name}" for name in ("ended.json", "facts.json", "summary.txt", "one.log", "two.log")} <= set(packed.getnames())
+        assert {
+            f"results/{name}" for name in ("ended.json", "facts.json", "summary.txt", "one.log", "two.log")
+        } <= set(packed.getnames())
 
 
 def test_results_are_packed_before_the_last_step_too(
@@ -212,7 +269,9 @@ def test_results_are_packed_before_the_last_step_too(
     assert _call(tool, monkeypatch, device, "--archive", str(archive)) == 0
 
 
-def test_a_name_that_is_none_is_refused(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_none_is_refused(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["gpu.py", "nonsense"])
     with pytest.raises(SystemExit):
         tool.main()

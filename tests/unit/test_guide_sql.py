@@ -14,7 +14,9 @@ GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guide").glob("*.md"))
 QUESTIONS = [
     pytest.param(path.stem, text, id=f"{path.stem}-{number}")
     for path in GUIDES
-    for number, text in enumerate(re.findall(r"^```sql\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL), 1)
+    for number, text in enumerate(
+        re.findall(r"^```sql\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL), 1
+    )
 ]
 PICTURE = """
 main:api    |(cudaLaunchKernel#1)(cudaMemcpy#2      )(cudaLaunchKernel#3)

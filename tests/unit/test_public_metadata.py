@@ -90,7 +90,11 @@ def test_the_readme_shows_a_picture_and_no_relative_link(tool: ModuleType) -> No
     assert all(to.startswith("https://") for to in page.outside)
     assert any(to.startswith(f"{REPOSITORY}/blob/v1.2.0/docs/") for to in page.links)
     for to in page.outside:
-        path = to.removeprefix(f"{REPOSITORY}/blob/v1.2.0/").removeprefix(f"{REPOSITORY}/raw/v1.2.0/").partition("#")[0]
+        path = (
+            to.removeprefix(f"{REPOSITORY}/blob/v1.2.0/")
+            .removeprefix(f"{REPOSITORY}/raw/v1.2.0/")
+            .partition("#")[0]
+        )
         assert path.startswith("https://") or (ROOT / path).exists()
     bare = _rendered(tool.long_description(text, "", "1.2.0"))
     assert bare.pictures == []
@@ -111,15 +115,26 @@ def test_every_project_url_comes_from_the_one_address(tool: ModuleType) -> None:
 @pytest.mark.slow
 def test_the_build_takes_the_address_from_its_one_place(tmp_path: Path) -> None:
     """What the build backend makes of pyproject.toml, with an address and as it is."""
-    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-THIRD-PARTY", "src/warplens/_version.py", "tools/public_metadata.py"):
+    for name in (
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "LICENSE-THIRD-PARTY",
+        "src/warplens/_version.py",
+        "tools/public_metadata.py",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     settings = tmp_path / "pyproject.toml"
-    text, entered = re.subn(r'^repository = ".*"$', f'repository = "{REPOSITORY}"', settings.read_text(), flags=re.MULTILINE)
+    text, entered = re.subn(
+        r'^repository = ".*"$', f'repository = "{REPOSITORY}"', settings.read_text(), flags=re.MULTILINE
+    )
     assert entered == 1
     assert text.count(REPOSITORY) == 1
     settings.write_text(text)
-    program = "from scikit_build_core.build import prepare_metadata_for_build_wheel as prepare; prepare('out')"
+    program = (
+        "from scikit_build_core.build import prepare_metadata_for_build_wheel as prepare; prepare('out')"
+    )
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=True)
     (path,) = tmp_path.glob("out/*.dist-info/METADATA")
     made = email.message_from_string(path.read_text(encoding="utf-8"))
@@ -132,12 +147,18 @@ def test_the_build_takes_the_address_from_its_one_place(tmp_path: Path) -> None:
 def test_every_package_in_the_page_is_named_with_its_licence() -> None:
     notices = (ROOT / "LICENSE-THIRD-PARTY").read_text(encoding="utf-8")
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
-    inside = {path: facts for path, facts in lock.items() if path and not facts.get("dev") and not facts.get("optional")}
+    inside = {
+        path: facts
+        for path, facts in lock.items()
+        if path and not facts.get("dev") and not facts.get("optional")
+    }
     assert inside
     for path, facts in inside.items():
         name = path.rpartition("node_modules/")[2]
         (line,) = [line for line in notices.splitlines() if line.split() and line.split()[0] == name] or [""]
         assert line, f"LICENSE-THIRD-PARTY does not name {name}, which the page holds"
-        assert facts["license"] == "MIT", f"{name} is under another licence: LICENSE-THIRD-PARTY and pyproject.toml have to say so"
+        assert facts["license"] == "MIT", (
+            f"{name} is under another licence: LICENSE-THIRD-PARTY and pyproject.toml have to say so"
+        )
         for file in (ROOT / "web" / path).glob("LICENSE*"):
             assert line.partition(" ")[2].strip() in file.read_text(encoding="utf-8")

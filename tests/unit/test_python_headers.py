@@ -39,7 +39,11 @@ def _debian(root: Path, minor: int, *machines: str) -> Path:
 
 
 def test_every_version_has_headers_or_a_reason(tool: ModuleType, tmp_path: Path) -> None:
-    installed = {(3, 10): [tmp_path / "nothing", _plain(tmp_path / "a", 10)], (3, 11): [_plain(tmp_path / "b", 12)], (3, 12): [tmp_path]}
+    installed = {
+        (3, 10): [tmp_path / "nothing", _plain(tmp_path / "a", 10)],
+        (3, 11): [_plain(tmp_path / "b", 12)],
+        (3, 12): [tmp_path],
+    }
     headers, missing = tool.find("x86_64", "x86_64", {}, installed)
     assert [(one.version, one.machine) for one in headers] == [((3, 10), "x86_64")]
     assert missing.keys() == {(3, 11), (3, 12), (3, 13), (3, 14), (3, 15)}
@@ -48,7 +52,9 @@ def test_every_version_has_headers_or_a_reason(tool: ModuleType, tmp_path: Path)
     assert missing[3, 14] == "no such CPython was found here"
 
 
-def test_headers_of_the_host_serve_another_machine_unless_they_are_split(tool: ModuleType, tmp_path: Path) -> None:
+def test_headers_of_the_host_serve_another_machine_unless_they_are_split(
+    tool: ModuleType, tmp_path: Path
+) -> None:
     plain, split = _plain(tmp_path / "a", 10), _debian(tmp_path / "b", 11, "x86_64")
     both = _debian(tmp_path / "c", 12, "x86_64", "aarch64")
     headers, missing = tool.find("aarch64", "x86_64", {(3, 11): split}, {(3, 10): [plain], (3, 12): [both]})
@@ -63,7 +69,10 @@ def test_folders_that_are_handed_over_come_first_and_have_to_fit(tool: ModuleTyp
     own = tool.handed_over([f"3.14={folder}"])
     headers, _ = tool.find("x86_64", "x86_64", own, {(3, 14): [tmp_path / "elsewhere"]})
     assert [one.folders for one in headers] == [(folder,)]
-    for words, complaint in ((f"3.13={folder}", "Python 3.14, not 3.13"), (f"3.14={tmp_path}", "no folder of Python's headers")):
+    for words, complaint in (
+        (f"3.13={folder}", "Python 3.14, not 3.13"),
+        (f"3.14={tmp_path}", "no folder of Python's headers"),
+    ):
         with pytest.raises(tool.BadHeaders, match=complaint):
             tool.find("x86_64", "x86_64", tool.handed_over([words]), {})
     with pytest.raises(tool.BadHeaders, match=r"write it as 3\.14="):

@@ -29,18 +29,36 @@ def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
 
 def test_a_failure_counts_and_one_that_passed_again_is_unsteady(tool: ModuleType, tmp_path: Path) -> None:
     failed = tool.read(tmp_path / "junit.xml", 1, "", "3.15.2", "a system", 9.6)
-    assert (failed.passed, failed.skipped, failed.failed, failed.unsteady, failed.seconds) == (2, 1, ["a::bad"], [], 10)
+    assert (failed.passed, failed.skipped, failed.failed, failed.unsteady, failed.seconds) == (
+        2,
+        1,
+        ["a::bad"],
+        [],
+        10,
+    )
     unsteady = tool.read(tmp_path / "junit.xml", 0, "", "3.15.2", "a system", 9.6)
     assert (unsteady.passed, unsteady.skipped, unsteady.failed, unsteady.unsteady) == (3, 1, [], ["a::bad"])
 
 
 def test_a_run_that_broke_off_is_a_failure(tool: ModuleType, tmp_path: Path) -> None:
-    (tmp_path / "junit.xml").write_text('<testsuites><testsuite><testcase classname="a" name="good"/></testsuite></testsuites>')
-    assert tool.read(tmp_path / "junit.xml", 3, "the end\n", "3.15.2", "a system", 1).failed == ["pytest ended with 3: the end"]
+    (tmp_path / "junit.xml").write_text(
+        '<testsuites><testsuite><testcase classname="a" name="good"/></testsuite></testsuites>'
+    )
+    assert tool.read(tmp_path / "junit.xml", 3, "the end\n", "3.15.2", "a system", 1).failed == [
+        "pytest ended with 3: the end"
+    ]
 
 
 def test_results_of_other_sources_count_no_more(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = {"version": "3.15.2", "system": "s", "passed": 2, "skipped": 0, "failed": [], "unsteady": [], "seconds": 1}
+    one = {
+        "version": "3.15.2",
+        "system": "s",
+        "passed": 2,
+        "skipped": 0,
+        "failed": [],
+        "unsteady": [],
+        "seconds": 1,
+    }
     tool.RESULTS.write_text(json.dumps({"sources": "these", "pythons": {"3.15": one}}))
     monkeypatch.setattr(tool, "digest", lambda: "these")
     assert tool.results()["3.15"].passed == 2
@@ -57,7 +75,9 @@ def test_only_what_passed_is_kept(tool: ModuleType) -> None:
     assert kept["3.14"] == {"version": "3.14.1", "system": "s", "passed": 5, "skipped": 1}
 
 
-def test_the_sources_of_this_checkout_have_a_digest_of_their_own(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sources_of_this_checkout_have_a_digest_of_their_own(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ["src/warplens/errors.py", "tests/tested_pythons.json", "docs/README.md"]
     monkeypatch.setattr(tool.unstable, "sources", lambda: names)
     first = tool.digest()
@@ -85,7 +105,9 @@ def test_without_root_it_says_so_and_nothing_ran(
     assert "no root file system of Debian's unstable: it needs root" in capsys.readouterr().err
 
 
-def test_a_free_threaded_one_has_its_name_whatever_its_file_is_called(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_free_threaded_one_has_its_name_whatever_its_file_is_called(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there = {(3, 14): Path("/a/python3.14"), (3, 14, "t"): Path("/b/python3.14")}
     monkeypatch.setattr(tool, "pythons", lambda: there)
     monkeypatch.setattr(tool.free_threaded, "make", lambda: 0)
@@ -95,9 +117,13 @@ def test_a_free_threaded_one_has_its_name_whatever_its_file_is_called(tool: Modu
     assert without_gil.pythons() == {"3.14t": "/b/python3.14"}
 
 
-def test_pythons_can_be_chosen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tool: ModuleType) -> None:
+def test_pythons_can_be_chosen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tool: ModuleType
+) -> None:
     pythons = importlib.import_module("pythons")
-    monkeypatch.setattr(pythons, "pythons", lambda: {(3, 12): Path("/a/python3.12"), (3, 14): Path("/a/python3.14")})
+    monkeypatch.setattr(
+        pythons, "pythons", lambda: {(3, 12): Path("/a/python3.12"), (3, 14): Path("/a/python3.14")}
+    )
     monkeypatch.setattr("sys.argv", ["pythons.py"])
     monkeypatch.setenv("WARPLENS_PYTHONS", "3.14,3.15")
     pythons.main()

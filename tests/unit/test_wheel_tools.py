@@ -40,7 +40,10 @@ def test_symbols_newer_than_the_tag_are_refused(tool: Tool, allowed: str, machin
 
 def test_a_wheel_has_a_binding_for_the_interpreter_whose_suffix_is_there(tool: Tool, tmp_path: Path) -> None:
     trial = tool("wheel_trial")
-    for name, has in ((f"_binding{sysconfig.get_config_var('EXT_SUFFIX')}", True), ("_binding.cpython-39-x86_64-linux-gnu.so", False)):
+    for name, has in (
+        (f"_binding{sysconfig.get_config_var('EXT_SUFFIX')}", True),
+        ("_binding.cpython-39-x86_64-linux-gnu.so", False),
+    ):
         wheel = tmp_path / f"{has}.whl"
         with zipfile.ZipFile(wheel, "w") as packed:
             packed.writestr(f"warplens/nvtx/{name}", b"")
@@ -53,7 +56,13 @@ def test_a_trial_that_fails_names_wheel_and_interpreter(tool: Tool, tmp_path: Pa
     wheel = tmp_path / "warplens-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w"):
         pass
-    words = [sys.executable, str(ROOT / "tools" / "wheel_trial.py"), str(wheel), sys.executable, str(tmp_path)]
+    words = [
+        sys.executable,
+        str(ROOT / "tools" / "wheel_trial.py"),
+        str(wheel),
+        sys.executable,
+        str(tmp_path),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"{wheel.name} does not work with {sys.executable}: " in done.stderr

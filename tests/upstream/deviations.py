@@ -15,8 +15,12 @@ class Deviation:
 
 
 _LIVE = "a decorated function can be heard by a tool that attaches later, so it is a wrapper also while there is none"
-_BYTES = "a list of bytes of several lengths travels as JSON, not as an array whose elements are padded with NULs"
-_LAZY = "a counter is announced with its first sample, for a tool may attach after it was made; these have none"
+_BYTES = (
+    "a list of bytes of several lengths travels as JSON, not as an array whose elements are padded with NULs"
+)
+_LAZY = (
+    "a counter is announced with its first sample, for a tool may attach after it was made; these have none"
+)
 _REAL = "there is no dummy counter: a tool may attach later, so get_counter() gives the real one"
 _ON = "a profile that is enabled stays so where no tool listens yet"
 

@@ -95,7 +95,18 @@ class Events:
 
     def totals(self) -> dict[str, int]:
         """How many events of each kind there have been in this process."""
-        kinds = ("push", "start", "mark", "sample_int64", "sample_float64", "sample", "no_value", "batch", "domain", "counter")
+        kinds = (
+            "push",
+            "start",
+            "mark",
+            "sample_int64",
+            "sample_float64",
+            "sample",
+            "no_value",
+            "batch",
+            "domain",
+            "counter",
+        )
         return {kind: self._library.count_events(kind.encode()) for kind in kinds}
 
 

@@ -30,14 +30,25 @@ COLORS = {
 }
 INTEGERS = {"i1": 11, "u1": 12, "i2": 13, "u2": 14, "i4": 15, "u4": 16, "i8": 17, "u8": 18}
 PREDEFINED = {**INTEGERS, "f2": 42, "f4": 43, "f8": 44}
-PLAIN = {"int64": (8, 17), "float64": (10, 44)}  # of a counter: the C type (long long, double), or the sized type
+PLAIN = {
+    "int64": (8, 17),
+    "float64": (10, 44),
+}  # of a counter: the C type (long long, double), or the sized type
 
 
 def _domain(domain: str | None) -> str | None:
     return domain
 
 
-def _check(event: Event, events: Events, domain: str | None, message: str | None, color: Any, category: Any, payload: Any) -> None:
+def _check(
+    event: Event,
+    events: Events,
+    domain: str | None,
+    message: str | None,
+    color: Any,
+    category: Any,
+    payload: Any,
+) -> None:
     assert event["domain"] == domain
     assert (event["message"] or None) == (message or None)
     assert event["color_type"] == 1
@@ -68,7 +79,9 @@ def _check_array(event: Event, events: Events, domain: str | None, payload: Any)
     array = np.frombuffer(payload, np.uint8) if isinstance(payload, bytes) else np.asarray(payload)
     if array.nbytes == 0:
         # nothing to send: no payload at all, or an empty one
-        assert event["payload_type"] == NONE or all(not data["data"].strip(b"\0") for data in event["payloads"])
+        assert event["payload_type"] == NONE or all(
+            not data["data"].strip(b"\0") for data in event["payloads"]
+        )
         return
     assert event["payload_type"] == EXTENDED
     (data,) = event["payloads"]
@@ -79,7 +92,9 @@ def _check_array(event: Event, events: Events, domain: str | None, payload: Any)
         schema = events.schemas[domain, data["schema"]]
         if schema["type"] == DYNAMIC:
             (count,) = struct.unpack_from("<Q", sent)
-            assert count == (1 if sent[8:] == expected and count == 1 else array.size)  # bytes may be one element of their length
+            assert count == (
+                1 if sent[8:] == expected and count == 1 else array.size
+            )  # bytes may be one element of their length
             sent = sent[8:]
         if array.dtype.names and schema["type"] != DYNAMIC:
             offsets = {name: array.dtype.fields[name][1] for name in array.dtype.names}  # type: ignore[index]
@@ -99,21 +114,36 @@ def verify_registration_events(
 
 
 def verify_push(
-    events: Events, domain: str | None, message: str | None, color: Any = None, category: Any = None, payload: Any = None
+    events: Events,
+    domain: str | None,
+    message: str | None,
+    color: Any = None,
+    category: Any = None,
+    payload: Any = None,
 ) -> None:
     """The next call is a push of this."""
     _check(events.take("push"), events, domain, message, color, category, payload)
 
 
 def verify_mark(
-    events: Events, domain: str | None, message: str | None, color: Any = None, category: Any = None, payload: Any = None
+    events: Events,
+    domain: str | None,
+    message: str | None,
+    color: Any = None,
+    category: Any = None,
+    payload: Any = None,
 ) -> None:
     """The next call is a mark of this."""
     _check(events.take("mark"), events, domain, message, color, category, payload)
 
 
 def verify_start(
-    events: Events, domain: str | None, message: str | None, color: Any = None, category: Any = None, payload: Any = None
+    events: Events,
+    domain: str | None,
+    message: str | None,
+    color: Any = None,
+    category: Any = None,
+    payload: Any = None,
 ) -> None:
     """The next call starts a range of this."""
     _check(events.take("start"), events, domain, message, color, category, payload)
@@ -159,16 +189,27 @@ def verify_counter_register(
     found = [
         counter
         for (where, _), counter in events.counters.items()
-        if where == domain and counter["name"] == name and _fits(events, domain, counter, dtype, description, scope, semantics, time_domain)
+        if where == domain
+        and counter["name"] == name
+        and _fits(events, domain, counter, dtype, description, scope, semantics, time_domain)
     ]
-    assert found, f"no such counter among {[c for (where, _), c in events.counters.items() if where == domain and c['name'] == name]}"
+    assert found, (
+        f"no such counter among {[c for (where, _), c in events.counters.items() if where == domain and c['name'] == name]}"
+    )
     # Equal counters are one; but a session's fixtures make some again, so the last is the one in use.
     identity: int = found[-1]["id"]
     return identity
 
 
 def _fits(
-    events: Events, domain: str | None, counter: Event, dtype: Any, description: Any, scope: Any, semantics: Any, time_domain: Any
+    events: Events,
+    domain: str | None,
+    counter: Event,
+    dtype: Any,
+    description: Any,
+    scope: Any,
+    semantics: Any,
+    time_domain: Any,
 ) -> bool:
     if (counter["description"] or None) != (_text(description) or None):
         return False
@@ -195,13 +236,18 @@ def _fits_semantics(said: list[Event], semantics: Any) -> bool:
     return (
         one["flags"] & 0x7F0 == flags
         and one["unit"] == _text(semantics.unit)
-        and (one["numerator"], one["denominator"]) == (semantics.unit_scale_numerator, semantics.unit_scale_denominator)
+        and (one["numerator"], one["denominator"])
+        == (semantics.unit_scale_numerator, semantics.unit_scale_denominator)
         and (one["min"], one["max"]) == (semantics.min, semantics.max)
     )
 
 
 def _fits_type(events: Events, domain: str | None, schema: int, dtype: Any) -> bool:
-    name = {int: "int64", float: "float64", "int": "int64", "float": "float64"}.get(dtype) if not _structured(dtype) else None
+    name = (
+        {int: "int64", float: "float64", "int": "int64", "float": "float64"}.get(dtype)
+        if not _structured(dtype)
+        else None
+    )
     if name is None and not _structured(dtype):
         import numpy as np
 
@@ -251,7 +297,9 @@ def verify_counter_sample_no_value(events: Events, domain: str | None, counter: 
     assert _sample(events, "no_value", domain, counter)["reason"] == reason
 
 
-def verify_counter_batch_submit(events: Events, domain: str | None, counter: int, values: bytes, timestamps: list[int]) -> None:
+def verify_counter_batch_submit(
+    events: Events, domain: str | None, counter: int, values: bytes, timestamps: list[int]
+) -> None:
     """The next call is this batch."""
     event = _sample(events, "batch", domain, counter)
     assert (event["data"], event["timestamps"]) == (values, timestamps)

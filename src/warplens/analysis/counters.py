@@ -83,7 +83,9 @@ def all_series(report: Report) -> Iterator[CounterSeries]:
     keys, times = table.column("counter").to_numpy(), table.column("start").to_numpy()
     unsigned = [key for key, row in facts.items() if row["type"] == "uint64"]
     values = sample_values(table, np.isin(keys, unsigned))
-    unchanged = pc.fill_null(pc.equal(pc.cast(table.column("no_value"), pa.string()), "unchanged"), False).to_numpy()
+    unchanged = pc.fill_null(
+        pc.equal(pc.cast(table.column("no_value"), pa.string()), "unchanged"), False
+    ).to_numpy()
     order = np.lexsort((times, keys))
     edges = np.flatnonzero(np.diff(keys[order], prepend=-1, append=-1))
     for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
@@ -108,7 +110,11 @@ def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> Float64Arr
     if unsigned.any():
         wrapped = pc.and_(pa.array(unsigned), pc.less(rows.column("value_int").combine_chunks(), 0))
         whole = pc.if_else(wrapped, pc.add(whole.combine_chunks(), float(1 << 64)), whole.combine_chunks())
-    zero = pc.if_else(pc.fill_null(pc.equal(pc.cast(rows.column("no_value"), pa.string()), "zero"), False), 0.0, float("nan"))
+    zero = pc.if_else(
+        pc.fill_null(pc.equal(pc.cast(rows.column("no_value"), pa.string()), "zero"), False),
+        0.0,
+        float("nan"),
+    )
     return np.asarray(pc.coalesce(rows.column("value_float"), whole, zero).to_numpy(), np.float64)
 
 

@@ -27,4 +27,6 @@ def labelled(place: Int32Array, texts: Sequence[str]) -> pa.DictionaryArray:
     """Return the text of each row as a dictionary in which each text stands once."""
     known: dict[str, int] = {}
     code = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(code[place] if len(code) else place), pa.array(list(known), pa.string()))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(code[place] if len(code) else place), pa.array(list(known), pa.string())
+    )

@@ -23,8 +23,12 @@ class Extremes:
         filled = np.full(blocks * _BLOCK, np.iinfo(np.int64).min if greatest else np.iinfo(np.int64).max)
         filled[: len(values)] = values
         grid = filled.reshape(blocks, _BLOCK)
-        self._before = self._better.accumulate(grid, axis=1).ravel()  # from the begin of the block up to the value
-        self._behind = self._better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()  # from the value to the end of the block
+        self._before = self._better.accumulate(
+            grid, axis=1
+        ).ravel()  # from the begin of the block up to the value
+        self._behind = self._better.accumulate(grid[:, ::-1], axis=1)[
+            :, ::-1
+        ].ravel()  # from the value to the end of the block
         self._levels = [self._behind[::_BLOCK].copy()]
         # Level k has the extreme of 2^k blocks from each block on; two overlapping runs of a level cover any number of blocks between.
         while 2 << (len(self._levels) - 1) <= blocks:

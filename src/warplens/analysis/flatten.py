@@ -53,7 +53,9 @@ def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
     return kept[rows[some]], starts[some], ends[some]
 
 
-def _crossed(start: Int64Array, end: Int64Array, depth: npt.NDArray[np.int32], parent: Int64Array) -> npt.NDArray[np.bool_]:
+def _crossed(
+    start: Int64Array, end: Int64Array, depth: npt.NDArray[np.int32], parent: Int64Array
+) -> npt.NDArray[np.bool_]:
     """Return which intervals belong to a heap of overlapping ones in which some end within another that began in them."""
     # How many intervals are open when each begins. In a proper nesting that number is its depth, and its depth is its parent's plus one.
     active = np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")

@@ -39,7 +39,9 @@ def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> t
     return starts[some].astype(np.int64), ends[some].astype(np.int64)
 
 
-def intersection(start: Int64Array, end: Int64Array, other_start: Int64Array, other_end: Int64Array) -> tuple[Int64Array, Int64Array]:
+def intersection(
+    start: Int64Array, end: Int64Array, other_start: Int64Array, other_end: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Return what lies in both of two unions (disjoint intervals, sorted, as `union` returns them), sorted."""
     # The intervals of `other` that touch mine are a run of rows, [first, behind): those that end after my start and begin before my end.
     # `mine` and `theirs` list all such pairs; for first = [0, 1], number = [2, 1] they are mine = [0, 0, 1], theirs = [0, 1, 1].
@@ -68,7 +70,9 @@ class Cover:
         # Whole intervals that begin by then, less the portion of the last one that lies behind the time:
         # of [0, 10) and [20, 30), 25 has 10 + 10 - 5 = 15 before it.
         index = np.searchsorted(self.start, times, "right")
-        last = np.append(self.end, np.iinfo(np.int64).min)[index - 1]  # of the interval that begins last; none: behind the others
+        last = np.append(self.end, np.iinfo(np.int64).min)[
+            index - 1
+        ]  # of the interval that begins last; none: behind the others
         over = np.where(index > 0, np.maximum(last - times, 0), 0)
         return np.asarray(self._sums[index] - over, np.int64)
 

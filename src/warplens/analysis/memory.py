@@ -38,7 +38,9 @@ def largest(report: Report, low: int, high: int, primary: int = 0) -> tuple[int,
     peaks = {key: row["max_rss"] or 0 for key, row in mine.items()}
     if report.tables["host_metrics"] and not all(peaks.values()):
         readings = sizes(report)
-        for process, value in zip(readings["process"].to_pylist(), readings["value"].to_pylist(), strict=True):
+        for process, value in zip(
+            readings["process"].to_pylist(), readings["value"].to_pylist(), strict=True
+        ):
             if process in peaks:
                 peaks[process] = max(peaks[process], int(value))
     # more than any child had: it was the program itself, unless a child was killed before it was read

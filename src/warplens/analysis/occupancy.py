@@ -116,15 +116,27 @@ def cells(
 
     # Columns do not depend on each other: some at a time, so that memory does not grow with the ranges.
     rows = report.tables["nvtx_ranges"]
-    pieces = min(columns, -(-rows // _FEW_ROWS) or 1, 8 + rows // _MANY_ROWS)  # a file is read in pieces larger than that: not too many
+    pieces = min(
+        columns, -(-rows // _FEW_ROWS) or 1, 8 + rows // _MANY_ROWS
+    )  # a file is read in pieces larger than that: not too many
     edges = [columns * piece // pieces for piece in range(pieces + 1)]
     parts = [cells_of(report, "nvtx_ranges", window, columns, only, depth, part) for part in pairwise(edges)]
     lanes = pa.concat_tables(parts)
-    return lanes.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")]) if pieces > 1 else lanes
+    return (
+        lanes.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")])
+        if pieces > 1
+        else lanes
+    )
 
 
 def cells_of(
-    report: Report, source: str, window: Window, columns: int, only: str, depth: int = 1, part: tuple[int, int] | None = None
+    report: Report,
+    source: str,
+    window: Window,
+    columns: int,
+    only: str,
+    depth: int = 1,
+    part: tuple[int, int] | None = None,
 ) -> pa.Table:
     """Return what `cells` does, of any SQL relation with the columns of `nvtx_ranges` that it needs. `only`: `AND …`, or nothing.
 
@@ -134,10 +146,14 @@ def cells_of(
     if part is not None and part != (0, columns):
         length = window[1] - window[0]
         # A column's edges lie between nanoseconds: one more on either side is left out by its column.
-        inside = overlap(window[0] + part[0] * length // columns - 1, window[0] + part[1] * length // columns + 1)
+        inside = overlap(
+            window[0] + part[0] * length // columns - 1, window[0] + part[1] * length // columns + 1
+        )
         cells_in = f"col >= {part[0]} AND col < {part[1]}"
     numbers = _numbers(window, columns)
-    return report.sql(_CELLS.format(**numbers, source=source, depth=depth, only=only, part=inside, columns_of_part=cells_in))
+    return report.sql(
+        _CELLS.format(**numbers, source=source, depth=depth, only=only, part=inside, columns_of_part=cells_in)
+    )
 
 
 def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> pa.Table:
@@ -146,7 +162,9 @@ def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> p
     The tasks `but` do not count.
     """
     only = f"AND task IS NOT NULL AND task NOT IN ({listed(but)})" if but else "AND task IS NOT NULL"
-    return report.sql(_CROWD.format(**_numbers(window, columns), source="nvtx_ranges", depth=1, only=only, part="true"))
+    return report.sql(
+        _CROWD.format(**_numbers(window, columns), source="nvtx_ranges", depth=1, only=only, part="true")
+    )
 
 
 def mark_cells(report: Report, window: Window, columns: int, tasks: Sequence[int] = ()) -> pa.Table:

@@ -27,11 +27,15 @@ class StepFunction:
         start, end, value = start[some], end[some], value[some]
         order = np.lexsort((-end, start))
         start, end, value = start[order], end[order], value[order]
-        parent = native.nest(np.zeros(len(start), np.int64), np.ascontiguousarray(start), np.ascontiguousarray(end))[1]
+        parent = native.nest(
+            np.zeros(len(start), np.int64), np.ascontiguousarray(start), np.ascontiguousarray(end)
+        )[1]
         return cls._of_edges(start, end, value, np.where(parent < 0, NOTHING, value[parent]))
 
     @classmethod
-    def _of_edges(cls, start: Int64Array, end: Int64Array, value: Int64Array, around: Int64Array) -> StepFunction:
+    def _of_edges(
+        cls, start: Int64Array, end: Int64Array, value: Int64Array, around: Int64Array
+    ) -> StepFunction:
         """Sort the edges: at one time ends come first, the inner one before the outer one, then begins, the outer one first."""
         number = np.arange(len(start))
         time, after = np.concatenate((end, start)), np.concatenate((around, value))
@@ -46,12 +50,18 @@ class StepFunction:
     def where(cls, start: Int64Array, end: Int64Array, value: int) -> StepFunction:
         """Return `value` while at least one interval is open."""
         first, last = union(start, end)
-        return cls(np.column_stack((first, last)).ravel(), np.tile(np.array((value, NOTHING), np.int64), len(first)))
+        return cls(
+            np.column_stack((first, last)).ravel(), np.tile(np.array((value, NOTHING), np.int64), len(first))
+        )
 
     def at(self, time: Int64Array) -> Int64Array:
         """Return the value at each time."""
         place = np.searchsorted(self.time, time, side="right") - 1
-        return np.where(place < 0, NOTHING, self.value[place]) if len(self.time) else np.full(len(time), NOTHING, np.int64)
+        return (
+            np.where(place < 0, NOTHING, self.value[place])
+            if len(self.time)
+            else np.full(len(time), NOTHING, np.int64)
+        )
 
     def over(self, other: StepFunction) -> StepFunction:
         """Return these values, and where there is none those of the other."""
@@ -67,7 +77,9 @@ def distinct(values: Int64Array) -> Int64Array:
     return ordered[np.append(ordered[1:] != ordered[:-1], True)] if len(ordered) else ordered
 
 
-def innermost(thread: Int64Array, start: Int64Array, end: Int64Array, at_thread: Int64Array, at_time: Int64Array) -> Int64Array:
+def innermost(
+    thread: Int64Array, start: Int64Array, end: Int64Array, at_thread: Int64Array, at_time: Int64Array
+) -> Int64Array:
     """Return for each point the row of the innermost interval of its thread around it, NOTHING without one.
 
     An interval is around its start, not around its end. Rows may come in any order; those of a thread nest.

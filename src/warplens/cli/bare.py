@@ -25,7 +25,10 @@ that opens it where they are installed.
 
   -o NAME  -f  -t LIST  -e A=B[,C=D]  --wait primary|all  --spool-dir DIR  --keep-raw  -q
 """
-_CAPTURE = "".join(f"  {'  '.join(argument.names)}  {argument.value}".rstrip() + "\n" for argument in capture_arguments.ARGUMENTS)
+_CAPTURE = "".join(
+    f"  {'  '.join(argument.names)}  {argument.value}".rstrip() + "\n"
+    for argument in capture_arguments.ARGUMENTS
+)
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -53,7 +56,9 @@ def _run(words: list[str]) -> int:
     if words[0] == kind:
         del words[0]
     elif any(unit.id.replace("_", "-") == words[0] for unit in catalog.units("cli.commands")):
-        raise UsageError(f"`warplens {words[0]}` needs packages that are not installed here.\n{packages.how_to_install()}")
+        raise UsageError(
+            f"`warplens {words[0]}` needs packages that are not installed here.\n{packages.how_to_install()}"
+        )
     arguments = split(words, OPTIONS, kind)
     given = dict(option.split("=", 1) for option in arguments.options)
     if given.get("--help") == "true":
@@ -67,7 +72,9 @@ def _run(words: list[str]) -> int:
         output=given.get("--output"),
         force=given.get("--force-overwrite") == "true",
         trace=given.get("--trace"),
-        variables=[option.split("=", 1)[1] for option in arguments.options if option.startswith("--env-var=")],
+        variables=[
+            option.split("=", 1)[1] for option in arguments.options if option.startswith("--env-var=")
+        ],
         wait="primary" if wait == "primary" else "all",
         keep_raw=given.get("--keep-raw") == "true",
         spool_dir=Path(given["--spool-dir"]) if "--spool-dir" in given else None,

@@ -45,7 +45,9 @@ def _options(command: str, words: Sequence[str]) -> dict[str, str]:
     while rest:
         name, equals, value = rest.pop(0).partition("=")
         if name not in known or not (equals or rest):
-            raise UsageError(f"warplens {command} knows {', '.join(f'{option} VALUE' for option in known)} here.")
+            raise UsageError(
+                f"warplens {command} knows {', '.join(f'{option} VALUE' for option in known)} here."
+            )
         given[name] = value if equals else rest.pop(0)
     return given
 

@@ -87,7 +87,9 @@ class _Converter:
 
         # Others may leave the thread that comes last nothing at all: then what it did is done again.
         begun = self._begun if self._whole else None
-        manifest = finish(self._note, self._note.report, keep_raw=self._note.keep_raw, progress=progress, begun=begun)
+        manifest = finish(
+            self._note, self._note.report, keep_raw=self._note.keep_raw, progress=progress, begun=begun
+        )
         say({"said": list(summed_up(self._note.report, manifest)) if summary else []})
         if begun is None:
             os._exit(0)  # the thread would be waited for
@@ -98,7 +100,9 @@ class _Converter:
             while self._pace():
                 if not self._begun.step(time.monotonic_ns()):
                     self._over.wait(_PACE_S)
-        except BaseException as error:  # a full disk, a surprise: the launcher finishes the report when the program has ended
+        except (
+            BaseException
+        ) as error:  # a full disk, a surprise: the launcher finishes the report when the program has ended
             self._begun.abandon()
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
             sys.stderr.flush()

@@ -48,7 +48,9 @@ def main(request: Mapping[str, Any]) -> None:
             said.append(" ".join(str(error).split()))
     except Exception as error:  # a line, not a traceback in the middle of the program's own output
         path = request["note"] if note is None else short_path(note.report)
-        said.append(f"{path} is not finished: {type(error).__name__}: {error}. Whatever opens it tries again.")
+        said.append(
+            f"{path} is not finished: {type(error).__name__}: {error}. Whatever opens it tries again."
+        )
     finally:
         json.dump({"silent": late, "finished": finished, "said": said, "unheard": unheard}, sys.stdout)
 
@@ -88,8 +90,12 @@ def _finish(note: pending.Pending, said: list[str], unheard: list[str]) -> bool:
     texts = [row["message"] for row in others[:1]]
     path = short_path(note.report)
     if late:
-        names = ", ".join(row["message"].split(" ", 1)[0] for row in late[:4]) + (", …" if len(late) > 4 else "")
-        unheard.append(f"{path}: {'libraries' if len(late) > 1 else 'library'} not heard: {names} (`warplens info {path}`)")
+        names = ", ".join(row["message"].split(" ", 1)[0] for row in late[:4]) + (
+            ", …" if len(late) > 4 else ""
+        )
+        unheard.append(
+            f"{path}: {'libraries' if len(late) > 1 else 'library'} not heard: {names} (`warplens info {path}`)"
+        )
     if texts:
         more = f" ({counted(len(others), 'diagnostic')}: `warplens info {path}`)"
         said.append(f"{path}: {'; '.join(' '.join(text.split())[:_LINE] for text in texts)}{more}")

@@ -38,7 +38,9 @@ def finish_and_summarise(note: pending.Pending, converting: Converting | None = 
     for text in summed_up(report, manifest) if manifest is not None else said or ():
         tell(text)
     if note.path.exists():
-        tell(f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again.")
+        tell(
+            f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again."
+        )
 
 
 def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
@@ -48,7 +50,9 @@ def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # other ranks of the job still record: that is as it should be
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # other ranks of the job still record: that is as it should be
             opened = open_report(report)
         with opened:
             yield from summary(opened, manifest)
@@ -56,7 +60,9 @@ def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
         if manifests.path_of(report, manifest.id).exists():
             complain(f"{short_path(report)} is finished, but cannot be summed up: {error}")
         else:
-            complain(f"{short_path(report)} was finished, and has been removed or overwritten since.\nName another report with -o.")
+            complain(
+                f"{short_path(report)} was finished, and has been removed or overwritten since.\nName another report with -o."
+            )
 
 
 @contextmanager

@@ -74,7 +74,9 @@ class Commands(click.Group):
             args = ["profile", *args]
         return super().parse_args(ctx, args)
 
-    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
         """Parse; this prints --help."""
         with _broken_pipes_told():
             return super().make_context(info_name, args, parent, **extra)
@@ -108,7 +110,9 @@ class Commands(click.Group):
     subcommand_metavar="COMMAND …",
     epilog="Without a command, `warplens [OPTIONS] PROGRAM …` records PROGRAM.",
 )
-@click.version_option(__version__, "--version", "-v", "-V", prog_name="warplens", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__, "--version", "-v", "-V", prog_name="warplens", message="%(prog)s %(version)s"
+)
 def commands() -> None:
     """Hold the commands together."""
 
@@ -119,7 +123,9 @@ def run(arguments: Sequence[str] | None) -> int:
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
     try:
-        code = commands.main(list(arguments) if arguments is not None else None, prog_name="warplens", standalone_mode=False)
+        code = commands.main(
+            list(arguments) if arguments is not None else None, prog_name="warplens", standalone_mode=False
+        )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except WarplensError as error:
@@ -140,13 +146,21 @@ def run(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except MemoryError as error:
-        complain(f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it.")
+        complain(
+            f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
+        )
         return 1
     except (_ReaderGone, BrokenPipeError):
         drop_output()
         return BROKEN_PIPE
     except OSError as error:
-        what = f"{error.filename}: " if error.filename else "" if error.errno is None else "cannot write the output: "
+        what = (
+            f"{error.filename}: "
+            if error.filename
+            else ""
+            if error.errno is None
+            else "cannot write the output: "
+        )
         complain(f"{what}{error.strerror or error}.")
         drop_output()
         return 1

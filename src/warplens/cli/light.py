@@ -19,7 +19,9 @@ _POOL = "ARROW_DEFAULT_MEMORY_POOL"
 class _Absent:
     """A finder for which pandas is not installed."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name == "pandas":
             raise ModuleNotFoundError("pandas is not used on the command line", name=name)
         return None

@@ -26,7 +26,9 @@ window_option = click.option(
 
 
 @contextmanager
-def opened(path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False, trust: bool = False) -> Iterator[Report]:
+def opened(
+    path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False, trust: bool = False
+) -> Iterator[Report]:
     """Yield the report at `path`, or one window of it; unless `say` is false, stderr gets a warning for each recording that is not in it.
 
     A file or folder of another tool is imported first, which is said unless `quiet`. `trust`: recordings of others are finished, too.

@@ -15,7 +15,14 @@ from typing import Literal
 from warplens.cli.checks.kernel import Event, Kernel
 from warplens.cli.light import give_back_early
 from warplens.cli.options import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
-from warplens.cli.options.nsys_options import ALIASES, BUILT_TRACES, HARDWARE, LATER_TRACES, LIBRARY_TRACES, Later
+from warplens.cli.options.nsys_options import (
+    ALIASES,
+    BUILT_TRACES,
+    HARDWARE,
+    LATER_TRACES,
+    LIBRARY_TRACES,
+    Later,
+)
 from warplens.cli.options.presets import PRESETS
 from warplens.cli.printing.messages import complain, tell
 from warplens.cli.printing.unfinished import leave_for_later
@@ -55,9 +62,16 @@ OPTIONS = {
     "--spool-dir": ("--spool-dir", False),
 }
 Kind = Literal["profile", "launch"]
-UNASKED = ("cuda", "nvtx", "gc", "import")  # of -t; `DEFAULTS.trace` is of a recording that a program makes of itself
+UNASKED = (
+    "cuda",
+    "nvtx",
+    "gc",
+    "import",
+)  # of -t; `DEFAULTS.trace` is of a recording that a program makes of itself
 OPTIONS |= (
-    {long: (long, flag) for long, flag in list(OPTIONS.values())} | capture_arguments.NAMES | {name: (name, True) for name in PRESETS}
+    {long: (long, flag) for long, flag in list(OPTIONS.values())}
+    | capture_arguments.NAMES
+    | {name: (name, True) for name in PRESETS}
 )
 
 
@@ -112,16 +126,23 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
         keep_raw=request.keep_raw,
     )
     if not options.gpu_metrics.chosen and jobs.is_later_local_rank() and "%" not in (request.output or ""):
-        options = replace(options, gpu_metrics=GpuMetrics("none"))  # the first rank of each host samples its GPUs into their one report
+        options = replace(
+            options, gpu_metrics=GpuMetrics("none")
+        )  # the first rank of each host samples its GPUs into their one report
     _say_what_is_later(request, later_traces)
-    for said in (gpu_arguments.slower_than_asked(request.capture), cpu_arguments.instead_of_asked(request.capture)):
+    for said in (
+        gpu_arguments.slower_than_asked(request.capture),
+        cpu_arguments.instead_of_asked(request.capture),
+    ):
         if said:
             tell(f"warplens: {said}")
 
     agent = load_agent()
     early = agent.clock_sample()
     find_program(request.program[0], {**os.environ, **dict(options.environment)})
-    attendant = Attendant(replace(options, session=_session_name(options.session)), f"{request.kind}-{os.getpid()}", tell)
+    attendant = Attendant(
+        replace(options, session=_session_name(options.session)), f"{request.kind}-{os.getpid()}", tell
+    )
     try:
         job = jobs.job_id()
         place = take_place(
@@ -170,7 +191,9 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
                 tell(f"warplens: {row['severity']}: {row['message']}")
         if outcome.over_by not in (None, "end") and not request.quiet:
             _say_over(request, outcome)
-        finished, died = run_expendable(lambda: _finish(place.note, then, recording.converting, quiet=request.quiet), recording.aside)
+        finished, died = run_expendable(
+            lambda: _finish(place.note, then, recording.converting, quiet=request.quiet), recording.aside
+        )
         if died is not None:
             _say_died(place.note, died)
     except KeyboardInterrupt:
@@ -178,7 +201,11 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
         tell(f"\nwarplens: interrupted. Nothing is lost: `warplens info {path}` finishes the report.")
         raise
     finally:
-        said = "the report is finished." if finished else "the report is not finished; whatever opens it tries again."
+        said = (
+            "the report is finished."
+            if finished
+            else "the report is not finished; whatever opens it tries again."
+        )
         attendant.close(said, finished=finished)
         exit_status = recording.rest() if outcome.exit_status is None else outcome.exit_status
     return Recorded(place.report, exit_status, finished)
@@ -196,7 +223,11 @@ def _possible(request: Request, traces: Sequence[str]) -> CpuOptions:
         return replace(cpu, python_only=not (cpu.sample or cpu.states or cpu.python_sample))
     kernel = Kernel()
     samples = kernel.open_event(Event.CLOCK, cpu.native_hz, with_kernel=False) == 0
-    return replace(cpu, sample=samples, states=samples and kernel.open_event(Event.SWITCHES, cpu.native_hz, with_kernel=False) == 0)
+    return replace(
+        cpu,
+        sample=samples,
+        states=samples and kernel.open_event(Event.SWITCHES, cpu.native_hz, with_kernel=False) == 0,
+    )
 
 
 def _converting(place: Place, request: Request, options: CaptureOptions) -> Converting | None:
@@ -222,19 +253,25 @@ def _note_beginning(recording: Recording, place: Place, attendant: Attendant, re
     place.warn(recording.facts)
     if not recording.options.trace and not cpu_settings(recording.options).flags:
         recording.facts.note(
-            "warning", "nothing-traced", "None of the sources that -t names can be recorded yet, so there is nothing to show."
+            "warning",
+            "nothing-traced",
+            "None of the sources that -t names can be recorded yet, so there is nothing to show.",
         )
     if attendant.problem:
         recording.facts.note("info", "no-session", " ".join(attendant.problem.split()))
     elif recording.options.start_later and not request.quiet:
-        tell(f"warplens: session {attendant.name} records nothing yet.\n  Begin from another terminal: warplens start")
+        tell(
+            f"warplens: session {attendant.name} records nothing yet.\n  Begin from another terminal: warplens start"
+        )
 
 
 def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
     """Return the sources of `-t` that are built, and the names of those that are not; UsageError for names that mean nothing."""
     given = (name.strip().lower() for name in text.split(",") if name.strip())
     names = list(dict.fromkeys(ALIASES.get(name, name) for name in given))
-    unknown = [name for name in names if name not in LATER_TRACES and name not in BUILT_TRACES and name != "none"]
+    unknown = [
+        name for name in names if name not in LATER_TRACES and name not in BUILT_TRACES and name != "none"
+    ]
     if unknown:
         import difflib
 
@@ -247,7 +284,9 @@ def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
         names.append("nvtx")  # the libraries' own ranges are NVTX
     if HARDWARE in names and "cuda" not in names:
         names.append("cuda")  # as nsys does where the hardware cannot
-    return tuple(name for name in names if name in BUILT_TRACES), [name for name in names if name in LATER_TRACES]
+    return tuple(name for name in names if name in BUILT_TRACES), [
+        name for name in names if name in LATER_TRACES
+    ]
 
 
 def variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -283,7 +322,9 @@ def _finish(
         complain(str(error))
     except Exception as error:
         path = short_path(note.report)
-        complain(f"{path} is not finished: {type(error).__name__}: {error}\nNothing is lost: `warplens info {path}` tries again.")
+        complain(
+            f"{path} is not finished: {type(error).__name__}: {error}\nNothing is lost: `warplens info {path}` tries again."
+        )
     else:
         then(note.report)
         return True
@@ -295,7 +336,9 @@ def _say_died(note: pending.Pending, how: str) -> None:
         sys.stderr.write("\r\x1b[K\x1b[?25h")  # the progress bar had no time to leave
     path = short_path(note.report)
     if not note.path.exists() and (note.report / MANIFESTS / f"{note.id}.json").exists():
-        complain(f"{path} is finished, but the process that sums it up ended ({how}): open it with `warplens info {path}`.")
+        complain(
+            f"{path} is finished, but the process that sums it up ended ({how}): open it with `warplens info {path}`."
+        )
     else:
         spool = short_path(Path(note.spool))
         then = f"All is in {spool}: `warplens info {path}` finishes it."
@@ -316,9 +359,13 @@ def _say_what_is_later(request: Request, traces: list[str]) -> None:
 
 def _say_waiting(request: Request, pids: list[int]) -> None:
     if not request.quiet:
-        names = ", ".join(f"{process_name(pid)} ({pid})" for pid in pids[:3]) + (", …" if len(pids) > 3 else "")
+        names = ", ".join(f"{process_name(pid)} ({pid})" for pid in pids[:3]) + (
+            ", …" if len(pids) > 3 else ""
+        )
         program = Path(request.program[0]).name
-        tell(f"warplens: {program} has ended; waiting for what it left running: {names}.\n  Ctrl-C twice to finish now.")
+        tell(
+            f"warplens: {program} has ended; waiting for what it left running: {names}.\n  Ctrl-C twice to finish now."
+        )
 
 
 def _say_over(request: Request, outcome: Outcome) -> None:
@@ -332,7 +379,9 @@ def _say_over(request: Request, outcome: Outcome) -> None:
             f"  {name} ({outcome.still_running[0]}) goes on, and its exit code is waited for; --kill sigterm ends it."
         )
     elif outcome.killed_all_by:
-        tell(f"warplens: the recording is over; what {name} left running got {_signal_name(outcome.killed_all_by)}.")
+        tell(
+            f"warplens: the recording is over; what {name} left running got {_signal_name(outcome.killed_all_by)}."
+        )
     elif outcome.still_running:
         tell(f"warplens: the recording is over; what {name} left running goes on.")
 

@@ -35,7 +35,12 @@ _OPTIONS = (
         help=f"What to record, separated by commas: {', '.join(BUILT_TRACES)}, none. Other names that nsys knows are accepted.  "
         f"[default: {','.join(UNASKED)}]",
     ),
-    click.Option(["-e", "--env-var"], multiple=True, metavar="A=B[,C=D]", help="Add variables to the program's environment."),
+    click.Option(
+        ["-e", "--env-var"],
+        multiple=True,
+        metavar="A=B[,C=D]",
+        help="Add variables to the program's environment.",
+    ),
     flag("--stats", help="Print the stats at the end."),
     click.Option(
         ["--wait"],
@@ -46,14 +51,19 @@ _OPTIONS = (
     ),
     flag("--keep-raw", help="Keep the raw spool in the report."),
     click.Option(
-        ["--spool-dir"], type=click.Path(path_type=Path), metavar="DIR", help="Record into DIR, a directory on a disk of this node."
+        ["--spool-dir"],
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Record into DIR, a directory on a disk of this node.",
     ),
     flag("-q", "--quiet", help="Print errors only."),
     *click_options(),
 )
 
 
-def recording_command(name: Kind, *, help: str, short_help: str, epilog: str, without: frozenset[str] = frozenset()) -> click.Command:
+def recording_command(
+    name: Kind, *, help: str, short_help: str, epilog: str, without: frozenset[str] = frozenset()
+) -> click.Command:
     """Return the command `name`, whose options are all of `OPTIONS` but those whose long names are in `without`."""
     own = {option: meaning for option, meaning in OPTIONS.items() if meaning[0] not in without}
     return _Recording(
@@ -80,9 +90,13 @@ class _Recording(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options under headings."""
-        for heading, options in under_headings([option for option in self.get_params(ctx) if isinstance(option, click.Option)]):
+        for heading, options in under_headings(
+            [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
+        ):
             with formatter.section(heading):
-                formatter.write_dl([record for option in options if (record := option.get_help_record(ctx)) is not None])
+                formatter.write_dl(
+                    [record for option in options if (record := option.get_help_record(ctx)) is not None]
+                )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # shell completion

@@ -28,7 +28,9 @@ def main(request: Mapping[str, Any]) -> None:
     except WarplensError as error:
         said.append(" ".join(str(error).split()))
     except ModuleNotFoundError as error:
-        said.append(f"{error.name} is not installed here, so the report can only be written elsewhere, when the recording is over.")
+        said.append(
+            f"{error.name} is not installed here, so the report can only be written elsewhere, when the recording is over."
+        )
     except Exception as error:
         said.append(f"The snapshot was not written: {type(error).__name__}: {error}.")
     json.dump({"finished": not said, "said": said, "lines": lines}, sys.stdout)

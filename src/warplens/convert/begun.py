@@ -47,7 +47,11 @@ class Begun:
             return False
         control = spools.read_control(self._spool)
         capture = control.capture if control is not None else None
-        if capture is None or capture.keep_ns or any(window.closed_by == "keep" for window in capture.windows):
+        if (
+            capture is None
+            or capture.keep_ns
+            or any(window.closed_by == "keep" for window in capture.windows)
+        ):
             raise Surprise("not everything that is recorded is kept")
         if not capture.windows or capture.windows[-1].end:
             return False  # whether what is open now will be recorded is known when it ends
@@ -99,7 +103,9 @@ class Begun:
         mine = self._processes.get(path.name)
         if primary is None or mine is None or mine.start_ns > now - _SETTLED_NS:
             return None
-        order = sorted((process.pid != primary, process.start_ns, name) for name, process in self._processes.items())
+        order = sorted(
+            (process.pid != primary, process.start_ns, name) for name, process in self._processes.items()
+        )
         # A launched process that has no spool has the first row all the same.
         return order.index((mine.pid != primary, mine.start_ns, path.name)) + int(order[0][0])
 
@@ -109,6 +115,8 @@ def remove_begun(report: Path, manifest: Manifest) -> None:
     with Folder(report) as folder:
         for table in TABLES:
             try:
-                folder.remove(f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, 0)}{DURING}")
+                folder.remove(
+                    f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, 0)}{DURING}"
+                )
             except OSError:
                 continue

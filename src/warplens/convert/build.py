@@ -121,7 +121,9 @@ class Builder:
     unreadable: list[Path] = field(default_factory=list)
     as_of: int | None = None  # ns: the recording goes on, and this is when we look at it
     _corrections: dict[Clock, Correction | None] = field(default_factory=dict)
-    followers: Mapping[str, Follower] = field(default_factory=dict)  # by the names of spool files: who wrote part of it into `part` by now
+    followers: Mapping[str, Follower] = field(
+        default_factory=dict
+    )  # by the names of spool files: who wrote part of it into `part` by now
     in_memory: frozenset[str] = frozenset()  # names of spool files whose pages could not be put back
     _late: bool = False
     _symbols: Symbols = field(default_factory=Symbols)
@@ -148,12 +150,16 @@ class Builder:
         if self._late:
             time.sleep(_LATE_S)
         if self._windows.keeps_last:
-            self._windows.keep_last(self.as_of or self._launch.end_ns or _last_seen([path for path, *_ in files]))
+            self._windows.keep_last(
+                self.as_of or self._launch.end_ns or _last_seen([path for path, *_ in files])
+            )
         self._files = files
         total = sum(path.stat().st_size for path, *_ in files) or 1
         done = 0
         spools_of = [process for _, process, _ in files]
-        family = Family.of(self.directory, self._launch, self._control, self.part.host, spools_of, self.unreadable)
+        family = Family.of(
+            self.directory, self._launch, self._control, self.part.host, spools_of, self.unreadable
+        )
         if self.as_of is not None:
             family.go_on(self.as_of)
         self._family, self._processes = family, family.rows
@@ -161,10 +167,16 @@ class Builder:
             family.add_silent_primary(self.part.first_process)
         self._before = len(family.rows)
         # Of several programs that ran under the launched process's id, one after the other, the last one ended with it.
-        last = max((process.start_ns for _, process, _ in files if process.pid == self._launch.pid), default=0)
+        last = max(
+            (process.start_ns for _, process, _ in files if process.pid == self._launch.pid), default=0
+        )
         for number, (path, process, _) in enumerate(files):
             size = path.stat().st_size
-            ended = self._launch.primary_end_ns if process.pid == self._launch.pid and process.start_ns == last else None
+            ended = (
+                self._launch.primary_end_ns
+                if process.pid == self._launch.pid and process.start_ns == last
+                else None
+            )
             ended = family.end_of(number) or ended or self._launch.last_alive.get(path.name, 0)
             if self.as_of is not None and pending.living_writer(path):
                 ended = self.as_of
@@ -180,7 +192,9 @@ class Builder:
         family.link()
         self._notes += [(note, None) for note in (*family.notes, *self._symbols.notes())]
         facts = self._run_facts()
-        self._notes += [(note, None) for note in self._windows.notes({note.code for note in self._launch.notes})]
+        self._notes += [
+            (note, None) for note in self._windows.notes({note.code for note in self._launch.notes})
+        ]
         self._write_small(facts)
         if self.progress is not None:
             self.progress("write", 1.0)
@@ -206,12 +220,22 @@ class Builder:
             message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
             self._notes.append((Note("info", "spool-not-begun", "spool", message, unbegun), None))
         primary = self._launch.pid
-        found.sort(key=lambda one: (one.process.pid != primary if primary is not None else False, one.process.start_ns, one.path.name))
+        found.sort(
+            key=lambda one: (
+                one.process.pid != primary if primary is not None else False,
+                one.process.start_ns,
+                one.path.name,
+            )
+        )
         return found
 
     def _joins(self, number: int, ended: int) -> bool:
         """Say whether a process is so small that it waits to be converted with those that come next."""
-        if self.as_of is not None or self._files[number].path.name in self.followers or self._windows.only() is not None:
+        if (
+            self.as_of is not None
+            or self._files[number].path.name in self.followers
+            or self._windows.only() is not None
+        ):
             return False
         with self.timings.stage("decode"):
             one = small_spools.read(*self._files[number])
@@ -241,9 +265,13 @@ class Builder:
         with self.timings.stage("write"):
             for table, rows in converted.tables:
                 self._gathering.keep(table, rows)
-        for member, seen, notes, threads in zip(members, converted.last_seen(), converted.notes(), converted.threads(), strict=True):
+        for member, seen, notes, threads in zip(
+            members, converted.last_seen(), converted.notes(), converted.threads(), strict=True
+        ):
             key, head, process = member.key, member.spool.head, member.spool.process
-            self._process_row(member.number, key, mapped, process, head, Lifespan(process.start_ns, seen, member.until))
+            self._process_row(
+                member.number, key, mapped, process, head, Lifespan(process.start_ns, seen, member.until)
+            )
             self._note_correction(self._correction(head.clock), process.pid, key)
             self._add_notes(notes, key, mapped)
             for thread in threads:
@@ -282,7 +310,14 @@ class Builder:
                     self._gathering.finish()
                     write = keep = self.part.write
                 tables = ProcessTables(
-                    spool, key, write=write, keep=keep, clock=mapped, clocks=mapped.all, symbols=self._symbols, most=self._rows // 2
+                    spool,
+                    key,
+                    write=write,
+                    keep=keep,
+                    clock=mapped,
+                    clocks=mapped.all,
+                    symbols=self._symbols,
+                    most=self._rows // 2,
                 )
                 if fixed:
                     events.set_clock(fixed[0], fixed[1])
@@ -297,7 +332,9 @@ class Builder:
                 follower.check_last(Domains(spool.names, spool.strings))
             first = events.counts().first
             begin = spool.process.start_ns or (first if first < 1 << 62 else 0)
-            self._process_row(number, key, mapped, spool.process, spool.head, Lifespan(begin, spool.last_seen, bounds.until))
+            self._process_row(
+                number, key, mapped, spool.process, spool.head, Lifespan(begin, spool.last_seen, bounds.until)
+            )
 
             def finish() -> None:
                 self._note_correction(fixed, spool.process.pid, key)
@@ -318,7 +355,9 @@ class Builder:
         with pq.ParquetFile(self.part.close_table(range_rows.TABLE)) as file:
             for one in self._later:
                 with self.timings.stage("order"):
-                    for ranges in range_rows.read(file, one.key * RANGES_PER_PROCESS, (one.key + 1) * RANGES_PER_PROCESS):
+                    for ranges in range_rows.read(
+                        file, one.key * RANGES_PER_PROCESS, (one.key + 1) * RANGES_PER_PROCESS
+                    ):
                         one.tables.pass_by(ranges)
                 one.finish()
                 one.opened.close()
@@ -342,9 +381,13 @@ class Builder:
             self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
 
     def _add_notes(self, notes: Iterable[Note], key: int, mapped: _Map) -> None:
-        self._notes += [(note if note.time is None else replace(note, time=mapped(note.time)), key) for note in notes]
+        self._notes += [
+            (note if note.time is None else replace(note, time=mapped(note.time)), key) for note in notes
+        ]
 
-    def _process_row(self, number: int, key: int, mapped: _Map, facts: Process, head: Head, seen: Lifespan) -> None:
+    def _process_row(
+        self, number: int, key: int, mapped: _Map, facts: Process, head: Head, seen: Lifespan
+    ) -> None:
         end = max(min(head.end_ns, seen.until) if head.end_ns <= 1 << 62 else 0, seen.last, seen.begin)
         self._family.add_spool(number, key, facts, mapped(seen.begin), mapped(end), head.end_ns != 0)
 
@@ -407,7 +450,13 @@ class Builder:
             self.part.write(
                 "clocks",
                 [
-                    {"host": facts.host, "kind": facts.clock, "counter": s.counter, "monotonic": s.monotonic, "realtime": s.realtime}
+                    {
+                        "host": facts.host,
+                        "kind": facts.clock,
+                        "counter": s.counter,
+                        "monotonic": s.monotonic,
+                        "realtime": s.realtime,
+                    }
                     for s in self._samples
                 ],
             )
@@ -434,7 +483,11 @@ class _Map:
         return int(self.all(np.array([time_ns], np.int64))[0])
 
     def all(self, times: Int64Array) -> Int64Array:
-        return times if self._fixed is None else native.map_times(self._fixed[0], self._fixed[1], np.ascontiguousarray(times))
+        return (
+            times
+            if self._fixed is None
+            else native.map_times(self._fixed[0], self._fixed[1], np.ascontiguousarray(times))
+        )
 
 
 def _last_seen(files: list[Path]) -> int:

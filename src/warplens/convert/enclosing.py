@@ -29,7 +29,9 @@ class Around:
         watched = np.unique(threads).astype(np.int64) + base
         self._enclosing = native.make("enclosing_new", watched)
 
-    def find(self, ranges: Columns, thread: npt.NDArray[np.int32], start: Int64Array, out: Int64Array) -> None:
+    def find(
+        self, ranges: Columns, thread: npt.NDArray[np.int32], start: Int64Array, out: Int64Array
+    ) -> None:
         """Take the next ranges, and put into `out` which one is around each of the next points; -1: none.
 
         Points lie before all later ranges.

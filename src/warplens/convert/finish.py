@@ -58,7 +58,9 @@ def finish(
                 _clean(note, directory, [])
             return there
         if not mine:
-            raise ReportError(f"{note.path} is gone, {committed} is not there: somebody removed the recording")
+            raise ReportError(
+                f"{note.path} is gone, {committed} is not there: somebody removed the recording"
+            )
         spool = _spool(note, directory, named=not isinstance(source, pendings.Pending))
         timings = timings or Timings()
         try:
@@ -100,16 +102,28 @@ def _build(
     followers: Mapping[str, Follower] | None = None,
 ) -> tuple[Manifest, list[Path]]:
     """Write all tables and the manifest; return it, and the spool files that cannot be read."""
-    reading: AbstractContextManager[Whole] = nullcontext(Whole()) if followers is not None else packed.whole(spool, memory=available() // 2)
+    reading: AbstractContextManager[Whole] = (
+        nullcontext(Whole()) if followers is not None else packed.whole(spool, memory=available() // 2)
+    )
     with part, reading as put_back:
-        builder = Builder(part, spool, note.job, progress, timings, followers=followers or {}, in_memory=frozenset(put_back.in_memory))
+        builder = Builder(
+            part,
+            spool,
+            note.job,
+            progress,
+            timings,
+            followers=followers or {},
+            in_memory=frozenset(put_back.in_memory),
+        )
         builder.add_notes(put_back.notes)
         facts = builder.build()
         with timings.stage("write"):
             return part.commit(facts), builder.unreadable
 
 
-def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = None, *, progress: Progress | None = None) -> Manifest:
+def snapshot(
+    note: pendings.Pending, report: str | os.PathLike[str] | None = None, *, progress: Progress | None = None
+) -> Manifest:
     """Make a part of `report` (default: the note's) of what is recorded by now, while the recording goes on.
 
     The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
@@ -129,7 +143,14 @@ def snapshot(note: pendings.Pending, report: str | os.PathLike[str] | None = Non
         try:
             reading = packed.whole(spool, live=True, memory=available() // 2)
             with PartWriter(directory, note.id, note.host, snapshot=True) as part, reading as put_back:
-                builder = Builder(part, spool, note.job, progress, as_of=time.monotonic_ns(), in_memory=frozenset(put_back.in_memory))
+                builder = Builder(
+                    part,
+                    spool,
+                    note.job,
+                    progress,
+                    as_of=time.monotonic_ns(),
+                    in_memory=frozenset(put_back.in_memory),
+                )
                 builder.add_notes(put_back.notes)
                 facts = builder.build()
                 manifest = part.commit(facts, snapshot=time.time_ns())
@@ -146,7 +167,9 @@ def _spool(note: pendings.Pending, report: Path, *, named: bool = False) -> Path
     """
     spool = Path(note.spool)
     if not spool.is_dir():
-        raise ReportError(f"the spool {spool} of {report} is not there; remove {note.path} to give this recording up")
+        raise ReportError(
+            f"the spool {spool} of {report} is not there; remove {note.path} to give this recording up"
+        )
     if not named and not pendings.belongs(note):
         raise ReportError(
             f"{note.path} names the spool {spool}, which does not say that it belongs to this report: it is left alone.\n"
@@ -178,7 +201,11 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
     spool = Path(note.spool)
     if spool.is_dir() and pendings.belongs(note):
         try:
-            ours = [path for path in spool_files.files(spool) if path.name != TOKEN and not path.name.endswith(PACKED)]
+            ours = [
+                path
+                for path in spool_files.files(spool)
+                if path.name != TOKEN and not path.name.endswith(PACKED)
+            ]
             with Folder(report) as inside, Folder(spool, follow=False) as source:
                 for path in ours if kept is None else [path for path in kept if path in ours]:
                     source.move(path.name, inside, f"raw/{note.id}/{path.name}")

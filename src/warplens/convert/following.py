@@ -37,7 +37,9 @@ _NAMES_SHARE = 0.5  # of the budget: each step reads all names
 ALL = (1 << 64) - 1
 _CLOSED = 0x40  # flag of a slot
 _STARTED_NS = 200_000_000  # a thread that was put aside between the clock and the spool is back after that
-_CLOCKS_NS = 1_000_000  # the counter is off CLOCK_MONOTONIC by less than that, since the clocks were last read
+_CLOCKS_NS = (
+    1_000_000  # the counter is off CLOCK_MONOTONIC by less than that, since the clocks were last read
+)
 _SHORT = 0.01  # a range that is open for less than this part of the recording is not waited for: its slice is
 _SHORT_NS = 1_000_000_000
 _MOST_OPEN = 4096
@@ -67,7 +69,9 @@ class Follower:
     wrote: bool = False
     _until: int = 0  # where the last slice ended
     _read: int = 0  # bytes of chunks when it was read last
-    _texts: dict[tuple[int, int | None], str | None] = field(default_factory=dict)  # names of domains and categories in the rows
+    _texts: dict[tuple[int, int | None], str | None] = field(
+        default_factory=dict
+    )  # names of domains and categories in the rows
     _giving_back: GivingBack = field(init=False)
 
     def __post_init__(self) -> None:
@@ -192,7 +196,9 @@ class Follower:
         self.wrote = True
         range_rows.write_slice(events, rows.ranges, spool.strings, domains, self.write)
         if rows.marks:
-            self.write("nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, spool.strings, domains))
+            self.write(
+                "nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, spool.strings, domains)
+            )
         if late := events.late():
             self._note_names(events, RANGES, domains)
             range_rows.write_late(events, late, spool.strings, domains, self.write)

@@ -52,4 +52,6 @@ class Gathering:
 
 
 def _copied(rows: pa.Table) -> pa.Table:
-    return pa.Table.from_arrays([pa.concat_arrays(column.chunks) for column in rows.columns], schema=rows.schema)
+    return pa.Table.from_arrays(
+        [pa.concat_arrays(column.chunks) for column in rows.columns], schema=rows.schema
+    )

@@ -29,7 +29,9 @@ class GivingBack:
     """Of the spool at `path`. Pages with records that describe threads, domains and the like stay: each step reads them."""
 
     path: Path
-    _looked: dict[int, int] = field(default_factory=dict)  # offset of a chunk -> the page in it where the next look begins
+    _looked: dict[int, int] = field(
+        default_factory=dict
+    )  # offset of a chunk -> the page in it where the next look begins
     _off: bool = field(default_factory=lambda: not packed.can_take_out())
 
     def step(self, spool: SpoolFile, events: Events, until: int) -> int:
@@ -61,7 +63,9 @@ class GivingBack:
         first = (begin - chunk.offset) // stride
         records = spool.records_of(chunk, first, scanned // stride - first)
         later = np.flatnonzero(records["start"] >= until)
-        later = later[_table(spool.layouts, _TIMED)[records["type"][later]] & (records["start"][later] <= _LATEST)]
+        later = later[
+            _table(spool.layouts, _TIMED)[records["type"][later]] & (records["start"][later] <= _LATEST)
+        ]
         end = chunk.offset + scanned
         if len(later):
             end = chunk.offset + (first + int(later[0]) - _LOOKED_AT_AGAIN) * stride

@@ -99,7 +99,13 @@ def _reading(sample: Any) -> tuple[int, int, Sequence[float | None]] | None:
     if not isinstance(sample, list) or len(sample) != 3:
         return None
     time, gpu, values = sample
-    if type(time) is not int or not 0 < time < 1 << 62 or type(gpu) is not int or not 0 <= gpu < _MOST_GPUS or not isinstance(values, list):
+    if (
+        type(time) is not int
+        or not 0 < time < 1 << 62
+        or type(gpu) is not int
+        or not 0 <= gpu < _MOST_GPUS
+        or not isinstance(values, list)
+    ):
         return None
     return time, gpu, [_number(value) for value in values]
 

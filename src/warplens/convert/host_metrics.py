@@ -54,7 +54,9 @@ class HostMetrics:
         mine = [row for row in self._by_pid.get(pid, ()) if row["start"] <= time <= row["end"] + _SLACK_NS]
         return max(mine, key=lambda row: row["start"])["process"] if mine else None
 
-    def _add(self, rows: Columns, time: int, process: int | None, metric: str, unit: str, value: float) -> None:
+    def _add(
+        self, rows: Columns, time: int, process: int | None, metric: str, unit: str, value: float
+    ) -> None:
         for name, item in zip(rows, (self._host, process, time, metric, unit, value), strict=True):
             rows[name].append(item)
 
@@ -72,7 +74,9 @@ def _reading(sample: Any) -> Reading | None:
     if load is not None and not (isinstance(load, (int, float)) and 0 <= load <= 100):
         return None
     pairs = [tuple(pair) for pair in sizes if isinstance(pair, list) and len(pair) == 2]
-    if len(pairs) != len(sizes) or not all(_whole(pid, 1 << 31) and _whole(size, _MOST) for pid, size in pairs):
+    if len(pairs) != len(sizes) or not all(
+        _whole(pid, 1 << 31) and _whole(size, _MOST) for pid, size in pairs
+    ):
         return None
     return time, load, pairs
 

@@ -124,7 +124,10 @@ class ProcessTables:
         events = self._spool.events
         offsets = events.column(table, "blob_offset", np.uint64)
         if len(offsets):
-            event, domain = events.column(table, "blob_row", np.int64), events.column(table, "blob_domain", np.uint32)
+            event, domain = (
+                events.column(table, "blob_row", np.int64),
+                events.column(table, "blob_domain", np.uint32),
+            )
             self._payloads.follow(_PAYLOADS_OF[table], event, domain, offsets)
 
     @property
@@ -138,7 +141,9 @@ class ProcessTables:
     def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
         """Write what was defined and all of CUDA and the CPU, after the last slice. `progress` hears which part of that is done."""
         threads = self._key * THREADS_PER_PROCESS
-        ran = tasks.table(self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock)
+        ran = tasks.table(
+            self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock
+        )
         if ran is not None:
             self._write("tasks", ran)
         for table, rows in (

@@ -44,7 +44,13 @@ class Family:
 
     @classmethod
     def of(
-        cls, directory: Path, launch: Launch, control: Control | None, host: str, spools: Sequence[Process], broken: Sequence[Path]
+        cls,
+        directory: Path,
+        launch: Launch,
+        control: Control | None,
+        host: str,
+        spools: Sequence[Process],
+        broken: Sequence[Path],
     ) -> Family:
         """Read the register in `directory` and tell which life each of the spools belongs to; `broken` ones cannot be read."""
         family = cls(launch, control, launch.host or host)
@@ -85,8 +91,18 @@ class Family:
         """The launched program itself recorded nothing (a shell, say); it still has the command line and the exit status."""
         launch = self.launch
         start = launch.start_ns or 0
-        facts = Process(pid=launch.pid or 0, host=launch.host, boot_id=launch.boot_id, start_ns=start, command=launch.command)
-        mine = [life for life in self._lives if life.pid == launch.pid and life.began in (LAUNCH, "exec") and self._of_primary(life)]
+        facts = Process(
+            pid=launch.pid or 0,
+            host=launch.host,
+            boot_id=launch.boot_id,
+            start_ns=start,
+            command=launch.command,
+        )
+        mine = [
+            life
+            for life in self._lives
+            if life.pid == launch.pid and life.began in (LAUNCH, "exec") and self._of_primary(life)
+        ]
         life = mine[-1] if mine else None
         if life is not None and life.texts:
             self._add(self._silent(key, life), facts, life)
@@ -103,7 +119,11 @@ class Family:
                     "start": start,
                     "end": max(launch.primary_end_ns or launch.end_ns or 0, start),
                     "exited": launch.exit_status is not None and launch.exit_status < 128,
-                    "ended": None if launch.exit_status is None else "signal" if launch.exit_status > 128 else "exit",
+                    "ended": None
+                    if launch.exit_status is None
+                    else "signal"
+                    if launch.exit_status > 128
+                    else "exit",
                     "recorded": False,
                     "not_recorded": self._why(None),
                 },
@@ -115,8 +135,14 @@ class Family:
     def add_spool(self, number: int, key: int, facts: Process, begin: int, end: int, orderly: bool) -> None:
         """Add the process of spool `number`. `begin` and `end` are what the spool tells, in ns of CLOCK_MONOTONIC."""
         life, launch = self._mine.get(number), self.launch
-        primary = launch.pid is not None and facts.pid == launch.pid and not any(row["primary"] for row in self.rows)
-        command = facts.command or (life.command if life is not None else ()) or (launch.command if primary else ())
+        primary = (
+            launch.pid is not None
+            and facts.pid == launch.pid
+            and not any(row["primary"] for row in self.rows)
+        )
+        command = (
+            facts.command or (life.command if life is not None else ()) or (launch.command if primary else ())
+        )
         row: Row = {
             "process": key,
             "pid": facts.pid,
@@ -152,7 +178,9 @@ class Family:
 
     def add_silent(self, key: Callable[[int], int]) -> None:
         """Add all others, in the order in which they began; `key` gives the key of a row by its number."""
-        for life in sorted((life for life in self._lives if id(life) not in self._keys), key=lambda life: life.start):
+        for life in sorted(
+            (life for life in self._lives if id(life) not in self._keys), key=lambda life: life.start
+        ):
             self._add(self._silent(key(len(self.rows)), life), Process(), life)
 
     def link(self) -> None:
@@ -160,14 +188,18 @@ class Family:
         by_pid: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
         for row, facts in zip(self.rows, self._facts, strict=True):
             if facts.pid:
-                by_pid.setdefault((facts.boot_id, facts.host, facts.pid), []).append((facts.start_ns, row["process"]))
+                by_pid.setdefault((facts.boot_id, facts.host, facts.pid), []).append(
+                    (facts.start_ns, row["process"])
+                )
         for row, facts, life in zip(self.rows, self._facts, self._row_lives, strict=True):
             if life is not None and life.parent is not None:
                 row["parent"] = self._keys.get(id(life.parent))
             if row["parent"] is None and facts.ppid:
                 # Process ids are reused: the parent is the last one of that id that was there before.
                 older = by_pid.get((facts.boot_id, facts.host, facts.ppid), [])
-                before = (entry for entry in older if entry[0] <= facts.start_ns and entry[1] != row["process"])
+                before = (
+                    entry for entry in older if entry[0] <= facts.start_ns and entry[1] != row["process"]
+                )
                 row["parent"] = max(before, default=(0, None))[1]
         if self.rows and not any(row["primary"] for row in self.rows):
             root = next((row for row in self.rows if row["parent"] is None), self.rows[0])
@@ -181,7 +213,9 @@ class Family:
 
     def primary(self) -> Process:
         """Return the facts of the primary process."""
-        return next((facts for row, facts in zip(self.rows, self._facts, strict=True) if row["primary"]), Process())
+        return next(
+            (facts for row, facts in zip(self.rows, self._facts, strict=True) if row["primary"]), Process()
+        )
 
     def _add(self, row: Row, facts: Process, life: Life | None) -> None:
         row.setdefault("primary", False)
@@ -271,4 +305,8 @@ def _distance(life: Life, time: int) -> int:
 def _joined(command: Sequence[str]) -> str:
     text = " ".join(command)
     # most need no quotes, and of a large build there are millions of words
-    return shlex.join(command) if _UNSAFE.search(text) or text.count(" ") != len(command) - 1 or "" in command else text
+    return (
+        shlex.join(command)
+        if _UNSAFE.search(text) or text.count(" ") != len(command) - 1 or "" in command
+        else text
+    )

@@ -40,14 +40,18 @@ def read(file: pq.ParquetFile, first: int, behind: int) -> Iterator[enclosing.Co
     for number in range(file.num_row_groups):
         found = file.metadata.row_group(number).column(place).statistics
         if first <= found.min < behind:
-            rows = file.read_row_group(number, columns=["id", "thread", "start", "end", "style"], use_threads=False)
+            rows = file.read_row_group(
+                number, columns=["id", "thread", "start", "end", "style"], use_threads=False
+            )
             ranges = {name: rows.column(name).to_numpy() for name in ("id", "thread", "start", "end")}
             style = rows.column("style").combine_chunks().dictionary_encode()
             codes = np.array([text == STYLES[1] for text in style.dictionary.to_pylist()], np.int32)
             yield {**ranges, "style": codes[style.indices.to_numpy()]}
 
 
-def _write(events: Events, count: int, edges: list[int], strings: Strings, domains: Domains, write: Write) -> None:
+def _write(
+    events: Events, count: int, edges: list[int], strings: Strings, domains: Domains, write: Write
+) -> None:
     if not count:
         return
     whole = columns.slice_table(TABLE, events, count, strings, domains)

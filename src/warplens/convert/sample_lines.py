@@ -42,7 +42,11 @@ class SampleLines:
 
     def notes(self, code: str, what: str) -> list[Note]:
         """Return a note on the damaged lines, none where all are well."""
-        return [Note("warning", code, "report", f"{what} are damaged and left out", self.damaged)] if self.damaged else []
+        return (
+            [Note("warning", code, "report", f"{what} are damaged and left out", self.damaged)]
+            if self.damaged
+            else []
+        )
 
 
 def _json(line: bytes) -> Any:

@@ -56,7 +56,11 @@ class SmallProcesses:
         if not self.members:
             return True
         first = self.members[0].spool
-        alike = first.head.clock == one.head.clock and first.process.boot_id == one.process.boot_id and first.layouts is one.layouts
+        alike = (
+            first.head.clock == one.head.clock
+            and first.process.boot_id == one.process.boot_id
+            and first.layouts is one.layouts
+        )
         return alike and len(self.members) < _MOST and self._bytes < _MOST_BYTES
 
     def add(self, member: Member) -> None:
@@ -99,7 +103,10 @@ class MergedTables:
             raise SpoolError("odd records")
         # Threads come one member after the other: those of each count from 0.
         self._thread_index = _counted(together.thread_owner, len(members))
-        whole = {table: pa.concat_tables(rows).unify_dictionaries().combine_chunks() for table, rows in pieces.items()}
+        whole = {
+            table: pa.concat_tables(rows).unify_dictionaries().combine_chunks()
+            for table, rows in pieces.items()
+        }
         self.tables = [(table, self._own(table, rows)) for table, rows in whole.items()]
 
     def last_seen(self) -> list[int]:
@@ -113,7 +120,10 @@ class MergedTables:
     def notes(self) -> list[list[Note]]:
         """Return what was noted in each member."""
         noticed = self._spools.notices
-        return [notices.notes(noticed.get(number, ()), member.spool.process.pid) for number, member in enumerate(self._members)]
+        return [
+            notices.notes(noticed.get(number, ()), member.spool.process.pid)
+            for number, member in enumerate(self._members)
+        ]
 
     def threads(self) -> list[list[MemberThread]]:
         """Return the threads of each member."""
@@ -131,8 +141,14 @@ class MergedTables:
         else:
             thread = rows.column("thread").to_numpy()
             owner = self._spools.thread_owner[thread]
-            rows = _with(rows, "thread", pa.array(self._key[owner] * THREADS_PER_PROCESS + self._thread_index[thread]))
-            rows = _with(rows, "id", pa.array(self._key[owner] * RANGES_PER_PROCESS + _counted(owner, len(self._members))))
+            rows = _with(
+                rows, "thread", pa.array(self._key[owner] * THREADS_PER_PROCESS + self._thread_index[thread])
+            )
+            rows = _with(
+                rows,
+                "id",
+                pa.array(self._key[owner] * RANGES_PER_PROCESS + _counted(owner, len(self._members))),
+            )
         rows = _with(rows, "process", pa.array(self._key[owner]))
         for column in {"frames": ("frame", "parent")}.get(table, ("stack",)):
             if column in rows.column_names:

@@ -63,9 +63,15 @@ class Ids:
 
 def _encoded(codes: npt.NDArray[np.int32], texts: list[str | None]) -> pa.DictionaryArray:
     """Return a dictionary column: `codes` lead to `texts`, which may say the same thing twice."""
-    distinct = {text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
-    places = np.array([distinct.get(text, -1) if text is not None else -1 for text in texts] or [0], np.int32)[codes]
-    return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), pa.array(list(distinct), pa.string()))
+    distinct = {
+        text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text is not None))
+    }
+    places = np.array(
+        [distinct.get(text, -1) if text is not None else -1 for text in texts] or [0], np.int32
+    )[codes]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(places, mask=places < 0), pa.array(list(distinct), pa.string())
+    )
 
 
 def plain(name: str | None) -> str | None:

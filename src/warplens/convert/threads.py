@@ -24,8 +24,12 @@ class Threads:
         self._of: dict[int, list[tuple[int, int]]] = {}  # tid -> when each thread was first seen, its index
         for index, (tid, _, start) in sorted(names.threads.items()):
             if tid:
-                self._of.setdefault(tid, []).append((min(start or first.get(index, 0), first.get(index, start)), index))
-        known = [min(index, UNKNOWN_THREAD - 1) for index in (*first, *names.threads) if index != UNKNOWN_THREAD]
+                self._of.setdefault(tid, []).append(
+                    (min(start or first.get(index, 0), first.get(index, start)), index)
+                )
+        known = [
+            min(index, UNKNOWN_THREAD - 1) for index in (*first, *names.threads) if index != UNKNOWN_THREAD
+        ]
         self._next = max(known, default=-1) + 1
 
     def match(self, tid: Int64Array, time: Int64Array, *, known: bool = False) -> npt.NDArray[np.int32]:
@@ -45,7 +49,9 @@ class Threads:
                 out[mine] = -1
                 continue
             lives = sorted(self._of.get(one, ())) or self._add(one, int(time[mine[0]]))
-            starts, indexes = np.array([(start, min(index, UNKNOWN_THREAD)) for start, index in lives], np.int64).T
+            starts, indexes = np.array(
+                [(start, min(index, UNKNOWN_THREAD)) for start, index in lives], np.int64
+            ).T
             # What came before the first one was seen is its own, too.
             out[mine] = indexes[np.maximum(np.searchsorted(starts, time[mine], side="right") - 1, 0)]
             self._see(lives[0][1], int(time[mine[0]]))
@@ -60,9 +66,13 @@ class Threads:
         """Give threads that have no name what the system called them when they were first seen to call; all calls are matched."""
         if records is None:
             return
-        for tid, start, text in zip(*(records.column(column).tolist() for column in ("tid", "start", "name")), strict=True):
+        for tid, start, text in zip(
+            *(records.column(column).tolist() for column in ("tid", "start", "name")), strict=True
+        ):
             lives = sorted(self._of.get(tid, ()))
-            index = max((life for life in lives if life[0] <= start), default=(0, lives[0][1] if lives else -1))[1]
+            index = max(
+                (life for life in lives if life[0] <= start), default=(0, lives[0][1] if lives else -1)
+            )[1]
             known, name, begin = self._names.threads.get(index, (0, 1, 0))
             if not name:
                 self._names.threads[index] = (known, text, begin)

@@ -30,17 +30,26 @@ class Windows:
     @property
     def keeps_last(self) -> bool:
         """Whether a flight recorder was running: of a window that nobody closed only the last seconds count."""
-        return self.known and self.capture.keep_ns > 0 and any(not window.end for window in self.capture.windows)
+        return (
+            self.known and self.capture.keep_ns > 0 and any(not window.end for window in self.capture.windows)
+        )
 
     def keep_last(self, end: int) -> None:
         """Let the window that is open begin no earlier than a flight recorder keeps; `end`: of the recording, ns."""
         first = max(end - self.capture.keep_ns, 0)
-        windows = (window if window.end else replace(window, start=max(window.start, first)) for window in self.capture.windows)
+        windows = (
+            window if window.end else replace(window, start=max(window.start, first))
+            for window in self.capture.windows
+        )
         self.capture = replace(self.capture, windows=tuple(windows))
 
     def spans(self) -> list[Span] | None:
         """Return begin and end (ns, the spools' clock) of each window; None where nothing is known of them."""
-        return [(window.start, window.end or self._as_of or OPEN) for window in self.capture.windows] if self.known else None
+        return (
+            [(window.start, window.end or self._as_of or OPEN) for window in self.capture.windows]
+            if self.known
+            else None
+        )
 
     def only(self) -> list[Span] | None:
         """Return the times that events must overlap to be in the report, sorted and disjoint; None: all that was written is wanted.
@@ -68,7 +77,12 @@ class Windows:
         return is_inside
 
     def rows(
-        self, part: int, host: str, end: int, clock: Callable[[int], int], processes: Sequence[Mapping[str, Any]]
+        self,
+        part: int,
+        host: str,
+        end: int,
+        clock: Callable[[int], int],
+        processes: Sequence[Mapping[str, Any]],
     ) -> list[dict[str, Any]]:
         """Return the rows of `capture_windows`. `end`: of the part, ns; `clock` corrects a time; `processes`: rows of that table."""
         found = []

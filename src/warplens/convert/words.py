@@ -12,13 +12,17 @@ import pyarrow as pa
 _SMALL = 1 << 16
 
 
-def labelled(numbers: npt.NDArray[Any], labels: Mapping[int, str], absent: npt.NDArray[np.bool_] | None = None) -> pa.DictionaryArray:
+def labelled(
+    numbers: npt.NDArray[Any], labels: Mapping[int, str], absent: npt.NDArray[np.bool_] | None = None
+) -> pa.DictionaryArray:
     """Return numbers as words; those that have none are called `kind N`. `absent`: rows that are null."""
     used, codes = numbers[:1], np.zeros(len(numbers), np.intp)
     if len(numbers) and not (numbers == numbers[0]).all():  # columns of most programs say one thing
         used, codes = _distinct(numbers)
     words = [labels.get(number, f"kind {number}") for number in used.tolist()]
-    return pa.DictionaryArray.from_arrays(pa.array(codes.reshape(-1).astype(np.int32), mask=absent), pa.array(words, pa.string()))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes.reshape(-1).astype(np.int32), mask=absent), pa.array(words, pa.string())
+    )
 
 
 def _distinct(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:

@@ -15,7 +15,12 @@ from typing import BinaryIO
 PRIVATE = 0o600  # a report holds command lines, and whoever should read it can be let in
 PRIVATE_FOLDER = 0o700
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
+_SAFE = (
+    getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
 _numbers = itertools.count()
 
 
@@ -46,7 +51,9 @@ class Folder:
     def __enter__(self) -> Folder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def names(self, below: str = "") -> list[str]:
@@ -72,7 +79,9 @@ class Folder:
             if again:
                 with suppress(FileNotFoundError):
                     os.unlink(last, dir_fd=above)
-            return os.fdopen(os.open(last, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, mode, dir_fd=above), "w+b", buffer)
+            return os.fdopen(
+                os.open(last, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, mode, dir_fd=above), "w+b", buffer
+            )
 
     def update(self, name: str, *, create: bool = False, append: bool = False) -> BinaryIO:
         """Open a regular file that is there (`create`: or make it), for writing into it as it is."""
@@ -226,6 +235,8 @@ def _down(part: str, above: int) -> int:
     try:
         return os.open(part, _DIRECTORY | getattr(os, "O_NOFOLLOW", 0), dir_fd=above)
     except OSError as error:
-        if error.errno in (errno.ENOTDIR, errno.ELOOP) and stat.S_ISLNK(os.stat(part, dir_fd=above, follow_symlinks=False).st_mode):
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and stat.S_ISLNK(
+            os.stat(part, dir_fd=above, follow_symlinks=False).st_mode
+        ):
             raise NotADirectoryError(errno.ENOTDIR, "a folder on the way is a link", part) from error
         raise

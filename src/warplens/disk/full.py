@@ -14,7 +14,9 @@ _SOME = 1 << 20  # bytes
 def is_full(error: BaseException | None) -> bool:
     """Say whether something failed because a disk has no room, or its user none on it."""
     while error is not None:
-        if isinstance(error, OSError) and (error.errno in FULL or "No space left" in str(error) or "quota exceeded" in str(error)):
+        if isinstance(error, OSError) and (
+            error.errno in FULL or "No space left" in str(error) or "quota exceeded" in str(error)
+        ):
             return True
         error = error.__cause__
     return False

@@ -30,7 +30,10 @@ def replacing(out: Path) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="warplens-") as folder:
             partial = Path(folder) / out.name
             yield partial
-            with partial.open("rb") as source, open(os.open(out, os.O_WRONLY | os.O_CLOEXEC), "wb", buffering=0) as target:
+            with (
+                partial.open("rb") as source,
+                open(os.open(out, os.O_WRONLY | os.O_CLOEXEC), "wb", buffering=0) as target,
+            ):
                 shutil.copyfileobj(source, target)
         return
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")

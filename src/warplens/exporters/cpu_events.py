@@ -27,11 +27,18 @@ KINDS = (
     Kind("gc", "gc", "generation", ("generation", "collected", "uncollectable"), fixed="GC"),
     Kind("gil", "gil", "state", ("held", "waited", "holds", "waits", "interpreter")),
     Kind("osrt", "osrt", "name", ("group", "result", "error", "fd", "target", "bytes", "object")),
-    Kind("mpi_events", "mpi", "name", ("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes")),
+    Kind(
+        "mpi_events",
+        "mpi",
+        "name",
+        ("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes"),
+    ),
     Kind("openmp_events", "openmp", "kind", ("name",)),
     Kind("openacc_events", "openacc", "name", ("kind",)),
     Kind("syscalls", "syscall", "name", ("result",)),
-    Kind("file_access", "file_access", "name", ("operation", "path", "fd", "bytes", "asked", "flags", "error")),
+    Kind(
+        "file_access", "file_access", "name", ("operation", "path", "fd", "bytes", "asked", "flags", "error")
+    ),
 )
 _NEEDED = ("id", "process", "thread", "start", "end")
 
@@ -45,9 +52,13 @@ class CpuTracks(Rows):
         drawn = {kind.table for kind in KINDS}
         for table in (table for table in CPU if table in drawn and counts[table]):
             name = kind_of(table).name
-            parts = {table: "state <> 'brief'", _BRIEF: "state = 'brief'"} if table == "gil" else {table: "true"}
+            parts = (
+                {table: "state <> 'brief'", _BRIEF: "state = 'brief'"} if table == "gil" else {table: "true"}
+            )
             for what, where in parts.items():
-                for record in report.sql(f"SELECT DISTINCT process, thread FROM {table} WHERE {where} ORDER BY ALL").to_pylist():
+                for record in report.sql(
+                    f"SELECT DISTINCT process, thread FROM {table} WHERE {where} ORDER BY ALL"
+                ).to_pylist():
                     self._of_thread(what, f"{name} (brief)" if what == _BRIEF else name, record)
         self._sort()
 

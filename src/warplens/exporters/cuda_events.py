@@ -32,7 +32,15 @@ KINDS = (
         "cuda_kernel",
         "name",
         (
-            *("demangled", "correlation", *_SIZES, "registers", "static_shared", "dynamic_shared", "shared_executed"),
+            *(
+                "demangled",
+                "correlation",
+                *_SIZES,
+                "registers",
+                "static_shared",
+                "dynamic_shared",
+                "shared_executed",
+            ),
             *("local_per_thread", "local_total", "launch_type", *_GRAPH),
         ),
     ),
@@ -41,12 +49,27 @@ KINDS = (
         "cuda_memcpy",
         "kind",
         (
-            *("kind", "bytes", "source_kind", "destination_kind", "source_device", "destination_device", "asynchronous", "copies"),
+            *(
+                "kind",
+                "bytes",
+                "source_kind",
+                "destination_kind",
+                "source_device",
+                "destination_device",
+                "asynchronous",
+                "copies",
+            ),
             *("correlation", *_GRAPH),
         ),
         lambda kind: f"Memcpy {direction(kind)}",
     ),
-    Kind("memsets", "cuda_memset", "memory_kind", ("bytes", "value", "memory_kind", "correlation", *_GRAPH), fixed="Memset"),
+    Kind(
+        "memsets",
+        "cuda_memset",
+        "memory_kind",
+        ("bytes", "value", "memory_kind", "correlation", *_GRAPH),
+        fixed="Memset",
+    ),
     Kind("graphs", "cuda_graph", "graph", ("graph", "graph_exec", "correlation"), fixed="CUDA graph"),
     Kind("cuda_events", "cuda_event", "event", ("event", "event_sync", "correlation"), fixed="CUDA event"),
     Kind(
@@ -56,12 +79,27 @@ KINDS = (
         ("kind", "context", "stream", "event", "event_sync", "correlation"),
         lambda kind: f"{kind} synchronize",
     ),
-    Kind("um_events", "cuda_um", "kind", ("device", "source", "destination", "address", "bytes", "faults", "cause")),
+    Kind(
+        "um_events",
+        "cuda_um",
+        "kind",
+        ("device", "source", "destination", "address", "bytes", "faults", "cause"),
+    ),
     Kind(
         "collectives",
         "collective",
         "name",
-        ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers"),
+        (
+            "group",
+            "group_size",
+            "sequence",
+            "bytes_in",
+            "bytes_out",
+            "elements_in",
+            "elements_out",
+            "type",
+            "peers",
+        ),
     ),
     Kind("overhead", "cuda_overhead", "kind", ("name", "correlation")),
     API,
@@ -85,7 +123,9 @@ def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> It
                 yield _events(kind, batch, tracks, arrows, nesting)
 
 
-def _events(kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks, arrows: Arrows, nesting: Nesting | None) -> Events:
+def _events(
+    kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks, arrows: Arrows, nesting: Nesting | None
+) -> Events:
     ids, start = values(batch, "id"), values(batch, "start")
     end = values(batch, "end") if "end" in batch.schema.names else None
     if kind is API:
@@ -119,5 +159,10 @@ def _rows(kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks) -> npt.NDArray[
     numbers, texts = codes(batch.column("kind"))
     for number in np.unique(numbers).tolist():
         own = numbers == number
-        found[own] = tracks.find(f"memcpys {texts[number].as_py() if number >= 0 else None}", process[own], context[own], stream[own])
+        found[own] = tracks.find(
+            f"memcpys {texts[number].as_py() if number >= 0 else None}",
+            process[own],
+            context[own],
+            stream[own],
+        )
     return found

@@ -25,7 +25,9 @@ class CudaTracks(Rows):
         counts = report.tables
         for table in _OF_THREAD:
             if counts[table]:
-                for record in report.sql(f"SELECT DISTINCT process, thread FROM {table} ORDER BY ALL NULLS FIRST").to_pylist():
+                for record in report.sql(
+                    f"SELECT DISTINCT process, thread FROM {table} ORDER BY ALL NULLS FIRST"
+                ).to_pylist():
                     self._of_thread(table, kind_of(table).name, record)
         for table in _OF_PROCESS:
             if counts[table]:
@@ -40,7 +42,10 @@ class CudaTracks(Rows):
     def _gpus(self, report: Report) -> None:
         selects = [
             f"SELECT DISTINCT process, device, context, stream, '{table}' AS what, {kind} AS kind FROM {table}"
-            for table, kind in (("memcpys", "kind"), *((table, "NULL") for table in _ON_GPU if table != "memcpys"))
+            for table, kind in (
+                ("memcpys", "kind"),
+                *((table, "NULL") for table in _ON_GPU if table != "memcpys"),
+            )
         ]
         used = report.sql(
             f"SELECT * FROM ({' UNION ALL '.join(selects)}) ORDER BY process, device, context, stream, what, kind"
@@ -52,23 +57,42 @@ class CudaTracks(Rows):
         }
         devices = {(row["process"], row["device"]): row for row in report.table("devices").to_pylist()}
         contexts = {(row["process"], row["context"]): row for row in report.table("contexts").to_pylist()}
-        streams = {(row["process"], row["context"], row["stream"]): row for row in report.table("streams").to_pylist()}
-        busy = {(record["process"], record["context"], record["stream"]) for record in used if record["what"] == "kernels"}
+        streams = {
+            (row["process"], row["context"], row["stream"]): row
+            for row in report.table("streams").to_pylist()
+        }
+        busy = {
+            (record["process"], record["context"], record["stream"])
+            for record in used
+            if record["what"] == "kernels"
+        }
         for record in sorted(
-            used, key=lambda record: (record["process"], on.get((record["process"], record["context"]), NONE), _order(record))
+            used,
+            key=lambda record: (
+                record["process"],
+                on.get((record["process"], record["context"]), NONE),
+                _order(record),
+            ),
         ):
             process, context, stream = record["process"], record["context"], record["stream"]
             device = on.get((process, context), NONE)
-            name = gpu_label(None if device == NONE else device, (devices.get((process, device)) or {}).get("name"))
+            name = gpu_label(
+                None if device == NONE else device, (devices.get((process, device)) or {}).get("name")
+            )
             place = self._process(process)
             gpu = self._put(("device", process, device, NONE), Row(name, name, place, gpu=True))
             named = context_label(context, contexts.get((process, context)))
-            within = self._put(("context", process, context, NONE), Row(named, "", place, None, gpu, context, True))
+            within = self._put(
+                ("context", process, context, NONE), Row(named, "", place, None, gpu, context, True)
+            )
             label = stream_label(stream, streams.get((process, context, stream)))
             several = sum(key[0] == process for key in on) > 1
             full = f"Context {context} {label}" if several else label
             about = {"process": process, "device": device, "context": context, "stream": stream}
-            row = self._put(("stream", process, context, stream), Row(label, full, place, None, within, stream, True, about))
+            row = self._put(
+                ("stream", process, context, stream),
+                Row(label, full, place, None, within, stream, True, about),
+            )
             what = record["what"]
             text = kind_of(what).name if what in _BELOW else None
             if what == "memcpys":
@@ -76,7 +100,10 @@ class CudaTracks(Rows):
             if text is None or (what == "graphs" and (process, context, stream) not in busy):
                 self._found[what, process, context, stream] = row
             else:
-                self._put((what, process, context, stream), Row(text, f"{full} {text}", place, None, row, len(self.rows), True, about))
+                self._put(
+                    (what, process, context, stream),
+                    Row(text, f"{full} {text}", place, None, row, len(self.rows), True, about),
+                )
 
 
 def _order(record: dict[str, Any]) -> tuple[int, int, str, int]:

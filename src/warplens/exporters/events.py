@@ -48,7 +48,11 @@ class Events:
 
 def details(kind: Kind, batch: pa.RecordBatch) -> list[tuple[str, pa.Array]]:
     """Return the details that some row has."""
-    return [(name.replace("_", " "), batch.column(name)) for name in kind.details if batch.column(name).null_count < batch.num_rows]
+    return [
+        (name.replace("_", " "), batch.column(name))
+        for name in kind.details
+        if batch.column(name).null_count < batch.num_rows
+    ]
 
 
 def names(kind: Kind, batch: pa.RecordBatch) -> pa.Array:
@@ -68,10 +72,15 @@ class Nesting:
     def __init__(self) -> None:
         self._open: tuple[Int64Array, Int64Array, Int64Array, Int64Array] = (np.empty(0, np.int64),) * 4
 
-    def parents(self, ids: Int64Array, row: npt.NDArray[np.signedinteger[Any]], start: Int64Array, end: Int64Array) -> Int64Array:
+    def parents(
+        self, ids: Int64Array, row: npt.NDArray[np.signedinteger[Any]], start: Int64Array, end: Int64Array
+    ) -> Int64Array:
         """Return the id of the innermost event around each, -1: none. Batches come in the order of the report."""
         before = len(self._open[0])
-        columns = [np.concatenate(pair) for pair in zip(self._open, (ids, row.astype(np.int64), start, end), strict=True)]
+        columns = [
+            np.concatenate(pair)
+            for pair in zip(self._open, (ids, row.astype(np.int64), start, end), strict=True)
+        ]
         _, parent = native.nest(columns[1], columns[2], columns[3])
         found = np.where(parent >= 0, columns[0][parent], -1)[before:]
         still = columns[3] > start[-1]

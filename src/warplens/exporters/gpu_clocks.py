@@ -24,11 +24,19 @@ def gpu_clocks(report: Report) -> Iterator[tuple[int, int, Int64Array, Int64Arra
     rows = report.sql(_SQL)
     if not rows.num_rows:
         return
-    process, device, start, offset = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names)
+    process, device, start, offset = (
+        np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names
+    )
     edges = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-1) != 0))
     for first, last in zip(edges.tolist(), [*edges[1:].tolist(), len(start)], strict=True):
         own, theirs = start[first:last], start[first:last] - offset[first:last]
-        rises = (own > np.maximum.accumulate(np.append(-1, own))[:-1]) & (theirs > np.maximum.accumulate(np.append(-1, theirs))[:-1])
+        rises = (own > np.maximum.accumulate(np.append(-1, own))[:-1]) & (
+            theirs > np.maximum.accumulate(np.append(-1, theirs))[:-1]
+        )
         some = np.flatnonzero(rises)
-        some = some[np.unique(np.linspace(0, len(some) - 1, MOST).astype(np.int64))] if len(some) > MOST else some
+        some = (
+            some[np.unique(np.linspace(0, len(some) - 1, MOST).astype(np.int64))]
+            if len(some) > MOST
+            else some
+        )
         yield int(process[first]), int(device[first]), own[some], theirs[some]

@@ -48,35 +48,71 @@ class GpuCounters:
         self._metrics = report.sql(metrics).to_pylist() if counts["gpu_metrics"] else []
         hosts = len({row["host"] for row in self._metrics}) > 1
         self.all = [
-            *(GpuCounter(_memory_name(row["device"], row["kind"]), "bytes", row["process"], about=row) for row in self._memory),
             *(
-                GpuCounter(row["metric"], row["unit"], None, f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""), row)
+                GpuCounter(_memory_name(row["device"], row["kind"]), "bytes", row["process"], about=row)
+                for row in self._memory
+            ),
+            *(
+                GpuCounter(
+                    row["metric"],
+                    row["unit"],
+                    None,
+                    f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""),
+                    row,
+                )
                 for row in self._metrics
             ),
-            *(GpuCounter(_tensor_name(row["device"], row["device_type"]), "bytes", row["process"]) for row in self._tensors),
+            *(
+                GpuCounter(_tensor_name(row["device"], row["device_type"]), "bytes", row["process"])
+                for row in self._tensors
+            ),
         ]
 
     def samples(self, *, most: int | None = None) -> Iterator[Samples]:
         """Yield the samples, at most so many at once."""
-        for batch in batches(self._report, "gpu_memory", (*_MEMORY, "start", "total"), most=most) if self._memory else ():
+        for batch in (
+            batches(self._report, "gpu_memory", (*_MEMORY, "start", "total"), most=most)
+            if self._memory
+            else ()
+        ):
             batch = batch.filter(batch.column("total").is_valid())
             counter, total = _counter(batch, self._memory, _MEMORY, 0), values(batch, "total")
-            yield Samples(counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool))
-        for batch in batches(self._report, "gpu_metrics", (*_METRICS, "start", "value"), most=most) if self._metrics else ():
+            yield Samples(
+                counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool)
+            )
+        for batch in (
+            batches(self._report, "gpu_metrics", (*_METRICS, "start", "value"), most=most)
+            if self._metrics
+            else ()
+        ):
             counter = _counter(batch, self._metrics, _METRICS, len(self._memory))
             real = np.ascontiguousarray(batch.column("value").to_numpy(zero_copy_only=False))
             known = ~np.isnan(real)
             nothing = np.zeros(int(known.sum()), np.int64)
-            yield Samples(counter[known], values(batch, "start")[known], nothing, real[known], np.ones(len(nothing), bool))
+            yield Samples(
+                counter[known],
+                values(batch, "start")[known],
+                nothing,
+                real[known],
+                np.ones(len(nothing), bool),
+            )
 
         first = len(self._memory) + len(self._metrics)
-        for batch in batches(self._report, "tensor_memory", (*_TENSORS, "start", "allocated"), most=most) if self._tensors else ():
+        for batch in (
+            batches(self._report, "tensor_memory", (*_TENSORS, "start", "allocated"), most=most)
+            if self._tensors
+            else ()
+        ):
             batch = batch.filter(batch.column("allocated").is_valid())
             counter, total = _counter(batch, self._tensors, _TENSORS, first), values(batch, "allocated")
-            yield Samples(counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool))
+            yield Samples(
+                counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool)
+            )
 
 
-def _counter(batch: pa.RecordBatch, rows: list[dict[str, Any]], keys: tuple[str, ...], first: int) -> Int64Array:
+def _counter(
+    batch: pa.RecordBatch, rows: list[dict[str, Any]], keys: tuple[str, ...], first: int
+) -> Int64Array:
     """Return the position of each row's counter."""
     counter = np.full(batch.num_rows, -1, np.int64)
     masks: dict[tuple[str, Any], npt.NDArray[np.bool_]] = {}

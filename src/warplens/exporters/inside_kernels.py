@@ -68,7 +68,10 @@ class InsideTracks(Rows):
             above = streams.place("stream", process, context, int(str(row["stream"])))
         device = row["device"]
         full = name if device is None or above is not None else f"{gpu_label(int(str(device)), None)} {name}"
-        at = self._put(("inside", process, group, NONE), Row(name, full, self._process(process), None, above, 1 << 20, above is not None))
+        at = self._put(
+            ("inside", process, group, NONE),
+            Row(name, full, self._process(process), None, above, 1 << 20, above is not None),
+        )
         self._group_of[id_] = at
 
     def _warps(self, units: pa.Table) -> None:
@@ -85,10 +88,21 @@ class InsideTracks(Rows):
                 continue
             sm, slot = divmod(place, SLOTS)
             top = self.rows[at]
-            on = self._put((f"sm {at}", owner, sm, NONE), Row(f"SM {sm}", "", top.process, None, at + self._first, sm, top.gpu))
+            on = self._put(
+                (f"sm {at}", owner, sm, NONE),
+                Row(f"SM {sm}", "", top.process, None, at + self._first, sm, top.gpu),
+            )
             beside = f" (block {slot + 1} at once)" if slot else ""
             name = f"Warp {warp}{beside}"
-            row = Row(name, f"{top.name} SM {sm} {name}", top.process, None, on + self._first, slot * 64 + warp, top.gpu)
+            row = Row(
+                name,
+                f"{top.name} SM {sm} {name}",
+                top.process,
+                None,
+                on + self._first,
+                slot * 64 + warp,
+                top.gpu,
+            )
             rows[number] = self._put((f"warp {at} {sm}", owner, slot, warp), row)
         self._row_of_unit = rows[which.reshape(-1)]
 
@@ -103,14 +117,18 @@ class InsideTracks(Rows):
             return np.full(len(ids), NONE, np.int32), np.full(len(ids), NONE, np.int64)
         place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
         there = known[place] == ids
-        return np.where(there, self._row_of_unit[place], NONE).astype(np.int32), np.where(there, self._insides.cta[place], NONE)
+        return np.where(there, self._row_of_unit[place], NONE).astype(np.int32), np.where(
+            there, self._insides.cta[place], NONE
+        )
 
 
 def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = None) -> Iterator[Events]:
     """Yield launches, regions and marks (without an end), at most so many at once; of each row sorted by begin."""
     if not tracks.rows:
         return
-    for batch in batches(report, "intrakernel_launches", ("id", "start", "end", "name", *LAUNCH.details), most=most):
+    for batch in batches(
+        report, "intrakernel_launches", ("id", "start", "end", "name", *LAUNCH.details), most=most
+    ):
         ids = values(batch, "id")
         none = np.full(len(ids), NONE, np.int64)
         row, start, end = tracks.of_launches(ids), values(batch, "start"), values(batch, "end")
@@ -126,18 +144,31 @@ def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = No
                 yield _regions(piece, row, block, nests)
 
 
-def _regions(batch: pa.RecordBatch, row: npt.NDArray[np.int32], block: Int64Array, nesting: Nesting | None) -> Events:
+def _regions(
+    batch: pa.RecordBatch, row: npt.NDArray[np.int32], block: Int64Array, nesting: Nesting | None
+) -> Events:
     ids, start, end = (values(batch, name) for name in ("id", "start", "end"))
     none = np.full(len(ids), NONE, np.int64)
     parent = none.copy()
     nested = ~_of_kind(batch, "asynchronous")  # the others cross what they begin in
     if nesting is not None and nested.any():
-        parent[nested] = nesting.parents(ids[nested], values(batch, "unit")[nested], start[nested], end[nested])
+        parent[nested] = nesting.parents(
+            ids[nested], values(batch, "unit")[nested], start[nested], end[nested]
+        )
     order = np.argsort(start, kind="stable")  # so far they were unit by unit
-    batch, row, ids, parent, start, end = batch.take(order), row[order], ids[order], parent[order], start[order], end[order]
+    batch, row, ids, parent, start, end = (
+        batch.take(order),
+        row[order],
+        ids[order],
+        parent[order],
+        start[order],
+        end[order],
+    )
     told = [(name, column) for name, column in details(REGION, batch) if name != "kind"]
     told.append(("block", pa.array(block[order])))
-    return Events(REGION, row, ids, parent, start, None if nesting is None else end, names(REGION, batch), told, none)
+    return Events(
+        REGION, row, ids, parent, start, None if nesting is None else end, names(REGION, batch), told, none
+    )
 
 
 def _of_kind(batch: pa.RecordBatch, kind: str) -> npt.NDArray[np.bool_]:

@@ -22,7 +22,9 @@ class OpFacts:
 
     def __init__(self, report: Report, facts: Sequence[str] = FACTS) -> None:
         self._facts = facts
-        self._batches: Iterator[pa.RecordBatch] = iter(batches(report, "ops", ("range", *facts)) if report.tables["ops"] else ())
+        self._batches: Iterator[pa.RecordBatch] = iter(
+            batches(report, "ops", ("range", *facts)) if report.tables["ops"] else ()
+        )
         self._rows: pa.Table | None = None
         self._last = -1
 
@@ -32,7 +34,11 @@ class OpFacts:
             return []
         while self._last < ids[-1] and (batch := next(self._batches, None)) is not None:
             more = pa.Table.from_batches([batch])
-            self._rows = more if self._rows is None else pa.concat_tables([self._rows, more], promote_options="permissive")
+            self._rows = (
+                more
+                if self._rows is None
+                else pa.concat_tables([self._rows, more], promote_options="permissive")
+            )
             self._last = int(values(batch, "range")[-1])
         if self._rows is None:
             return []
@@ -44,4 +50,8 @@ class OpFacts:
         columns = [(name, self._rows.column(name).take(taken)) for name in self._facts] if found.any() else []
         later = np.flatnonzero(known > ids[-1])
         self._rows = self._rows.take(pa.array(later)) if len(later) else None
-        return [(name, column.unify_dictionaries().combine_chunks()) for name, column in columns if column.null_count < len(column)]
+        return [
+            (name, column.unify_dictionaries().combine_chunks())
+            for name, column in columns
+            if column.null_count < len(column)
+        ]

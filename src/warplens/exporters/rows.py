@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 NONE = -1
-_PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
+_PRIMES = np.array(
+    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64
+)
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,17 @@ class Rows:
         self._found: dict[tuple[str, int, int, int], int] = {}
         self._sorted: dict[str, tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]] = {}
 
-    def find(self, what: str, process: Int64Array, first: Int64Array, second: Int64Array) -> npt.NDArray[np.int32]:
+    def find(
+        self, what: str, process: Int64Array, first: Int64Array, second: Int64Array
+    ) -> npt.NDArray[np.int32]:
         """Return the row of each event of a kind: by process, and thread or context and stream (-1: none)."""
         keys, rows = self._sorted[what]
         wanted = _mixed(process, first, second)
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         if not (keys[places] == wanted).all():
-            raise ReportError(f"{self._report.path} is broken: the rows of {what} are not what they were a moment ago")
+            raise ReportError(
+                f"{self._report.path} is broken: the rows of {what} are not what they were a moment ago"
+            )
         return rows[places]
 
     def place(self, what: str, process: int, first: int, second: int) -> int | None:
@@ -74,7 +80,9 @@ class Rows:
     def _of_thread(self, what: str, name: str, record: dict[str, Any]) -> None:
         thread = record["thread"]
         if thread is not None and thread not in self._threads:
-            raise ReportError(f"{self._report.path} is broken: its table {what.split()[0]} names the thread {thread}, which it lacks")
+            raise ReportError(
+                f"{self._report.path} is broken: its table {what.split()[0]} names the thread {thread}, which it lacks"
+            )
         place = None if thread is None else self._threads[thread]
         full = name if place is None else f"{self._tracks.threads[place].name} {name}"
         key = (what, record["process"], NONE if thread is None else thread, NONE)
@@ -83,7 +91,9 @@ class Rows:
 
     def _process(self, key: int) -> int:
         if key not in self._processes:
-            raise ReportError(f"{self._report.path} is broken: its tables name the process {key}, which it lacks")
+            raise ReportError(
+                f"{self._report.path} is broken: its tables name the process {key}, which it lacks"
+            )
         return self._processes[key]
 
     def _put(self, key: tuple[str, int, int, int], row: Row) -> int:

@@ -65,14 +65,20 @@ def samples(report: Report, known: list[Counter], *, most: int | None = None) ->
         found = place < len(keys)
         found[found] = keys[place[found]] == wanted[found]
         if not found.all():
-            raise ReportError(f"{report.path} is broken: its samples name the counter {wanted[~found][0]}, which it lacks")
+            raise ReportError(
+                f"{report.path} is broken: its samples name the counter {wanted[~found][0]}, which it lacks"
+            )
         scale, given = scales[place], values(batch, "value_int")
         real = sample_values(rows, unsigned[place])
         missing = pc.is_null(rows.column("value_int")).to_numpy() & (real != 0)
         with np.errstate(over="ignore", invalid="ignore"):  # whatever scale the program gave
             scaled = real * scale
             # a float can be just above the largest integer that it came from
-            is_float = missing | (scale != np.floor(scale)) | ~(np.abs(scaled) < 2.0**63) & ((scale != 1) | unsigned[place])
+            is_float = (
+                missing
+                | (scale != np.floor(scale))
+                | ~(np.abs(scaled) < 2.0**63) & ((scale != 1) | unsigned[place])
+            )
         whole = given * np.where(is_float, 0, scale).astype(np.int64)
         kept = ~np.isnan(scaled)
         yield Samples(place[kept], values(batch, "start")[kept], whole[kept], scaled[kept], is_float[kept])
@@ -83,4 +89,6 @@ def _counter(row: dict[str, Any]) -> Counter:
     full = f"{row['domain']}:{name}" if row["domain"] else name
     scale = float(row["scale"] or 1)
     texts = (full, row["unit"] or "", row["description"] or "")
-    return Counter(row["counter"], row["process"], *texts, scale, row["value_type"] == DELTA, row["type"] == "uint64")
+    return Counter(
+        row["counter"], row["process"], *texts, scale, row["value_type"] == DELTA, row["type"] == "uint64"
+    )

@@ -26,7 +26,19 @@ RANGE_COLUMNS = (
     *("id", "process", "thread", "start", "end", "domain", "category", "category_id", "message", "color"),
     *("payload_int", "payload_float", "style", "parent", "unfinished", "inherited", "clipped"),
 )
-MARK_COLUMNS = ("id", "process", "thread", "start", "domain", "category", "category_id", "message", "color", "payload_int", "payload_float")
+MARK_COLUMNS = (
+    "id",
+    "process",
+    "thread",
+    "start",
+    "domain",
+    "category",
+    "category_id",
+    "message",
+    "color",
+    "payload_int",
+    "payload_float",
+)
 # Above any pid or tid of Linux (at most 2^22): tells apart equal ids of several hosts.
 _ID_STEP = 1 << 22
 
@@ -85,17 +97,29 @@ class Tracks:
         threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
         for row in threads:
             if row["process"] not in place:
-                raise ReportError(f"{report.path} is broken: the thread {row['thread']} is of no process of the report")
+                raise ReportError(
+                    f"{report.path} is broken: the thread {row['thread']} is of no process of the report"
+                )
         self.threads = [
-            Thread(row["thread"], place[row["process"]], row["tid"] + steps[place[row["process"]]], thread_label(row))
+            Thread(
+                row["thread"],
+                place[row["process"]],
+                row["tid"] + steps[place[row["process"]]],
+                thread_label(row),
+            )
             for row in sorted(threads, key=lambda row: int(row["thread"]))
         ]
         found = {thread.key: index for index, thread in enumerate(self.threads)}
         tasks = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
         for row in tasks:
             if row["thread"] not in found:
-                raise ReportError(f"{report.path} is broken: the task {row['task']} is of no thread of the report")
-        self.tasks = [Task(row["task"], found[row["thread"]], task_label(row)) for row in sorted(tasks, key=lambda row: int(row["task"]))]
+                raise ReportError(
+                    f"{report.path} is broken: the task {row['task']} is of no thread of the report"
+                )
+        self.tasks = [
+            Task(row["task"], found[row["thread"]], task_label(row))
+            for row in sorted(tasks, key=lambda row: int(row["task"]))
+        ]
         self._task_keys = np.array([task.key for task in self.tasks], np.int64)
         self._process_keys = np.array([process.key for process in self.processes], np.int64)
         self._thread_keys = np.array([thread.key for thread in self.threads], np.int64)
@@ -132,7 +156,11 @@ class Tracks:
         of_threads = np.ones(batch.num_rows, bool)
         if "style" in batch.schema.names:
             numbers, texts = codes(batch.column("style"))
-            of_threads = np.isin(numbers, [index for index, text in enumerate(texts.to_pylist()) if text == "StartEnd"], invert=True)
+            of_threads = np.isin(
+                numbers,
+                [index for index, text in enumerate(texts.to_pylist()) if text == "StartEnd"],
+                invert=True,
+            )
         family = np.empty(batch.num_rows, np.int32)
         family[of_threads] = self._find("thread", self._thread_keys, values(batch, "thread")[of_threads])
         if not of_threads.all():
@@ -142,7 +170,9 @@ class Tracks:
             tasks = batch.column("task")
             if tasks.null_count < len(tasks):
                 there = tasks.is_valid().to_numpy(zero_copy_only=False)
-                family[there] = self._find("task", self._task_keys, values(batch, "task")[there]) + self.first_task
+                family[there] = (
+                    self._find("task", self._task_keys, values(batch, "task")[there]) + self.first_task
+                )
         return family
 
     def _find(self, what: str, keys: Int64Array, wanted: Int64Array) -> Int64Array:
@@ -151,7 +181,9 @@ class Tracks:
         known = places < len(keys)
         known[known] = keys[places[known]] == wanted[known]
         if not known.all():
-            raise ReportError(f"{self._report.path} is broken: its ranges and marks name the {what} {wanted[~known][0]}, which it lacks")
+            raise ReportError(
+                f"{self._report.path} is broken: its ranges and marks name the {what} {wanted[~known][0]}, which it lacks"
+            )
         return places
 
 
@@ -169,7 +201,13 @@ class Lanes:
 
     def add(self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the lane of each row; batches come in the order of the report."""
-        return self.place(family, values(batch, "id"), values(batch, "parent", -1), values(batch, "start"), values(batch, "end"))
+        return self.place(
+            family,
+            values(batch, "id"),
+            values(batch, "parent", -1),
+            values(batch, "start"),
+            values(batch, "end"),
+        )
 
     def place(self, family: npt.NDArray[np.int32], *columns: Int64Array) -> npt.NDArray[np.int32]:
         """Return the lane of each event, from id, parent (-1: none), start and end."""
@@ -178,7 +216,9 @@ class Lanes:
         return lane
 
 
-def batches(report: Report, table: str, columns: Sequence[str], *, most: int | None = None) -> Iterator[pa.RecordBatch]:
+def batches(
+    report: Report, table: str, columns: Sequence[str], *, most: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield a table in pieces, in the order of the report; of at most so many rows, for who makes Python objects of them."""
     for rows in stream(report, table, columns):
         yield from rows.to_batches(max_chunksize=most)

@@ -32,6 +32,7 @@ def pieces(report: Report, table: str, wanted: pa.Schema) -> Iterator[pa.RecordB
     """Yield the rows of a table in the order of the report, with the columns of `wanted`."""
     for batch in batches(report, table, wanted.names, most=1 << 18):
         columns = [
-            column if column.type == item.type else column.cast(item.type) for item, column in zip(wanted, batch.columns, strict=True)
+            column if column.type == item.type else column.cast(item.type)
+            for item, column in zip(wanted, batch.columns, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=wanted)

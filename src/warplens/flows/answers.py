@@ -51,7 +51,9 @@ class Report(reports.Report):
     `time` is what `--filter-time` takes (`"1s/1s500ms"`), `nvtx` what `--filter-nvtx` takes (`"step/3"`).
     """
 
-    def stats(self, name: str, *, time: str | None = None, nvtx: str | None = None, **options: Any) -> pa.Table:
+    def stats(
+        self, name: str, *, time: str | None = None, nvtx: str | None = None, **options: Any
+    ) -> pa.Table:
         """Return the stat `name` as Arrow (`.to_pandas()` for pandas); times in ns.
 
         `options` are those of the stat, as `warplens stats --help-reports NAME` has them: `base=True`. Raises UsageError for a stat or
@@ -75,7 +77,14 @@ class Report(reports.Report):
         """Return what the rules (all where none is named) found, most serious first; see `judgement` for the others."""
         return self.judgement(*rules, time=time, nvtx=nvtx).findings
 
-    def gaps(self, *, device: int | None = None, longer_than: str | int = 0, time: str | None = None, nvtx: str | None = None) -> pa.Table:
+    def gaps(
+        self,
+        *,
+        device: int | None = None,
+        longer_than: str | int = 0,
+        time: str | None = None,
+        nvtx: str | None = None,
+    ) -> pa.Table:
         """Return when GPUs stood still, and why: process, device, start, end (ns), cause, api, thread, waits (`analysis.gpu.idle`).
 
         `device`: of one GPU, as CUDA numbers it. `longer_than`: a time such as `"20us"`, or ns, of the whole
@@ -100,8 +109,16 @@ class Report(reports.Report):
         return Overlap(*each, sum(each) - either)
 
     def _intervals(self, of: str | pa.Table) -> tuple[Int64Array, Int64Array]:
-        rows = of if isinstance(of, pa.Table) else self.table(of, ["start", "end"]) if of in TABLES else self.sql(of)
+        rows = (
+            of
+            if isinstance(of, pa.Table)
+            else self.table(of, ["start", "end"])
+            if of in TABLES
+            else self.sql(of)
+        )
         missing = [name for name in ("start", "end") if name not in rows.column_names]
         if missing:
-            raise UsageError(f"overlap needs the columns start and end; there is no {missing[0]!r} in {', '.join(rows.column_names)}.")
+            raise UsageError(
+                f"overlap needs the columns start and end; there is no {missing[0]!r} in {', '.join(rows.column_names)}."
+            )
         return rows.column("start").to_numpy(), rows.column("end").to_numpy()

@@ -137,10 +137,15 @@ def diff(
     counts = [[0 if table is None else table.num_rows for table in side] for side in found]
     per: Literal["step", "run"] = "step" if all(count for side in counts for count in side) else "run"
     tables = [
-        [_read(report, chosen, table if per == "step" else None) for report, table in zip(side, own, strict=True)]
+        [
+            _read(report, chosen, table if per == "step" else None)
+            for report, table in zip(side, own, strict=True)
+        ]
         for side, own in zip(sides, found, strict=True)
     ]
-    first, second = (_side([table for table, _ in own], count, per) for own, count in zip(tables, counts, strict=True))
+    first, second = (
+        _side([table for table, _ in own], count, per) for own, count in zip(tables, counts, strict=True)
+    )
     changes = [Change(*key, first.get(key), second.get(key)) for key in sorted(first.keys() | second.keys())]
     changes = _renamed(changes, *(own[0][1] for own in tables))
     changes.sort(key=lambda change: (comparing.KINDS.index(change.kind), -abs(change.delta), change.name))
@@ -156,13 +161,17 @@ def _notes(per: str, counts: Sequence[Sequence[int]]) -> Iterable[str]:
         yield "times are of whole runs; --steps NAME compares the time in each NVTX range of that name."
 
 
-def _read(report: Report, selection: Selection, steps: pa.Table | None) -> tuple[dict[tuple[str, str], dict[str, Any]], list[str]]:
+def _read(
+    report: Report, selection: Selection, steps: pa.Table | None
+) -> tuple[dict[tuple[str, str], dict[str, Any]], list[str]]:
     """Return the figures by kind and name, and the kernels of a typical step in the order in which they were launched."""
     table, order = comparing.figures(report, selection, steps)
     return {(row["kind"], row["name"]): row for row in table.to_pylist()}, order
 
 
-def _side(tables: Sequence[Mapping[tuple[str, str], Mapping[str, Any]]], steps: Sequence[int], per: str) -> dict[tuple[str, str], Figures]:
+def _side(
+    tables: Sequence[Mapping[tuple[str, str], Mapping[str, Any]]], steps: Sequence[int], per: str
+) -> dict[tuple[str, str], Figures]:
     """Put the reports of one side together: sums and counts are means over them, quantiles too, and the greatest is the greatest."""
     result = {}
     for key in {key for table in tables for key in table}:
@@ -170,14 +179,25 @@ def _side(tables: Sequence[Mapping[tuple[str, str], Mapping[str, Any]]], steps: 
         times = [_time(row, count, per) for row, count in own] + [0.0] * (len(tables) - len(own))
         within = [_error(row, count, per) for row, count in own]
         known = [error for error in within if error is not None]
-        error = math.sqrt(fmean(error * error for error in known) / len(known)) if len(known) == len(within) else None
+        error = (
+            math.sqrt(fmean(error * error for error in known) / len(known))
+            if len(known) == len(within)
+            else None
+        )
         if len(times) > 1:  # repeats of the whole run tell more than those within one
             error = max(error or 0.0, stdev(times) / math.sqrt(len(times)))
         rows = [row for row, _ in own]
-        number = fmean([row["count"] / (count if per == "step" and key[0] not in _PER_RUN else 1) for row, count in own])
+        number = fmean(
+            [row["count"] / (count if per == "step" and key[0] not in _PER_RUN else 1) for row, count in own]
+        )
         same = {name: fmean(row[name] for row in rows) for name in ("mean", "p50", "p95")}
         result[key] = Figures(
-            number, fmean(times), max=max(row["max"] for row in rows), min=min(row["min"] for row in rows), error=error, **same
+            number,
+            fmean(times),
+            max=max(row["max"] for row in rows),
+            min=min(row["min"] for row in rows),
+            error=error,
+            **same,
         )
     return result
 
@@ -208,7 +228,10 @@ def _renamed(changes: Sequence[Change], before: Sequence[str], after: Sequence[s
     That is the same function with other template arguments, else what was launched where it was: `before` and `after` are the kernels of
     a typical step in order.
     """
-    gone, new = ({c.name: c for c in changes if c.kind == "kernel" and c.status == status} for status in ("removed", "added"))
+    gone, new = (
+        {c.name: c for c in changes if c.kind == "kernel" and c.status == status}
+        for status in ("removed", "added")
+    )
     pairs = {}
     for name, change in new.items():
         mates = [mate.name for mate in gone.values() if _alike(mate, change)]
@@ -216,7 +239,13 @@ def _renamed(changes: Sequence[Change], before: Sequence[str], after: Sequence[s
             pairs[name] = mates[0]
     same = {old: name for name, old in pairs.items()}
     for old, name in by_position([same.get(name, name) for name in before], after).items():
-        if old in gone and name in new and name not in pairs and old not in pairs.values() and _often(gone[old]) == _often(new[name]):
+        if (
+            old in gone
+            and name in new
+            and name not in pairs
+            and old not in pairs.values()
+            and _often(gone[old]) == _often(new[name])
+        ):
             pairs[name] = old
     used = set(pairs.values())
     result = []
@@ -259,15 +288,27 @@ def _often(change: Change) -> int:
     return round(figures.count * 1000) if figures else 0
 
 
-def _findings(before: Sequence[Report], after: Sequence[Report], selection: Selection) -> tuple[FindingChange, ...]:
+def _findings(
+    before: Sequence[Report], after: Sequence[Report], selection: Selection
+) -> tuple[FindingChange, ...]:
     from warplens.rules.judging import judge
 
-    sides = [{(f.rule, f.subject): f for report in side for f in judge(report, selection).findings} for side in (before, after)]
+    sides = [
+        {(f.rule, f.subject): f for report in side for f in judge(report, selection).findings}
+        for side in (before, after)
+    ]
     changes = []
     for key in sorted(sides[0].keys() | sides[1].keys()):
         own = [side.get(key) for side in sides]
         told = next(finding for finding in reversed(own) if finding is not None)
-        status: Literal["appeared", "gone", "both"] = "appeared" if own[0] is None else "gone" if own[1] is None else "both"
+        status: Literal["appeared", "gone", "both"] = (
+            "appeared" if own[0] is None else "gone" if own[1] is None else "both"
+        )
         first, second = (None if finding is None else finding.bound for finding in own)
         changes.append(FindingChange(*key, told.title, first, second, status))
-    return tuple(sorted(changes, key=lambda change: (change.status == "both", -abs((change.after or 0) - (change.before or 0)))))
+    return tuple(
+        sorted(
+            changes,
+            key=lambda change: (change.status == "both", -abs((change.after or 0) - (change.before or 0))),
+        )
+    )

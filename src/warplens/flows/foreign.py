@@ -34,7 +34,11 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
     return Report.open(imported(given, progress=progress) if is_foreign(given) else given, progress=progress)
 
 
-def imported(path: Path, tell: Callable[[str], None] | None = None, progress: Callable[[str, float], None] | None = None) -> Path:
+def imported(
+    path: Path,
+    tell: Callable[[str], None] | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Path:
     """Return the report that the file or folder `path` becomes: the one beside it that `warplens import` made, else one in the cache.
 
     `tell` hears where an import goes, `progress` how far it is. Raises NotAReport, ReportError.
@@ -47,7 +51,11 @@ def imported(path: Path, tell: Callable[[str], None] | None = None, progress: Ca
     beside = with_suffix(str(path))
     if manifests.path_of(beside, part).exists():
         return beside
-    key = hashlib.sha256(f"{whole} {told.st_size} {told.st_mtime_ns} {told.st_ino} {part} {__version__}".encode(errors="surrogateescape"))
+    key = hashlib.sha256(
+        f"{whole} {told.st_size} {told.st_mtime_ns} {told.st_ino} {part} {__version__}".encode(
+            errors="surrogateescape"
+        )
+    )
     folder = cache() / key.hexdigest()[:16]
     report = folder / (path.stem.encode(errors="replace").decode() + SUFFIX)
     if not manifests.path_of(report, part).exists():
@@ -72,7 +80,9 @@ def cache() -> Path:
         except OSError:
             continue
         # In a folder that everybody may write to, another could have been there first, with a link to a folder of ours.
-        if os.access(folder, os.W_OK | os.X_OK) and (links.is_private(folder) if folder == shared else folder.stat().st_uid == user):
+        if os.access(folder, os.W_OK | os.X_OK) and (
+            links.is_private(folder) if folder == shared else folder.stat().st_uid == user
+        ):
             return folder
     raise ReportError(
         f"there is no place for imported files: {home} cannot be written to, and {shared} neither, or it is not a folder of yours alone.\n"
@@ -80,7 +90,9 @@ def cache() -> Path:
     )
 
 
-def _make(source: Path, folder: Path, report: Path, part: str, progress: Callable[[str, float], None]) -> None:
+def _make(
+    source: Path, folder: Path, report: Path, part: str, progress: Callable[[str, float], None]
+) -> None:
     _sweep(folder.parent)
     try:
         folder.mkdir(exist_ok=True, mode=0o700)
@@ -107,7 +119,9 @@ def _is_import(folder: Path) -> bool:
 def _sweep(folder: Path) -> None:
     """Remove the imports that were not used for longest, so that there are not ever more. What we did not make stays."""
     try:
-        used = sorted(((entry.stat().st_mtime, entry) for entry in folder.iterdir() if _is_import(entry)), reverse=True)
+        used = sorted(
+            ((entry.stat().st_mtime, entry) for entry in folder.iterdir() if _is_import(entry)), reverse=True
+        )
     except OSError:
         return
     for when, entry in used[_KEPT - 1 :]:

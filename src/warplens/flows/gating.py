@@ -13,7 +13,12 @@ from warplens.errors import UsageError
 from warplens.flows.differing import Change, Difference, Figures
 from warplens.report.selection import parse_duration
 
-_OPERATORS: dict[str, Callable[[float, float], bool]] = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
 _VALUES = ("time", "total", "count", "mean", "p50", "p95", "max", "min")
 _FINDINGS = ("appeared", "gone")
 _CONDITION = re.compile(
@@ -54,7 +59,9 @@ class Condition:
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise UsageError(f"{text!r} is no condition; {_EXAMPLE}.")
-        kind, name, value, sign, limit = (match[group] or "" for group in ("kind", "name", "value", "sign", "limit"))
+        kind, name, value, sign, limit = (
+            match[group] or "" for group in ("kind", "name", "value", "sign", "limit")
+        )
         if kind not in (*KINDS, "finding"):
             raise UsageError(f"{text!r}: there is no kind {kind!r}; there are: {', '.join(KINDS)}, finding.")
         values = _FINDINGS if kind == "finding" else _VALUES
@@ -62,24 +69,57 @@ class Condition:
             raise UsageError(f"{text!r}: {kind} has no value {value!r}; it has: {', '.join(values)}.")
         relative = limit.endswith("%")
         number = float(_number(text, limit[:-1])) / 100 if relative else _amount(text, value, limit)
-        return cls(text, kind, name or "*", value, match["operator"], -number if sign == "-" else number, relative, relative or bool(sign))
+        return cls(
+            text,
+            kind,
+            name or "*",
+            value,
+            match["operator"],
+            -number if sign == "-" else number,
+            relative,
+            relative or bool(sign),
+        )
 
     def judge(self, difference: Difference) -> Verdict:
         """Say whether the condition holds; a change within the noise of the recordings does not make it hold."""
         if self.kind == "finding":
-            own = [f for f in difference.findings if f.status == self.value and fnmatchcase(f"{f.rule}: {f.subject}", self.name)]
-            told = f"{len(own)} {self.value}" + (f": {', '.join(sorted({f.rule for f in own}))}" if own else "")
+            own = [
+                f
+                for f in difference.findings
+                if f.status == self.value and fnmatchcase(f"{f.rule}: {f.subject}", self.name)
+            ]
+            told = f"{len(own)} {self.value}" + (
+                f": {', '.join(sorted({f.rule for f in own}))}" if own else ""
+            )
             return Verdict(self.text, _OPERATORS[self.operator](len(own), self.limit), told)
         own_changes = [change for change in difference.of(self.kind) if fnmatchcase(change.name, self.name)]
         if not own_changes:
             return Verdict(self.text, False, f"neither side has {self.kind} of that name", judged=False)
-        before, after = self._of(change.before for change in own_changes), self._of(change.after for change in own_changes)
-        found = after if not self.change else after - before if not self.relative else (after - before) / before if before else float("inf")
+        before, after = (
+            self._of(change.before for change in own_changes),
+            self._of(change.after for change in own_changes),
+        )
+        found = (
+            after
+            if not self.change
+            else after - before
+            if not self.relative
+            else (after - before) / before
+            if before
+            else float("inf")
+        )
         if self.relative and not before and not after:
             found = 0.0
         met = _OPERATORS[self.operator](found, self.limit)
-        told = f"{self.kind}.{self.value} {before:,.0f} -> {after:,.0f}" + (f" ({(after - before) / before:+.1%})" if before else "")
-        if met and self.change and self.value in ("time", "total", "mean", "p50") and _within_noise(own_changes):
+        told = f"{self.kind}.{self.value} {before:,.0f} -> {after:,.0f}" + (
+            f" ({(after - before) / before:+.1%})" if before else ""
+        )
+        if (
+            met
+            and self.change
+            and self.value in ("time", "total", "mean", "p50")
+            and _within_noise(own_changes)
+        ):
             return Verdict(self.text, False, f"{told}, within the noise")
         return Verdict(self.text, met, told)
 
@@ -96,7 +136,10 @@ def _within_noise(changes: list[Change]) -> bool:
     """Whether the change of all together is less than their noise; unknown noise hides nothing."""
     noises = [change.noise for change in changes]
     known = [noise for noise in noises if noise is not None]
-    return len(known) == len(noises) and abs(sum(change.delta for change in changes)) <= sum(noise * noise for noise in known) ** 0.5
+    return (
+        len(known) == len(noises)
+        and abs(sum(change.delta for change in changes)) <= sum(noise * noise for noise in known) ** 0.5
+    )
 
 
 def _amount(text: str, value: str, limit: str) -> float:

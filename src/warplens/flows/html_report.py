@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from warplens.rules.judging import Judgement
 
 SUFFIX = ".html"
-LOSES: tuple[str, ...] = ("single events: the page holds sums, plots and what was found, the report all of it",)
+LOSES: tuple[str, ...] = (
+    "single events: the page holds sums, plots and what was found, the report all of it",
+)
 _ALL = Selection()
 _ROWS = 25  # of each table
 _EVIDENCE = 8
@@ -73,15 +75,30 @@ def _numbers(report: Report, selection: Selection) -> str:
     begin, end = selection.window(report) or report.span
     facts = [("duration", duration(end - begin))]
     processes = report.sql("SELECT count(*) AS n, count(rank) AS ranks FROM processes").to_pylist()[0]
-    facts.append(("ranks", f"{processes['ranks']:,}") if processes["ranks"] else ("processes", f"{processes['n']:,}"))
-    gpus = {row["uuid"] or (row["process"], row["device"]) for row in report.table("devices", ["process", "device", "uuid"]).to_pylist()}
+    facts.append(
+        ("ranks", f"{processes['ranks']:,}") if processes["ranks"] else ("processes", f"{processes['n']:,}")
+    )
+    gpus = {
+        row["uuid"] or (row["process"], row["device"])
+        for row in report.table("devices", ["process", "device", "uuid"]).to_pylist()
+    }
     rows = busy(report, selection).to_pylist()
     if gpus:
         facts.append(("GPUs", f"{len(gpus):,}"))
     if rows and end > begin:
-        facts.append(("GPU busy, on average", f"{100 * sum(row['busy'] for row in rows) / len(rows) / (end - begin):.1f} %"))
+        facts.append(
+            (
+                "GPU busy, on average",
+                f"{100 * sum(row['busy'] for row in rows) / len(rows) / (end - begin):.1f} %",
+            )
+        )
     counts = report.tables
-    for name, what in (("kernels", "kernels"), ("cuda_api", "CUDA calls"), ("nvtx_ranges", "NVTX ranges"), ("samples", "samples")):
+    for name, what in (
+        ("kernels", "kernels"),
+        ("cuda_api", "CUDA calls"),
+        ("nvtx_ranges", "NVTX ranges"),
+        ("samples", "samples"),
+    ):
         if counts[name]:
             facts.append((what, f"{counts[name]:,}"))
     return tiles(facts)
@@ -99,8 +116,13 @@ def _findings(judgement: Judgement) -> str:
     if judgement.silent:
         parts.append(f'<p class="dim">Nothing found by: {safe(", ".join(judgement.silent))}.</p>')
     if judgement.not_judged:
-        rows = "".join(f"<li>{safe(rule)}: the report {safe(reason)}</li>" for rule, reason in judgement.not_judged.items())
-        parts.append(f"<details><summary>{len(judgement.not_judged)} rules could not judge</summary><ul>{rows}</ul></details>")
+        rows = "".join(
+            f"<li>{safe(rule)}: the report {safe(reason)}</li>"
+            for rule, reason in judgement.not_judged.items()
+        )
+        parts.append(
+            f"<details><summary>{len(judgement.not_judged)} rules could not judge</summary><ul>{rows}</ul></details>"
+        )
     return "".join(parts)
 
 
@@ -124,7 +146,11 @@ def _finding(finding: Finding, judgement: Judgement) -> str:
         if rows
         else ""
     )
-    link = f' <a href="{safe(finding.link)}" rel="noreferrer">more</a>' if finding.link.startswith("https://") else ""
+    link = (
+        f' <a href="{safe(finding.link)}" rel="noreferrer">more</a>'
+        if finding.link.startswith("https://")
+        else ""
+    )
     wrong = f'<p class="dim">Wrong when: {safe(finding.wrong_when)}</p>' if finding.wrong_when else ""
     return (
         f'<div class="finding {safe(finding.severity)}"><h3>{safe(finding.title)}</h3><p class="dim">{safe(" · ".join(told))}</p>'
@@ -136,7 +162,9 @@ def _gpus(report: Report, selection: Selection) -> str:
     parts = []
     used = gpu_plots.utilisation(report, selection)
     if used:
-        parts.append(heading("GPU utilisation over time", "Part of the time in which something ran on the GPU.") + used)
+        parts.append(
+            heading("GPU utilisation over time", "Part of the time in which something ran on the GPU.") + used
+        )
     causes = gpu_plots.idle_causes(report, selection)
     if causes:
         about = "All idle time by cause; warplens stats --help-reports gpu_utilization says what each means."
@@ -146,7 +174,12 @@ def _gpus(report: Report, selection: Selection) -> str:
         parts.append(heading("Kinds of GPU work", "Sums of operations, all GPUs.") + classes)
     memory = gpu_plots.memory(report, selection)
     if memory:
-        parts.append(heading("Memory over time", "What the program had from CUDA, and what its framework gave to tensors.") + memory)
+        parts.append(
+            heading(
+                "Memory over time", "What the program had from CUDA, and what its framework gave to tensors."
+            )
+            + memory
+        )
     return "".join(parts)
 
 
@@ -155,7 +188,9 @@ def _classes(report: Report, selection: Selection) -> str:
     if rows is None or "Kind" not in rows.column_names:
         return ""
     sums: dict[str, float] = {}
-    for kind, spent in zip(rows.column("Kind").to_pylist(), rows.column("Total Time (ns)").to_pylist(), strict=True):
+    for kind, spent in zip(
+        rows.column("Kind").to_pylist(), rows.column("Total Time (ns)").to_pylist(), strict=True
+    ):
         sums[kind] = sums.get(kind, 0.0) + float(spent or 0)
     return bars(sorted(sums.items(), key=lambda pair: -pair[1]), "ns")
 
@@ -172,7 +207,10 @@ def _stats(report: Report, selection: Selection) -> str:
 def _chosen() -> list[Unit]:
     """Return the stats that `warplens stats` prints unasked, and a few more; not those with a row for each event."""
     places = {unit: unit.constant("DEFAULT") for unit in catalog.units("stats.tables")}
-    unasked = sorted((unit for unit, place in places.items() if place is not False), key=lambda unit: places[unit] or len(places))
+    unasked = sorted(
+        (unit for unit, place in places.items() if place is not False),
+        key=lambda unit: places[unit] or len(places),
+    )
     asked = [catalog.find("stats.tables", name) for name in _ASKED]
     return [unit for unit in dict.fromkeys([*asked, *unasked]) if not unit.id.endswith("_trace")]
 

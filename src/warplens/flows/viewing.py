@@ -34,8 +34,12 @@ Progress = Callable[[str, float], None]
 def view_of(reports: Sequence[Report], progress: Progress | None = None) -> View:
     """Return the view of reports that are open; of two of them also how they differ."""
     folder = index_cache()
-    opened = [Opened(number, report, cache=folder, progress=progress) for number, report in enumerate(reports)]
-    return View(" and ".join(report.name for report in reports), opened, compare if len(reports) == 2 else None)
+    opened = [
+        Opened(number, report, cache=folder, progress=progress) for number, report in enumerate(reports)
+    ]
+    return View(
+        " and ".join(report.name for report in reports), opened, compare if len(reports) == 2 else None
+    )
 
 
 def index_cache() -> Path | None:
@@ -57,7 +61,9 @@ def _sweep(folder: Folder) -> None:
 
 
 @contextmanager
-def handed_over(report: Report, ui: str | None, progress: Progress | None = None) -> Iterator[dict[str, File | Path]]:
+def handed_over(
+    report: Report, ui: str | None, progress: Progress | None = None
+) -> Iterator[dict[str, File | Path]]:
     """Yield the pages that give a report to the Perfetto UI at `ui` (None: Perfetto's own); its trace lies in a file until then."""
     from warplens import catalog
     from warplens.viewer.page import perfetto
@@ -98,7 +104,13 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
         tables.append(shown(kind, pa.Table.from_pylist(rows), note=f"Times of one {found.per}."))
     if found.findings:
         told = [
-            {"status": one.status, "rule": one.rule, "finding": one.title, "before (ns)": one.before, "after (ns)": one.after}
+            {
+                "status": one.status,
+                "rule": one.rule,
+                "finding": one.title,
+                "before (ns)": one.before,
+                "after (ns)": one.after,
+            }
             for one in found.findings
         ]
         tables.append(shown("findings", pa.Table.from_pylist(told)))
@@ -142,7 +154,9 @@ def _ranges(before: Report, after: Report) -> list[dict[str, Any]]:
 class Follower:
     """Opens the reports of a view anew when they have changed on disk. `ask`: has the recording of a report write down what it has."""
 
-    def __init__(self, view: View, news: News, ask: Callable[[Path], bool], every_s: float = _FOLLOW_S) -> None:
+    def __init__(
+        self, view: View, news: News, ask: Callable[[Path], bool], every_s: float = _FOLLOW_S
+    ) -> None:
         self._view, self._news, self._ask, self._every = view, news, ask, every_s
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="follow", daemon=True)

@@ -21,7 +21,9 @@ _SHOWN = 3  # files
 
 
 @contextmanager
-def destination(output: str | None, *, force: bool, job: str | None, wording: Wording = COMMAND_LINE) -> Iterator[tuple[Path, bool]]:
+def destination(
+    output: str | None, *, force: bool, job: str | None, wording: Wording = COMMAND_LINE
+) -> Iterator[tuple[Path, bool]]:
     """Yield the report's path, and whether it was created for us; ReportError where it must not be written to.
 
     Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
@@ -59,7 +61,9 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
     if job is not None and jobs == {job}:
         return
     if running := pending.running(path):
-        raise ReportError(f"{path} is still being written by {pending.runner(running[0]) or 'another launcher'}.\n{other}.")
+        raise ReportError(
+            f"{path} is still being written by {pending.runner(running[0]) or 'another launcher'}.\n{other}."
+        )
     if force:
         _overwrite(path, other)
         return
@@ -67,12 +71,16 @@ def _check(path: Path, *, force: bool, job: str | None, wording: Wording) -> Non
     if job is not None:
         others = ", ".join(sorted(name or "no job" for name in jobs))
         why = f"\nIt is not of this job ({job}) but of {others}."
-    raise ReportError(f"The report {path} exists already.{why}\n{other}, or overwrite it with {wording.force}.")
+    raise ReportError(
+        f"The report {path} exists already.{why}\n{other}, or overwrite it with {wording.force}."
+    )
 
 
 def _overwrite(path: Path, other: str) -> None:
     if path.is_symlink():
-        raise ReportError(f"{path} is a link to {path.readlink()}, which stays.\nRemove it, or name what it leads to.")
+        raise ReportError(
+            f"{path} is a link to {path.readlink()}, which stays.\nRemove it, or name what it leads to."
+        )
     strange = contents.of_others(path)
     if strange:
         more = f" and {len(strange) - _SHOWN} more" if len(strange) > _SHOWN else ""

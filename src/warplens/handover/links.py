@@ -39,7 +39,11 @@ def is_private(path: str | os.PathLike[str]) -> bool:
 
 def is_ours_alone(status: os.stat_result) -> bool:
     """Say the same of what `lstat` or `fstat` told."""
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+    return (
+        stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.geteuid()
+        and not stat.S_IMODE(status.st_mode) & 0o077
+    )
 
 
 def linked(report: Path) -> Path | None:

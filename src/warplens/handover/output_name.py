@@ -17,11 +17,20 @@ from warplens.handover.naming import SUFFIX, is_readable
 from warplens.handover.wording import COMMAND_LINE, Wording
 
 DEFAULT = "report%n"
-FOREIGN = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".json.gz", ".json")  # Nsight Systems, PyTorch's profiler
+FOREIGN = (
+    ".nsys-rep",
+    ".qdrep",
+    ".qdstrm",
+    ".sqlite",
+    ".json.gz",
+    ".json",
+)  # Nsight Systems, PyTorch's profiler
 _FIELD = re.compile(r"%(q\{([^}]*)\}|.|$)", re.DOTALL)
 
 
-def expand(template: str, *, number: int, host: str, environment: Mapping[str, str], wording: Wording = COMMAND_LINE) -> str:
+def expand(
+    template: str, *, number: int, host: str, environment: Mapping[str, str], wording: Wording = COMMAND_LINE
+) -> str:
     """Return `template` with its %-fields filled in; UsageError names a field or variable that does not exist."""
     asked = f"{wording.output} {template}"
 
@@ -47,7 +56,9 @@ def expand(template: str, *, number: int, host: str, environment: Mapping[str, s
 def with_suffix(name: str, wording: Wording = COMMAND_LINE) -> Path:
     """Return the report's path for a name as typed: `x`, `x.warplens` and `x.nsys-rep` are `x.warplens`, `x.out` stays in the name."""
     if name.endswith("/") or name in ("", ".", ".."):
-        raise UsageError(f"{wording.output} {name}: a report needs a name, e.g. {wording.output} {name.rstrip('/') or '.'}/report1.")
+        raise UsageError(
+            f"{wording.output} {name}: a report needs a name, e.g. {wording.output} {name.rstrip('/') or '.'}/report1."
+        )
     for foreign in (SUFFIX, *FOREIGN):
         if name.endswith(foreign) and Path(name).name != foreign:
             name = name.removesuffix(foreign)
@@ -58,11 +69,17 @@ def with_suffix(name: str, wording: Wording = COMMAND_LINE) -> Path:
 def _refuse_device(path: Path, wording: Wording) -> None:
     """Raise ReportError for `-o /dev/null` and a pipe: the report would lie beside it."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise ReportError(f"{path} is a device or a pipe, and a report is a directory.\nName another place with {wording.output}.")
+        raise ReportError(
+            f"{path} is a device or a pipe, and a report is a directory.\nName another place with {wording.output}."
+        )
 
 
 def claim(
-    template: str | None, *, host: str, environment: Mapping[str, str] | None = None, wording: Wording = COMMAND_LINE
+    template: str | None,
+    *,
+    host: str,
+    environment: Mapping[str, str] | None = None,
+    wording: Wording = COMMAND_LINE,
 ) -> tuple[Path, bool]:
     """Return the report's absolute path and whether its (empty) directory was created by this call.
 
@@ -79,15 +96,21 @@ def claim(
         _refuse_device(Path(name), wording)
         path = with_suffix(name, wording).absolute()
         if not is_readable(path):
-            raise ReportError(f"{path} is not UTF-8, and could not be read again.\nName another place with {wording.output}.")
+            raise ReportError(
+                f"{path} is not UTF-8, and could not be read again.\nName another place with {wording.output}."
+            )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(PRIVATE_FOLDER)
             return path, True
         except FileExistsError as error:
             if not path.parent.is_dir():
-                raise ReportError(f"Cannot create the report {path}: {path.parent} is not a directory.") from error
+                raise ReportError(
+                    f"Cannot create the report {path}: {path.parent} is not a directory."
+                ) from error
             if not numbered:
                 return path, False
         except OSError as error:
-            raise ReportError(f"Cannot create the report {path}: {error.strerror}.\nName another place with {wording.output}.") from error
+            raise ReportError(
+                f"Cannot create the report {path}: {error.strerror}.\nName another place with {wording.output}."
+            ) from error

@@ -48,7 +48,9 @@ class Pending:
     keep_raw: bool = False
     ended: bool = False
     token: str = ""  # what the spool holds as well, see `belongs`
-    own: bool = field(default=True, compare=False)  # this user wrote the note: nobody who sends a report can say so
+    own: bool = field(
+        default=True, compare=False
+    )  # this user wrote the note: nobody who sends a report can say so
     path: Path = field(default=Path(), compare=False)
 
     @property
@@ -75,7 +77,17 @@ def begin(
     pid = os.getpid()
     name = own_id() if name is None else name
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
-    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), pid, start_ticks(pid), job, keep_raw, path=path)
+    pending = Pending(
+        name,
+        os.path.abspath(spool),
+        socket.gethostname(),
+        boot_id(),
+        pid,
+        start_ticks(pid),
+        job,
+        keep_raw,
+        path=path,
+    )
     try:
         Folder(pending.spool, create=True).close()
         pending = _mark(pending)
@@ -87,11 +99,15 @@ def begin(
     return pending
 
 
-def adopt(report: str | os.PathLike[str], spool: str | os.PathLike[str], name: str, *, job: str | None = None) -> Pending:
+def adopt(
+    report: str | os.PathLike[str], spool: str | os.PathLike[str], name: str, *, job: str | None = None
+) -> Pending:
     """Note that `spool`, which nobody runs any more, is to become the part `name` of `report`."""
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
     pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, path=path)
-    with suppress(OSError):  # a spool that nobody may write to is converted all the same, by this command only
+    with suppress(
+        OSError
+    ):  # a spool that nobody may write to is converted all the same, by this command only
         pending = _mark(pending)
     _write(pending)
     return pending
@@ -331,7 +347,14 @@ def _mark(pending: Pending) -> Pending:
 
 
 def _text(pending: Pending) -> str:
-    return json.dumps(seals.sealed({name: value for name, value in asdict(pending).items() if name not in ("path", "own")})) + "\n"
+    return (
+        json.dumps(
+            seals.sealed(
+                {name: value for name, value in asdict(pending).items() if name not in ("path", "own")}
+            )
+        )
+        + "\n"
+    )
 
 
 def _write(pending: Pending) -> None:

@@ -39,7 +39,11 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     names = sorted(
         entry.name
         for entry in os.scandir(folder)
-        if (entry.name.endswith((".spool", PACKED)) or entry.name.partition(".tmp")[0] in known or entry.name.startswith(measured))
+        if (
+            entry.name.endswith((".spool", PACKED))
+            or entry.name.partition(".tmp")[0] in known
+            or entry.name.startswith(measured)
+        )
         and entry.is_file(follow_symlinks=False)
     )
     found = [folder / name for name in names]

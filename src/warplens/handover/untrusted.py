@@ -31,7 +31,9 @@ def lines(path: Path, longest: int) -> Iterator[Iterator[bytes]]:
 def opened(path: Path) -> io.FileIO:
     """Open a regular file for reading. OSError where it is none or cannot be read."""
     # A pipe of that name would be waited for, and a terminal taken for our own.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+    )
     try:
         descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
     except ValueError as error:  # a NUL in the name

@@ -11,7 +11,12 @@ _RANK = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
 
 def in_order(paths: Iterable[Path]) -> list[Path]:
     """Return paths so that numbers in their names count as such: rank 10 comes behind rank 9."""
-    return sorted(paths, key=lambda path: [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)])
+    return sorted(
+        paths,
+        key=lambda path: [
+            (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)
+        ],
+    )
 
 
 def rank_in(name: str) -> int | None:

@@ -28,7 +28,9 @@ _EXPORTED = (".nsys-rep", ".qdrep")
 def format_of(path: Path) -> catalog.Unit:
     """Return the import format of a file or folder. Raises NotAReport where no importer reads it, ReportError where nobody can."""
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
-        raise NotAReport(f"{path} is a pipe or a device, and is read more than once: write what comes out of it into a file.")
+        raise NotAReport(
+            f"{path} is a pipe or a device, and is read more than once: write what comes out of it into a file."
+        )
     try:
         for unit in catalog.units(FAMILY):
             if _recognises(unit, path):
@@ -38,10 +40,16 @@ def format_of(path: Path) -> catalog.Unit:
         raise ReportError(f"cannot read {path}: {error.strerror or error}.") from error
     for unit in catalog.units(FAMILY):
         if path.suffix in unit.constant("SUFFIXES"):
-            raise NotAReport(f"{path} is no {unit.constant('CONTENT')}{f': it is {looks}' if looks else ', whatever its name says'}.")
-    known = ", ".join(f"{suffix} ({unit.id})" for unit in catalog.units(FAMILY) for suffix in unit.constant("SUFFIXES"))
+            raise NotAReport(
+                f"{path} is no {unit.constant('CONTENT')}{f': it is {looks}' if looks else ', whatever its name says'}."
+            )
+    known = ", ".join(
+        f"{suffix} ({unit.id})" for unit in catalog.units(FAMILY) for suffix in unit.constant("SUFFIXES")
+    )
     kind = "folder" if path.is_dir() else "file"
-    raise NotAReport(f"{path} is a {kind}, not a report, and of no format that can be imported; there are: {known}.")
+    raise NotAReport(
+        f"{path} is a {kind}, not a report, and of no format that can be imported; there are: {known}."
+    )
 
 
 def is_foreign(path: Path) -> bool:
@@ -58,7 +66,9 @@ def _recognises(unit: catalog.Unit, path: Path) -> bool:
         return False
 
 
-def import_file(source: Path, report: Path, progress: Progress = lambda stage, done: None) -> tuple[Manifest, ...]:
+def import_file(
+    source: Path, report: Path, progress: Progress = lambda stage, done: None
+) -> tuple[Manifest, ...]:
     """Make the report directory `report` of the file or folder `source`; it must not exist, or be empty.
 
     It appears in one step, when it is whole. `progress` hears a stage and how far it is. Raises NotAReport, ReportError.
@@ -103,7 +113,9 @@ def _parts(unit: ModuleType, source: Path, report: Path, progress: Progress) -> 
             raise broken[0]
         first[0].write("diagnostics", [_unread(str(error)) for error in broken])
         if len(files) > 1 or source.is_dir():
-            first[0].write("diagnostics", [_unread(text, "warning") for text in _left_out(unit, source, files)])
+            first[0].write(
+                "diagnostics", [_unread(text, "warning") for text in _left_out(unit, source, files)]
+            )
         return (first[0].commit(first[1]), *made)
 
 
@@ -128,13 +140,18 @@ def _left_out(unit: ModuleType, source: Path, files: list[Path]) -> Iterator[str
 
 
 def _unread(text: str, severity: str = "error") -> dict[str, Any]:
-    return {"severity": severity, "code": "file-unreadable", "source": "import", "message": f"not in this report: {text}"}
+    return {
+        "severity": severity,
+        "code": "file-unreadable",
+        "source": "import",
+        "message": f"not in this report: {text}",
+    }
 
 
 def part_id(source: Path) -> str:
     """Return what the part of an imported file is called: the same for the same file, or folder of files. Raises OSError."""
     files = sorted(source.iterdir()) if source.is_dir() else []
     stamps = [f"{path.name} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in files or [source]]
-    return (
-        f"import-{hashlib.sha256(' '.join([source.name, *stamps] if files else stamps).encode(errors='surrogateescape')).hexdigest()[:12]}"
-    )
+    parts = [source.name, *stamps] if files else stamps
+    digest = hashlib.sha256(" ".join(parts).encode(errors="surrogateescape")).hexdigest()
+    return f"import-{digest[:12]}"

@@ -51,7 +51,9 @@ class Buffer:
         last: the last `launch`, None before the first.
     """
 
-    def __init__(self, shape: Shape, memory: Memory, tags: TagTable, name: str = "", sample_launches: int = 1) -> None:
+    def __init__(
+        self, shape: Shape, memory: Memory, tags: TagTable, name: str = "", sample_launches: int = 1
+    ) -> None:
         self.shape = shape
         self.sample_launches = sample_launches
         self._launches = 0
@@ -67,7 +69,9 @@ class Buffer:
     memory = property(lambda self: self._place.array, doc="The framework's own array.")
     pointer = property(lambda self: self._place.pointer, doc="The address.")
     nbytes = property(lambda self: self.shape.nbytes, doc="Bytes of the buffer.")
-    device = property(lambda self: self._place.device, doc="Number of the CUDA device; None: memory of the host.")
+    device = property(
+        lambda self: self._place.device, doc="Number of the CUDA device; None: memory of the host."
+    )
     units = property(lambda self: self.shape.units, doc="How many units have a slice.")
     slots = property(lambda self: self.shape.slots, doc="Records that fit into a slice.")
     stride = property(lambda self: self.shape.stride, doc="Bytes from slice to slice.")
@@ -75,7 +79,9 @@ class Buffer:
     mode = property(lambda self: self.shape.mode, doc="`slices`, `claim` or `smem`.")
     clock = property(lambda self: self.shape.clock, doc="`globaltimer` or `clock`.")
     sample_blocks = property(lambda self: self.shape.sample_blocks, doc="Every how many-th CTA records.")
-    warp_mask = property(lambda self: self.shape.warp_mask, doc="Which warps of a CTA record; 0: the first ones.")
+    warp_mask = property(
+        lambda self: self.shape.warp_mask, doc="Which warps of a CTA record; 0: the first ones."
+    )
 
     @contextmanager
     def launch(self, name: str = "", *, stream: Any = None) -> Iterator[Launch]:
@@ -101,9 +107,13 @@ class Buffer:
             recording.store(self._number, self.tags)
             self.generation = self.generation % 0xFFFFFFFF + 1
             self._place.set_word(layout.GENERATION_AT, self.generation, stream)
-        if self.mode == "claim":  # before the first launch, too: if that is captured, each replay of the graph begins anew
+        if (
+            self.mode == "claim"
+        ):  # before the first launch, too: if that is captured, each replay of the graph begins anew
             self._place.set_word(layout.CLAIMED_AT, 0, stream)
-        self.last = launch_record = Launch(self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME))
+        self.last = launch_record = Launch(
+            self.generation, name or self.name, time.clock_gettime_ns(time.CLOCK_REALTIME)
+        )
         recording.launched(self._number, launch_record.generation, launch_record.name, self._stream(stream))
         yield launch_record
         launch_record.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
@@ -117,7 +127,9 @@ class Buffer:
             self._closed = True
 
     def _register(self) -> int:
-        number = recording.register(self.pointer, self.nbytes, on_device=self.device is not None, name=self.name)
+        number = recording.register(
+            self.pointer, self.nbytes, on_device=self.device is not None, name=self.name
+        )
         # At the latest when the buffer goes, or the process ends: the memory is there until then.
         self._forget = weakref.finalize(self, recording.unregister, number, self.tags)
         return number
@@ -153,7 +165,9 @@ class Buffer:
         shape = replace(self.shape, slots=slots or self.slots, units=units or self.units)
         library = type(self.memory).__module__.partition(".")[0]
         place = "cpu" if self.device is None else f"cuda:{self.device}"
-        memory = allocate_memory(shape.nbytes, place, library if library in ("torch", "cupy", "numba") else "")
+        memory = allocate_memory(
+            shape.nbytes, place, library if library in ("torch", "cupy", "numba") else ""
+        )
         self._forget()
         self.shape, self._place, self.generation, self.last, self._closed = shape, memory, 1, None, False
         self._place.write(0, shape.header(1))
@@ -194,7 +208,9 @@ def _count(grid: int | Sequence[int]) -> int:
     try:
         lengths = [index(grid)] if hasattr(grid, "__index__") else [index(length) for length in grid]
     except TypeError:
-        raise UsageError(f"grid={grid!r}: the CTAs of the launch, as a number or as numbers: 64 or (64, 8)") from None
+        raise UsageError(
+            f"grid={grid!r}: the CTAs of the launch, as a number or as numbers: 64 or (64, 8)"
+        ) from None
     for length in lengths:
         if length < 1:
             raise UsageError(f"grid={grid!r}: every length is at least 1")
@@ -258,12 +274,20 @@ def allocate(
             raise UsageError(f"warps={warps!r}: numbers of warps of a CTA, 0 … 63")
         warps, warp_mask = len(chosen), sum(1 << warp for warp in chosen)
     elif warps < 1:
-        raise UsageError(f"warps={warps}: at least one warp of a CTA records; `bind(buffer, enabled=False)` records nothing")
+        raise UsageError(
+            f"warps={warps}: at least one warp of a CTA records; `bind(buffer, enabled=False)` records nothing"
+        )
     elif warp_mask:
         warps = bin(warp_mask).count("1")
     total = units or -(-_count(grid) // max(1, sample_blocks)) * warps
-    shape = Shape(total, slots, warps, mode, "globaltimer" if clock == "auto" else clock, sample_blocks, warp_mask, keep)
-    place = adopt(memory, shape.nbytes) if memory is not None else allocate_memory(shape.nbytes, device, library)
+    shape = Shape(
+        total, slots, warps, mode, "globaltimer" if clock == "auto" else clock, sample_blocks, warp_mask, keep
+    )
+    place = (
+        adopt(memory, shape.nbytes) if memory is not None else allocate_memory(shape.nbytes, device, library)
+    )
     if clock == "auto":
         shape = replace(shape, clock=clock_for(place.device))
-    return Buffer(shape, place, tags if isinstance(tags, TagTable) else TagTable(tags), name, max(1, sample_launches))
+    return Buffer(
+        shape, place, tags if isinstance(tags, TagTable) else TagTable(tags), name, max(1, sample_launches)
+    )

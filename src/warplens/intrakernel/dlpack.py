@@ -8,7 +8,11 @@ from typing import Any
 from warplens.errors import UsageError
 
 _HOST_KINDS = (1,)  # kDLCPU
-_CUDA_KINDS = (2, 3, 13)  # kDLCUDA, kDLCUDAHost (pinned: kernels write into it, so reading waits for them), kDLCUDAManaged
+_CUDA_KINDS = (
+    2,
+    3,
+    13,
+)  # kDLCUDA, kDLCUDAHost (pinned: kernels write into it, so reading waits for them), kDLCUDAManaged
 
 
 class _Tensor(ctypes.Structure):
@@ -35,13 +39,20 @@ def address_in_dlpack(array: Any, kind: str) -> tuple[int, int, bool, Any]:
     """
     try:
         capsule = array.__dlpack__()
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # read-only, needs a gradient, another stream, …
+    except (
+        BufferError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:  # read-only, needs a gradient, another stream, …
         raise UsageError(f"this {kind} does not give its memory away: {error}") from None
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
     if tensor.device_type not in _HOST_KINDS + _CUDA_KINDS:
-        raise UsageError(f"this {kind} is on a device of DLPack's kind {tensor.device_type}: only CUDA and the host are known")
+        raise UsageError(
+            f"this {kind} is on a device of DLPack's kind {tensor.device_type}: only CUDA and the host are known"
+        )
     expected = 1
     for axis in reversed(range(tensor.ndim)):
         if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != expected:

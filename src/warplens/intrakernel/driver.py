@@ -119,7 +119,12 @@ class Driver:
         """Copy device memory to the host, once everything that runs in the context is done."""
         self._do("synchronize")
         data = bytearray(nbytes)
-        self._do("to_host", (ctypes.c_char * nbytes).from_buffer(data), ctypes.c_uint64(pointer), ctypes.c_size_t(nbytes))
+        self._do(
+            "to_host",
+            (ctypes.c_char * nbytes).from_buffer(data),
+            ctypes.c_uint64(pointer),
+            ctypes.c_size_t(nbytes),
+        )
         return data
 
     def write(self, pointer: int, data: bytes) -> None:
@@ -128,7 +133,13 @@ class Driver:
 
     def set_word(self, pointer: int, value: int, stream: int) -> None:
         """Set four bytes in the order of a stream: after what it was given before, before what it is given next."""
-        self._do("set_words", ctypes.c_uint64(pointer), ctypes.c_uint(value), ctypes.c_size_t(1), ctypes.c_void_p(stream))
+        self._do(
+            "set_words",
+            ctypes.c_uint64(pointer),
+            ctypes.c_uint(value),
+            ctypes.c_size_t(1),
+            ctypes.c_void_p(stream),
+        )
 
 
 @cache

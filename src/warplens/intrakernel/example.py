@@ -37,7 +37,9 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
             module = unit.load()
         except ImportError as error:
             absent.append(
-                f"{unit.id}: {error.name or error} is not installed" if isinstance(error, ModuleNotFoundError) else f"{unit.id}: {error}"
+                f"{unit.id}: {error.name or error} is not installed"
+                if isinstance(error, ModuleNotFoundError)
+                else f"{unit.id}: {error}"
             )
             continue
         for way, why in module.ways().items():
@@ -70,7 +72,9 @@ def check(buffer: Buffer, decoded: Decoded) -> list[str]:
         cta, warp, begin, end = row
         where = f"CTA {cta} warp {warp}"
         rows = by_unit.get(unit, [])
-        order = [name for _ in range(EXAMPLE_TILES) for name in ("load", "compute", "store", "tile")] + ["done"]
+        order = [name for _ in range(EXAMPLE_TILES) for name in ("load", "compute", "store", "tile")] + [
+            "done"
+        ]
         if [name for name, *_ in rows] != order:
             wrong.append(f"{where} has recorded {', '.join(name for name, *_ in rows) or 'nothing'}")
             continue
@@ -79,7 +83,10 @@ def check(buffer: Buffer, decoded: Decoded) -> list[str]:
             times = [tile[2], load[2], load[3], compute[2], compute[3], store[2], store[3], tile[3]]
             if times != sorted(times) or not begin <= times[0] <= times[-1] <= end:
                 wrong.append(f"the regions of tile {number} of {where} are not one after the other within it")
-            if any(not flags & HAS_PAYLOAD or payload != number for _, flags, _, _, payload in (load, compute, store, tile)):
+            if any(
+                not flags & HAS_PAYLOAD or payload != number
+                for _, flags, _, _, payload in (load, compute, store, tile)
+            ):
                 wrong.append(f"tile {number} of {where} has another number")
         if not rows[-1][1] & MARK:
             wrong.append(f"the mark of {where} is none")
@@ -89,9 +96,15 @@ def check(buffer: Buffer, decoded: Decoded) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the example; 0 where a trace with the right events was written."""
     languages = [unit.id for unit in catalog.units("intrakernel.dsl")]
-    parser = argparse.ArgumentParser(prog="python -m warplens.intrakernel.example", description=(__doc__ or "").partition("\n\n")[2])
-    parser.add_argument("--dsl", choices=languages, help="the language of the kernel; default: the best that is here")
-    parser.add_argument("--out", default=_OUT, metavar="FILE", help=f"the trace, for ui.perfetto.dev (default: {_OUT})")
+    parser = argparse.ArgumentParser(
+        prog="python -m warplens.intrakernel.example", description=(__doc__ or "").partition("\n\n")[2]
+    )
+    parser.add_argument(
+        "--dsl", choices=languages, help="the language of the kernel; default: the best that is here"
+    )
+    parser.add_argument(
+        "--out", default=_OUT, metavar="FILE", help=f"the trace, for ui.perfetto.dev (default: {_OUT})"
+    )
     chosen = parser.parse_args(arguments)
     there, absent = _choices(chosen.dsl)
     if not there:
@@ -104,7 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             buffer = module.example(way)
             decoded = buffer.decode()
         except Exception as error:  # of whatever package in whatever version; the next way may do
-            print(f"{what} does not run here: {error if isinstance(error, WarplensError) else repr(error)}", file=sys.stderr)
+            print(
+                f"{what} does not run here: {error if isinstance(error, WarplensError) else repr(error)}",
+                file=sys.stderr,
+            )
             continue
         wrong = check(buffer, decoded)
         if wrong:
@@ -129,13 +145,17 @@ def _advice(language: str | None) -> str:
 
 def tell(what: str, decoded: Decoded, path: str) -> None:
     """Print what was recorded."""
-    print(f"{what}: {len(decoded.events)} events of {len(decoded.units)} warps in {(decoded.end - decoded.start) / 1000:.1f} us")
+    print(
+        f"{what}: {len(decoded.events)} events of {len(decoded.units)} warps in {(decoded.end - decoded.start) / 1000:.1f} us"
+    )
     for tag, name in enumerate(EXAMPLE_TAGS):
         rows = decoded.events[decoded.events["tag"] == tag]
         if name == "done":
             print(f"  {name:8}{len(rows):4} marks")
         else:
-            print(f"  {name:8}{len(rows):4} times, {float((rows['end'] - rows['start']).mean()) / 1000:8.2f} us on average")
+            print(
+                f"  {name:8}{len(rows):4} times, {float((rows['end'] - rows['start']).mean()) / 1000:8.2f} us on average"
+            )
     print(f"wrote {path}; open it in https://ui.perfetto.dev")
 
 

@@ -98,7 +98,9 @@ def handle_of(stream: Any, array: Any = None) -> int:
     try:
         return int(stream)
     except (TypeError, ValueError):
-        raise UsageError(f"stream={stream!r}: neither a stream of torch, CuPy, Numba or cuda-python nor a handle") from None
+        raise UsageError(
+            f"stream={stream!r}: neither a stream of torch, CuPy, Numba or cuda-python nor a handle"
+        ) from None
 
 
 def _current_stream(array: Any) -> Any:
@@ -118,7 +120,9 @@ def adopt(array: Any, least: int) -> Memory:
     """
     kind = f"{type(array).__module__}.{type(array).__name__}"
     if kind.startswith(("jax.", "jaxlib.")):  # says nothing of it: neither of its protocols does
-        raise UsageError("JAX shares the memory of its arrays, and nobody may write into it: leave `memory` out")
+        raise UsageError(
+            "JAX shares the memory of its arrays, and nobody may write into it: leave `memory` out"
+        )
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         memory = _from_interface(array, interface, kind)
@@ -131,7 +135,9 @@ def adopt(array: Any, least: int) -> Memory:
     if memory.nbytes < least:
         raise UsageError(f"the memory has {memory.nbytes} bytes, and the buffer needs {least}")
     if memory.pointer % 16:
-        raise UsageError("the memory does not start at a multiple of 16 bytes, which the kernel's 16-byte stores need")
+        raise UsageError(
+            "the memory does not start at a multiple of 16 bytes, which the kernel's 16-byte stores need"
+        )
     return memory
 
 
@@ -162,9 +168,13 @@ def _from_buffer(array: Any, kind: str) -> Memory:
     try:
         view = memoryview(array)
     except TypeError:
-        raise UsageError(f"a {kind} says nothing of its memory: no __cuda_array_interface__, no DLPack, no buffer") from None
+        raise UsageError(
+            f"a {kind} says nothing of its memory: no __cuda_array_interface__, no DLPack, no buffer"
+        ) from None
     if view.readonly or not view.c_contiguous:
-        raise UsageError(f"the memory of this {kind} is {'read-only' if view.readonly else 'not in one piece'}")
+        raise UsageError(
+            f"the memory of this {kind} is {'read-only' if view.readonly else 'not in one piece'}"
+        )
     view_kept = (ctypes.c_char * view.nbytes).from_buffer(view)
     memory = HostMemory(array, ctypes.addressof(view_kept), view.nbytes)
     memory.kept = view_kept
@@ -194,14 +204,18 @@ def allocate_memory(nbytes: int, device: str, library: str = "") -> Memory:
         raise UsageError('library="host" is for device="cpu"')
     driver.driver()
     ordinal = int(number) if number else None
-    return _on_device(size, ordinal, library or next((name for name in ("torch", "cupy") if name in sys.modules), "cuda"))
+    return _on_device(
+        size, ordinal, library or next((name for name in ("torch", "cupy") if name in sys.modules), "cuda")
+    )
 
 
 def _module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise UsageError(f"{name} is not installed; leave `library` out: the CUDA driver's own memory needs none") from None
+        raise UsageError(
+            f"{name} is not installed; leave `library` out: the CUDA driver's own memory needs none"
+        ) from None
 
 
 def _on_device(size: int, ordinal: int | None, library: str) -> Memory:
@@ -244,4 +258,10 @@ class Address(int):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"shape": (self.size,), "typestr": "<i8", "data": (int(self), False), "version": 3, "strides": None}
+        return {
+            "shape": (self.size,),
+            "typestr": "<i8",
+            "data": (int(self), False),
+            "version": 3,
+            "strides": None,
+        }

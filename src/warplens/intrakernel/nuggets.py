@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
     from warplens.spool.intrakernel import Decoded
 
-_HOST = ("Event", "ProfileBuf", "TagTable", "allocate_profile_buffer", "decode_events", "events_to_perfetto", "profile_session")
+_HOST = (
+    "Event",
+    "ProfileBuf",
+    "TagTable",
+    "allocate_profile_buffer",
+    "decode_events",
+    "events_to_perfetto",
+    "profile_session",
+)
 DEVICE = (
     "profile_region",
     "lane0_warp0_start",
@@ -95,7 +103,9 @@ class ProfileBuf:
         self.buffer.clear()
 
 
-def allocate_profile_buffer(max_events: int, device: Any = None, stream: Any = None, *, units: int = 0, slots: int = 0) -> ProfileBuf:
+def allocate_profile_buffer(
+    max_events: int, device: Any = None, stream: Any = None, *, units: int = 0, slots: int = 0
+) -> ProfileBuf:
     """Allocate a buffer for `max_events` events of all warps together.
 
     Args:
@@ -115,10 +125,22 @@ def allocate_profile_buffer(max_events: int, device: Any = None, stream: Any = N
     place = str(device) if device is not None else "cuda"
     library = "torch" if "torch" in sys.modules else ""
     slots = slots or (
-        max_events if max_events * (max_events * layout.RECORD_BYTES + layout.UNIT_HEADER_BYTES) <= _ROOM else min(max_events, 1024)
+        max_events
+        if max_events * (max_events * layout.RECORD_BYTES + layout.UNIT_HEADER_BYTES) <= _ROOM
+        else min(max_events, 1024)
     )
-    units = units or min(max_events, max(1, _ROOM // (slots * layout.RECORD_BYTES + layout.UNIT_HEADER_BYTES)))
-    buffer = allocate(units=units, slots=slots, mode="claim", keep=max_events, device=place, library=library, name="profile buffer")
+    units = units or min(
+        max_events, max(1, _ROOM // (slots * layout.RECORD_BYTES + layout.UNIT_HEADER_BYTES))
+    )
+    buffer = allocate(
+        units=units,
+        slots=slots,
+        mode="claim",
+        keep=max_events,
+        device=place,
+        library=library,
+        name="profile buffer",
+    )
     return ProfileBuf(buffer, max_events)
 
 
@@ -128,13 +150,19 @@ def _decoded(source: Any) -> tuple[Decoded, int]:
         return source.buffer.decode(), source.max_events
     if isinstance(source, Buffer):
         return source.decode(), source.shape.keep
-    data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else bytes(adopt(source, 8).read())
+    data = (
+        bytes(source)
+        if isinstance(source, bytes | bytearray | memoryview)
+        else bytes(adopt(source, 8).read())
+    )
     ours = data[:4] == layout.MAGIC.to_bytes(4, "little")
     decoded = decode(data) if ours else decode(data, layout="nuggets")
     return decoded, 0
 
 
-def decode_events(buf: Any, tag_table: TagTable, pid: int = 0, tid_base: int = 0, drop_overflow: bool = True) -> tuple[list[Event], int]:
+def decode_events(
+    buf: Any, tag_table: TagTable, pid: int = 0, tid_base: int = 0, drop_overflow: bool = True
+) -> tuple[list[Event], int]:
     """Decode a buffer into events and the number of those that were lost.
 
     Args:
@@ -149,11 +177,23 @@ def decode_events(buf: Any, tag_table: TagTable, pid: int = 0, tid_base: int = 0
     """
     del pid, drop_overflow
     decoded, _ = _decoded(buf)
-    names = {tag: tag_table.name(tag) if tag < len(tag_table) else f"unknown_{tag}" for tag in set(decoded.events["tag"].tolist())}
+    names = {
+        tag: tag_table.name(tag) if tag < len(tag_table) else f"unknown_{tag}"
+        for tag in set(decoded.events["tag"].tolist())
+    }
     numbered = decoded.units["cta"].tolist()
-    columns = (decoded.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload"))
+    columns = (
+        decoded.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload")
+    )
     events = [
-        Event(start, end - start, tag, names[tag], tid_base + (payload if flags & layout.HAS_PAYLOAD else numbered[unit]), unit)
+        Event(
+            start,
+            end - start,
+            tag,
+            names[tag],
+            tid_base + (payload if flags & layout.HAS_PAYLOAD else numbered[unit]),
+            unit,
+        )
         for unit, tag, flags, start, end, payload in zip(*columns, strict=True)
     ]
     events.sort(key=lambda event: event.start_ns)
@@ -161,7 +201,11 @@ def decode_events(buf: Any, tag_table: TagTable, pid: int = 0, tid_base: int = 0
 
 
 def events_to_perfetto(
-    events: Any, trace_path: str | PathLike[str] | None = None, pid: int = 0, tid_prefix: int | None = None, unit_name: str = "Block"
+    events: Any,
+    trace_path: str | PathLike[str] | None = None,
+    pid: int = 0,
+    tid_prefix: int | None = None,
+    unit_name: str = "Block",
 ) -> dict[str, Any]:
     """Write events as Chrome JSON for ui.perfetto.dev, times from the first one; return what is written.
 
@@ -177,9 +221,13 @@ def events_to_perfetto(
     rows: dict[Any, list[Slice]] = {}
     for event in events:
         arguments = {"tag_id": event.tag_id, "start_ns": event.start_ns, "dur_ns": event.dur_ns}
-        rows.setdefault(event.tid, []).append(Slice(event.tid, event.tag_name, event.start_ns, event.dur_ns, arguments))
+        rows.setdefault(event.tid, []).append(
+            Slice(event.tid, event.tag_name, event.start_ns, event.dur_ns, arguments)
+        )
     names = {tid: f"{unit_name} {tid}" for tid in sorted(rows)}
-    return write_json(chrome_events(rows, names, pid=pid, process=f"GPU {pid}", first_tid=tid_prefix or 0), trace_path)
+    return write_json(
+        chrome_events(rows, names, pid=pid, process=f"GPU {pid}", first_tid=tid_prefix or 0), trace_path
+    )
 
 
 @contextmanager
@@ -214,6 +262,9 @@ def profile_session(
     prof.events, prof.overflow = decode_events(prof, tags, pid)
     if prof.overflow:
         decoded = prof.buffer.decode()
-        warnings.warn(f"{prof.overflow} events did not fit: {'; '.join(decoded.losses())}; max_events is {max_events}", stacklevel=3)
+        warnings.warn(
+            f"{prof.overflow} events did not fit: {'; '.join(decoded.losses())}; max_events is {max_events}",
+            stacklevel=3,
+        )
     if trace_path is not None:
         events_to_perfetto(prof.events, trace_path, pid)

@@ -49,25 +49,35 @@ class Plan:
     def tag(self, tag: str | int) -> int:
         """Return the number of a tag. UsageError where the table has no such name, or where the number does not fit."""
         if not isinstance(tag, int | str):
-            raise UsageError(f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}; stop(p, token, tag)")
+            raise UsageError(
+                f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}; stop(p, token, tag)"
+            )
         try:
             number = TagTable(self.tags).id(tag)
         except KeyError as error:
             raise UsageError(str(error.args[0])) from None
         if self.mode == "smem" and number >= layout.RING_TAGS:
-            raise UsageError(f"tag {tag!r} has the number {number}; a ring in shared memory has room for {layout.RING_TAGS} tags")
+            raise UsageError(
+                f"tag {tag!r} has the number {number}; a ring in shared memory has room for {layout.RING_TAGS} tags"
+            )
         return number
 
-    def word(self, tag: str | int, *, mark: bool = False, crossing: bool = False, payload: bool = False) -> int:
+    def word(
+        self, tag: str | int, *, mark: bool = False, crossing: bool = False, payload: bool = False
+    ) -> int:
         """Return a record's third word, without the generation."""
         flags = (layout.MARK if mark else 0) | (layout.ASYNC if crossing else 0)
         flags |= (layout.HAS_GENERATION if self.generation else 0) | (layout.HAS_PAYLOAD if payload else 0)
         return self.tag(tag) | flags << 16
 
-    def ring_word(self, tag: str | int, *, mark: bool = False, crossing: bool = False, payload: bool = False) -> int:
+    def ring_word(
+        self, tag: str | int, *, mark: bool = False, crossing: bool = False, payload: bool = False
+    ) -> int:
         """Return a ring record's second word without the duration. UsageError for what such a record has no room for."""
         if payload:
-            raise UsageError("records of mode 'smem' have no room for a payload: use mode 'slices' or 'claim'")
+            raise UsageError(
+                "records of mode 'smem' have no room for a payload: use mode 'slices' or 'claim'"
+            )
         return self.tag(tag) * _SPREAD
 
 

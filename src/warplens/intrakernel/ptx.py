@@ -26,7 +26,9 @@ _ALIGNED = 1024  # rings come before a kernel's other shared memory, whose swizz
 _UNIT = layout.UNIT_HEADER_BYTES
 _SLOTS_AT = 20
 _NOBODY = -(1 << 30)  # where the count of a lane that does not record starts
-_SOMEBODY = -(1 << 29)  # counts above it are of lanes that do: they lose half a billion records before they fall below
+_SOMEBODY = -(
+    1 << 29
+)  # counts above it are of lanes that do: they lose half a billion records before they fall below
 
 
 def now(plan: Plan) -> str:
@@ -60,7 +62,9 @@ def begin(plan: Plan, pointer: str) -> str:
     lines = [
         f".reg .s32 %wl_left; .reg .u64 %wl_at, %wl_from; mov.u64 %wl_from, {pointer};",
         ".reg .u32 %wl_gen;" if plan.generation else "",
-        f".reg .u32 %wl_used, %wl_ring; .shared .align {_ALIGNED} .b8 wl_rings[{ring_bytes(plan)}];" if ring else "",
+        f".reg .u32 %wl_used, %wl_ring; .shared .align {_ALIGNED} .b8 wl_rings[{ring_bytes(plan)}];"
+        if ring
+        else "",
         "mov.u32 %wl_used, 0; mov.u32 %wl_ring, wl_rings;" if ring else "",
         "{ .reg .pred p, q; .reg .u32 x, y, cta, thread, warp, place, block, unit, units, slots, gen; .reg .u64 t, m, n, z;",
         _linear("cta", "%ctaid", "%nctaid"),
@@ -78,7 +82,9 @@ def begin(plan: Plan, pointer: str) -> str:
         f"mad.wide.u32 %wl_at, unit, x, {pointer}; add.u64 %wl_at, %wl_at, {layout.HEADER_BYTES + _UNIT};",
         f"selp.s32 %wl_left, slots, {_NOBODY}, p;",
         "shl.b32 %wl_gen, gen, 24;" if plan.generation else "",
-        f"mad.lo.u32 %wl_ring, place, {plan.ring_slots * layout.RING_RECORD_BYTES}, %wl_ring;" if ring else "",
+        f"mad.lo.u32 %wl_ring, place, {plan.ring_slots * layout.RING_RECORD_BYTES}, %wl_ring;"
+        if ring
+        else "",
         # Pairs, and clocks and constants last: registers that only the begin needs would count for the whole kernel.
         f"@p st.global.v2.u32 [%wl_at+-{_UNIT - 8}], {{gen, cta}};",
         f"mov.u32 x, %smid; @p st.global.v2.u32 [%wl_at+-{_UNIT - 16}], {{warp, x}};",
@@ -109,10 +115,16 @@ def end(plan: Plan, word: int, start: str | None, payload: str | int | None) -> 
 def _ring_end(plan: Plan, word: int, start: str | None) -> str:
     mask = plan.ring_slots * layout.RING_RECORD_BYTES - 1
     length = (
-        f"sub.u32 d, t, {start}; min.u32 d, d, {layout.RING_LONGEST:#x}; or.b32 d, d, {word:#x};" if start else f"mov.u32 d, {word:#x};"
+        f"sub.u32 d, t, {start}; min.u32 d, d, {layout.RING_LONGEST:#x}; or.b32 d, d, {word:#x};"
+        if start
+        else f"mov.u32 d, {word:#x};"
     )
     # Of a %clock whose low word is read, and not stored as it is, the assembler makes a slow read per warp (S2UR).
-    stamp = "mov.u64 c, %clock64; cvt.u32.u64 t, c;" if plan.clock == "clock" else f"mov.u32 t, {_TIMERS[plan.clock]};"
+    stamp = (
+        "mov.u64 c, %clock64; cvt.u32.u64 t, c;"
+        if plan.clock == "clock"
+        else f"mov.u32 t, {_TIMERS[plan.clock]};"
+    )
     return (
         f"{{ .reg .pred p; .reg .u32 t, d, a; .reg .u64 c; {stamp} {length} setp.gt.s32 p, %wl_left, 0;"
         f" and.b32 a, %wl_used, {mask:#x}; add.u32 a, a, %wl_ring; @p st.shared.v2.u32 [a], {{{start or 't'}, d}};"
@@ -169,7 +181,11 @@ def _revision() -> int:
         Plan(mode="smem", ring_slots=8),
         Plan(mode="smem", ring_slots=8, clock="clock"),
     )
-    texts = [text for plan in plans for text in (now(plan), begin(plan, "$0"), end(plan, 1, "$0", None), finish(plan))]
+    texts = [
+        text
+        for plan in plans
+        for text in (now(plan), begin(plan, "$0"), end(plan, 1, "$0", None), finish(plan))
+    ]
     return zlib.crc32("".join(texts).encode())
 
 

@@ -17,7 +17,9 @@ _OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 _agent: ctypes.CDLL | None = None
 _failed = False
-_numbers: dict[int, tuple[int, int, bool, str]] = {}  # our numbers of buffers -> address, bytes, on a device, name
+_numbers: dict[
+    int, tuple[int, int, bool, str]
+] = {}  # our numbers of buffers -> address, bytes, on a device, name
 _theirs: dict[int, int] = {}  # … -> the agent's numbers
 _told: dict[int, int] = {}  # … -> how many tags the agent was told of
 _last = 0
@@ -53,7 +55,9 @@ def launched(number: int, generation: int, name: str = "", stream: int = ANY_STR
     theirs = _theirs.get(number)
     if theirs is None:
         pointer, nbytes, on_device, text = known
-        theirs = _theirs[number] = agent.warplens_intrakernel_register(pointer, nbytes, int(on_device), None, _bytes(text))
+        theirs = _theirs[number] = agent.warplens_intrakernel_register(
+            pointer, nbytes, int(on_device), None, _bytes(text)
+        )
     return bool(agent.warplens_intrakernel_launch(theirs, generation, stream, _bytes(name)))
 
 
@@ -76,7 +80,9 @@ def _tell_tags(number: int, theirs: int, tags: Iterable[str]) -> None:
     names = list(tags)
     if _agent is not None and len(names) != _told.get(number, 0):
         _told[number] = len(names)
-        text = b"".join(b"%d %s\n" % (tag, _bytes(name).replace(b"\n", b" ")) for tag, name in enumerate(names))
+        text = b"".join(
+            b"%d %s\n" % (tag, _bytes(name).replace(b"\n", b" ")) for tag, name in enumerate(names)
+        )
         _agent.warplens_intrakernel_tags(theirs, text)
 
 

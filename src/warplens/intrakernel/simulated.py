@@ -68,7 +68,19 @@ class SimulatedUnit:
             return
         self._slots = slots
         self._memory = (ctypes.c_char * stride).from_address(pointer + layout.HEADER_BYTES + unit * stride)
-        struct.pack_into("<IIIIIIII", self._memory, 0, layout.UNIT_MAGIC, layout.VERSION, self._generation, cta, warp, 0, 0, 0)
+        struct.pack_into(
+            "<IIIIIIII",
+            self._memory,
+            0,
+            layout.UNIT_MAGIC,
+            layout.VERSION,
+            self._generation,
+            cta,
+            warp,
+            0,
+            0,
+            0,
+        )
         struct.pack_into("<QQQQ", self._memory, 32, began, 0, cycles, 0)
 
     def record(self, word: int, start: int | None, payload: int | None = None) -> None:
@@ -80,12 +92,18 @@ class SimulatedUnit:
             return
         if self.plan.mode == "smem":
             length = 0 if start is None else min((stamp - began) & _LOW, layout.RING_LONGEST)
-            self._ring = [*self._ring[1 - self._slots :], (began, word | length)] if self._slots > 1 else [(began, word | length)]
+            self._ring = (
+                [*self._ring[1 - self._slots :], (began, word | length)]
+                if self._slots > 1
+                else [(began, word | length)]
+            )
         elif self.records <= self._slots:
             if self.plan.generation:
                 word |= (self._generation & 0xFF) << 24
             at = layout.UNIT_HEADER_BYTES + layout.RECORD_BYTES * (self.records - 1)
-            struct.pack_into("<IIII", self._memory, at, began, stamp, word, word if payload is None else payload & _LOW)
+            struct.pack_into(
+                "<IIII", self._memory, at, began, stamp, word, word if payload is None else payload & _LOW
+            )
 
     def finish(self) -> None:
         """Write the end of the unit's header."""

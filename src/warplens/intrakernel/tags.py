@@ -44,7 +44,9 @@ class TagTable:
         try:
             return self._ids[name]
         except KeyError:
-            raise KeyError(f"no tag {name!r} in this table, which has {', '.join(self._names) or 'none'}") from None
+            raise KeyError(
+                f"no tag {name!r} in this table, which has {', '.join(self._names) or 'none'}"
+            ) from None
 
     def name(self, tag_id: int) -> str:
         """Return the name of a number. IndexError where there is none."""

@@ -39,7 +39,9 @@ def lanes_of(slices: Iterable[Slice]) -> Iterator[tuple[Slice, int]]:
         for ends in open_ends:
             while ends and ends[-1] <= region.start:
                 ends.pop()
-        lane = next((lane for lane, ends in enumerate(open_ends) if not ends or end <= ends[-1]), len(open_ends))
+        lane = next(
+            (lane for lane, ends in enumerate(open_ends) if not ends or end <= ends[-1]), len(open_ends)
+        )
         if lane == len(open_ends):
             open_ends.append([])
         if region.length:
@@ -55,7 +57,9 @@ def chrome_events(
     `names` are of rows; rows come in its order, and their numbers are keys where those are integers.
     """
     zero = min((region.start for row in rows.values() for region in row), default=0)
-    events: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": process}}]
+    events: list[dict[str, Any]] = [
+        {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": process}}
+    ]
     place = 0
     for row, title in names.items():
         seen: dict[int, int] = {}
@@ -64,8 +68,18 @@ def chrome_events(
                 seen[lane] = tid = first_tid + place
                 place += 1
                 shown = title if lane == 0 else f"{title} ({lane + 1})"
-                events.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": shown}})
-                events.append({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}})
+                events.append(
+                    {"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": {"name": shown}}
+                )
+                events.append(
+                    {
+                        "name": "thread_sort_index",
+                        "ph": "M",
+                        "pid": pid,
+                        "tid": tid,
+                        "args": {"sort_index": tid},
+                    }
+                )
             event: dict[str, Any] = {
                 "name": region.name,
                 "cat": "intrakernel",
@@ -78,7 +92,9 @@ def chrome_events(
     return events
 
 
-def write_json(events: list[dict[str, Any]], path: str | PathLike[str] | None, notes: Iterable[str] = ()) -> dict[str, Any]:
+def write_json(
+    events: list[dict[str, Any]], path: str | PathLike[str] | None, notes: Iterable[str] = ()
+) -> dict[str, Any]:
     """Wrap Chrome's events up and write them, where a path is given; return what is written."""
     trace: dict[str, Any] = {"traceEvents": events, "displayTimeUnit": "ns"}
     losses = list(notes)
@@ -91,7 +107,11 @@ def write_json(events: list[dict[str, Any]], path: str | PathLike[str] | None, n
 
 
 def write_trace(
-    decoded: Decoded, tags: TagTable | Iterable[str], path: str | PathLike[str] | None, *, name: str = "kernel"
+    decoded: Decoded,
+    tags: TagTable | Iterable[str],
+    path: str | PathLike[str] | None,
+    *,
+    name: str = "kernel",
 ) -> dict[str, Any]:
     """Write a decoded launch as Chrome JSON: a row for each warp, by CTA; return what is written.
 
@@ -104,10 +124,15 @@ def write_trace(
     tags = tags if isinstance(tags, TagTable) else TagTable(tags)
     units = decoded.units
     order = sorted(range(len(units)), key=lambda row: (int(units["cta"][row]), int(units["warp"][row]), row))
-    names = {row: f"CTA {units['cta'][row]} warp {units['warp'][row]} (SM {units['sm_begin'][row]})" for row in order}
+    names = {
+        row: f"CTA {units['cta'][row]} warp {units['warp'][row]} (SM {units['sm_begin'][row]})"
+        for row in order
+    }
     rows: dict[Any, list[Slice]] = {row: [] for row in order}
     labels = {tag: tags.label(tag) for tag in set(decoded.events["tag"].tolist())}
-    columns = (decoded.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload"))
+    columns = (
+        decoded.events[column].tolist() for column in ("unit", "tag", "flags", "start", "end", "payload")
+    )
     for unit, tag, flags, start, end, payload in zip(*columns, strict=True):
         arguments = {"start_ns": start, **({"payload": payload} if flags & 8 else {})}
         rows[unit].append(Slice(unit, labels[tag], start, end - start, arguments, mark=bool(flags & 1)))

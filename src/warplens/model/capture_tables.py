@@ -8,7 +8,11 @@ CAPTURE_WINDOWS = Table(
     "capture_windows",
     "The windows of the capture: times in which everything was recorded. Ranges that overlap one are in the report.",
     (
-        Column("part", "int32", "Number of the part of the report: windows are common to the processes of one launch."),
+        Column(
+            "part",
+            "int32",
+            "Number of the part of the report: windows are common to the processes of one launch.",
+        ),
         Column("number", "int32", "Number within its part, from 1; what `--window` takes."),
         Column("host", "string", "Host name."),
         time("start", "When it opened."),
@@ -26,7 +30,12 @@ CAPTURE_WINDOWS = Table(
             "null while it is still open.",
             nullable=True,
         ),
-        Column("process", "int64", "Key of the process that opened it; null where the launcher did.", nullable=True),
+        Column(
+            "process",
+            "int64",
+            "Key of the process that opened it; null where the launcher did.",
+            nullable=True,
+        ),
     ),
     ("part", "number"),
     happens=True,

@@ -7,7 +7,12 @@ from warplens.model.table import PROCESS, THREAD, Column, Table, time
 _ID = Column("id", "int64", "Unique in its table; ids grow with start within a process.")
 _START, _END = time("start", "Begin."), time("end", "End.")
 _STACK = Column("stack", "int64", "Innermost frame: key of `frames`; null: none was taken.", nullable=True)
-_RANGE = Column("range", "int64", "Id of the innermost NVTX push/pop range of the thread that encloses the begin.", nullable=True)
+_RANGE = Column(
+    "range",
+    "int64",
+    "Id of the innermost NVTX push/pop range of the thread that encloses the begin.",
+    nullable=True,
+)
 
 FRAMES = Table(
     "frames",
@@ -18,7 +23,11 @@ FRAMES = Table(
         Column("parent", "int64", "Key of the caller's frame; null: the outermost one.", nullable=True),
         Column("depth", "int32", "Frames below it: 0 for the outermost one."),
         Column("kind", "dict", "`python`, `native`, `kernel` or `task`, where an asyncio task begins."),
-        Column("function", "dict", "Function: qualified name of Python, demangled name of C++; `[name]+0x12` where there is no symbol."),
+        Column(
+            "function",
+            "dict",
+            "Function: qualified name of Python, demangled name of C++; `[name]+0x12` where there is no symbol.",
+        ),
         Column(
             "module",
             "dict",
@@ -28,7 +37,12 @@ FRAMES = Table(
         Column("file", "dict", "Source file.", nullable=True),
         Column("line", "int32", "Line in it.", nullable=True),
         Column("first_line", "int32", "Line where the function begins.", nullable=True),
-        Column("address", "uint64", "Of native code: address in its file; of the kernel: where it ran.", nullable=True),
+        Column(
+            "address",
+            "uint64",
+            "Of native code: address in its file; of the kernel: where it ran.",
+            nullable=True,
+        ),
         Column("path", "dict", "Of native code: the file that it is in.", nullable=True),
         Column("build_id", "dict", "Of that file, in hexadecimal digits.", nullable=True),
     ),
@@ -43,15 +57,26 @@ SAMPLES = Table(
         THREAD,
         time("start", "First tick that saw it."),
         time("end", "Last one."),
-        Column("kind", "dict", "`python` (by the clock, whether the thread ran or not) or `native` (by perf, while it ran)."),
+        Column(
+            "kind",
+            "dict",
+            "`python` (by the clock, whether the thread ran or not) or `native` (by perf, while it ran).",
+        ),
         Column("count", "int64", "Ticks.", spread=True),
-        Column("weight", "int64", "Time that they stand for: ticks times the interval.", unit="ns", spread=True),
+        Column(
+            "weight", "int64", "Time that they stand for: ticks times the interval.", unit="ns", spread=True
+        ),
         Column("on_cpu", "bool", "The thread ran since the tick before."),
         Column("gil", "bool", "It held the GIL.", nullable=True),
         Column("cpu", "int32", "CPU that it ran on.", nullable=True),
         _STACK,
         Column("task", "dict", "asyncio task that was running.", nullable=True),
-        Column("late", "bool", "Of `native`: the Python frames were read too late to be sure of them.", nullable=True),
+        Column(
+            "late",
+            "bool",
+            "Of `native`: the Python frames were read too late to be sure of them.",
+            nullable=True,
+        ),
         Column("cut", "bool", "The stack is deeper than what was read of it.", nullable=True),
         Column(
             "exception",
@@ -95,10 +120,20 @@ TASK_SAMPLES = Table(
             "Innermost function that it was in; where it awaits a task that was seen, this task, and how many of other names.",
             nullable=True,
         ),
-        Column("depth", "int32", "Lane on the thread, from 0, which the task has for all its life; no two tasks of a lane overlap."),
-        Column("outer", "bool", "It awaits another task, whose stack stands on its own: sums of all tasks leave it out."),
+        Column(
+            "depth",
+            "int32",
+            "Lane on the thread, from 0, which the task has for all its life; no two tasks of a lane overlap.",
+        ),
+        Column(
+            "outer",
+            "bool",
+            "It awaits another task, whose stack stands on its own: sums of all tasks leave it out.",
+        ),
         Column("count", "int64", "Ticks.", spread=True),
-        Column("weight", "int64", "Time that they stand for: ticks times the interval.", unit="ns", spread=True),
+        Column(
+            "weight", "int64", "Time that they stand for: ticks times the interval.", unit="ns", spread=True
+        ),
         _STACK,
     ),
     ("process", "start"),
@@ -115,8 +150,17 @@ THREAD_STATES = Table(
         _END,
         Column("state", "dict", "`running`, `runnable` (it could run, but no CPU was free) or `blocked`."),
         Column("cpu", "int32", "CPU that it ran on.", nullable=True),
-        Column("exact", "bool", "True: from the scheduler's switches; false: from what it had counted between two looks."),
-        Column("reason", "dict", "Of `blocked`: the OS call, or `GIL`, that it was in when it stopped.", nullable=True),
+        Column(
+            "exact",
+            "bool",
+            "True: from the scheduler's switches; false: from what it had counted between two looks.",
+        ),
+        Column(
+            "reason",
+            "dict",
+            "Of `blocked`: the OS call, or `GIL`, that it was in when it stopped.",
+            nullable=True,
+        ),
     ),
     ("process", "start"),
     happens=True,
@@ -131,13 +175,27 @@ OSRT = Table(
         _START,
         _END,
         Column("name", "dict", "Function, e.g. `poll`."),
-        Column("group", "dict", "`file`, `socket`, `wait for events`, `sleep`, `lock`, `process`, `memory`, `signal` or `other`."),
+        Column(
+            "group",
+            "dict",
+            "`file`, `socket`, `wait for events`, `sleep`, `lock`, `process`, `memory`, `signal` or `other`.",
+        ),
         Column("result", "int64", "What it returned."),
         Column("error", "dict", "`EAGAIN` and the like; null: it succeeded.", nullable=True),
         Column("fd", "int32", "Descriptor.", nullable=True),
-        Column("target", "dict", "What it was about: path, `socket 127.0.0.1:80 (TCP)`, `unix /run/x`, `pipe`, program.", nullable=True),
+        Column(
+            "target",
+            "dict",
+            "What it was about: path, `socket 127.0.0.1:80 (TCP)`, `unix /run/x`, `pipe`, program.",
+            nullable=True,
+        ),
         Column("bytes", "int64", "Bytes that it moved, or mapped.", nullable=True, unit="bytes"),
-        Column("object", "uint64", "Address of the mutex, condition, semaphore, … that it waited for.", nullable=True),
+        Column(
+            "object",
+            "uint64",
+            "Address of the mutex, condition, semaphore, … that it waited for.",
+            nullable=True,
+        ),
         _STACK,
         _RANGE,
     ),
@@ -211,7 +269,9 @@ PYTHON_CALLS = Table(
         _END,
         Column("kind", "dict", "`function`, `exception`, `warning`, `task`, `lock` or `pause`."),
         Column(
-            "name", "dict", "Qualified name of the function, or the type of the exception, warning or object whose lock was waited for."
+            "name",
+            "dict",
+            "Qualified name of the function, or the type of the exception, warning or object whose lock was waited for.",
         ),
         Column("file", "dict", "Source file.", nullable=True),
         Column("line", "int32", "Line in it.", nullable=True),

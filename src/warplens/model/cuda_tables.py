@@ -5,18 +5,35 @@ from __future__ import annotations
 from warplens.model.table import PROCESS, THREAD, Column, Table, time
 
 _ID = Column("id", "int64", "Unique in its table; ids grow with start within a process.")
-_DEVICE = Column("device", "int32", "CUDA's number of the device in this process: with `process` the key of `devices`.")
+_DEVICE = Column(
+    "device", "int32", "CUDA's number of the device in this process: with `process` the key of `devices`."
+)
 _CONTEXT = Column("context", "int64", "CUDA context: with `process` the key of `contexts`.")
 _STREAM = Column("stream", "int64", "CUDA stream: with `process` the key of `streams`.")
 _CORRELATION = Column(
-    "correlation", "int64", "CUPTI's number of the API call, unique in its process; null where there was none.", nullable=True
+    "correlation",
+    "int64",
+    "CUPTI's number of the API call, unique in its process; null where there was none.",
+    nullable=True,
 )
-_API = Column("api", "int64", "Id of the API call in `cuda_api`; null where that was not recorded.", nullable=True)
+_API = Column(
+    "api", "int64", "Id of the API call in `cuda_api`; null where that was not recorded.", nullable=True
+)
 _GRAPH = (
-    Column("graph", "int64", "CUPTI's number of the executable graph that it was launched with.", nullable=True),
+    Column(
+        "graph", "int64", "CUPTI's number of the executable graph that it was launched with.", nullable=True
+    ),
     Column("graph_node", "int64", "CUPTI's number of the node in that graph.", nullable=True),
 )
-_WHAT_RAN = (_ID, PROCESS, _DEVICE, _CONTEXT, _STREAM, time("start", "When it began on the GPU."), time("end", "When it ended."))
+_WHAT_RAN = (
+    _ID,
+    PROCESS,
+    _DEVICE,
+    _CONTEXT,
+    _STREAM,
+    time("start", "When it began on the GPU."),
+    time("end", "When it ended."),
+)
 
 CUDA_API = Table(
     "cuda_api",
@@ -35,8 +52,18 @@ CUDA_API = Table(
         ),
         Column("result", "int32", "What it returned: 0 = success."),
         Column("correlation", "int64", "CUPTI's number of the call, unique in its process."),
-        Column("range", "int64", "Id of the innermost NVTX push/pop range of the thread that encloses its begin.", nullable=True),
-        Column("stack", "int64", "With --cudabacktrace, of long calls: innermost frame of their stack, key of `frames`.", nullable=True),
+        Column(
+            "range",
+            "int64",
+            "Id of the innermost NVTX push/pop range of the thread that encloses its begin.",
+            nullable=True,
+        ),
+        Column(
+            "stack",
+            "int64",
+            "With --cudabacktrace, of long calls: innermost frame of their stack, key of `frames`.",
+            nullable=True,
+        ),
     ),
     ("process", "start"),
     happens=True,
@@ -46,21 +73,38 @@ KERNELS = Table(
     "Kernels that ran on a GPU.",
     (
         *_WHAT_RAN,
-        Column("name", "dict", "Short name: the function, without namespaces, template arguments and parameters."),
+        Column(
+            "name", "dict", "Short name: the function, without namespaces, template arguments and parameters."
+        ),
         Column("demangled", "dict", "Full name."),
         Column("mangled", "dict", "Name as in the binary, where it is known.", nullable=True),
         _API,
         _CORRELATION,
         *(Column(f"grid_{axis}", "int32", f"Blocks in {axis}.") for axis in "xyz"),
         *(Column(f"block_{axis}", "int32", f"Threads of a block in {axis}.") for axis in "xyz"),
-        *(Column(f"cluster_{axis}", "int32", f"Blocks of a cluster in {axis}.", nullable=True) for axis in "xyz"),
+        *(
+            Column(f"cluster_{axis}", "int32", f"Blocks of a cluster in {axis}.", nullable=True)
+            for axis in "xyz"
+        ),
         Column("registers", "int32", "Registers of each thread."),
-        Column("static_shared", "int64", "Shared memory of each block that the kernel declares.", unit="bytes"),
-        Column("dynamic_shared", "int64", "Shared memory of each block that the launch asks for.", unit="bytes"),
-        Column("shared_executed", "int64", "Shared memory that the hardware set aside for each block.", nullable=True, unit="bytes"),
+        Column(
+            "static_shared", "int64", "Shared memory of each block that the kernel declares.", unit="bytes"
+        ),
+        Column(
+            "dynamic_shared", "int64", "Shared memory of each block that the launch asks for.", unit="bytes"
+        ),
+        Column(
+            "shared_executed",
+            "int64",
+            "Shared memory that the hardware set aside for each block.",
+            nullable=True,
+            unit="bytes",
+        ),
         Column("local_per_thread", "int64", "Local memory of each thread.", nullable=True, unit="bytes"),
         Column("local_total", "int64", "Local memory in all.", nullable=True, unit="bytes"),
-        Column("launch_type", "dict", "`regular`, `cooperative`, `cooperative multi-device`, …", nullable=True),
+        Column(
+            "launch_type", "dict", "`regular`, `cooperative`, `cooperative multi-device`, …", nullable=True
+        ),
         *_GRAPH,
     ),
     ("process", "start"),
@@ -73,10 +117,24 @@ MEMCPYS = Table(
     (
         *_WHAT_RAN,
         Column("bytes", "int64", "How much.", unit="bytes"),
-        Column("kind", "dict", "`Host-to-Device`, `Device-to-Host`, `Device-to-Device`, `Peer-to-Peer`, `Host-to-Host`, …"),
-        Column("source_kind", "dict", "Memory it came from: `Pageable`, `Pinned`, `Device`, `Array`, `Managed`, …", nullable=True),
+        Column(
+            "kind",
+            "dict",
+            "`Host-to-Device`, `Device-to-Host`, `Device-to-Device`, `Peer-to-Peer`, `Host-to-Host`, …",
+        ),
+        Column(
+            "source_kind",
+            "dict",
+            "Memory it came from: `Pageable`, `Pinned`, `Device`, `Array`, `Managed`, …",
+            nullable=True,
+        ),
         Column("destination_kind", "dict", "Memory it went to.", nullable=True),
-        Column("source_device", "int32", "Device it came from; null where the copy is not between devices.", nullable=True),
+        Column(
+            "source_device",
+            "int32",
+            "Device it came from; null where the copy is not between devices.",
+            nullable=True,
+        ),
         Column("destination_device", "int32", "Device it went to.", nullable=True),
         Column("asynchronous", "bool", "False: the call waited for it.", nullable=True),
         Column("copies", "int64", "How many copies were taken together.", nullable=True),
@@ -130,7 +188,12 @@ SYNCS = Table(
         Column("context", "int64", "CUDA context.", nullable=True),
         Column("stream", "int64", "CUDA stream, where it is about one.", nullable=True),
         Column("event", "int64", "CUPTI's number of the CUDA event, where it is about one.", nullable=True),
-        Column("event_sync", "int64", "Which of the event's records it waits for: `event_sync` in `cuda_events`.", nullable=True),
+        Column(
+            "event_sync",
+            "int64",
+            "Which of the event's records it waits for: `event_sync` in `cuda_events`.",
+            nullable=True,
+        ),
         _API,
         _CORRELATION,
     ),
@@ -146,7 +209,11 @@ CUDA_EVENTS = Table(
         Column("device", "int32", "CUDA's number of the device.", nullable=True),
         _CONTEXT,
         _STREAM,
-        time("start", "When the GPU came to it; where that is not known, the begin of the API call.", nullable=True),
+        time(
+            "start",
+            "When the GPU came to it; where that is not known, the begin of the API call.",
+            nullable=True,
+        ),
         Column("event", "int64", "CUPTI's number of the CUDA event."),
         Column("event_sync", "int64", "CUPTI's number of this record of the event.", nullable=True),
         _API,
@@ -170,7 +237,13 @@ GPU_MEMORY = Table(
         Column("kind", "dict", "Memory: `Device`, `Pinned`, `Managed`, …", nullable=True),
         Column("address", "uint64", "Address."),
         Column("bytes", "int64", "How much; of a free, what the allocation had.", unit="bytes"),
-        Column("total", "int64", "Memory of this kind that the process has on the device after it.", nullable=True, unit="bytes"),
+        Column(
+            "total",
+            "int64",
+            "Memory of this kind that the process has on the device after it.",
+            nullable=True,
+            unit="bytes",
+        ),
         Column("pool", "uint64", "Address of the pool it came from.", nullable=True),
         Column("pool_size", "int64", "What the pool has.", nullable=True, unit="bytes"),
         Column("pool_used", "int64", "What of the pool is given out.", nullable=True, unit="bytes"),
@@ -194,7 +267,9 @@ UM_EVENTS = Table(
             "dict",
             "`HtoD`, `DtoH`, `DtoD` (migrations), `CPU page fault`, `GPU page fault`, `thrashing`, `throttling`, `remote map`.",
         ),
-        Column("device", "int32", "CUDA's number of the device; null where no device is meant.", nullable=True),
+        Column(
+            "device", "int32", "CUDA's number of the device; null where no device is meant.", nullable=True
+        ),
         Column("source", "int32", "Device that pages came from; null: the host.", nullable=True),
         Column("destination", "int32", "Device that pages went to; null: the host.", nullable=True),
         Column("address", "uint64", "First address."),
@@ -207,7 +282,12 @@ UM_EVENTS = Table(
             "how a fault accessed: `read`, `write`, `atomic`, `prefetch`.",
             nullable=True,
         ),
-        Column("instruction", "dict", "Of a CPU page fault: the function, or address, that touched the page.", nullable=True),
+        Column(
+            "instruction",
+            "dict",
+            "Of a CPU page fault: the function, or address, that touched the page.",
+            nullable=True,
+        ),
     ),
     ("process", "start"),
     happens=True,
@@ -305,6 +385,19 @@ STREAMS = Table(
 )
 
 CUDA_TABLES: tuple[Table, ...] = (
-    *(CUDA_API, KERNELS, MEMCPYS, MEMSETS, GRAPHS, SYNCS, CUDA_EVENTS, GPU_MEMORY, UM_EVENTS, OVERHEAD, EXTERNAL_IDS, GPU_METRICS),
+    *(
+        CUDA_API,
+        KERNELS,
+        MEMCPYS,
+        MEMSETS,
+        GRAPHS,
+        SYNCS,
+        CUDA_EVENTS,
+        GPU_MEMORY,
+        UM_EVENTS,
+        OVERHEAD,
+        EXTERNAL_IDS,
+        GPU_METRICS,
+    ),
     *(DEVICES, CONTEXTS, STREAMS),
 )

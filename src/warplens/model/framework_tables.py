@@ -6,7 +6,10 @@ from warplens.model.table import PROCESS, THREAD, Column, Table, time
 
 _ID = Column("id", "int64", "Unique in its table; ids grow with start within a process.")
 _WITHIN = Column(
-    "range", "int64", "Id of the innermost operation or NVTX push/pop range of the thread that encloses its begin.", nullable=True
+    "range",
+    "int64",
+    "Id of the innermost operation or NVTX push/pop range of the thread that encloses its begin.",
+    nullable=True,
 )
 
 OPS = Table(
@@ -19,8 +22,18 @@ OPS = Table(
         time("start", "Begin."),
         time("end", "End."),
         Column("name", "dict", "What the framework calls it."),
-        Column("sequence", "int64", "The framework's number that a forward operation shares with its backward operations.", nullable=True),
-        Column("forward", "int64", "Of a backward operation: `range` of the forward operation that it belongs to.", nullable=True),
+        Column(
+            "sequence",
+            "int64",
+            "The framework's number that a forward operation shares with its backward operations.",
+            nullable=True,
+        ),
+        Column(
+            "forward",
+            "int64",
+            "Of a backward operation: `range` of the forward operation that it belongs to.",
+            nullable=True,
+        ),
         Column("backward", "bool", "True: it belongs to the backward pass.", nullable=True),
         Column("external", "int64", "The framework's number of it: `External id`.", nullable=True),
         Column("shapes", "dict", "Shapes of its inputs, as JSON text: `[[64,512],[512]]`.", nullable=True),
@@ -45,13 +58,23 @@ COLLECTIVES = Table(
         Column("name", "dict", "`all_reduce`, `all_gather`, `send`, …"),
         Column("group", "dict", "Name of the process group.", nullable=True),
         Column("group_size", "int32", "Ranks in it.", nullable=True),
-        Column("sequence", "int64", "Number of the operation within its group: the same on all of its ranks.", nullable=True),
+        Column(
+            "sequence",
+            "int64",
+            "Number of the operation within its group: the same on all of its ranks.",
+            nullable=True,
+        ),
         Column("bytes_in", "int64", "What the rank gave.", nullable=True, unit="bytes"),
         Column("bytes_out", "int64", "What the rank got.", nullable=True, unit="bytes"),
         Column("elements_in", "int64", "Elements that it gave.", nullable=True),
         Column("elements_out", "int64", "Elements that it got.", nullable=True),
         Column("type", "dict", "Type of the elements, e.g. `BFloat16`.", nullable=True),
-        Column("peers", "dict", "Ranks of the group, as JSON text; of a long list, as the framework cut it.", nullable=True),
+        Column(
+            "peers",
+            "dict",
+            "Ranks of the group, as JSON text; of a long list, as the framework cut it.",
+            nullable=True,
+        ),
     ),
     ("process", "start"),
     happens=True,
@@ -68,8 +91,12 @@ TENSOR_MEMORY = Table(
         Column("device_type", "dict", "`CPU`, `CUDA`, …"),
         Column("address", "uint64", "Address."),
         Column("bytes", "int64", "How much; negative: it was freed.", unit="bytes"),
-        Column("allocated", "int64", "What tensors have on the device after it.", nullable=True, unit="bytes"),
-        Column("reserved", "int64", "What the allocator has on the device after it.", nullable=True, unit="bytes"),
+        Column(
+            "allocated", "int64", "What tensors have on the device after it.", nullable=True, unit="bytes"
+        ),
+        Column(
+            "reserved", "int64", "What the allocator has on the device after it.", nullable=True, unit="bytes"
+        ),
         _WITHIN,
     ),
     ("process", "start"),

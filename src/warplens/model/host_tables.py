@@ -12,7 +12,12 @@ USAGE = (
     Column("minor_faults", "int64", f"Page faults without reading a disk, {_SELF}", nullable=True),
     Column("major_faults", "int64", f"Page faults that read a disk, {_SELF}", nullable=True),
     Column("waits", "int64", f"Switches because it waited (voluntary), {_SELF}", nullable=True),
-    Column("preemptions", "int64", f"Switches because another one got the CPU (involuntary), {_SELF}", nullable=True),
+    Column(
+        "preemptions",
+        "int64",
+        f"Switches because another one got the CPU (involuntary), {_SELF}",
+        nullable=True,
+    ),
 )
 HOST_METRICS = Table(
     "host_metrics",
@@ -21,7 +26,11 @@ HOST_METRICS = Table(
         Column("host", "string", "Host name."),
         Column("process", "int64", "Key of `processes`; null: of the whole machine.", nullable=True),
         time("start", "When it was read."),
-        Column("metric", "dict", "`RSS` of a process; `CPU Load` of the machine: CPU time used since the reading before, by anybody."),
+        Column(
+            "metric",
+            "dict",
+            "`RSS` of a process; `CPU Load` of the machine: CPU time used since the reading before, by anybody.",
+        ),
         Column("unit", "dict", "`bytes` or `%` (100: all CPUs)."),
         Column("value", "float64", "Value."),
     ),

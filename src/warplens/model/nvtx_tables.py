@@ -11,10 +11,14 @@ _LABELS = (
     Column("category_id", "uint32", "Category number as given by the program.", nullable=True),
     Column("message", "dict", "The range's or mark's name.", nullable=True),
     Column("color", "uint32", "0xAARRGGBB as given; alpha 0 means opaque.", nullable=True),
-    Column("payload_int", "int64", "Payload, where it is an integer (uint64 above 2^63-1 wraps).", nullable=True),
+    Column(
+        "payload_int", "int64", "Payload, where it is an integer (uint64 above 2^63-1 wraps).", nullable=True
+    ),
     Column("payload_float", "float64", "Payload, where it is a float or double.", nullable=True),
 )
-_TASK = Column("task", "int64", "Key of `tasks`: the asyncio task, generator, … that it belongs to.", nullable=True)
+_TASK = Column(
+    "task", "int64", "Key of `tasks`: the asyncio task, generator, … that it belongs to.", nullable=True
+)
 
 NVTX_RANGES = Table(
     "nvtx_ranges",
@@ -23,7 +27,12 @@ NVTX_RANGES = Table(
         Column("id", "int64", "Unique in the report; ids grow with start within a process."),
         PROCESS,
         THREAD,
-        Column("end_thread", "int64", "Thread that ended a start/end range, where it is another one.", nullable=True),
+        Column(
+            "end_thread",
+            "int64",
+            "Thread that ended a start/end range, where it is another one.",
+            nullable=True,
+        ),
         time("start", "Begin."),
         time("end", "End; for unfinished ranges the last time seen in the process."),
         *_LABELS,
@@ -106,7 +115,12 @@ PAYLOADS = Table(
         Column("type", "dict", "Name of the schema or of the predefined type."),
         Column("at_end", "bool", "Given when the range ended."),
         Column("cut", "bool", "Longer in truth."),
-        Column("data", "binary", "The bytes, laid out as the schema says; null where `json` holds it.", nullable=True),
+        Column(
+            "data",
+            "binary",
+            "The bytes, laid out as the schema says; null where `json` holds it.",
+            nullable=True,
+        ),
         Column("json", "string", "A payload that came as JSON.", nullable=True),
     ),
     ("process",),
@@ -127,7 +141,12 @@ NVTX_COUNTERS = Table(
         Column("minimum", "float64", "Least value to expect.", nullable=True),
         Column("maximum", "float64", "Greatest value to expect.", nullable=True),
         Column("value_type", "dict", "`absolute`, `delta`, …: what a value means.", nullable=True),
-        Column("interpolation", "dict", "`point`, `since_last`, `until_next`, `linear`: what holds between samples.", nullable=True),
+        Column(
+            "interpolation",
+            "dict",
+            "`point`, `since_last`, `until_next`, `linear`: what holds between samples.",
+            nullable=True,
+        ),
         Column("scope", "string", "What it belongs to (a path such as `/device/0`).", nullable=True),
     ),
     ("counter",),
@@ -141,9 +160,16 @@ NVTX_COUNTER_SAMPLES = Table(
         THREAD,
         Column("counter", "int64", "Key of `nvtx_counters`."),
         time("start", "When."),
-        Column("value_int", "int64", "The value, where it is an integer (uint64 above 2^63-1 wraps).", nullable=True),
+        Column(
+            "value_int",
+            "int64",
+            "The value, where it is an integer (uint64 above 2^63-1 wraps).",
+            nullable=True,
+        ),
         Column("value_float", "float64", "The value, where it is a float.", nullable=True),
-        Column("no_value", "dict", "Why there is no value: `zero`, `unchanged`, `unavailable`.", nullable=True),
+        Column(
+            "no_value", "dict", "Why there is no value: `zero`, `unchanged`, `unavailable`.", nullable=True
+        ),
         _TASK,
     ),
     ("process", "start"),

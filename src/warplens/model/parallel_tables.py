@@ -22,7 +22,12 @@ MPI_EVENTS = Table(
         Column("sent", "int64", "Of `collective`: what the caller gave.", nullable=True, unit="bytes"),
         Column("received", "int64", "Of `collective`: what the caller got.", nullable=True, unit="bytes"),
         Column("bytes", "int64", "Of `p2p`: length of the message.", nullable=True, unit="bytes"),
-        Column("range", "int64", "Id of the innermost NVTX push/pop range of the thread that encloses the begin.", nullable=True),
+        Column(
+            "range",
+            "int64",
+            "Id of the innermost NVTX push/pop range of the thread that encloses the begin.",
+            nullable=True,
+        ),
     ),
     ("process", "start"),
     happens=True,
@@ -32,7 +37,11 @@ OPENMP_EVENTS = Table(
     "What the runtime of OpenMP did: parallel regions, waits, tasks, locks.",
     (
         *_WHEN,
-        Column("kind", "dict", "`thread`, `parallel`, `sync region`, `sync region wait`, `task`, `mutex wait`, `workshare`, …"),
+        Column(
+            "kind",
+            "dict",
+            "`thread`, `parallel`, `sync region`, `sync region wait`, `task`, `mutex wait`, `workshare`, …",
+        ),
         Column("name", "dict", "As it was recorded, where that says more.", nullable=True),
     ),
     ("process", "start"),

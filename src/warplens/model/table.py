@@ -56,7 +56,10 @@ class Table:
         """The table in words: its text, then one line for each column."""
         order = f" Sorted by {', '.join(self.sort)}." if self.sort else ""
         return "\n".join(
-            [f"{self.name}: {self.text}{order}", *(f"- {column.name} ({column.kind}): {column.text}" for column in self.columns)]
+            [
+                f"{self.name}: {self.text}{order}",
+                *(f"- {column.name} ({column.kind}): {column.text}" for column in self.columns),
+            ]
         )
 
     def column(self, name: str) -> Column:

@@ -25,7 +25,10 @@ class _ArrowArray(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
-        *((name, ctypes.c_void_p) for name in ("buffers", "children", "dictionary", "release", "private_data")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("buffers", "children", "dictionary", "release", "private_data")
+        ),
     ]
 
 

@@ -26,7 +26,12 @@ class _Failure(ctypes.Structure):
 class _TableEntry(ctypes.Structure):
     """`Function` of door.h."""
 
-    _fields_ = (("name", ctypes.c_char_p), ("types", ctypes.c_char_p), ("address", ctypes.c_void_p), ("free", ctypes.c_void_p))
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("types", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    )
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,11 @@ class NativeFunction:
         try:
             raw = [kind.pass_in(value) for kind, value in zip(self.arguments, arguments, strict=True)]
         except TypeError as error:
-            wrong = next(at for at, (kind, value) in enumerate(zip(self.arguments, arguments, strict=True), 1) if not kind.takes(value))
+            wrong = next(
+                at
+                for at, (kind, value) in enumerate(zip(self.arguments, arguments, strict=True), 1)
+                if not kind.takes(value)
+            )
             raise TypeError(f"argument {wrong} of {self.name}: {error}") from error
         failure = _Failure()
         result = self.call(ctypes.byref(failure), *raw)
@@ -67,9 +76,13 @@ def library() -> dict[str, NativeFunction]:
     try:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:
-        raise WarplensError(f"cannot load {path}: {error}; build it with `make native` or reinstall warplens") from error
+        raise WarplensError(
+            f"cannot load {path}: {error}; build it with `make native` or reinstall warplens"
+        ) from error
     if loaded.warplens_desk_abi_version() != ABI:
-        raise WarplensError(f"{path} belongs to another version of warplens; build it again with `make native`")
+        raise WarplensError(
+            f"{path} belongs to another version of warplens; build it again with `make native`"
+        )
     table, count = loaded.warplens_desk_functions, ctypes.c_uint64()
     table.argtypes, table.restype = [ctypes.c_void_p], ctypes.POINTER(_TableEntry)
     entries = table(ctypes.byref(count))

@@ -75,7 +75,9 @@ class _Number(Type):
         self._least, self._greatest = _limits(name)
 
     def pass_in(self, value: Any) -> Any:
-        number = float(value) if self.name == "f8" else value.__index__() if hasattr(value, "__index__") else None
+        number = (
+            float(value) if self.name == "f8" else value.__index__() if hasattr(value, "__index__") else None
+        )
         if number is None:
             raise TypeError(f"a number is needed, not {type(value).__name__}")
         if not self._least <= number <= self._greatest:
@@ -108,7 +110,9 @@ class _Values(Type):
             value = np.frombuffer(value, np.uint8)
         if not isinstance(value, np.ndarray):
             raise TypeError(f"an array of {self._dtype} is needed, not {type(value).__name__}")
-        fits = value.dtype == self._dtype or (self._structure and value.dtype.kind == "V" and value.dtype.itemsize == self._structure)
+        fits = value.dtype == self._dtype or (
+            self._structure and value.dtype.kind == "V" and value.dtype.itemsize == self._structure
+        )
         if not fits:
             raise TypeError(f"an array of {self._dtype} is needed, not of {value.dtype}")
         if not value.flags.c_contiguous:

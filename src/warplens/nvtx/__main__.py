@@ -100,7 +100,9 @@ def _run_script(arguments: list[str], profile: Profile) -> None:
                 file.seek(0)
                 code = compile(file.read(), path, "exec")
     except OSError as error:
-        sys.stderr.write(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n")
+        sys.stderr.write(
+            f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n"
+        )
         raise SystemExit(2) from None
     _first_path(os.path.dirname(os.path.realpath(path)))
     namespace = _new_main()
@@ -119,7 +121,9 @@ def _as_python_shows_it(run: Callable[[], None]) -> None:
     except BaseException:
         show = sys.excepthook
 
-        def show_without_us(kind: type[BaseException], error: BaseException, traceback: types.TracebackType | None) -> None:
+        def show_without_us(
+            kind: type[BaseException], error: BaseException, traceback: types.TracebackType | None
+        ) -> None:
             here = main.__code__.co_filename
             theirs, at = traceback, traceback
             while at is not None:

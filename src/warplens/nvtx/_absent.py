@@ -147,7 +147,10 @@ class RegisteredString:
         self.domain, self.string = domain, string
 
     def __eq__(self, other):
-        return isinstance(other, RegisteredString) and (self.domain, self.string) == (other.domain, other.string)
+        return isinstance(other, RegisteredString) and (self.domain, self.string) == (
+            other.domain,
+            other.string,
+        )
 
     def __hash__(self):
         return hash(self.string)
@@ -212,19 +215,30 @@ class Domain(_Block):
     def get_event_attributes(self, message=None, color=None, category=None, payload=None):
         """The attributes of an event."""
         attributes = EventAttributes(self)
-        self.set_event_attributes(attributes, message=message, color=color, category=category, payload=payload)
+        self.set_event_attributes(
+            attributes, message=message, color=color, category=category, payload=payload
+        )
         return attributes
 
-    def set_event_attributes(self, attributes, *, message=_unset, color=_unset, category=_unset, payload=_unset):
+    def set_event_attributes(
+        self, attributes, *, message=_unset, color=_unset, category=_unset, payload=_unset
+    ):
         """Changes the attributes that are given; the others stay."""
-        for name, value in (("message", message), ("color", color), ("category", category), ("payload", payload)):
+        for name, value in (
+            ("message", message),
+            ("color", color),
+            ("category", category),
+            ("payload", payload),
+        ):
             if value is not _unset:
                 setattr(attributes, name, value)
 
     def mark(self, attributes=None, *, message=_unset, color=_unset, category=_unset, payload=_unset):
         """Nothing, apart from changing `attributes`."""
         if attributes is not None:
-            self.set_event_attributes(attributes, message=message, color=color, category=category, payload=payload)
+            self.set_event_attributes(
+                attributes, message=message, color=color, category=category, payload=payload
+            )
 
     def push_range(self, attributes=None, *, message=_unset, color=_unset, category=_unset, payload=_unset):
         """Nothing, apart from changing `attributes`; no depth."""
@@ -245,7 +259,12 @@ class Domain(_Block):
         """A with block or decorator that does nothing."""
         if isinstance(message, EventAttributes):
             attributes = message
-            message, color, category, payload = attributes.message, attributes.color, attributes.category or None, attributes.payload
+            message, color, category, payload = (
+                attributes.message,
+                attributes.color,
+                attributes.category or None,
+                attributes.payload,
+            )
         return annotate(_text(message), color, self.name, category, payload)
 
     def start_end_range(self, message=None, color=None, *, category=None, payload=None):
@@ -262,7 +281,13 @@ class Domain(_Block):
         key = (name, spec, description, scope, semantics, clock)
         known = self._counters.get(key)
         if known is None:
-            facts = {"dtype": dtype, "description": description, "scope": scope, "semantics": semantics, "time_domain": clock}
+            facts = {
+                "dtype": dtype,
+                "description": description,
+                "scope": scope,
+                "semantics": semantics,
+                "time_domain": clock,
+            }
             made = (Int64Counter, Float64Counter, ExtCounter)[spec[0]]._made(self, name, **facts)
             known = self._counters.setdefault(key, made)
         return known
@@ -437,5 +462,7 @@ class float32(_Float):
         return number
 
 
-for _type in [value for name, value in globals().items() if isinstance(value, type) and not name.startswith("_")]:
+for _type in [
+    value for name, value in globals().items() if isinstance(value, type) and not name.startswith("_")
+]:
     _type.__module__ = "warplens.nvtx"

@@ -34,7 +34,15 @@ class CounterSemantics:
         ValueError: limits that contradict each other or need more than 64 bits, or a scale that is not positive.
     """
 
-    __slots__ = ("interpolation", "max", "min", "unit", "unit_scale_denominator", "unit_scale_numerator", "value_type")
+    __slots__ = (
+        "interpolation",
+        "max",
+        "min",
+        "unit",
+        "unit_scale_denominator",
+        "unit_scale_numerator",
+        "value_type",
+    )
 
     unit: bytes | None
     value_type: CounterValueType
@@ -59,7 +67,9 @@ class CounterSemantics:
         if not isinstance(value_type, CounterValueType):
             raise TypeError(f"value_type must be a CounterValueType, not {type(value_type).__name__}")
         if not isinstance(interpolation, CounterInterpolation):
-            raise TypeError(f"interpolation must be a CounterInterpolation, not {type(interpolation).__name__}")
+            raise TypeError(
+                f"interpolation must be a CounterInterpolation, not {type(interpolation).__name__}"
+            )
         _check_limits(min, max)
         _check_scale("unit_scale_numerator", unit_scale_numerator)
         _check_scale("unit_scale_denominator", unit_scale_denominator)
@@ -90,7 +100,15 @@ class CounterSemantics:
         return f"CounterSemantics({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
 
 
-_FIELDS = ("unit", "value_type", "interpolation", "min", "max", "unit_scale_numerator", "unit_scale_denominator")
+_FIELDS = (
+    "unit",
+    "value_type",
+    "interpolation",
+    "min",
+    "max",
+    "unit_scale_numerator",
+    "unit_scale_denominator",
+)
 CounterSemantics.__module__ = "warplens.nvtx"
 
 
@@ -102,7 +120,9 @@ def _check_limits(low: object, high: object) -> None:
     numbers: Any = given
     if len(numbers) == 2:
         if isinstance(low, float) != isinstance(high, float):
-            raise ValueError(f"min and max must be of one type: both int or both float, not {low!r} and {high!r}")
+            raise ValueError(
+                f"min and max must be of one type: both int or both float, not {low!r} and {high!r}"
+            )
         if numbers[0] > numbers[1]:
             raise ValueError(f"min ({low!r}) is above max ({high!r})")
     if numbers and not isinstance(numbers[0], float):
@@ -124,7 +144,10 @@ class _PayloadMetadata:
     __slots__ = ("counter_semantics", "entry_kind", "entry_type")
 
     def __init__(
-        self, counter_semantics: CounterSemantics | None, entry_kind: EntryKind | None, entry_type: PayloadEntryType | None
+        self,
+        counter_semantics: CounterSemantics | None,
+        entry_kind: EntryKind | None,
+        entry_type: PayloadEntryType | None,
     ) -> None:
         self.counter_semantics = counter_semantics
         self.entry_kind = entry_kind
@@ -171,14 +194,18 @@ def numpy_dtype(
     if entry_kind is not None and not isinstance(entry_kind, EntryKind):
         raise TypeError(f"entry_kind must be a nvtx.EntryKind or None, not {type(entry_kind).__name__}")
     if entry_type is not None and not isinstance(entry_type, PayloadEntryType):
-        raise TypeError(f"entry_type must be a nvtx.PayloadEntryType or None, not {type(entry_type).__name__}")
+        raise TypeError(
+            f"entry_type must be a nvtx.PayloadEntryType or None, not {type(entry_type).__name__}"
+        )
     dtype: numpy.dtype[Any] = numpy.dtype(*args, **kwargs)
     if entry_kind not in (None, EntryKind.MESSAGE) and not (dtype.kind in "iu" and dtype.itemsize == 8):
         raise TypeError(f"{entry_kind} needs an integer of 64 bits, not {dtype}")
     if entry_type is not None:
         bits = 32 if entry_type in (PayloadEntryType.CATEGORY, PayloadEntryType.COLOR_ARGB) else 64
         if dtype.kind != "u" or dtype.itemsize * 8 != bits or not dtype.isnative:
-            raise TypeError(f"{entry_type} needs an unsigned integer of {bits} bits in this machine's byte order, not {dtype}")
+            raise TypeError(
+                f"{entry_type} needs an unsigned integer of {bits} bits in this machine's byte order, not {dtype}"
+            )
     if counter_semantics is None and entry_kind is None and entry_type is None:
         return dtype
     metadata = dict(dtype.metadata or {})
@@ -218,11 +245,15 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
     # Whoever gives a dtype of NumPy has it.
     numpy = sys.modules.get("numpy")
     if numpy is None:
-        raise TypeError(f"a counter's dtype must be int, float or a dict of names and these, not {dtype!r} (for NumPy's, import numpy)")
+        raise TypeError(
+            f"a counter's dtype must be int, float or a dict of names and these, not {dtype!r} (for NumPy's, import numpy)"
+        )
     try:
         made = numpy.dtype(dtype)
     except TypeError:
-        raise TypeError(f"a counter's dtype must be int, float, a dict of names and these, or a NumPy dtype, not {dtype!r}") from None
+        raise TypeError(
+            f"a counter's dtype must be int, float, a dict of names and these, or a NumPy dtype, not {dtype!r}"
+        ) from None
     return _of_numpy(made), made
 
 
@@ -246,21 +277,30 @@ def _group(fields: dict[Any, Any]) -> Spec:
         if kind is None and isinstance(type_, type) and type_.__module__ == "warplens.nvtx":
             kind = _number(type_.__name__)
         if kind is None or kind == 1 or not isinstance(name, str):
-            raise TypeError(f"a group of counters holds names with int, float or nvtx.int32 …, not {name!r}: {type_!r}")
+            raise TypeError(
+                f"a group of counters holds names with int, float or nvtx.int32 …, not {name!r}: {type_!r}"
+            )
         size = _scalar(kind)[2]
         offset += -offset % size
         entries.append(_layouts.entry(name, _layouts.KINDS[kind][1], _layouts.COUNTER, 0, offset))
         numbers.append((name, kind, offset))
         offset, widest = offset + size, max(widest, size)
     size = offset + -offset % widest
-    return EXTENDED, _layouts.schema(None, _layouts.STATIC, size, *entries, flags=_layouts.COUNTER_GROUP), size, tuple(numbers)
+    return (
+        EXTENDED,
+        _layouts.schema(None, _layouts.STATIC, size, *entries, flags=_layouts.COUNTER_GROUP),
+        size,
+        tuple(numbers),
+    )
 
 
 def _of_numpy(dtype: Any) -> Spec:
     if dtype.itemsize == 0:
         raise TypeError(f"a counter cannot hold {dtype}: it has no bytes")
     if dtype.subdtype is not None and dtype.subdtype[0].names is not None:
-        raise TypeError("Nested counter groups are not supported: a counter's dtype must not be a fixed-size array of a structured dtype")
+        raise TypeError(
+            "Nested counter groups are not supported: a counter's dtype must not be a fixed-size array of a structured dtype"
+        )
     if dtype.names is None:
         kind = _number(dtype.name)
         if kind is not None and dtype.isnative and 2 <= kind <= 12 and not dtype.metadata:
@@ -273,7 +313,9 @@ def _of_numpy(dtype: Any) -> Spec:
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]
         if field.subdtype is not None:
-            raise TypeError(f"array fields are not supported in a group of counters: {name!r} must be one number")
+            raise TypeError(
+                f"array fields are not supported in a group of counters: {name!r} must be one number"
+            )
         if field.names is not None:
             raise TypeError(f"Nested counter groups are not supported: {name!r} must be one number")
         made = _layouts._field(name, field, offset)

@@ -25,7 +25,14 @@ BYTE, CATEGORY, COLOR, UTF8, UTF32, REGISTERED = 32, 68, 69, 76, 78, 80
 METADATA = "nvidia_nvtx_payload_metadata"  # PyPI nvtx's key in a dtype's metadata
 
 
-def entry(name: str, type: int | Layout, flags: int = 0, array: int = 0, offset: int = 0, semantics: Layout | None = None) -> Layout:
+def entry(
+    name: str,
+    type: int | Layout,
+    flags: int = 0,
+    array: int = 0,
+    offset: int = 0,
+    semantics: Layout | None = None,
+) -> Layout:
     """One entry of a schema."""
     return name, type, flags, array, offset, semantics
 
@@ -41,7 +48,14 @@ TRUTH = ("enum", "bool", 1, (("False", 0), ("True", 1)))
 BOOL = schema("bool", STATIC, 1, entry("value", TRUTH))
 COMPLEX64 = schema("complex64", STATIC, 8, entry("real", FLOAT32), entry("imag", FLOAT32, offset=4))
 COMPLEX128 = schema("complex128", STATIC, 16, entry("real", FLOAT64), entry("imag", FLOAT64, offset=8))
-RANGE = schema("range", STATIC, 24, entry("start", INT64), entry("stop", INT64, offset=8), entry("step", INT64, offset=16))
+RANGE = schema(
+    "range",
+    STATIC,
+    24,
+    entry("start", INT64),
+    entry("stop", INT64, offset=8),
+    entry("step", INT64, offset=16),
+)
 
 # By the numbers of native/bindings/payloads/schemas.h: what one value is.
 KINDS: tuple[tuple[str, int | Layout], ...] = (
@@ -102,7 +116,9 @@ def _element(dtype: Any) -> tuple[int | Layout | None, str]:
         element, name = _element(base)
         if element is None:
             return None, ""
-        return schema(name, STATIC, dtype.itemsize, entry("values", element, FIXED_ARRAY, _count(shape))), name
+        return schema(
+            name, STATIC, dtype.itemsize, entry("values", element, FIXED_ARRAY, _count(shape))
+        ), name
     if dtype.kind in "USV":
         if dtype.itemsize == 0:
             return None, dtype.name
@@ -140,7 +156,11 @@ def _field(name: str, dtype: Any, offset: int) -> Layout | None:
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         element, _ = _element(base)
-        return None if element is None else entry(name, type_ or element, FIXED_ARRAY | kind, _count(shape), offset, semantics)
+        return (
+            None
+            if element is None
+            else entry(name, type_ or element, FIXED_ARRAY | kind, _count(shape), offset, semantics)
+        )
     if dtype.kind == "U" and dtype.itemsize:
         return entry(name, UTF32, kind, dtype.itemsize // 4, offset)
     if dtype.kind in "SV" and dtype.itemsize and dtype.names is None:
@@ -169,7 +189,14 @@ def semantics_of(semantics: Any) -> Layout | None:
     if given:
         # The type of the counter is not known here: numbers that need no sign are unsigned, as PyPI nvtx has it.
         kind = 3 if isinstance(given[0], float) else 1 if min(given) < 0 else 2
-    return flags, semantics.unit, semantics.unit_scale_numerator, semantics.unit_scale_denominator, kind, *limits
+    return (
+        flags,
+        semantics.unit,
+        semantics.unit_scale_numerator,
+        semantics.unit_scale_denominator,
+        kind,
+        *limits,
+    )
 
 
 def plain_array(array: Any, dtype: Any) -> Any:
@@ -249,7 +276,9 @@ def _beginning(value: Any, budget: list[int], depth: int) -> Any:
         for key in islice(value, max(budget[0], 0) + 1):
             if budget[0] < 0:
                 break
-            named[_beginning(key, budget, depth + 1) if isinstance(key, str) else key] = _beginning(value.get(key), budget, depth + 1)
+            named[_beginning(key, budget, depth + 1) if isinstance(key, str) else key] = _beginning(
+                value.get(key), budget, depth + 1
+            )
         return named
     made = []
     for item in islice(value, max(budget[0], 0) + 1):
@@ -268,9 +297,13 @@ def to_json(payload: Any) -> str:
     import json
 
     try:
-        return json.dumps(payload, ensure_ascii=False, allow_nan=False, default=_default, separators=(",", ":"))
+        return json.dumps(
+            payload, ensure_ascii=False, allow_nan=False, default=_default, separators=(",", ":")
+        )
     except (ValueError, TypeError):
-        return json.dumps(_strict(payload, set()), ensure_ascii=False, default=_default, separators=(",", ":"))
+        return json.dumps(
+            _strict(payload, set()), ensure_ascii=False, default=_default, separators=(",", ":")
+        )
 
 
 def _default(value: Any) -> Any:
@@ -299,7 +332,9 @@ def _strict(value: Any, above: set[int]) -> Any:
         raise ValueError("the payload holds itself")
     above = above | {id(value)}
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else str(key): _strict(item, above) for key, item in value.items()}
+        return {
+            key if isinstance(key, str) else str(key): _strict(item, above) for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_strict(item, above) for item in value]
     return _strict(_default(value), above)

@@ -84,7 +84,9 @@ class Lock:
         self._sync.acquire_start()
         done = False
         try:
-            done = bool(self._lock.acquire(blocking) if timeout == -1 else self._lock.acquire(blocking, timeout))
+            done = bool(
+                self._lock.acquire(blocking) if timeout == -1 else self._lock.acquire(blocking, timeout)
+            )
         finally:
             if done:
                 self._sync.acquire_success()

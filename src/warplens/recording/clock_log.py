@@ -60,4 +60,7 @@ def thinned(samples: Sequence[ClockSample], latest: int, earlier: int) -> list[C
 
 
 def _line(sample: ClockSample) -> str:
-    return json.dumps({"counter": sample.counter, "monotonic": sample.monotonic, "realtime": sample.realtime}) + "\n"
+    return (
+        json.dumps({"counter": sample.counter, "monotonic": sample.monotonic, "realtime": sample.realtime})
+        + "\n"
+    )

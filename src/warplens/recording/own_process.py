@@ -92,14 +92,18 @@ class Recording:
                 for line in answer.get("unheard", ()):
                     _tell(str(line))
             if died := self._finisher.died:
-                _tell(f"{self.path} is not finished: its child process ended ({died}). Nothing is lost: whatever opens it finishes it.")
+                _tell(
+                    f"{self.path} is not finished: its child process ended ({died}). Nothing is lost: whatever opens it finishes it."
+                )
         return answer
 
     def __enter__(self) -> Recording:
         begin(self)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         end(self, wait=self._wait)
 
     def __repr__(self) -> str:
@@ -165,21 +169,31 @@ def begin(recording: Recording) -> None:
     global _current, _registered
     with _lock:
         if recording.path is not None:
-            raise UsageError(f"This recording, into {recording.path}, has been made: call record() or start() for another one.")
+            raise UsageError(
+                f"This recording, into {recording.path}, has been made: call record() or start() for another one."
+            )
         _finishing[:] = [earlier for earlier in _finishing if not earlier.settled()]
         if _current is not None:
             recording.path = _current.path
-            _tell(f"this process is recorded already, into {_current.path}; a second recording in it was ignored.")
+            _tell(
+                f"this process is recorded already, into {_current.path}; a second recording in it was ignored."
+            )
             return
         if _recorded_by_launcher():
-            _tell("this process is recorded already, by `warplens profile` or its parent; its own recording was ignored.")
+            _tell(
+                "this process is recorded already, by `warplens profile` or its parent; its own recording was ignored."
+            )
             return
         if recording._force:
             for earlier in _finishing:  # its report may be what is overwritten
                 earlier.wait()
         try:
             session = Session(
-                recording._output, force=recording._force, spool_dir=recording._spool_dir, keep_raw=recording._keep_raw, renew=_forked
+                recording._output,
+                force=recording._force,
+                spool_dir=recording._spool_dir,
+                keep_raw=recording._keep_raw,
+                renew=_forked,
             )
         except AlreadyRecorded:
             _tell("this process is recorded already; its own recording was ignored.")
@@ -210,7 +224,9 @@ def end(recording: Recording, *, wait: bool) -> None:
             recording._finisher = session.stop()
             _finishing.append(recording)
         except Exception as error:
-            _tell(f"{recording.path} is not finished: {error}. Nothing is lost: `warplens info` of it, where warplens works, finishes it.")
+            _tell(
+                f"{recording.path} is not finished: {error}. Nothing is lost: `warplens info` of it, where warplens works, finishes it."
+            )
             return
     if wait:
         recording.wait()
@@ -269,4 +285,6 @@ def _after_fork_in_child() -> None:
     _current = None
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)

@@ -53,7 +53,9 @@ class Run:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.facts = written
-        self.is_read: Callable[[], bool] = lambda: False  # whether somebody reads the spool now, who must find all of it
+        self.is_read: Callable[[], bool] = lambda: (
+            False
+        )  # whether somebody reads the spool now, who must find all of it
         self._options = options
         self._spool = spool
         self._agent = agent
@@ -64,7 +66,9 @@ class Run:
         self._keeper = SpoolKeeper(spool, self._control, limit=files)
         self._outdated: OutdatedSpools | None = None
         if options.keep_last is not None:
-            self._outdated = OutdatedSpools(spool, self._control, agent, round(options.keep_last * 1e9), self._keeper.let_go)
+            self._outdated = OutdatedSpools(
+                spool, self._control, agent, round(options.keep_last * 1e9), self._keeper.let_go
+            )
         self._also_look = also_look
         self._monitor = Monitor(spool, agent, self._keeper, self._look)
 
@@ -91,7 +95,9 @@ class Run:
     def is_kept(self, time_ns: int) -> bool:
         """Say whether a flight recorder keeps what was at a time, ns: it is one of the last seconds, or in a window that is closed."""
         recent = time.monotonic_ns() - round((self._options.keep_last or 0) * 1e9)
-        return time_ns >= recent or any(window.open_ns <= time_ns < window.close_ns for window in self._control.windows())
+        return time_ns >= recent or any(
+            window.open_ns <= time_ns < window.close_ns for window in self._control.windows()
+        )
 
     def pause(self) -> None:
         """Stop watching until `watch_again`."""
@@ -126,7 +132,9 @@ class Run:
         self._note_counts(unheard)
         self._note_other_tool(other_tool)
         if still_running and not self.director.finished.is_set():
-            names = ", ".join(f"{facts.process_name(pid)} ({pid})" for pid in still_running[:5]) + (", …" if len(still_running) > 5 else "")
+            names = ", ".join(f"{facts.process_name(pid)} ({pid})" for pid in still_running[:5]) + (
+                ", …" if len(still_running) > 5 else ""
+            )
             self.facts.note(
                 "warning",
                 "still-running",
@@ -134,7 +142,12 @@ class Run:
                 len(still_running),
             )
         if missed := self._monitor.missed_lines:
-            self.facts.note("warning", "clock-lines", "Some readings of the clocks could not be written to the spool directory.", missed)
+            self.facts.note(
+                "warning",
+                "clock-lines",
+                "Some readings of the clocks could not be written to the spool directory.",
+                missed,
+            )
 
     def _look(self) -> None:
         if self._also_look is not None:
@@ -172,8 +185,14 @@ class Run:
         if counts.failed:
             reason = os.strerror(counts.error) if counts.error else "unknown reason"
             reason = why_full(counts.error, self._spool) if counts.error in FULL else reason
-            reason = "--max-size was reached before they began" if counts.error == MAX_SIZE_REACHED else reason
-            hint = f" Name another directory with {self._wording.spool_dir}." if counts.error in _OTHER_PLACE else ""
+            reason = (
+                "--max-size was reached before they began" if counts.error == MAX_SIZE_REACHED else reason
+            )
+            hint = (
+                f" Name another directory with {self._wording.spool_dir}."
+                if counts.error in _OTHER_PLACE
+                else ""
+            )
             self.facts.note(
                 "error",
                 "agent-failed",
@@ -181,7 +200,9 @@ class Run:
                 f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
                 counts.lost,
             )
-        elif counts.processes <= unheard and (called := [name for name in ("nvtx", "cuda") if self.facts.traces(name)]):
+        elif counts.processes <= unheard and (
+            called := [name for name in ("nvtx", "cuda") if self.facts.traces(name)]
+        ):
             off = os.environ.get("NVTX_DISABLE")
             hint = "Annotate it with warplens.nvtx, or any other NVTX library."
             if "nvtx" not in called:
@@ -191,7 +212,11 @@ class Run:
             what = " or ".join(name.upper() for name in called)
             if any(self.facts.traces(name) for name in CPU_TRACES):
                 what += ", and nothing of the CPU side was recorded"
-            self.facts.note("warning", f"no-{called[0]}", f"No process of the program called {what}, so there is nothing to show. {hint}")
+            self.facts.note(
+                "warning",
+                f"no-{called[0]}",
+                f"No process of the program called {what}, so there is nothing to show. {hint}",
+            )
 
     def _note_other_tool(self, tool: str | None) -> None:
         if count := self._control.counts().not_chained:
@@ -228,4 +253,9 @@ class Run:
                 rescued,
             )
         if self._keeper.lost:
-            self.facts.note("error", "spool-lost", f"{self._keeper.lost} deleted spool files could not be rescued.", self._keeper.lost)
+            self.facts.note(
+                "error",
+                "spool-lost",
+                f"{self._keeper.lost} deleted spool files could not be rescued.",
+                self._keeper.lost,
+            )

@@ -18,7 +18,15 @@ ROOM = 16384  # launch.json is padded to it, so that its end can be written even
 class RunFacts:
     """`saved` is False where the facts, diagnostics among them, could not be written into the spool."""
 
-    def __init__(self, spool: Path, command: Sequence[str], traces: Iterable[str], job: str | None, *, source: str = "launcher") -> None:
+    def __init__(
+        self,
+        spool: Path,
+        command: Sequence[str],
+        traces: Iterable[str],
+        job: str | None,
+        *,
+        source: str = "launcher",
+    ) -> None:
         self.saved = True
         self.diagnostics: list[dict[str, Any]] = []
         self._path = spool / "launch.json"
@@ -33,7 +41,9 @@ class RunFacts:
             "end_ns": 0,
             "primary_end_ns": 0,
             "exit_status": None,
-            "sources": {name: {"on": True, **({"cost_ns": None} if name in _MEASURED else {})} for name in traces},
+            "sources": {
+                name: {"on": True, **({"cost_ns": None} if name in _MEASURED else {})} for name in traces
+            },
             "diagnostics": self.diagnostics,
             "target": facts.target(),
         }
@@ -67,9 +77,18 @@ class RunFacts:
         """Say whether the source `name` records."""
         return name in self._facts["sources"]
 
-    def note(self, severity: str, code: str, message: str, count: int | None = None, time_ns: int | None = None) -> None:
+    def note(
+        self, severity: str, code: str, message: str, count: int | None = None, time_ns: int | None = None
+    ) -> None:
         """Add a row for the report's diagnostics; `time_ns`: when it was, ns of CLOCK_MONOTONIC."""
-        row = {"severity": severity, "code": code, "source": self._source, "message": message, "count": count, "time": time_ns}
+        row = {
+            "severity": severity,
+            "code": code,
+            "source": self._source,
+            "message": message,
+            "count": count,
+            "time": time_ns,
+        }
         self.diagnostics.append(row)
 
     def forget(self, code: str) -> None:
@@ -86,7 +105,11 @@ class RunFacts:
             self.saved = _overwrite(self._path, text)
             if not self.saved:
                 # never harms the program: the report then lacks these facts
-                self.note("warning", "launch-facts", f"The facts of the run could not be written to {self._path}: {error.strerror}.")
+                self.note(
+                    "warning",
+                    "launch-facts",
+                    f"The facts of the run could not be written to {self._path}: {error.strerror}.",
+                )
 
 
 def _overwrite(path: Path, text: str) -> bool:

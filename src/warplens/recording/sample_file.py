@@ -18,7 +18,9 @@ class SampleFile:
     be kept; None: all are.
     """
 
-    def __init__(self, path: Path, head: str, charge: Callable[[int], bool], is_wanted: Callable[[int], bool] | None) -> None:
+    def __init__(
+        self, path: Path, head: str, charge: Callable[[int], bool], is_wanted: Callable[[int], bool] | None
+    ) -> None:
         self._path = path
         self._head = f"{head}\n".encode()
         self._charge = charge

@@ -43,6 +43,8 @@ class AskedReport(Protocol):
         """Return a table as Arrow."""
         ...
 
-    def sql(self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False) -> pa.Table:
+    def sql(
+        self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False
+    ) -> pa.Table:
         """Run SQL over the tables and return the result."""
         ...

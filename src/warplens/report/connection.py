@@ -25,7 +25,9 @@ _MEMORY_MOST = 8 << 30
 _MEMORY_LEAST = 32 << 20
 
 
-def connect(store: Stored, *, threads: int | None = None, memory: int | None = None, spill: str = "") -> duckdb.DuckDBPyConnection:
+def connect(
+    store: Stored, *, threads: int | None = None, memory: int | None = None, spill: str = ""
+) -> duckdb.DuckDBPyConnection:
     """Open a connection that can see the tables of one report (`show` them) and nothing else.
 
     It can read files only below the report's `tables`, loads no extension, and its settings are locked.
@@ -71,7 +73,9 @@ def show(connection: duckdb.DuckDBPyConnection, store: Stored, names: Iterable[s
         try:
             connection.execute(f"CREATE VIEW IF NOT EXISTS {table.name} AS {_chosen(table, store)}")
         except duckdb.Error as error:
-            raise ReportError(f"cannot read the table {table.name} of {store.path}: {str(error).splitlines()[0]}") from error
+            raise ReportError(
+                f"cannot read the table {table.name} of {store.path}: {str(error).splitlines()[0]}"
+            ) from error
 
 
 def definitions(store: Stored) -> list[str]:
@@ -82,7 +86,11 @@ def definitions(store: Stored) -> list[str]:
 def _chosen(table: Table, store: Stored) -> str:
     """Return the SELECT over a table; where one window is chosen, payloads are those of the events that are left."""
     relation = _relation(table, store.pieces(table.name))
-    return f"SELECT * FROM ({relation}) WHERE {payload_condition()}" if table.name == "payloads" and store.cuts is not None else relation
+    return (
+        f"SELECT * FROM ({relation}) WHERE {payload_condition()}"
+        if table.name == "payloads" and store.cuts is not None
+        else relation
+    )
 
 
 def _relation(table: Table, pieces: list[Piece]) -> str:
@@ -92,22 +100,40 @@ def _relation(table: Table, pieces: list[Piece]) -> str:
         return f"SELECT {columns} WHERE false"
     groups: dict[tuple[int, Window | None, Calls | None, tuple[str, ...]], list[str]] = {}
     for piece in pieces:
-        groups.setdefault((piece.shift, piece.cut, piece.calls, piece.missing), []).append(quoted(str(piece.file.resolve())))
+        groups.setdefault((piece.shift, piece.cut, piece.calls, piece.missing), []).append(
+            quoted(str(piece.file.resolve()))
+        )
     selects = []
     for (shift, cut, calls, missing), files in groups.items():
-        columns = ", ".join(_column(column, shift, column.name in missing, cut if calls is None else None) for column in table.columns)
+        columns = ", ".join(
+            _column(column, shift, column.name in missing, cut if calls is None else None)
+            for column in table.columns
+        )
         select = f"SELECT {columns} FROM read_parquet([{', '.join(files)}]) AS file"
-        selects.append(select if cut is None else f"{select} WHERE {_inside(table, cut[0] - shift, cut[1] - shift, calls)}")
+        selects.append(
+            select
+            if cut is None
+            else f"{select} WHERE {_inside(table, cut[0] - shift, cut[1] - shift, calls)}"
+        )
     return " UNION ALL ".join(selects)
 
 
 def _inside(table: Table, begin: int, end: int, calls: Calls | None) -> str:
     """Return the condition for a row of a file, before it is shifted, that overlaps [begin, end), or has one of the calls."""
     # The names alone would mean the columns of the view, which are cut already.
-    own = overlap(begin, end, "file.") if "end" in table.edges else f'file."start" >= {begin} AND file."start" < {end}'
+    own = (
+        overlap(begin, end, "file.")
+        if "end" in table.edges
+        else f'file."start" >= {begin} AND file."start" < {end}'
+    )
     if calls is None:
         return own
-    return " OR ".join([f"(file.api IS NULL AND {own})", *(f"(file.api >= {first} AND file.api < {behind})" for first, behind in calls)])
+    return " OR ".join(
+        [
+            f"(file.api IS NULL AND {own})",
+            *(f"(file.api >= {first} AND file.api < {behind})" for first, behind in calls),
+        ]
+    )
 
 
 def _column(column: Column, clock: int, missing: bool, cut: Window | None) -> str:

@@ -24,7 +24,10 @@ _EVENTS = {"range": "nvtx_ranges", "mark": "nvtx_marks", "sample": "nvtx_counter
 def overlaps(rows: pa.Table, window: Window) -> pa.ChunkedArray:
     """Say of each row with `start`, and `end` where it has one, whether it overlaps the window: as `selection.overlap` does in SQL."""
     begin, end = (pa.scalar(edge, pa.int64()) for edge in window)
-    start, last = rows.column("start"), rows.column("end") if "end" in rows.column_names else rows.column("start")
+    start, last = (
+        rows.column("start"),
+        rows.column("end") if "end" in rows.column_names else rows.column("start"),
+    )
     return pc.and_(pc.less(start, end), pc.or_(pc.greater(last, begin), pc.greater_equal(start, begin)))
 
 
@@ -40,7 +43,9 @@ def chosen(rows: pa.Table, window: Window, calls: Calls | None) -> pa.Table:
     api = rows.column("api")
     kept = pc.and_(pc.is_null(api), overlaps(rows, window))
     for first, behind in calls:
-        within = pc.and_(pc.greater_equal(api, pa.scalar(first, pa.int64())), pc.less(api, pa.scalar(behind, pa.int64())))
+        within = pc.and_(
+            pc.greater_equal(api, pa.scalar(first, pa.int64())), pc.less(api, pa.scalar(behind, pa.int64()))
+        )
         kept = pc.or_kleene(kept, within)
     return rows.filter(kept)
 
@@ -53,10 +58,15 @@ def keys(table: Table) -> tuple[str, ...]:
 def clamped(rows: pa.Table, window: Window) -> pa.Table:
     """Return rows that overlap the window with their times cut to it, and with their share of what is spread over them."""
     before = rows
-    for name, limit, choose in (("start", window[0], pc.max_element_wise), ("end", window[1], pc.min_element_wise)):
+    for name, limit, choose in (
+        ("start", window[0], pc.max_element_wise),
+        ("end", window[1], pc.min_element_wise),
+    ):
         if name in rows.column_names:
             index = rows.schema.get_field_index(name)
-            rows = rows.set_column(index, rows.schema.field(index), choose(rows.column(index), pa.scalar(limit, pa.int64())))
+            rows = rows.set_column(
+                index, rows.schema.field(index), choose(rows.column(index), pa.scalar(limit, pa.int64()))
+            )
     for index, item in enumerate(rows.schema):
         if b"spread" in (item.metadata or {}):
             rows = rows.set_column(index, item, _shares(rows.column(index), before, rows).cast(item.type))
@@ -69,9 +79,14 @@ def share(value: str, inside: str, length: str) -> str:
 
 
 def _shares(values: pa.ChunkedArray, before: pa.Table, after: pa.Table) -> pa.ChunkedArray:
-    length, inside = (pc.cast(pc.subtract(rows.column("end"), rows.column("start")), pa.float64()) for rows in (before, after))
+    length, inside = (
+        pc.cast(pc.subtract(rows.column("end"), rows.column("start")), pa.float64())
+        for rows in (before, after)
+    )
     part = pc.coalesce(pc.divide(inside, pc.if_else(pc.equal(length, 0.0), None, length)), pa.scalar(1.0))
-    return pc.round(pc.multiply(pc.cast(values, pa.float64(), safe=False), part), round_mode="half_towards_infinity")
+    return pc.round(
+        pc.multiply(pc.cast(values, pa.float64(), safe=False), part), round_mode="half_towards_infinity"
+    )
 
 
 def windows(report: AskedReport, number: int) -> dict[int, Window]:
@@ -80,10 +95,14 @@ def windows(report: AskedReport, number: int) -> dict[int, Window]:
     Raises MissingData, which lists those that there are.
     """
     rows = report.table("capture_windows").to_pylist()
-    found = {row["part"]: (row["start"], max(row["end"], row["start"])) for row in rows if row["number"] == number}
+    found = {
+        row["part"]: (row["start"], max(row["end"], row["start"])) for row in rows if row["number"] == number
+    }
     if not found:
         known = sorted({row["number"] for row in rows})
-        raise MissingData(f"{report.path} has no window {number} of the capture; {_listed(report, rows, known)}")
+        raise MissingData(
+            f"{report.path} has no window {number} of the capture; {_listed(report, rows, known)}"
+        )
     return found
 
 
@@ -99,14 +118,19 @@ def payloads(report: AskedReport, rows: pa.Table) -> pa.Table:
 
 def payload_condition() -> str:
     """Return the SQL condition for such rows."""
-    return " OR ".join(f"(event_type = '{kind}' AND event IN (SELECT id FROM {table}))" for kind, table in _EVENTS.items())
+    return " OR ".join(
+        f"(event_type = '{kind}' AND event IN (SELECT id FROM {table}))" for kind, table in _EVENTS.items()
+    )
 
 
 def _listed(report: AskedReport, rows: list[dict[str, Any]], known: list[int]) -> str:
     if not known:
         return "it has none"
     first = {row["number"]: row for row in reversed(rows)}
-    texts = [f"{number} ({' to '.join(_seconds(first[number][edge] - report.origin) for edge in _EDGES)})" for number in known[:_MANY]]
+    texts = [
+        f"{number} ({' to '.join(_seconds(first[number][edge] - report.origin) for edge in _EDGES)})"
+        for number in known[:_MANY]
+    ]
     return f"it has {', '.join(texts)}{f' and on to {known[-1]}' if len(known) > _MANY else ''}"
 
 

@@ -28,7 +28,10 @@ def launched(pieces: Iterable[Piece], windows: Mapping[int, Window]) -> dict[int
             for process, first, last in _inside(group, reader, windows[piece.part]):
                 low, high = found[piece.part].get(process, (first, last))
                 found[piece.part][process] = (min(low, first), max(high, last))
-    return {part: tuple(sorted((first, last + 1) for first, last in calls.values())) for part, calls in found.items()}
+    return {
+        part: tuple(sorted((first, last + 1) for first, last in calls.values()))
+        for part, calls in found.items()
+    }
 
 
 def _inside(group: RowGroup, reader: Reader, window: Window) -> list[tuple[int, int, int]]:
@@ -37,13 +40,20 @@ def _inside(group: RowGroup, reader: Reader, window: Window) -> list[tuple[int, 
     start, ids = group.edges("start"), group.edges("id")
     if start is not None and (start[0] + group.shift >= end or start[1] + group.shift < begin):
         return []
-    if start is not None and ids is not None and start[0] + group.shift >= begin and start[1] + group.shift < end:
+    if (
+        start is not None
+        and ids is not None
+        and start[0] + group.shift >= begin
+        and start[1] + group.shift < end
+    ):
         process = ids[0] // _API_ROWS_PER_PROCESS
         if process == ids[1] // _API_ROWS_PER_PROCESS:
             return [(process, *ids)]
     rows = reader.read(group, ["id", "start"])
     times = rows.column("start")
-    kept = pc.and_(pc.greater_equal(times, pa.scalar(begin, pa.int64())), pc.less(times, pa.scalar(end, pa.int64())))
+    kept = pc.and_(
+        pc.greater_equal(times, pa.scalar(begin, pa.int64())), pc.less(times, pa.scalar(end, pa.int64()))
+    )
     numbers = rows.column("id").filter(kept).to_numpy()
     processes = numbers // _API_ROWS_PER_PROCESS
     of = {int(process): numbers[processes == process] for process in np.unique(processes)}

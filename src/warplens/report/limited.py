@@ -37,14 +37,18 @@ def limited(report: Report, text: str, *, rows: int, size: int) -> tuple[pa.Tabl
 
 
 def _taken(relation: duckdb.DuckDBPyRelation, rows: int, size: int) -> tuple[pa.Table, bool]:
-    read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_arrow_reader  # before DuckDB 1.4
+    read = (
+        relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_arrow_reader
+    )  # before DuckDB 1.4
     reader = read(_BATCH)
     batches: list[pa.RecordBatch] = []
     taken, cut = 0, False
     for batch in reader:
         fits = _fitting(batch, size - taken)
         if fits == 0 and not batches:
-            raise QueryError(f"one row of the answer is larger than {size >> 20} MiB: ask for less of it, e.g. left(text, 1000)")
+            raise QueryError(
+                f"one row of the answer is larger than {size >> 20} MiB: ask for less of it, e.g. left(text, 1000)"
+            )
         batches.append(batch.slice(0, fits))
         taken += batch.nbytes
         if fits < batch.num_rows:

@@ -58,7 +58,9 @@ class Report:
         self._shown: set[str] = set()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None
+    ) -> Self:
         """Open a report directory; recordings that were interrupted before they were finished are finished first.
 
         `path` may lack its `.warplens`. `progress` hears what is done and how far it is (0 to 1). Warns (UserWarning) of recordings that
@@ -100,7 +102,11 @@ class Report:
     def span(self) -> tuple[int, int]:
         """Begin and end of what is asked about, ns: of the run, or of the chosen window in all parts and the GPU work launched in it."""
         begin, end = self._store.span
-        for name in (table.name for table in TABLES.values() if self.windowed and table.launched and "end" in table.edges):
+        for name in (
+            table.name
+            for table in TABLES.values()
+            if self.windowed and table.launched and "end" in table.edges
+        ):
             if self._store.rows(name):
                 end = max(end, pc.max(self.table(name, ["end"]).column(0)).as_py() or end)
         return begin, end
@@ -126,12 +132,20 @@ class Report:
         """
         cuts = {part.manifest.part: (begin, end) for part in self._store.parts}
         if self._store.cuts is not None:
-            inside = {part: (max(begin, low), min(end, high)) for part, (low, high) in self._store.cuts.items()}
+            inside = {
+                part: (max(begin, low), min(end, high)) for part, (low, high) in self._store.cuts.items()
+            }
             cuts = {part: (low, max(low, high)) for part, (low, high) in inside.items()}
         return self._cut(cuts)
 
     def _cut(self, cuts: dict[int, tuple[int, int]]) -> Self:
-        return type(self)(replace(self._store, cuts=cuts, calls=launched(replace(self._store, cuts=None).pieces("cuda_api"), cuts)))
+        return type(self)(
+            replace(
+                self._store,
+                cuts=cuts,
+                calls=launched(replace(self._store, cuts=None).pieces("cuda_api"), cuts),
+            )
+        )
 
     def window_of(self, process: int) -> tuple[int, int] | None:
         """Return begin and end (ns) of the chosen window in the part of a process; None without a choice, or where that part lacks it."""
@@ -192,7 +206,9 @@ class Report:
         if columns is not None:
             unknown = [column for column in columns if column not in wanted.names]
             if unknown:
-                raise MissingData(f"the table {name} has no column {unknown[0]!r}; it has {', '.join(wanted.names)}")
+                raise MissingData(
+                    f"the table {name} has no column {unknown[0]!r}; it has {', '.join(wanted.names)}"
+                )
             wanted = pa.schema([wanted.field(column) for column in columns], metadata=wanted.metadata)
         full = self._with_keys(name, wanted)
         parts = []
@@ -211,9 +227,19 @@ class Report:
 
     def _with_keys(self, name: str, wanted: pa.Schema) -> pa.Schema:
         """Return the columns of a table that must be read so that those wanted can be cut to a window."""
-        needed = cutting.keys(TABLES[name]) if TABLES[name].happens else ("event_type", "event") if name == "payloads" else ()
+        needed = (
+            cutting.keys(TABLES[name])
+            if TABLES[name].happens
+            else ("event_type", "event")
+            if name == "payloads"
+            else ()
+        )
         more = [column for column in needed if self.windowed and column not in wanted.names]
-        return pa.schema([*wanted, *(schema.schema(name).field(column) for column in more)], wanted.metadata) if more else wanted
+        return (
+            pa.schema([*wanted, *(schema.schema(name).field(column) for column in more)], wanted.metadata)
+            if more
+            else wanted
+        )
 
     def payloads(self, name: str | None = None) -> pa.Table:
         """Return the extended payloads of one type, a column for each field; beside them process, event_type, event, at_end, cut.
@@ -227,7 +253,9 @@ class Report:
 
         return table(self, name)
 
-    def sql(self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False) -> pa.Table:
+    def sql(
+        self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False
+    ) -> pa.Table:
         """Run SQL (DuckDB's dialect; the tables are views) and return the result; `?` or `$name` take `params`.
 
         `untrusted` accepts exactly one SELECT over the report's tables. Raises QueryError.
@@ -247,10 +275,14 @@ class Report:
             result: pa.Table = relation.to_arrow_table()
             return result
         except duckdb.Error as error:
-            if isinstance(error, duckdb.CatalogException) and self._shown != set(TABLES):  # what does not exist, and what it may have meant
+            if isinstance(error, duckdb.CatalogException) and self._shown != set(
+                TABLES
+            ):  # what does not exist, and what it may have meant
                 self.connection()
                 return self.sql(text, params, untrusted=untrusted)
-            raise QueryError(self._too_large() if isinstance(error, duckdb.OutOfMemoryException) else str(error).strip()) from error
+            raise QueryError(
+                self._too_large() if isinstance(error, duckdb.OutOfMemoryException) else str(error).strip()
+            ) from error
         finally:
             connection.close()
 
@@ -265,7 +297,12 @@ class Report:
         table = self.table(name)
         kinds = {kind: pd.api.types.pandas_dtype(text) for kind, text in _WITH_GAPS.items()}
         columns = zip(table.schema, table.columns, strict=True)
-        return pd.DataFrame({item.name: values.to_pandas(types_mapper=kinds.get if item.nullable else None) for item, values in columns})
+        return pd.DataFrame(
+            {
+                item.name: values.to_pandas(types_mapper=kinds.get if item.nullable else None)
+                for item, values in columns
+            }
+        )
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the report's DuckDB connection; it is closed with the report."""
@@ -291,7 +328,9 @@ class Report:
             spill = spill_folder() if self._spill else ""
             if spill:
                 self._unspill = weakref.finalize(self, remove_tree, Path(spill))
-            self._memory = self._memory or memory_limit()  # what is free changes while a question runs; the limit does not
+            self._memory = (
+                self._memory or memory_limit()
+            )  # what is free changes while a question runs; the limit does not
             self._connection, self._shown = connect(self._store, memory=self._memory, spill=spill), set()
         show(self._connection, self._store, names - self._shown)
         self._shown |= names
@@ -307,7 +346,9 @@ class Report:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -47,7 +47,12 @@ class RowGroup:
         start, end = self.edges("start"), self.edges("end")
         return not (
             (start is not None and start[0] + self.shift >= window[1])
-            or (end is not None and start is not None and end[1] + self.shift <= window[0] and start[1] + self.shift < window[0])
+            or (
+                end is not None
+                and start is not None
+                and end[1] + self.shift <= window[0]
+                and start[1] + self.shift < window[0]
+            )
         )
 
     def may_be_chosen(self) -> bool:
@@ -62,7 +67,12 @@ class RowGroup:
     def may_cross(self, window: Window) -> bool:
         """Whether the file's statistics leave open that a row is not wholly inside the window."""
         start, end = self.edges("start"), self.edges("end") or self.edges("start")
-        return start is None or end is None or start[0] + self.shift < window[0] or max(end[1], start[1] + 1) + self.shift > window[1]
+        return (
+            start is None
+            or end is None
+            or start[0] + self.shift < window[0]
+            or max(end[1], start[1] + 1) + self.shift > window[1]
+        )
 
     def _has_nulls(self, column: str) -> bool:
         found = self._statistics(column)
@@ -129,7 +139,9 @@ class Reader:
             if group.file not in files:
                 there = set(group.metadata.schema.names)  # an older file may lack a column
                 texts = [name for name in self._texts if name in there]
-                files[group.file] = pq.ParquetFile(group.file, metadata=group.metadata, read_dictionary=texts, memory_map=True)
+                files[group.file] = pq.ParquetFile(
+                    group.file, metadata=group.metadata, read_dictionary=texts, memory_map=True
+                )
             rows = files[group.file].read_row_group(group.number, columns=list(columns), use_threads=False)
             if rows.num_columns < len(set(columns)):
                 rows = schema.complete(rows, pa.schema([self._schema.field(name) for name in columns]))
@@ -138,7 +150,11 @@ class Reader:
         if group.shift:
             for name in self._clocks.intersection(columns):
                 index = rows.schema.get_field_index(name)
-                rows = rows.set_column(index, rows.schema.field(index), pc.add(rows.column(index), pa.scalar(group.shift, pa.int64())))
+                rows = rows.set_column(
+                    index,
+                    rows.schema.field(index),
+                    pc.add(rows.column(index), pa.scalar(group.shift, pa.int64())),
+                )
         return rows
 
 
@@ -149,7 +165,9 @@ def each(groups: Sequence[RowGroup], function: Callable[[RowGroup], None]) -> No
             pass
 
 
-def stream(report: AskedReport, table: str, columns: Sequence[str], window: Window | None = None) -> Iterator[pa.Table]:
+def stream(
+    report: AskedReport, table: str, columns: Sequence[str], window: Window | None = None
+) -> Iterator[pa.Table]:
     """Yield the row groups of a table in order, the next one read ahead in a thread."""
     groups = row_groups(report, table, window)
     reader = Reader(table, window)

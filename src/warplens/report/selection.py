@@ -27,7 +27,9 @@ class Selection:
     @classmethod
     def parse(cls, time: str | None = None, nvtx: str | None = None) -> Selection:
         """Read the texts of `--filter-time` and `--filter-nvtx`. Raises UsageError."""
-        return cls(parse_time(time) if time is not None else None, parse_nvtx(nvtx) if nvtx is not None else None)
+        return cls(
+            parse_time(time) if time is not None else None, parse_nvtx(nvtx) if nvtx is not None else None
+        )
 
     def window(self, report: AskedReport) -> tuple[int, int] | None:
         """Return begin and end (ns, the report's clock) of what is selected; None when that is everything.
@@ -75,7 +77,9 @@ def parse_duration(text: str) -> int:
     while position < len(cleaned):
         match = _STEP.match(cleaned, position)
         if match is None or (match[2] is None and (steps or match.end() != len(cleaned))):
-            raise UsageError(f"{text!r} is no time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)")
+            raise UsageError(
+                f"{text!r} is no time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)"
+            )
         scale = _UNITS[match[2] or "s"]
         if match[1].isdigit():
             whole += int(match[1]) * scale
@@ -84,7 +88,9 @@ def parse_duration(text: str) -> int:
         position = match.end()
         steps += 1
     if not steps:
-        raise UsageError(f"{text!r} is no time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)")
+        raise UsageError(
+            f"{text!r} is no time; write for example 500ms, 1.5s or 2s500ms (units: ns us ms s m)"
+        )
     if whole + total > _LONGEST:
         raise UsageError(f"{text!r} is more time than any report has (146 years)")
     return whole + round(total)
@@ -108,7 +114,11 @@ def parse_nvtx(text: str) -> tuple[str, str | None, int | None]:
     if match is None or not match[1]:
         raise UsageError(f"{text!r} names no range; write RANGE[@DOMAIN][/INDEX], for example step@train/3")
     name, domain, index = match.groups()
-    return _unescape(name), None if domain is None else _unescape(domain), None if index is None else int(index)
+    return (
+        _unescape(name),
+        None if domain is None else _unescape(domain),
+        None if index is None else int(index),
+    )
 
 
 def _unescape(text: str) -> str:
@@ -129,7 +139,15 @@ def _range_window(report: AskedReport, nvtx: tuple[str, str | None, int | None])
     text = f'SELECT "start", "end" FROM nvtx_ranges WHERE {named(nvtx)} ORDER BY "start", id LIMIT 1 OFFSET {index or 0}'
     found = report.sql(text).to_pylist()
     if not found:
-        place = "the default domain" if domain in (None, "default") else "any domain" if domain == "*" else f"domain {domain!r}"
+        place = (
+            "the default domain"
+            if domain in (None, "default")
+            else "any domain"
+            if domain == "*"
+            else f"domain {domain!r}"
+        )
         which = f"no occurrence {index} of the range" if index else "no range"
-        raise MissingData(f"{report.path} has {which} {name!r} in {place}; `warplens stats -r nvtx_sum` lists the names")
+        raise MissingData(
+            f"{report.path} has {which} {name!r} in {place}; `warplens stats -r nvtx_sum` lists the names"
+        )
     return int(found[0]["start"]), int(found[0]["end"])

@@ -67,7 +67,9 @@ class Stored:
     cuts: Mapping[int, tuple[int, int]] | None = None
     calls: Mapping[int, tuple[tuple[int, int], ...]] | None = None
     held: tuple[Held, ...] = ()
-    _checked: dict[tuple[str, Path], tuple[str, ...]] = field(default_factory=dict, compare=False)  # table, file -> missing columns
+    _checked: dict[tuple[str, Path], tuple[str, ...]] = field(
+        default_factory=dict, compare=False
+    )  # table, file -> missing columns
 
     @property
     def own(self) -> bool:
@@ -113,13 +115,20 @@ class Stored:
                         weight.check_processes(file, rows, manifests.claimed(self.path))
                     self._checked[table, file] = _check_file(table, file, rows)
                 missing = self._checked[table, file]
-                by_call = cut is not None and TABLES[table].launched and "api" not in missing and self.calls is not None
+                by_call = (
+                    cut is not None
+                    and TABLES[table].launched
+                    and "api" not in missing
+                    and self.calls is not None
+                )
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
                 found.append(Piece(file, rows, part.shift, part.manifest.part, missing, cut, calls))
         return found
 
 
-def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], None] | None = None, *, trust: bool = False) -> Stored:
+def open_store(
+    path: str | os.PathLike[str], progress: Callable[[str, float], None] | None = None, *, trust: bool = False
+) -> Stored:
     """Open the report at `path`, finishing recordings of this user that nobody runs any more; `trust`: those of others, too.
 
     A name may lack its `.warplens`. A recording that cannot be finished now (a full disk, say) leaves the other parts readable.
@@ -157,7 +166,9 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
         if failed is not None:
             raise failed
         for name, text in waiting.items():
-            raise ReportError(f"{report} is still being recorded ({name}: {text}).\nOpen it when that has ended, or after `warplens stop`.")
+            raise ReportError(
+                f"{report} is still being recorded ({name}: {text}).\nOpen it when that has ended, or after `warplens stop`."
+            )
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
     failed = None  # its traceback leads here, and would keep what is held
     if not waiting and all(manifest.own for manifest in found):  # else somebody may be writing one
@@ -165,11 +176,17 @@ def open_store(path: str | os.PathLike[str], progress: Callable[[str, float], No
     shown = {manifest.id: manifest for manifest in found}
     first = found[0]
     parts = tuple(
-        Part(manifest, 0 if manifest.boot_id == first.boot_id else manifest.realtime_offset - first.realtime_offset) for manifest in found
+        Part(
+            manifest,
+            0 if manifest.boot_id == first.boot_id else manifest.realtime_offset - first.realtime_offset,
+        )
+        for manifest in found
     )
     for part in parts:
         if abs(part.shift) >= 1 << 62:
-            raise ReportError(f"{report}: the clock of the part {part.manifest.id} is too far from that of {first.id}")
+            raise ReportError(
+                f"{report}: the clock of the part {part.manifest.id} is too far from that of {first.id}"
+            )
     return Stored(
         report,
         parts,
@@ -187,7 +204,9 @@ def _read(report: Path) -> tuple[list[Manifest], tuple[Held, ...]]:
     """Return the manifests of all parts, by number, and what keeps the files of snapshots in place."""
     for _ in range(_TRIES):
         files = sorted((report / manifests.DIRECTORY).glob("*.json"))
-        found = sorted((manifests.read(file) for file in files), key=lambda manifest: (manifest.part, manifest.id))
+        found = sorted(
+            (manifests.read(file) for file in files), key=lambda manifest: (manifest.part, manifest.id)
+        )
         fleeting = [manifest for manifest in found if manifest.snapshot is not None]
         try:
             held = tuple(generations.Held(report, manifest) for manifest in fleeting)
@@ -196,7 +215,9 @@ def _read(report: Path) -> tuple[list[Manifest], tuple[Held, ...]]:
         if all(manifests.read(manifests.path_of(report, manifest.id)) == manifest for manifest in fleeting):
             _check(report, found)
             return found, held
-    raise ReportError(f"{report} is being replaced again and again, or its files are gone: {fleeting[0].tables}")
+    raise ReportError(
+        f"{report} is being replaced again and again, or its files are gone: {fleeting[0].tables}"
+    )
 
 
 def _clock_time(ns: int) -> str:
@@ -209,7 +230,9 @@ def _check(report: Path, found: list[Manifest]) -> None:
     inside = _inside(report)
     for manifest in found:
         if manifest.part in numbers:
-            raise ReportError(f"{report}: the parts {numbers[manifest.part]} and {manifest.id} have the same number {manifest.part}")
+            raise ReportError(
+                f"{report}: the parts {numbers[manifest.part]} and {manifest.id} have the same number {manifest.part}"
+            )
         numbers[manifest.part] = manifest.id
         for name in TABLES:
             entry = manifest.tables.get(name)
@@ -217,7 +240,9 @@ def _check(report: Path, found: list[Manifest]) -> None:
                 continue
             file = os.path.join(report, str(entry["file"]))
             if not inside(file):
-                raise ReportError(f"{report}: the part {manifest.id} points outside the report: {entry['file']}")
+                raise ReportError(
+                    f"{report}: the part {manifest.id} points outside the report: {entry['file']}"
+                )
             if not Path(file).is_file():
                 raise ReportError(f"{file} is missing; the part {manifest.id} of the report needs it")
 
@@ -254,7 +279,9 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
     if rows != expected:
-        raise ReportError(f"{path} has {rows} rows, but its manifest says {expected}: it is not the file that was written")
+        raise ReportError(
+            f"{path} has {rows} rows, but its manifest says {expected}: it is not the file that was written"
+        )
     missing = []
     for wanted in schema.schema(table):
         number = found.get_field_index(wanted.name)

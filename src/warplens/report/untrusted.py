@@ -12,7 +12,18 @@ from warplens.errors import QueryError
 from warplens.model.tables import TABLES
 
 # Table functions that read nothing but their arguments.
-_HARMLESS = frozenset({"unnest", "range", "generate_series", "generate_subscripts", "repeat", "repeat_row", "json_each", "json_tree"})
+_HARMLESS = frozenset(
+    {
+        "unnest",
+        "range",
+        "generate_series",
+        "generate_subscripts",
+        "repeat",
+        "repeat_row",
+        "json_each",
+        "json_tree",
+    }
+)
 
 # What says which tables and columns there are: those of the report alone, for nothing else is in the database.
 _LISTINGS = frozenset((("information_schema", "tables"), ("information_schema", "columns")))
@@ -34,16 +45,27 @@ def check(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     rows = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [text]).fetchall()
     tree = json.loads(rows[0][0])
     if tree.get("error"):
-        raise QueryError(f"only a plain SELECT is allowed here: {tree.get('error_message', 'it cannot be parsed')}")
+        raise QueryError(
+            f"only a plain SELECT is allowed here: {tree.get('error_message', 'it cannot be parsed')}"
+        )
     nodes = list(_nodes(tree))
     known = {name.lower() for name in TABLES} | {name.lower() for node in nodes for name in _ctes(node)}
     for node in nodes:
         kind = node.get("type")
         if kind == "BASE_TABLE":
-            if (str(node.get("schema_name")).lower(), str(node.get("table_name")).lower()) in _LISTINGS and not node.get("catalog_name"):
+            if (
+                str(node.get("schema_name")).lower(),
+                str(node.get("table_name")).lower(),
+            ) in _LISTINGS and not node.get("catalog_name"):
                 continue
-            if node.get("schema_name") or node.get("catalog_name") or str(node.get("table_name", "")).lower() not in known:
-                raise QueryError(f"there is no table {node.get('table_name')!r}; a report has {', '.join(TABLES)}")
+            if (
+                node.get("schema_name")
+                or node.get("catalog_name")
+                or str(node.get("table_name", "")).lower() not in known
+            ):
+                raise QueryError(
+                    f"there is no table {node.get('table_name')!r}; a report has {', '.join(TABLES)}"
+                )
         elif kind == "TABLE_FUNCTION":
             name = str(node.get("function", {}).get("function_name", "")).lower()
             if name not in _HARMLESS:
@@ -64,7 +86,11 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _ctes(node: dict[str, Any]) -> list[str]:
-    names = [str(entry.get("key", "")) for entry in node["cte_map"].get("map", [])] if isinstance(node.get("cte_map"), dict) else []
+    names = (
+        [str(entry.get("key", "")) for entry in node["cte_map"].get("map", [])]
+        if isinstance(node.get("cte_map"), dict)
+        else []
+    )
     if node.get("type") in ("RECURSIVE_CTE_NODE", "CTE_NODE"):
         names.append(str(node.get("cte_name", node.get("ctename", ""))))
     return names

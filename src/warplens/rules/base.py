@@ -73,7 +73,9 @@ class Finding:
 
     def __post_init__(self) -> None:
         if self.bound is not None and self.estimate is not None and not 0 <= self.estimate <= self.bound:
-            raise ValueError(f"{self.rule}: the estimate {self.estimate} is not between 0 and the bound {self.bound}")
+            raise ValueError(
+                f"{self.rule}: the estimate {self.estimate} is not between 0 and the bound {self.bound}"
+            )
         if self.bound is None and self.estimate is not None:
             raise ValueError(f"{self.rule}: an estimate needs a bound")
 

@@ -39,4 +39,18 @@ def blocked(
     rule, subject, title, cause, fix = words(blocking, spent)
     title = f"{title} made the host wait {duration(int((blocking.end - blocking.start).sum()))}"
     rows_kept = located(report, evidence(blocking, spent, rows))
-    return [Finding(rule, subject, title, cause, fix, rows_kept, len(blocking), spent.bound, spent.estimate, "medium", claim=spent.claim)]
+    return [
+        Finding(
+            rule,
+            subject,
+            title,
+            cause,
+            fix,
+            rows_kept,
+            len(blocking),
+            spent.bound,
+            spent.estimate,
+            "medium",
+            claim=spent.claim,
+        )
+    ]

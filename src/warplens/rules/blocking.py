@@ -46,7 +46,9 @@ class Blocked:
         )
 
 
-def blocked(report: Report, selection: Selection, condition: str, shortest: float, least: float, times: int) -> list[Blocked]:
+def blocked(
+    report: Report, selection: Selection, condition: str, shortest: float, least: float, times: int
+) -> list[Blocked]:
     """Return what blocks, the most expensive first.
 
     Where there is a GPU it counts on the thread that launches, or steps, while a GPU has nothing to do; else within NVTX ranges, on any
@@ -63,9 +65,17 @@ def blocked(report: Report, selection: Selection, condition: str, shortest: floa
     needed(report, selection, "osrt", "OS runtime data", "osrt")
     begin, end = edges(report, selection)
     gpu, lead = idle(report, selection), set(leading(report, selection).values())
-    inside = f"thread IN ({', '.join(map(str, lead)) or 'NULL'})" if gpu is not None else '"range" IS NOT NULL'
+    inside = (
+        f"thread IN ({', '.join(map(str, lead)) or 'NULL'})" if gpu is not None else '"range" IS NOT NULL'
+    )
     long = f'"end" - "start" >= {round(shortest * 1e6)}'
-    waits = rows(report, selection, "id, process, thread, name, target, bytes", "osrt", f"({condition}) AND {inside} AND {long}")
+    waits = rows(
+        report,
+        selection,
+        "id, process, thread, name, target, bytes",
+        "osrt",
+        f"({condition}) AND {inside} AND {long}",
+    )
     names, groups = threads(report), defaultdict(list)
     for row in waits.to_pylist():
         groups[row["name"], names.get(row["thread"], "a thread")].append(row)

@@ -32,14 +32,19 @@ class Carriers:
 
 def carriers(report: Report, selection: Selection) -> Carriers:
     """Return the threads that the run waits for: all that step or launch kernels, else the main threads that no pool started."""
-    launching = report.sql("SELECT DISTINCT thread, process FROM cuda_api WHERE contains(name::VARCHAR, 'Launch')").to_pylist()
+    launching = report.sql(
+        "SELECT DISTINCT thread, process FROM cuda_api WHERE contains(name::VARCHAR, 'Launch')"
+    ).to_pylist()
     process_of = {row["thread"]: row["process"] for row in launching}
     try:
         known = steps(report, selection)
     except MissingData:
         pass
     else:
-        process_of |= {row["thread"]: row["process"] for row in known.group_by(["process", "thread"]).aggregate([]).to_pylist()}
+        process_of |= {
+            row["thread"]: row["process"]
+            for row in known.group_by(["process", "thread"]).aggregate([]).to_pylist()
+        }
     if process_of:
         return Carriers(process_of, True)
     mains = report.sql(  # the first thread where the main one is not known
@@ -52,11 +57,15 @@ def carriers(report: Report, selection: Selection) -> Carriers:
 def computed(report: Report, selection: Selection, thread: int, begin: int, end: int) -> Cover:
     """Return when a thread worked between two times (ns): by the scheduler, else by its samples, else outside of its OS calls."""
     where = f'thread = {thread} AND "start" < {end} AND "end" > {begin}'
-    ran = report.sql(f"""SELECT "start", "end", state::VARCHAR = 'running' AS ran FROM thread_states WHERE {where}""")
+    ran = report.sql(
+        f"""SELECT "start", "end", state::VARCHAR = 'running' AS ran FROM thread_states WHERE {where}"""
+    )
     if ran.num_rows:
         ran = ran.filter(ran.column("ran"))
         return Cover(*(np.clip(numbers(ran, edge), begin, end) for edge in ("start", "end")))
-    seen = report.sql(f'SELECT "start" - weight // greatest(count, 1) AS "start", "end", on_cpu FROM samples WHERE {where}')
+    seen = report.sql(
+        f'SELECT "start" - weight // greatest(count, 1) AS "start", "end", on_cpu FROM samples WHERE {where}'
+    )
     if seen.num_rows:
         seen = seen.filter(seen.column("on_cpu"))
         return Cover(*(np.clip(numbers(seen, edge), begin, end) for edge in ("start", "end")))

@@ -22,7 +22,10 @@ _AT_ONCE = 0.9  # share of the operations that must have been in progress at onc
 # A member is a process, or one GPU of a process. Operations are put together by their number in the group, else by counting them.
 _BY_GROUP = """SELECT process, NULL::INTEGER AS device, kernel AS id, "start", "end", name, coalesce("group", '') AS ring, {number} AS n
            FROM collectives WHERE kernel IS NOT NULL AND name NOT IN ('send', 'recv')"""
-_NUMBERS = {True: "sequence", False: """row_number() OVER (PARTITION BY process, "group", name ORDER BY "start")"""}
+_NUMBERS = {
+    True: "sequence",
+    False: """row_number() OVER (PARTITION BY process, "group", name ORDER BY "start")""",
+}
 _COUNTED = """SELECT process, device, id, "start", "end", name, '' AS ring,
                      row_number() OVER (PARTITION BY process, device, name ORDER BY "start") AS n
               FROM kernels WHERE (name ILIKE 'nccl%' OR name ILIKE 'rccl%') AND name NOT ILIKE '%sendrecv%'"""
@@ -49,7 +52,9 @@ def together(report: Report, selection: Selection) -> pa.Table:
             FROM c GROUP BY name, ring, n ORDER BY first"""
     )
     if window is not None:  # only now: the ranks count alike
-        rows = rows.filter(pc.and_(pc.less(rows.column("first"), window[1]), pc.greater(rows.column("done"), window[0])))
+        rows = rows.filter(
+            pc.and_(pc.less(rows.column("first"), window[1]), pc.greater(rows.column("done"), window[0]))
+        )
     members = np.asarray(rows.column("members").to_numpy())
     if not len(members) or members.max() < 2:
         raise MissingData(f"does not contain collectives of several ranks{selection.place(report)}.")
@@ -57,18 +62,24 @@ def together(report: Report, selection: Selection) -> pa.Table:
     rows = rows.filter(whole)
     last, ended = (np.asarray(rows.column(name).to_numpy()) for name in ("last", "ended"))
     if not numbered and np.mean(last <= ended) < _AT_ONCE:
-        raise MissingData(f"does not say which collectives of its ranks belong together{selection.place(report)}.")
+        raise MissingData(
+            f"does not say which collectives of its ranks belong together{selection.place(report)}."
+        )
     return rows.filter(last <= ended)
 
 
 def keys_of(collectives: pa.Table) -> list[Member]:
     """Return the process and device of each row."""
-    return list(zip(collectives.column("process").to_pylist(), collectives.column("device").to_pylist(), strict=True))
+    return list(
+        zip(collectives.column("process").to_pylist(), collectives.column("device").to_pylist(), strict=True)
+    )
 
 
 def rank_names(report: Report, members: Iterable[Member]) -> dict[Member, str]:
     """Name the members: by rank, else by GPU and process."""
-    ranks = {row["process"]: row["rank"] for row in report.sql("SELECT process, rank FROM processes").to_pylist()}
+    ranks = {
+        row["process"]: row["rank"] for row in report.sql("SELECT process, rank FROM processes").to_pylist()
+    }
     keys = sorted(set(members), key=str)
     order = {process: number for number, process in enumerate(sorted({process for process, _ in keys}), 1)}
     names = {}

@@ -22,15 +22,24 @@ _ENTERED = {
     "torch.compile": (
         (r"torch/_dynamo/convert_frame\.py$", r"(?!<module>)"),
         (r"torch/_inductor/compile_fx\.py$", r".*(compile|codegen)"),
-        (r"torch/_inductor/runtime/triton_heuristics\.py$", r".*(precompile|benchmark_all_configs|autotune_to_one_config)"),
+        (
+            r"torch/_inductor/runtime/triton_heuristics\.py$",
+            r".*(precompile|benchmark_all_configs|autotune_to_one_config)",
+        ),
     ),
     "JAX": (
         (r"jax/_src/compiler\.py$", r"(?!<module>)"),
         (r"jax/_src/interpreters/mlir\.py$", r".*lower_jaxpr_to_module"),
-        (r"jax/_src/interpreters/pxla\.py$", r".*(lower_sharding_computation|_cached_compilation|from_hlo|\.compile$)"),
+        (
+            r"jax/_src/interpreters/pxla\.py$",
+            r".*(lower_sharding_computation|_cached_compilation|from_hlo|\.compile$)",
+        ),
         (r"jax/_src/pjit\.py$", r".*_create_pjit_jaxpr"),
     ),
-    "Triton": ((r"triton/compiler/compiler\.py$", r"compile$"), (r"triton/runtime/autotuner\.py$", r".*_bench$")),
+    "Triton": (
+        (r"triton/compiler/compiler\.py$", r"compile$"),
+        (r"triton/runtime/autotuner\.py$", r".*_bench$"),
+    ),
     "Numba": ((r"numba/(core|cuda)/dispatcher\.py$", r".*\b(_compile_for_args|compile|compile_device)$"),),
     "TensorFlow": ((r"polymorphic_function/tracing_compilation\.py$", r"(?!<module>)"),),
 }
@@ -55,11 +64,19 @@ def compiling(report: Report, selection: Selection) -> list[Compiling]:
     frames = FrameTable.of(report)
     compiler = _compilers(frames)
     within = nearest(frames.parent, compiler >= 0)
-    seen = rows(report, selection, 'id, process, thread, stack, "count"', "samples", "kind = 'python' AND stack IS NOT NULL")
+    seen = rows(
+        report,
+        selection,
+        'id, process, thread, stack, "count"',
+        "samples",
+        "kind = 'python' AND stack IS NOT NULL",
+    )
     position = frames.positions(seen.column("stack"))
     kept = within[position] >= 0
     position, seen = position[kept], seen.filter(kept)
-    process, thread, start, end, ids, count = (numbers(seen, name) for name in ("process", "thread", "start", "end", "id", "count"))
+    process, thread, start, end, ids, count = (
+        numbers(seen, name) for name in ("process", "thread", "start", "end", "id", "count")
+    )
     order = np.lexsort((start, thread))
     apart = (np.diff(thread[order]) != 0) | (start[order][1:] - end[order][:-1] > _APART)
     names = list(_ENTERED)
@@ -67,9 +84,14 @@ def compiling(report: Report, selection: Selection) -> list[Compiling]:
     for part in np.split(order, np.flatnonzero(apart) + 1) if len(order) else ():
         first = int(part[0])
         if count[part].sum() >= 2:
-            name, line = names[int(compiler[within[position[first]]])], own_line(frames.path(int(position[first])))
+            name, line = (
+                names[int(compiler[within[position[first]]])],
+                own_line(frames.path(int(position[first]))),
+            )
             times = int(start[first]), int(end[part].max())
-            stretches.append(Compiling(int(process[first]), int(thread[first]), int(ids[first]), *times, name, line))
+            stretches.append(
+                Compiling(int(process[first]), int(thread[first]), int(ids[first]), *times, name, line)
+            )
     return stretches
 
 
@@ -82,7 +104,10 @@ def _compilers(frames: FrameTable) -> Int64Array:
         for file, function in entrances:
             in_file = _matching(re.compile(file), files)[code_of_file]
             if in_file.any():
-                number[in_file & _matching(re.compile(f"(?:{function})"), functions, begin=True)[code_of_function]] = compiler
+                number[
+                    in_file
+                    & _matching(re.compile(f"(?:{function})"), functions, begin=True)[code_of_function]
+                ] = compiler
     return number
 
 

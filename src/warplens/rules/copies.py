@@ -49,7 +49,9 @@ def moving_copies(report: Report) -> Copies:
     return Copies(**{name: np.asarray(rows.column(name).to_numpy()) for name in rows.column_names})
 
 
-def rates(devices: Sequence[GpuOperations], moved: Copies, direction: str | None, large: int) -> tuple[float, float | None]:
+def rates(
+    devices: Sequence[GpuOperations], moved: Copies, direction: str | None, large: int
+) -> tuple[float, float | None]:
     """Return bytes per ns of large copies of pageable memory, and of page-locked memory; 0 and None where there are none.
 
     `direction`: a kind of copy, None: all; `large`: bytes from which on a copy shows the rate.
@@ -68,7 +70,9 @@ def rates(devices: Sequence[GpuOperations], moved: Copies, direction: str | None
     return slow_bytes / slow_ns if slow_ns else 0.0, fast_bytes / fast_ns if fast_ns else None
 
 
-def of_gpu(gpu: GpuOperations, moved: Copies, direction: str | None = None) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+def of_gpu(
+    gpu: GpuOperations, moved: Copies, direction: str | None = None
+) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
     """Return for each operation of a GPU the place of its copy, and whether it is one (of a direction)."""
     if not len(moved.id):
         return np.zeros(len(gpu.id), np.int64), np.zeros(len(gpu.id), bool)
@@ -86,7 +90,9 @@ def saved_by_locking(rate: float, locked: float | None) -> float:
 
 def kinds_known(report: Report) -> None:
     """Raise MissingData where there are copies, and of none is said which memory it used."""
-    rows = report.sql("SELECT count(*) AS number, count(coalesce(source_kind, destination_kind)) AS known FROM memcpys").to_pylist()[0]
+    rows = report.sql(
+        "SELECT count(*) AS number, count(coalesce(source_kind, destination_kind)) AS known FROM memcpys"
+    ).to_pylist()[0]
     if rows["number"] and not rows["known"]:
         raise MissingData("does not say which memory its copies used.")
 
@@ -100,7 +106,11 @@ def single_values(report: Report, selection: Selection, condition: str) -> str:
     """Return a sentence on how many of the copies bring a single value to the host; empty where none does."""
     few = f"m.kind = 'Device-to-Host' AND m.bytes <= {_ONE_VALUE}"
     where = f"({condition}) AND {few} AND {during(report, selection, 'a.')}"
-    number = report.sql(f"SELECT count(*) FROM cuda_api a JOIN memcpys m ON m.api = a.id WHERE {where}").column(0)[0].as_py()
+    number = (
+        report.sql(f"SELECT count(*) FROM cuda_api a JOIN memcpys m ON m.api = a.id WHERE {where}")
+        .column(0)[0]
+        .as_py()
+    )
     if not number:
         return ""
     return f" {number:,} of them {'brings' if number == 1 else 'bring'} a single value to the host, as tensor.item() does."

@@ -105,14 +105,17 @@ def together(covers: Sequence[Cover]) -> int:
     """Return the length of the union of several, ns: time that is lost on two GPUs at once is lost once."""
     if not covers:
         return 0
-    return Cover(np.concatenate([cover.start for cover in covers]), np.concatenate([cover.end for cover in covers])).total
+    return Cover(
+        np.concatenate([cover.start for cover in covers]), np.concatenate([cover.end for cover in covers])
+    ).total
 
 
 def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
     where = during(report, selection)
     window = selection.window(report)
     selects = [
-        f"SELECT {number}::TINYINT AS kind, {_COLUMNS} FROM {table} WHERE {where}" for number, table in enumerate(TABLES[:MIGRATION])
+        f"SELECT {number}::TINYINT AS kind, {_COLUMNS} FROM {table} WHERE {where}"
+        for number, table in enumerate(TABLES[:MIGRATION])
     ]
     # Migrations of unified memory have no stream and no call; only those to or from a device count.
     selects.append(
@@ -129,11 +132,17 @@ def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
         columns["end"] = np.maximum(np.minimum(columns["end"], window[1]), columns["start"])
     process, device = columns["process"], columns["device"]
     # Rows are sorted by process and device: each GPU is one run of rows, edges[i] to edges[i + 1].
-    edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-2, append=-2) != 0)).tolist()
+    edges = np.flatnonzero(
+        (np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-2, append=-2) != 0)
+    ).tolist()
     places = [(int(process[low]), int(device[low])) for low in edges[:-1]]
     labels = _labels(report, places)
     return tuple(
-        GpuOperations(*place, labels[place], *(columns[name][low:high] for name in ("kind", "stream", "start", "end", "api", "id")))
+        GpuOperations(
+            *place,
+            labels[place],
+            *(columns[name][low:high] for name in ("kind", "stream", "start", "end", "api", "id")),
+        )
         for place, (low, high) in zip(places, pairwise(edges), strict=True)
     )
 
@@ -158,9 +167,13 @@ def merged(pairs: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
         return [finding for finding, _ in pairs]
     (worst, _), *others = ordered = sorted(pairs, key=lambda pair: -(pair[0].bound or 0))
     bound = together([cover for _, cover in pairs])
-    names = ", ".join(finding.subject for finding, _ in others[:8]) + (f" and {len(others) - 8:,} more" if len(others) > 8 else "")
+    names = ", ".join(finding.subject for finding, _ in others[:8]) + (
+        f" and {len(others) - 8:,} more" if len(others) > 8 else ""
+    )
     estimates = [finding.estimate for finding, _ in pairs if finding.estimate is not None]
-    evidence = sorted((row for finding, _ in ordered for row in finding.evidence), key=lambda row: row.start - row.end)
+    evidence = sorted(
+        (row for finding, _ in ordered for row in finding.evidence), key=lambda row: row.start - row.end
+    )
     return [
         replace(
             worst,
@@ -171,7 +184,9 @@ def merged(pairs: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
             occurrences=sum(finding.occurrences for finding, _ in pairs),
             bound=bound,
             estimate=min(max(estimates), bound) if estimates else None,
-            claim=Cover(*(np.concatenate([getattr(cover, edge) for _, cover in pairs]) for edge in ("start", "end"))),
+            claim=Cover(
+                *(np.concatenate([getattr(cover, edge) for _, cover in pairs]) for edge in ("start", "end"))
+            ),
         )
     ]
 

@@ -79,7 +79,11 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
     """
     table = copies.lstrip("?")
     join = f"{'LEFT JOIN' if copies.startswith('?') else 'JOIN'} {table} m ON m.api = a.id" if table else ""
-    about = "coalesce(m.device, -1)::BIGINT AS device, coalesce(m.bytes, -1)" if table else "-1::BIGINT AS device, -1"
+    about = (
+        "coalesce(m.device, -1)::BIGINT AS device, coalesce(m.bytes, -1)"
+        if table
+        else "-1::BIGINT AS device, -1"
+    )
     # A call may have several copies; DISTINCT ON keeps one row per call. The sort order is also that of the arrays.
     rows = report.sql(
         f"""SELECT DISTINCT ON (a.process, a."start", a.id)
@@ -87,7 +91,9 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
             FROM cuda_api a {join} LEFT JOIN nvtx_ranges r ON a."range" = r.id
             WHERE ({condition}) AND {during(report, selection, "a.")} ORDER BY a.process, a."start", a.id"""
     )
-    matching = HostCalls(**{name: np.asarray(rows.column(name).to_numpy()) for name in HostCalls.__dataclass_fields__})
+    matching = HostCalls(
+        **{name: np.asarray(rows.column(name).to_numpy()) for name in HostCalls.__dataclass_fields__}
+    )
     return matching.of(~_nested(matching))
 
 
@@ -124,7 +130,10 @@ def cost(
     waited, idle = np.zeros(len(host_calls), np.int64), np.zeros(len(host_calls), np.int64)
     bounds, estimates, dry = [0], [0], []
     for gpu in gpus:
-        own = np.flatnonzero((host_calls.process == gpu.process) & ((host_calls.device == gpu.device) | (host_calls.device < 0)))
+        own = np.flatnonzero(
+            (host_calls.process == gpu.process)
+            & ((host_calls.device == gpu.device) | (host_calls.device < 0))
+        )
         if not len(own):
             continue
         start, end, chosen = host_calls.start[own], host_calls.end[own], mine[own]
@@ -159,7 +168,9 @@ def cost(
 
 def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ...]:
     """Return the most expensive calls as evidence, the most expensive first."""
-    order = np.lexsort((host_calls.start, host_calls.start - host_calls.end, -cost.each, ~cost.mine))[: min(most, int(cost.mine.sum()))]
+    order = np.lexsort((host_calls.start, host_calls.start - host_calls.end, -cost.each, ~cost.mine))[
+        : min(most, int(cost.mine.sum()))
+    ]
     rows = []
     for place in order.tolist():
         what = f"GPU idle for {duration(int(cost.idle[place]))} after {host_calls.name[place]}"

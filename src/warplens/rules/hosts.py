@@ -17,13 +17,27 @@ from warplens.rules.gpus import gpus
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
-__all__ = ["EMPTY", "capital", "ceiling", "cut", "edges", "idle", "leading", "needed", "numbers", "rows", "threads"]
+__all__ = [
+    "EMPTY",
+    "capital",
+    "ceiling",
+    "cut",
+    "edges",
+    "idle",
+    "leading",
+    "needed",
+    "numbers",
+    "rows",
+    "threads",
+]
 EMPTY = Cover([], [])
 
 
 def needed(report: Report, selection: Selection, table: str, what: str, source: str | None = None) -> None:
     """Raise MissingData where a table is empty, unless `source` was on: then there was nothing to record."""
-    on = source is not None and any(manifest.sources.get(source, {}).get("on") for manifest in report.manifests)
+    on = source is not None and any(
+        manifest.sources.get(source, {}).get("on") for manifest in report.manifests
+    )
     if not on and not report.tables[table]:
         raise MissingData(f"does not contain {what}{selection.place(report)}.")
 
@@ -33,7 +47,9 @@ def edges(report: Report, selection: Selection) -> tuple[int, int]:
     return selection.window(report) or report.span
 
 
-def cut(report: Report, selection: Selection, start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
+def cut(
+    report: Report, selection: Selection, start: Int64Array, end: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Return times cut to what is looked at."""
     begin, finish = edges(report, selection)
     return np.clip(start, begin, finish), np.clip(end, begin, finish)
@@ -41,12 +57,16 @@ def cut(report: Report, selection: Selection, start: Int64Array, end: Int64Array
 
 def rows(report: Report, selection: Selection, columns: str, table: str, where: str = "true") -> pa.Table:
     """Return columns of the rows of a table that overlap the selection, with start and end cut to it, by start."""
-    taken = report.sql(f'SELECT "start", "end", {columns} FROM {table} WHERE ({where}) AND {during(report, selection)} ORDER BY "start"')
+    taken = report.sql(
+        f'SELECT "start", "end", {columns} FROM {table} WHERE ({where}) AND {during(report, selection)} ORDER BY "start"'
+    )
     window = selection.window(report)
     if window is None:
         return taken
     begin, end = cut(report, selection, numbers(taken, "start"), numbers(taken, "end"))
-    return taken.set_column(0, "start", pa.array(begin)).set_column(1, "end", pa.array(np.maximum(begin, end)))
+    return taken.set_column(0, "start", pa.array(begin)).set_column(
+        1, "end", pa.array(np.maximum(begin, end))
+    )
 
 
 def numbers(table: pa.Table, name: str) -> Int64Array:
@@ -69,7 +89,10 @@ def idle(report: Report, selection: Selection, *, whole: bool = False) -> Cover 
     except MissingData:
         return None
     begin, end = edges(report, selection)
-    parts = [gaps(gpu.busy.start, gpu.busy.end, *((begin, end) if whole else (gpu.begin, gpu.finish))) for gpu in devices]
+    parts = [
+        gaps(gpu.busy.start, gpu.busy.end, *((begin, end) if whole else (gpu.begin, gpu.finish)))
+        for gpu in devices
+    ]
     return Cover(np.concatenate([first for first, _ in parts]), np.concatenate([last for _, last in parts]))
 
 
@@ -86,13 +109,25 @@ def capital(text: str) -> str:
 
 def threads(report: Report) -> dict[int, str]:
     """Return what threads are called, in words that are the same in the next recording."""
-    named = report.sql("SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)").to_pylist()
-    return {row["thread"]: "the main thread" if row["main"] else f"thread {row['name']}" if row["name"] else "a thread" for row in named}
+    named = report.sql(
+        "SELECT t.thread, t.name, t.tid = p.pid AS main FROM threads t JOIN processes p USING (process)"
+    ).to_pylist()
+    return {
+        row["thread"]: "the main thread"
+        if row["main"]
+        else f"thread {row['name']}"
+        if row["name"]
+        else "a thread"
+        for row in named
+    }
 
 
 def threads_of_processes(report: Report) -> dict[int, str]:
     """Return what threads are called with their processes: `the main thread of train.py (rank 1, process 4711)`."""
-    facts = {row["process"]: row for row in report.sql("SELECT process, pid, rank, name FROM processes").to_pylist()}
+    facts = {
+        row["process"]: row
+        for row in report.sql("SELECT process, pid, rank, name FROM processes").to_pylist()
+    }
     of_thread = report.sql("SELECT thread, process FROM threads").to_pylist()
     names = threads(report)
     texts = {}
@@ -102,7 +137,12 @@ def threads_of_processes(report: Report) -> dict[int, str]:
             texts[row["thread"]] = names.get(row["thread"], "a thread")
             continue
         number = f"process {process['pid']}"
-        where = ", ".join([f"rank {process['rank']}"] * (process["rank"] is not None) + [number] * (process["name"] is not None))
+        where = ", ".join(
+            [f"rank {process['rank']}"] * (process["rank"] is not None)
+            + [number] * (process["name"] is not None)
+        )
         called = process["name"] or number
-        texts[row["thread"]] = f"{names.get(row['thread'], 'a thread')} of {called}{f' ({where})' if where else ''}"
+        texts[row["thread"]] = (
+            f"{names.get(row['thread'], 'a thread')} of {called}{f' ({where})' if where else ''}"
+        )
     return texts

@@ -82,7 +82,10 @@ class Judgement:
 
 
 def judge(
-    report: Report, selection: Selection, names: Sequence[str] | None = None, options: Mapping[str, Mapping[str, Any]] | None = None
+    report: Report,
+    selection: Selection,
+    names: Sequence[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Judgement:
     """Ask the rules called `names`, or all, about the selected part of a report; `options`: of a rule, by its name.
 
@@ -96,10 +99,14 @@ def judge(
     findings: list[Finding] = []
     silent, not_judged = [], {}
     loop = judged_loop(report, selection)
-    inner = selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
+    inner = (
+        selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
+    )
     for unit in asked:
         whole = unit.constant("SCOPE") == "run"
-        scope, looked_at = (selection, end - begin) if loop is None or whole else (inner, loop.end - loop.begin)
+        scope, looked_at = (
+            (selection, end - begin) if loop is None or whole else (inner, loop.end - loop.begin)
+        )
         try:
             own = unit.load().check(report, scope, **(options or {}).get(unit.id, {}))
         except MissingData as missing:
@@ -107,11 +114,22 @@ def judge(
             continue
         if not own:
             silent.append(unit.id)
-        constants = {"link": unit.constant("LINK"), "wrong_when": " ".join(unit.sections["When it is wrong"].split())}
+        constants = {
+            "link": unit.constant("LINK"),
+            "wrong_when": " ".join(unit.sections["When it is wrong"].split()),
+        }
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
             findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
-    return Judgement(tuple(sorted(marked_repeats(findings), key=_weight)), tuple(silent), not_judged, begin, end, report.origin, loop)
+    return Judgement(
+        tuple(sorted(marked_repeats(findings), key=_weight)),
+        tuple(silent),
+        not_judged,
+        begin,
+        end,
+        report.origin,
+        loop,
+    )
 
 
 def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
@@ -140,7 +158,9 @@ def marked_repeats(findings: Sequence[Finding]) -> list[Finding]:
         assert claim is not None
         rest = claim.without(taken)
         if owners and rest.total * 5 < claim.total:
-            result.append(replace(finding, same_as=max(owners, key=lambda owner: owner[1].both(claim).total)[0]))
+            result.append(
+                replace(finding, same_as=max(owners, key=lambda owner: owner[1].both(claim).total)[0])
+            )
             continue
         owners.append((finding.rule, claim))
         taken = Cover(np.concatenate((taken.start, claim.start)), np.concatenate((taken.end, claim.end)))

@@ -48,13 +48,20 @@ def cut(report: Report, selection: Selection, of: IntrakernelLaunches, costs: Fl
     return np.asarray(costs * inside / np.maximum(of.end - of.start, 1), np.float64)
 
 
-def bounded(report: Report, selection: Selection, of: IntrakernelLaunches, some: Int64Array, cost: float) -> int:
+def bounded(
+    report: Report, selection: Selection, of: IntrakernelLaunches, some: Int64Array, cost: float
+) -> int:
     """Return a cost, ns, of launches: no more than the time in which any of them ran."""
     begin, end = edges(report, selection)
-    return min(round(cost), covered(np.maximum(of.start[some], begin), np.maximum(np.minimum(of.end[some], end), begin)))
+    return min(
+        round(cost),
+        covered(np.maximum(of.start[some], begin), np.maximum(np.minimum(of.end[some], end), begin)),
+    )
 
 
-def evidence(of: IntrakernelLaunches, some: Int64Array, costs: Float64Array, texts: Iterable[str], rows: int) -> tuple[Evidence, ...]:
+def evidence(
+    of: IntrakernelLaunches, some: Int64Array, costs: Float64Array, texts: Iterable[str], rows: int
+) -> tuple[Evidence, ...]:
     """Return the most expensive of launches; `texts` and `costs` (ns) are of `some`."""
     described = list(texts)
     order = np.lexsort((of.start[some], -costs))[:rows]
@@ -66,7 +73,9 @@ def evidence(of: IntrakernelLaunches, some: Int64Array, costs: Float64Array, tex
             int(of.end[some[at]]),
             described[at],
             process=of.groups[int(of.group[some[at]])][0],
-            device=None if of.groups[int(of.group[some[at]])][1] < 0 else of.groups[int(of.group[some[at]])][1],
+            device=None
+            if of.groups[int(of.group[some[at]])][1] < 0
+            else of.groups[int(of.group[some[at]])][1],
             values={"cost_ns": round(float(costs[at]))},
         )
         for at in order.tolist()

@@ -40,7 +40,9 @@ class KernelLaunches:
 def launches(report: Report) -> KernelLaunches:
     """Return the calls that launch single kernels; those of whole graphs are none."""
     if report not in _cache:
-        names = report.sql("SELECT DISTINCT name FROM cuda_api").column(0).to_pylist()  # few: tells what millions of calls are
+        names = (
+            report.sql("SELECT DISTINCT name FROM cuda_api").column(0).to_pylist()
+        )  # few: tells what millions of calls are
         single = ", ".join(repr(name) for name in names if name is not None and _SINGLE.search(name))
         rows = report.sql(
             f"""SELECT id, thread, "start", "end" FROM cuda_api WHERE name IN ({single or "NULL"}) ORDER BY process, "start", id"""

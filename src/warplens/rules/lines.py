@@ -22,7 +22,9 @@ _Line = tuple[str, str | None, int | None]  # function, file, line
 def located(report: Report, rows: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """Return rows about calls, the first of them with where they were called from in their text."""
     lines = called_from(report, [row.id for row in rows[:_LOCATED] if row.id is not None])
-    return tuple(replace(row, text=f"{row.text}, from {lines[row.id]}") if row.id in lines else row for row in rows)
+    return tuple(
+        replace(row, text=f"{row.text}, from {lines[row.id]}") if row.id in lines else row for row in rows
+    )
 
 
 def called_from(report: Report, calls: list[int]) -> dict[int, str]:
@@ -42,7 +44,11 @@ def called_from(report: Report, calls: list[int]) -> dict[int, str]:
         lines: list[_Line] = []
         if frames is not None and row["stack"] is not None:
             path = frames.path(int(frames.positions(pa.array([row["stack"]], pa.int64()))[0]))
-            lines = [(frame.function, frame.file, frame.line or frame.first_line) for frame in reversed(path) if frame.kind == "python"]
+            lines = [
+                (frame.function, frame.file, frame.line or frame.first_line)
+                for frame in reversed(path)
+                if frame.kind == "python"
+            ]
         if not lines and report.tables["python_calls"]:
             lines = _around(report, row["thread"], row["start"])
         if lines:

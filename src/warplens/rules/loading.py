@@ -32,7 +32,9 @@ _NAMES = re.compile(
 )
 # What may load anything: a name for the wait where it comes again and again within the steps.
 _LOADS = re.compile(r"load(ing)?", re.IGNORECASE)
-_COMPUTES = 0.05  # of the waits' time: what a thread must work between them where it neither steps nor launches
+_COMPUTES = (
+    0.05  # of the waits' time: what a thread must work between them where it neither steps nor launches
+)
 _PROVIDED = 0.25  # of the waits' time: what others must work meanwhile there
 _WAITS = "(\"group\" IN ('lock', 'wait for events') OR (name::VARCHAR = 'read' AND target::VARCHAR = 'pipe'))"
 
@@ -58,7 +60,11 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
     of_thread: dict[int, list[Evidence]] = {thread: [] for thread in carrying.process_of}
     for row in _named(report, selection, wanted):
         of_thread[row.thread or 0].append(row)
-    known = {thread: Cover([row.start for row in outer], [row.end for row in outer]) for thread, outer in of_thread.items() if outer}
+    known = {
+        thread: Cover([row.start for row in outer], [row.end for row in outer])
+        for thread, outer in of_thread.items()
+        if outer
+    }
     for row in _read(report, selection, wanted, coordinators=carrying.proven):
         around = known.get(row.thread or 0)
         if around is None or not around.within(np.array([row.start]), np.array([row.end]))[0]:
@@ -72,7 +78,9 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
         process = carrying.process_of[thread]
         cover = Cover([row.start for row in outer], [row.end for row in outer])
         own = DataWaits(process, thread, cover, outer, list(dict.fromkeys(row.text for row in outer)))
-        if (process not in longest or cover.total > longest[process].cover.total) and (carrying.proven or _feeds(report, selection, own)):
+        if (process not in longest or cover.total > longest[process].cover.total) and (
+            carrying.proven or _feeds(report, selection, own)
+        ):
             longest[process] = own
     return list(longest.values())
 
@@ -80,7 +88,9 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
 def _feeds(report: Report, selection: Selection, waited: DataWaits) -> bool:
     """Whether a thread computes with what it waited for, and others worked to provide it."""
     cover = waited.cover
-    worked = computed(report, selection, waited.thread, int(cover.start[0]), int(cover.end[-1])).without(cover)
+    worked = computed(report, selection, waited.thread, int(cover.start[0]), int(cover.end[-1])).without(
+        cover
+    )
     if worked.total < _COMPUTES * cover.total:
         return False
     own = all(row.table == "nvtx_ranges" for row in waited.rows)  # the program itself calls it so
@@ -105,35 +115,64 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
     for batch in candidates.filter(pc.is_in(candidates.column("thread"), value_set=threads_of)).to_batches():
         for row in batch.to_pylist():
             thread = row["thread"]
-            if row["start"] >= reach.get(thread, 0) and (_NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())):
-                yield Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"], row["process"], thread)
+            if row["start"] >= reach.get(thread, 0) and (
+                _NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())
+            ):
+                yield Evidence(
+                    "nvtx_ranges", row["id"], row["start"], row["end"], row["message"], row["process"], thread
+                )
                 reach[thread] = row["end"]
 
 
-def _read(report: Report, selection: Selection, threads_of: pa.Array, *, coordinators: bool) -> Iterator[Evidence]:
+def _read(
+    report: Report, selection: Selection, threads_of: pa.Array, *, coordinators: bool
+) -> Iterator[Evidence]:
     """Yield the waits of these threads in functions that load data, by their stacks; `coordinators`: those for results of a pool, too."""
     stacks = StackPlaces(report)
-    calls = rows(report, selection, "id, name, stack, process, thread", "osrt", f"{_WAITS} AND stack IS NOT NULL")
+    calls = rows(
+        report, selection, "id, name, stack, process, thread", "osrt", f"{_WAITS} AND stack IS NOT NULL"
+    )
     calls = calls.filter(pc.is_in(calls.column("thread"), value_set=threads_of))
     places = {stack: stacks.place(stack) for stack in pc.unique(calls.column("stack")).to_pylist()}
-    loads = [stack for stack, place in places.items() if place.loads and (coordinators or not place.coordinates)]
-    for row in calls.filter(pc.is_in(calls.column("stack"), value_set=pa.array(loads, pa.int64()))).to_pylist():
+    loads = [
+        stack for stack, place in places.items() if place.loads and (coordinators or not place.coordinates)
+    ]
+    for row in calls.filter(
+        pc.is_in(calls.column("stack"), value_set=pa.array(loads, pa.int64()))
+    ).to_pylist():
         text = f"{row['name']} in {places[row['stack']].function}"
         yield Evidence("osrt", row["id"], row["start"], row["end"], text, row["process"], row["thread"])
 
 
 def _sampled(
-    report: Report, selection: Selection, threads_of: pa.Array, known: Mapping[int, Sequence[Evidence]], *, coordinators: bool
+    report: Report,
+    selection: Selection,
+    threads_of: pa.Array,
+    known: Mapping[int, Sequence[Evidence]],
+    *,
+    coordinators: bool,
 ) -> list[Evidence]:
     """Return the waits that only samples of Python saw: in a queue, or, working or not, in a DataLoader's iterator."""
     stacks = StackPlaces(report)
-    ticks = rows(report, selection, "id, process, thread, stack, on_cpu, weight, count", "samples", "kind::VARCHAR = 'python'")
+    ticks = rows(
+        report,
+        selection,
+        "id, process, thread, stack, on_cpu, weight, count",
+        "samples",
+        "kind::VARCHAR = 'python'",
+    )
     ticks = ticks.filter(pc.is_in(ticks.column("thread"), value_set=threads_of))
     places = {stack: stacks.place(stack) for stack in pc.unique(ticks.column("stack")).to_pylist()}
-    wanted = [stack for stack, place in places.items() if place.iterates or (place.loads and (coordinators or not place.coordinates))]
+    wanted = [
+        stack
+        for stack, place in places.items()
+        if place.iterates or (place.loads and (coordinators or not place.coordinates))
+    ]
     joined: list[Evidence] = []
     last: dict[int, int] = {}  # thread -> its last row in `joined`
-    for row in ticks.filter(pc.is_in(ticks.column("stack"), value_set=pa.array(wanted, pa.int64()))).to_pylist():
+    for row in ticks.filter(
+        pc.is_in(ticks.column("stack"), value_set=pa.array(wanted, pa.int64()))
+    ).to_pylist():
         place, thread, tick = places[row["stack"]], row["thread"], row["weight"] // max(row["count"], 1)
         if row["on_cpu"] and not place.iterates:
             continue
@@ -144,8 +183,14 @@ def _sampled(
         last[thread] = len(joined)
         text = place.caller or str(place.function)
         joined.append(Evidence("samples", row["id"], start, row["end"], text, row["process"], thread))
-    covers = {thread: Cover([row.start for row in own], [row.end for row in own]) for thread, own in known.items()}
-    alone = [covers[row.thread or 0].within(np.array([row.start]), np.array([row.end]))[0] * 2 < row.end - row.start for row in joined]
+    covers = {
+        thread: Cover([row.start for row in own], [row.end for row in own]) for thread, own in known.items()
+    }
+    alone = [
+        covers[row.thread or 0].within(np.array([row.start]), np.array([row.end]))[0] * 2
+        < row.end - row.start
+        for row in joined
+    ]
     return [row for row, kept in zip(joined, alone, strict=True) if kept]
 
 
@@ -179,9 +224,15 @@ def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
     """
     calls = rows(report, selection, "thread, name, target", "osrt", f"thread <> {waited.thread} AND {BUSY}")
     inside = waited.cover.within(numbers(calls, "start"), numbers(calls, "end"))
-    sums = calls.append_column("inside", pa.array(inside)).group_by(["thread", "name", "target"]).aggregate([("inside", "sum")])
+    sums = (
+        calls.append_column("inside", pa.array(inside))
+        .group_by(["thread", "name", "target"])
+        .aggregate([("inside", "sum")])
+    )
     best = sums.sort_by([("inside_sum", "descending")]).slice(0, 1).to_pylist()
     if not best or best[0]["inside_sum"] * 4 < waited.cover.total:
         return ""
     about = f" of {best[0]['target']}" if best[0]["target"] else ""
-    return f"{threads_of_processes(report).get(best[0]['thread'], 'a thread')} was in {best[0]['name']}{about}"
+    return (
+        f"{threads_of_processes(report).get(best[0]['thread'], 'a thread')} was in {best[0]['name']}{about}"
+    )

@@ -41,7 +41,9 @@ def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
     for row in rows:
         unknown = row["length"] if row["last"] == "runnable" else 0
         until = row["last_start"] if unknown else end
-        known.append(ThreadLoad(row["process"], row["thread"], row["running"], row["runnable"] - unknown, until))
+        known.append(
+            ThreadLoad(row["process"], row["thread"], row["running"], row["runnable"] - unknown, until)
+        )
     return sorted(known, key=lambda load: (-load.runnable, load.thread))
 
 
@@ -59,7 +61,9 @@ def used(report: Report, selection: Selection, running: int) -> tuple[float, flo
     span = max(end - begin, 1)
     own = running / span
     if selection.window(report) is None:
-        whole = sum(part.usage.get("user_ns", 0) + part.usage.get("system_ns", 0) for part in report.manifests)
+        whole = sum(
+            part.usage.get("user_ns", 0) + part.usage.get("system_ns", 0) for part in report.manifests
+        )
         own = max(own, whole / span)
     if not report.tables["host_metrics"]:
         return own, None

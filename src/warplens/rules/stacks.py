@@ -98,18 +98,42 @@ def _place(path: tuple[Frame, ...]) -> StackPlace:
     # the native code above the innermost function of Python is what that called
     native = inner[: inner.index(python[0])] if python else inner
     files = [(frame.file or "").replace("\\", "/") for frame in python]
-    waits = bool(python and is_waiting(files[0])) or any("queue" in frame.function.lower() for frame in native)
-    loads = any(part in file for file in files[:4] for part in _LOADING) or any("SimpleQueue" in frame.function for frame in native)
+    waits = bool(python and is_waiting(files[0])) or any(
+        "queue" in frame.function.lower() for frame in native
+    )
+    loads = any(part in file for file in files[:4] for part in _LOADING) or any(
+        "SimpleQueue" in frame.function for frame in native
+    )
     asker = next((at for at, file in enumerate(files) if not any(part in file for part in _ASKED_BY)), None)
     if python and (asker is None or _is_worker(python[asker], files[asker])):
         loads = False
     coordinates = asker is not None and any(part in files[asker] for part in _COORDINATORS)
-    iterates = any(frame.function.endswith("__next__") and _ITERATOR in file for frame, file in zip(python, files, strict=True))
-    caller = next((named(frame) for frame, file in zip(python, files, strict=True) if not is_library(file)), None)
-    in_loop = True if any("asyncio/" in file for file in files) else False if any(_runs_calls(file) for file in files) else None
+    iterates = any(
+        frame.function.endswith("__next__") and _ITERATOR in file
+        for frame, file in zip(python, files, strict=True)
+    )
+    caller = next(
+        (named(frame) for frame, file in zip(python, files, strict=True) if not is_library(file)), None
+    )
+    in_loop = (
+        True
+        if any("asyncio/" in file for file in files)
+        else False
+        if any(_runs_calls(file) for file in files)
+        else None
+    )
     internal = any(frame.function.startswith(_INTERNAL) for frame in native)
     shown = python[0] if python else inner[0] if inner else None
-    return StackPlace(None if shown is None else named(shown), waits, loads, internal, coordinates, iterates, caller, in_loop)
+    return StackPlace(
+        None if shown is None else named(shown),
+        waits,
+        loads,
+        internal,
+        coordinates,
+        iterates,
+        caller,
+        in_loop,
+    )
 
 
 def _runs_calls(file: str) -> bool:

@@ -39,7 +39,11 @@ class Chunk:
 
 def walk(data: mmap.mmap | bytes, head: Head, length: int) -> tuple[list[Chunk], int]:
     """Return the chunks of a file of `length` bytes, and how many damaged places were stepped over."""
-    limit = head.chunk_end if PAGE <= head.first_chunk <= head.chunk_end <= length and head.chunk_end % PAGE == 0 else length
+    limit = (
+        head.chunk_end
+        if PAGE <= head.first_chunk <= head.chunk_end <= length and head.chunk_end % PAGE == 0
+        else length
+    )
     # A header that points nowhere: chunks lie on pages, so looking at all of them finds the same ones.
     at = head.first_chunk if PAGE <= head.first_chunk <= limit and head.first_chunk % PAGE == 0 else PAGE
     damaged = int(head.first_chunk != at)
@@ -55,7 +59,11 @@ def walk(data: mmap.mmap | bytes, head: Head, length: int) -> tuple[list[Chunk],
             damaged += 1
             size = _next(data, at + PAGE, limit) - at
         if sequence != _RENEWING:
-            chunks.append(Chunk(kind, stride, thread, at + HEADER_SIZE, size - HEADER_SIZE, sequence, generation, record))
+            chunks.append(
+                Chunk(
+                    kind, stride, thread, at + HEADER_SIZE, size - HEADER_SIZE, sequence, generation, record
+                )
+            )
         at += size
     return chunks, damaged
 

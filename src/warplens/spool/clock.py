@@ -84,7 +84,9 @@ def correction(clock: Clock, samples: list[ClockSample]) -> tuple[Int64Array, In
 def _sample(line: bytes) -> ClockSample | None:
     try:
         data = json.loads(line)
-        counter, monotonic, realtime = (number(data[name], _COUNTER) for name in ("counter", "monotonic", "realtime"))
+        counter, monotonic, realtime = (
+            number(data[name], _COUNTER) for name in ("counter", "monotonic", "realtime")
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if counter is None or monotonic is None or realtime is None or max(monotonic, realtime) > 1 << 62:

@@ -52,7 +52,9 @@ class Control:
 
 def spool_files(directory: Path) -> list[Path]:
     """Return the spool files of a directory, by name."""
-    names = sorted(entry.name for entry in os.scandir(directory) if entry.name.endswith(".spool") and entry.is_file())
+    names = sorted(
+        entry.name for entry in os.scandir(directory) if entry.name.endswith(".spool") and entry.is_file()
+    )
     return [directory / name for name in names]
 
 
@@ -75,7 +77,9 @@ def read_control(directory: Path) -> Control | None:
 def read_launch(directory: Path) -> Launch:
     """Read `launch.json`, taking what fits."""
     try:
-        data = json.loads(untrusted.read(directory / "launch.json", _LONGEST).decode("utf-8", errors="replace"))
+        data = json.loads(
+            untrusted.read(directory / "launch.json", _LONGEST).decode("utf-8", errors="replace")
+        )
     except (OSError, ValueError, RecursionError):
         return Launch()
     if not isinstance(data, Mapping):
@@ -98,10 +102,18 @@ def read_launch(directory: Path) -> Launch:
         end_ns=number(data.get("end_ns")),
         primary_end_ns=number(data.get("primary_end_ns")),
         exit_status=status if isinstance(status, int) and -(1 << 31) <= status < 1 << 31 else None,
-        last_alive={name: number(time) or 0 for name, time in alive.items()} if isinstance(alive, Mapping) else {},
-        sources={name: facts for name, facts in sources.items() if isinstance(facts, dict)} if isinstance(sources, Mapping) else {},
-        usage={str(name): value for name, value in usage.items() if number(value) is not None} if isinstance(usage, Mapping) else {},
-        notes=tuple(_note(item) for item in notes if isinstance(item, Mapping)) if isinstance(notes, list) else (),
+        last_alive={name: number(time) or 0 for name, time in alive.items()}
+        if isinstance(alive, Mapping)
+        else {},
+        sources={name: facts for name, facts in sources.items() if isinstance(facts, dict)}
+        if isinstance(sources, Mapping)
+        else {},
+        usage={str(name): value for name, value in usage.items() if number(value) is not None}
+        if isinstance(usage, Mapping)
+        else {},
+        notes=tuple(_note(item) for item in notes if isinstance(item, Mapping))
+        if isinstance(notes, list)
+        else (),
         target=dict(target) if isinstance(target, Mapping) else {},
     )
 

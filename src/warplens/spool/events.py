@@ -43,7 +43,9 @@ class Blobs(NamedTuple):
 
     def take(self, rows: slice | npt.NDArray[np.bool_]) -> Blobs:
         """Return some of them."""
-        return Blobs(self.event[rows], self.offset[rows], self.size[rows], self.flags[rows], self.schema[rows])
+        return Blobs(
+            self.event[rows], self.offset[rows], self.size[rows], self.flags[rows], self.schema[rows]
+        )
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class Events:
         self._stride = layouts.stride
         self._timeline = native.make("events_new", layouts.native())
         self._touched = 0
-        self._read_so_far: dict[int, tuple[int, int]] = {}  # offset of a chunk -> bytes of it that were scanned, whose the next are
+        self._read_so_far: dict[
+            int, tuple[int, int]
+        ] = {}  # offset of a chunk -> bytes of it that were scanned, whose the next are
         self._keyed = False
         self.following = False
 
@@ -96,7 +100,9 @@ class Events:
             done, thread = self._read_so_far.get(chunk.offset, (0, chunk.thread))
             if chunk.size - done < self._stride:
                 continue
-            records = native.call("events_scan", self._timeline, self._memory, chunk.offset + done, chunk.size - done, thread)
+            records = native.call(
+                "events_scan", self._timeline, self._memory, chunk.offset + done, chunk.size - done, thread
+            )
             if records:
                 owner = native.call("events_owner", self._timeline)
                 self._read_so_far[chunk.offset] = done + records * self._stride, owner
@@ -173,7 +179,9 @@ class Events:
 
     def set_blob_chunks(self, chunks: Sequence[Chunk]) -> None:
         """Say where payloads may lie; offsets rise."""
-        offsets, sizes = (np.array([getattr(chunk, name) for chunk in chunks], np.uint64) for name in ("offset", "size"))
+        offsets, sizes = (
+            np.array([getattr(chunk, name) for chunk in chunks], np.uint64) for name in ("offset", "size")
+        )
         native.call("events_blob_chunks", self._timeline, offsets, sizes)
 
     def blobs(self, first: npt.NDArray[np.uint64]) -> Blobs:
@@ -195,7 +203,9 @@ class Events:
     def meta(self) -> npt.NDArray[np.uint64]:
         """Return the offsets of the records that describe something: threads, domains, categories, objects."""
         offsets = self._read("meta", 1, np.uint64).reshape(-1)
-        return np.sort(offsets) if self.following else offsets  # chunks are read in the order in which they fill, then
+        return (
+            np.sort(offsets) if self.following else offsets
+        )  # chunks are read in the order in which they fill, then
 
     def last_events(self) -> npt.NDArray[np.uint64]:
         """Return thread, start, name, domain, type of the last event of each stretch of records."""

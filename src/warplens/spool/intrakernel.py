@@ -23,7 +23,9 @@ _AHEAD = 1_000_000_000  # ns by which a unit without end may have outlived those
 
 def _dtype(fields: tuple[layout.Field, ...], size: int) -> np.dtype[Any]:
     names, formats, offsets = zip(*fields, strict=True)
-    return np.dtype({"names": list(names), "formats": list(formats), "offsets": list(offsets), "itemsize": size})
+    return np.dtype(
+        {"names": list(names), "formats": list(formats), "offsets": list(offsets), "itemsize": size}
+    )
 
 
 _HEADER = _dtype(layout.HEADER, layout.HEADER_BYTES)
@@ -56,10 +58,14 @@ def decode(data: Any, *, generation: int | None = None, layout: str = "warplens"
 
 def _head(raw: Array) -> Array:
     if len(raw) < layout.HEADER_BYTES:
-        raise SpoolError(f"no in-kernel buffer: {len(raw)} bytes, and its head alone has {layout.HEADER_BYTES}")
+        raise SpoolError(
+            f"no in-kernel buffer: {len(raw)} bytes, and its head alone has {layout.HEADER_BYTES}"
+        )
     head: Array = np.frombuffer(raw, _HEADER, 1)[0]
     if head["magic"] != layout.MAGIC:
-        raise SpoolError(f"no in-kernel buffer: it begins with {head['magic']:#010x}, not {layout.MAGIC:#010x}; was it overwritten?")
+        raise SpoolError(
+            f"no in-kernel buffer: it begins with {head['magic']:#010x}, not {layout.MAGIC:#010x}; was it overwritten?"
+        )
     if head["version"] != layout.VERSION:
         raise SpoolError(
             f"an in-kernel buffer of version {head['version']}, and this warplens reads {layout.VERSION}: use that which wrote it"
@@ -75,8 +81,12 @@ def _head(raw: Array) -> Array:
         and not (ring and int(head["slots"]) & (int(head["slots"]) - 1))
     )
     if not fits:
-        numbers = ", ".join(f"{name} {head[name]}" for name in ("header_bytes", "mode", "clock", "units", "slots", "stride"))
-        raise SpoolError(f"the head of this in-kernel buffer contradicts itself ({numbers}): was it overwritten?")
+        numbers = ", ".join(
+            f"{name} {head[name]}" for name in ("header_bytes", "mode", "clock", "units", "slots", "stride")
+        )
+        raise SpoolError(
+            f"the head of this in-kernel buffer contradicts itself ({numbers}): was it overwritten?"
+        )
     return head
 
 
@@ -90,13 +100,19 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
         clock=layout.CLOCKS[head["clock"]],
         generation=generation,
         slots=slots,
-        units_lost=max(0, int(head["claimed"]) - int(head["units"])) if _claims(head) else _beyond(head, generation),
+        units_lost=max(0, int(head["claimed"]) - int(head["units"]))
+        if _claims(head)
+        else _beyond(head, generation),
     )
     if _wanted(head, generation) == layout.MISMATCH:
-        found.notes.append("the kernel was compiled for another mode or ring: none, or not all, of its warps could record into this buffer")
+        found.notes.append(
+            "the kernel was compiled for another mode or ring: none, or not all, of its warps could record into this buffer"
+        )
     if there < head["units"]:
         found.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
-    pieces = np.ndarray((there, 4), np.complex128, raw.data, layout.HEADER_BYTES, (stride, 16))  # 16 bytes at once
+    pieces = np.ndarray(
+        (there, 4), np.complex128, raw.data, layout.HEADER_BYTES, (stride, 16)
+    )  # 16 bytes at once
     heads = pieces.copy().view(_UNIT)[:, 0]
     rows = _ran(heads, generation, found)
     if not len(rows):
@@ -104,7 +120,19 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
     own = heads if len(rows) == there else heads.view(np.complex128).reshape(-1, 4)[rows].view(_UNIT)[:, 0]
     ended, begin, span = _spans(own, found)
     counts = np.where(ended, np.minimum(own["cursor"], slots), 0 if ring else slots).astype(np.int64)
-    units = Slices(raw, slots, stride, generation, rows, ended, own["cursor"], begin, span, _limits(own, ended, span, found), counts)
+    units = Slices(
+        raw,
+        slots,
+        stride,
+        generation,
+        rows,
+        ended,
+        own["cursor"],
+        begin,
+        span,
+        _limits(own, ended, span, found),
+        counts,
+    )
     rate = ns_per_tick(own, ended, found) if found.clock == "clock" else None
     _fill(found, own, units, gather_ring if ring else gather, rate)
     keep = int(head["keep"])
@@ -149,7 +177,9 @@ def _spans(own: Array, found: Decoded) -> tuple[Array, Array, Array]:
     ended = (own["flags"] & layout.ENDED) != 0
     backwards = ended & ((own["time_end"] < own["time_begin"]) | (own["clock_end"] < own["clock_begin"]))
     if backwards.any():
-        found.notes.append(f"{np.count_nonzero(backwards)} units end before they begin, and are taken as not ended")
+        found.notes.append(
+            f"{np.count_nonzero(backwards)} units end before they begin, and are taken as not ended"
+        )
         ended = ended & ~backwards
     name = "time" if found.clock == "globaltimer" else "clock"
     begin = own[f"{name}_begin"]
@@ -174,13 +204,17 @@ def _blocks(counts: Array) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _fill(found: Decoded, own: Array, units: Slices, take: Callable[[Slices], Records], rate: Array | None) -> None:
+def _fill(
+    found: Decoded, own: Array, units: Slices, take: Callable[[Slices], Records], rate: Array | None
+) -> None:
     """Fill in the units, and the events block by block."""
     base = own["time_begin"].astype(np.int64)
     counts = np.zeros(len(own), np.int64)
     ends = np.where(units.ended, own["time_end"].astype(np.int64), base)
     events, at = np.zeros(int(units.counts.sum()), EVENT), 0
-    numbers = events.view("<u4").reshape(-1, EVENT.itemsize // 4)  # unit in 0, tag, flags and nothing in 1, payload in 6
+    numbers = events.view("<u4").reshape(
+        -1, EVENT.itemsize // 4
+    )  # unit in 0, tag, flags and nothing in 1, payload in 6
     for first, last in _blocks(units.counts):
         records = take(units.part(first, last))
         rows, words = events[at : at + len(records.unit)], numbers[at : at + len(records.unit)]
@@ -194,7 +228,9 @@ def _fill(found: Decoded, own: Array, units: Slices, take: Callable[[Slices], Re
         else:
             scale = np.repeat(rate[first:last], records.counts)
             end[:] = zero + np.rint(records.offset * scale).astype(np.int64)
-            rows["start"] = zero + np.rint((records.offset.astype(np.int64) - records.length) * scale).astype(np.int64)
+            rows["start"] = zero + np.rint((records.offset.astype(np.int64) - records.length) * scale).astype(
+                np.int64
+            )
         counts[first:last] = records.counts
         found.garbled += records.garbled
         if not units.ended[first:last].all():
@@ -213,6 +249,11 @@ def _units(own: Array, units: Slices, counts: Array, ends: Array) -> Array:
     for name in ("cta", "warp", "sm_begin", "sm_end"):
         found[name] = own[name]
     found["sm_end"] = np.where(units.ended, own["sm_end"], own["sm_begin"])
-    found["ended"], found["start"], found["end"], found["events"] = units.ended, own["time_begin"], ends, counts
+    found["ended"], found["start"], found["end"], found["events"] = (
+        units.ended,
+        own["time_begin"],
+        ends,
+        counts,
+    )
     found["dropped"] = np.where(units.ended, own["cursor"] - np.minimum(own["cursor"], units.slots), 0)
     return found

@@ -26,7 +26,16 @@ UNIT = np.dtype(
     align=True,
 )
 EVENT = np.dtype(
-    [("unit", "<u4"), ("tag", "<u2"), ("flags", "u1"), ("reserved", "u1"), ("start", "<i8"), ("end", "<i8"), ("payload", "<u4")], align=True
+    [
+        ("unit", "<u4"),
+        ("tag", "<u2"),
+        ("flags", "u1"),
+        ("reserved", "u1"),
+        ("start", "<i8"),
+        ("end", "<i8"),
+        ("payload", "<u4"),
+    ],
+    align=True,
 )
 
 
@@ -90,13 +99,19 @@ class Decoded:
                 f"{self.dropped} records of {hit} units did not fit into {self.slots} slots, {kept}; slots={self.needed_slots} holds all"
             )
         if self.units_lost:
-            said.append(f"{self.units_lost} units found no slice; allocate with units={len(self.units) + self.units_lost}")
+            said.append(
+                f"{self.units_lost} units found no slice; allocate with units={len(self.units) + self.units_lost}"
+            )
         if self.surplus:
             said.append(f"{self.surplus} events came after those that were asked for")
         if self.garbled:
             said.append(f"{self.garbled} records cannot be of this launch and were left out")
         if len(self.units) and not (len(self.events) or self.dropped or self.surplus or self.garbled):
-            said.append("no region or mark was recorded: a region counts once it ends (each start has its stop), before `finish`")
+            said.append(
+                "no region or mark was recorded: a region counts once it ends (each start has its stop), before `finish`"
+            )
         if self.unended:
-            said.append(f"{self.unended} units did not reach their end (an early exit without `finish`, or a killed kernel)")
+            said.append(
+                f"{self.unended} units did not reach their end (an early exit without `finish`, or a killed kernel)"
+            )
         return said + self.notes

@@ -27,9 +27,18 @@ def decode_nuggets(raw: Array) -> Decoded:
     rows, unit = rows[order], unit[order]
     events = np.zeros(len(rows), EVENT)
     events["unit"], events["tag"], events["flags"] = unit, rows[:, 2], HAS_PAYLOAD
-    events["start"], events["end"], events["payload"] = rows[:, 0], rows[:, 0] + rows[:, 1], rows[:, 3].astype(np.uint32)
+    events["start"], events["end"], events["payload"] = (
+        rows[:, 0],
+        rows[:, 0] + rows[:, 1],
+        rows[:, 3].astype(np.uint32),
+    )
     units = np.zeros(len(threads), UNIT)
-    units["index"], units["cta"], units["ended"], units["events"] = np.arange(len(threads)), threads.astype(np.uint32), True, counts
+    units["index"], units["cta"], units["ended"], units["events"] = (
+        np.arange(len(threads)),
+        threads.astype(np.uint32),
+        True,
+        counts,
+    )
     if len(rows):
         units["start"] = np.minimum.reduceat(events["start"], np.cumsum(counts) - counts)
         units["end"] = np.maximum.reduceat(events["end"], np.cumsum(counts) - counts)

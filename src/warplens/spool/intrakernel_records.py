@@ -71,7 +71,9 @@ def gather(units: Slices) -> Records:
     other = bool(np.bitwise_or.reduce(word) & _GENERATION) and _of_another(word, units.generation).any()
     ends = words[:, 1].copy()
     length = ends - words[:, 0]
-    ends -= np.repeat(units.begin.astype(np.uint32), units.counts)  # several times as fast as looking up by `unit`
+    ends -= np.repeat(
+        units.begin.astype(np.uint32), units.counts
+    )  # several times as fast as looking up by `unit`
     offset = ends
     long = units.ended & (units.span >= _WRAP)
     if long.any():
@@ -91,11 +93,15 @@ def _take(units: Slices) -> Array:
     if not len(units.rows):
         return np.zeros(0, np.complex128)
     count, first = int(units.counts[0]), int(units.rows[0])
-    if (units.counts == count).all() and int(units.rows[-1]) - first + 1 == len(units.rows):  # all alike, without a gap
+    if (units.counts == count).all() and int(units.rows[-1]) - first + 1 == len(
+        units.rows
+    ):  # all alike, without a gap
         shape, steps = (len(units.rows), count), (units.stride, layout.RECORD_BYTES)
         found = np.ndarray(shape, np.complex128, units.raw.data, head + first * units.stride, steps)
         return np.ascontiguousarray(found).reshape(-1)
-    places = np.repeat((head + units.rows * units.stride) // layout.RECORD_BYTES - _starts(units.counts), units.counts)
+    places = np.repeat(
+        (head + units.rows * units.stride) // layout.RECORD_BYTES - _starts(units.counts), units.counts
+    )
     places += np.arange(len(places))
     return units.raw[: len(units.raw) // 16 * 16].view(np.complex128).take(places)
 
@@ -124,14 +130,18 @@ def _wraps(offset: Array, unit: Array, counts: Array, long: Array) -> Array:
     turned = np.zeros(len(offset), np.int64)
     turned[1:] = (np.diff(offset) < -_BACK) & (unit[1:] == unit[:-1])
     total = np.cumsum(turned)
-    return np.where(np.repeat(long, counts), (total - np.repeat(_at_starts(total, counts), counts)) * _WRAP, 0)
+    return np.where(
+        np.repeat(long, counts), (total - np.repeat(_at_starts(total, counts), counts)) * _WRAP, 0
+    )
 
 
 def _sift(found: Records, words: Array, word: Array, units: Slices, limit: Array) -> Records:
     """Leave out what cannot be of this launch."""
     unit, offset, length = found.unit, found.offset.astype(np.int64), found.length.astype(np.int64)
     wrong = offset > limit.astype(np.int64)[unit]
-    early = wrong & (offset >= _WRAP - _SLACK) & (offset < _WRAP) & units.ended[unit]  # a timer that disagrees
+    early = (
+        wrong & (offset >= _WRAP - _SLACK) & (offset < _WRAP) & units.ended[unit]
+    )  # a timer that disagrees
     offset[early] = length[early] = 0
     wrong &= ~early
     wrong |= length > offset + _SLACK
@@ -144,7 +154,9 @@ def _sift(found: Records, words: Array, word: Array, units: Slices, limit: Array
     right = ~wrong
     unit, word, payload = unit[right], found.word[right], found.payload[right]
     counts = np.bincount(unit, minlength=len(units.rows))
-    return Records(unit, word, payload, offset[right], length[right], counts, int(np.count_nonzero(wrong & ended)))
+    return Records(
+        unit, word, payload, offset[right], length[right], counts, int(np.count_nonzero(wrong & ended))
+    )
 
 
 def _behind_the_last(words: Array, offset: Array, wrong: Array, unit: Array, counts: Array) -> Array:
@@ -186,5 +198,8 @@ def gather_ring(units: Slices) -> Records:
     right = ~wrong
     for name in ("unit", "word", "payload", "offset", "length"):
         setattr(found, name, getattr(found, name)[right])
-    found.counts, found.garbled = np.bincount(found.unit, minlength=len(units.rows)), int(np.count_nonzero(wrong))
+    found.counts, found.garbled = (
+        np.bincount(found.unit, minlength=len(units.rows)),
+        int(np.count_nonzero(wrong)),
+    )
     return found

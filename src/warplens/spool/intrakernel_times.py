@@ -20,7 +20,9 @@ def ns_per_tick(own: Array, ended: Array, found: Decoded) -> Array:
         common = float(np.median(rates[fits]))
     elif usable.any():  # all of them are short: together they are longer
         common = float(ns[usable].sum() / cycles[usable].sum())
-        found.notes.append("no unit ran long enough to tell the clock's rate, which is known to a few percent only")
+        found.notes.append(
+            "no unit ran long enough to tell the clock's rate, which is known to a few percent only"
+        )
     else:
         common = 1.0
         found.notes.append("no unit tells the clock's rate: times are cycles, not ns")

@@ -23,7 +23,9 @@ class Pieces:
     """Finds the pieces of launches in a spool."""
 
     def __init__(self, memory: npt.NDArray[np.uint8], chunks: list[chunking.Chunk]) -> None:
-        blobs = sorted((chunk for chunk in chunks if chunk.kind == chunking.BLOBS), key=lambda chunk: chunk.offset)
+        blobs = sorted(
+            (chunk for chunk in chunks if chunk.kind == chunking.BLOBS), key=lambda chunk: chunk.offset
+        )
         self._memory = memory
         self._chunks = blobs
         self._begins = np.array([chunk.offset for chunk in blobs], np.int64)

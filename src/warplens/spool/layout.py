@@ -49,7 +49,11 @@ class Clock:
 
     def ns(self, counter: int) -> int:
         """Convert a reading of the counter as the agent does."""
-        return counter if self.kind == "monotonic" else self.base_ns + ((counter - self.t0) * self.mult >> self.shift)
+        return (
+            counter
+            if self.kind == "monotonic"
+            else self.base_ns + ((counter - self.t0) * self.mult >> self.shift)
+        )
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,15 @@ class Layouts:
         """Return the numbers of the native `Layout`, in its order."""
         numbers = [self.stride]
         numbers += [_offset(self.dtypes["range"], name) for name in _EVENT]
-        numbers += [_offset(self.dtypes["thread_switch"], "thread"), _offset(self.dtypes["task_switch"], "id")]
+        numbers += [
+            _offset(self.dtypes["thread_switch"], "thread"),
+            _offset(self.dtypes["task_switch"], "id"),
+        ]
         numbers += [_offset(self.dtypes["origin"], name) for name in _ORIGIN]
         numbers += [_offset(self.dtypes["operation"], name) for name in ("object", "value", "action")]
-        numbers += [self.ids[name] for name in (*_EVENTS, "operation", "thread_switch", "task_switch", "origin")]
+        numbers += [
+            self.ids[name] for name in (*_EVENTS, "operation", "thread_switch", "task_switch", "origin")
+        ]
         return np.array(numbers, np.uint32)
 
 
@@ -104,12 +113,24 @@ def read_head(data: bytes, file: str) -> Head:
     if fields[0] != MAGIC:
         raise SpoolError(f"{file} is no spool: offset 0 does not hold {MAGIC.decode()}")
     if fields[1] != VERSION:
-        raise SpoolError(f"{file}: offset 8: version {fields[1]} of the spool format; this warplens reads {VERSION}")
+        raise SpoolError(
+            f"{file}: offset 8: version {fields[1]} of the spool format; this warplens reads {VERSION}"
+        )
     first, json_offset, json_size = fields[2:5]
     size, chunk_end, end_ns, error = fields[10:14]
     buffered = bool(fields[14] & _BUFFERED)
     return Head(
-        first, json_offset, json_size, _clock(fields[5:10]), size, chunk_end, end_ns, error, fields[15:79], buffered, *fields[79:84]
+        first,
+        json_offset,
+        json_size,
+        _clock(fields[5:10]),
+        size,
+        chunk_end,
+        end_ns,
+        error,
+        fields[15:79],
+        buffered,
+        *fields[79:84],
     )
 
 
@@ -146,7 +167,9 @@ def read_description(data: bytes, file: str, offset: int) -> Description:
         if text[end : end + 1] == "," and (known := _of_version("{" + text[end + 1 :])) is not None:
             return Description(process, *known)
     facts = _read_facts(text, file, offset)
-    return Description(facts.get("process"), read_layouts(facts, file, offset), read_actions(facts.get("actions")))
+    return Description(
+        facts.get("process"), read_layouts(facts, file, offset), read_actions(facts.get("actions"))
+    )
 
 
 @lru_cache(maxsize=16)
@@ -154,7 +177,9 @@ def _of_version(text: str) -> tuple[Layouts, dict[int, str]] | None:
     """Read what all processes of one agent say alike, once for all of them; None where it is broken, or says more about the process."""
     try:
         facts = _read_facts(text, "", 0)
-        return None if "process" in facts else (read_layouts(facts, "", 0), read_actions(facts.get("actions")))
+        return (
+            None if "process" in facts else (read_layouts(facts, "", 0), read_actions(facts.get("actions")))
+        )
     except SpoolError:
         return None
 
@@ -163,7 +188,9 @@ def _read_facts(text: str, file: str, offset: int) -> dict[str, Any]:
     try:
         facts = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
-        raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error}") from error
+        raise SpoolError(
+            f"{file}: offset {offset}: the description of the records is broken: {error}"
+        ) from error
     if not isinstance(facts, dict):
         raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: no JSON object")
     return facts
@@ -184,7 +211,10 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
             _need(dtypes[name], _META, name)
         _need(dtypes["origin"], _ORIGIN, "origin")
         _need(dtypes["operation"], _OPERATION, "operation")
-        if any(_offset(dtypes["operation"], name) != _offset(dtypes["range"], name) for name in ("domain", "start")):
+        if any(
+            _offset(dtypes["operation"], name) != _offset(dtypes["range"], name)
+            for name in ("domain", "start")
+        ):
             raise ValueError("operation begins unlike range")
         stride = dtypes["range"].itemsize
         if any(dtype.itemsize != stride for dtype in dtypes.values()):
@@ -194,7 +224,9 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
         slot = _dtype([*records["range"]["fields"], *facts["slot"]["fields"]], int(facts["slot"]["size"]))
         _need(slot, {**_EVENT, **_ORIGIN}, "slot")
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        raise SpoolError(f"{file}: offset {offset}: the description of the records is broken: {error!r}") from error
+        raise SpoolError(
+            f"{file}: offset {offset}: the description of the records is broken: {error!r}"
+        ) from error
     return Layouts(ids, dtypes, slot, stride, _read_wide(facts.get("wide")))
 
 
@@ -215,7 +247,11 @@ def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
 def read_actions(facts: Any) -> dict[int, str]:
     """Return the names of the actions of `operation` records."""
     given = facts if isinstance(facts, Mapping) else {}
-    return {number: text(name) for name, number in given.items() if isinstance(number, int) and not isinstance(number, bool)}
+    return {
+        number: text(name)
+        for name, number in given.items()
+        if isinstance(number, int) and not isinstance(number, bool)
+    }
 
 
 def _dtype(fields: Any, size: int) -> np.dtype[Any]:

@@ -53,18 +53,26 @@ class _Tree:
     primary: int | None
     lives: list[Life] = field(default_factory=list)
     current: dict[int, Life] = field(default_factory=dict)
-    unnamed: dict[int, list[Life]] = field(default_factory=dict)  # foreign children whose id is not known, by their parent's
-    waited: dict[int, Life] = field(default_factory=dict)  # over, and their ids free; a child may still say whose it was
+    unnamed: dict[int, list[Life]] = field(
+        default_factory=dict
+    )  # foreign children whose id is not known, by their parent's
+    waited: dict[int, Life] = field(
+        default_factory=dict
+    )  # over, and their ids free; a child may still say whose it was
     launched: bool = False
 
-    def begin(self, entry: Entry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None) -> Life:
+    def begin(
+        self, entry: Entry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None
+    ) -> Life:
         life = Life(pid, entry.ppid, entry.time, began, parent or self.of(entry.ppid), texts, entry.cut)
         life.rank, life.local_rank = entry.rank, entry.local_rank
         self.lives.append(life)
         if pid:
             earlier = self.current.get(pid)
             if earlier is not None and earlier.end is None and earlier is not parent:
-                self.settle(earlier).end = entry.time  # of a process that nobody saw end; its id was used again
+                self.settle(
+                    earlier
+                ).end = entry.time  # of a process that nobody saw end; its id was used again
             if pid == self.primary and not self.launched and began != "fork":
                 life.began, self.launched = LAUNCH, True
             self.current[pid] = life
@@ -103,7 +111,9 @@ class _Tree:
             life = self.replace(entry, life)
             life.heard = False
         life.texts, life.cut = entry.texts, entry.cut
-        life.foreign = REASONS.get(entry.status, "another kind of program") if entry.kind == FOREIGN else _UNHEARD
+        life.foreign = (
+            REASONS.get(entry.status, "another kind of program") if entry.kind == FOREIGN else _UNHEARD
+        )
         return life
 
 
@@ -131,7 +141,12 @@ def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
     kept = []
     for life in found:
         earlier = life.parent
-        if life.began == "exec" and earlier is not None and earlier.began == "fork" and id(earlier) not in recorded:
+        if (
+            life.began == "exec"
+            and earlier is not None
+            and earlier.began == "fork"
+            and id(earlier) not in recorded
+        ):
             gone[id(earlier)] = life
             life.began, life.start, life.parent = "spawn", earlier.start, earlier.parent
     for life in found:
@@ -189,8 +204,15 @@ def _not_started(number: int) -> str:
 
 def _exit(tree: _Tree, entry: Entry) -> None:
     parent = tree.of(entry.ppid)
-    if entry.pid not in tree.current and not tree.unnamed.get(entry.ppid) and parent is not None and parent.heard:
-        _fork(tree, entry)  # a child of vfork that says so itself: it became no other program, as there was none of that name, say
+    if (
+        entry.pid not in tree.current
+        and not tree.unnamed.get(entry.ppid)
+        and parent is not None
+        and parent.heard
+    ):
+        _fork(
+            tree, entry
+        )  # a child of vfork that says so itself: it became no other program, as there was none of that name, say
     life = tree.known(entry)
     if life.ended is None:
         life.end, life.ended, life.exit_status = entry.time, "exit", _status(entry.status)
@@ -217,4 +239,12 @@ def _status(status: int) -> int | None:
     return status if 0 <= status < 512 else None
 
 
-_HANDLERS = {PROGRAM: _program, FORK: _fork, EXEC: _announced, EXIT: _exit, WAITED: _waited, FOREIGN: _announced, RUNNING: _running}
+_HANDLERS = {
+    PROGRAM: _program,
+    FORK: _fork,
+    EXEC: _announced,
+    EXIT: _exit,
+    WAITED: _waited,
+    FOREIGN: _announced,
+    RUNNING: _running,
+}

@@ -29,11 +29,31 @@ _HINTS = {
 }
 # Slots of `dropped` that count what is no record (format.h): severity, code, what.
 _SLOTS = {
-    26: ("warning", "foreign-clock", "samples or events have times of a clock that nothing ties to ours; they stand at their call"),
-    27: ("warning", "undecoded-events", "deferred events do not say what they are or when; they are marks at their call"),
-    28: ("error", "lost-payloads", "payloads were lost: they could not be written, or could not be read from the program's memory"),
-    29: ("warning", "cut-payloads", "payloads are not whole: they were longer than 1 MiB, or pointed at what could not be read"),
-    30: ("warning", "in-signal-handler", "NVTX calls were lost that signal handlers made while NVTX was busy"),
+    26: (
+        "warning",
+        "foreign-clock",
+        "samples or events have times of a clock that nothing ties to ours; they stand at their call",
+    ),
+    27: (
+        "warning",
+        "undecoded-events",
+        "deferred events do not say what they are or when; they are marks at their call",
+    ),
+    28: (
+        "error",
+        "lost-payloads",
+        "payloads were lost: they could not be written, or could not be read from the program's memory",
+    ),
+    29: (
+        "warning",
+        "cut-payloads",
+        "payloads are not whole: they were longer than 1 MiB, or pointed at what could not be read",
+    ),
+    30: (
+        "warning",
+        "in-signal-handler",
+        "NVTX calls were lost that signal handlers made while NVTX was busy",
+    ),
     31: ("warning", "cut-names", f"names longer than {_LONGEST_NAME:,} bytes were cut there"),
 }
 # The same of CUPTI.
@@ -44,8 +64,16 @@ _CUPTI = {
         "records were dropped by CUPTI, which had no buffer for them; ask for them more often (--cuda-flush-interval) or record less",
     ),
     57: ("warning", "cupti-invalid", "records of GPU work were left out: CUPTI gave them no usable times"),
-    58: ("warning", "cupti-unfinished", "pieces of GPU work had not ended when the recording did; they are not here"),
-    59: ("info", "cupti-unknown", "records of CUPTI were left out that nobody here asked for: another tool in the process did"),
+    58: (
+        "warning",
+        "cupti-unfinished",
+        "pieces of GPU work had not ended when the recording did; they are not here",
+    ),
+    59: (
+        "info",
+        "cupti-unknown",
+        "records of CUPTI were left out that nobody here asked for: another tool in the process did",
+    ),
     60: ("info", "cupti-repeated", "records came from CUPTI twice; each is here once"),
 }
 _LOST_WORK = (56, 57, 58)
@@ -81,19 +109,38 @@ def dropped(head: Head, layouts: Layouts, process: Process) -> list[Note]:
     pid = process.pid
     when = _from_to(head.first_loss_ns, head.last_loss_ns, process)
     losses = [(head.dropped[0], "strings (their ranges have no name)")]
-    losses += [(head.dropped[number], f"{name} records") for name, number in layouts.ids.items() if number < min(_SLOTS)]
+    losses += [
+        (head.dropped[number], f"{name} records")
+        for name, number in layouts.ids.items()
+        if number < min(_SLOTS)
+    ]
     every = [("nvtx", *loss) for loss in losses]
     for id_, (name, _) in layouts.wide.items():
         if id_ not in _CUPTI and name != "cpu_notice":
             every.append((_source(name), head.dropped[id_], _WIDE.get(name, f"{name} records")))
-    reason = f": {os.strerror(head.error)}" if 0 < head.error < _MAX_SIZE else ": --max-size reached" if head.error == _MAX_SIZE else ""
+    reason = (
+        f": {os.strerror(head.error)}"
+        if 0 < head.error < _MAX_SIZE
+        else ": --max-size reached"
+        if head.error == _MAX_SIZE
+        else ""
+    )
     for source, count, what in every:
         if count:
             because = f"the spool could not grow{reason}{_HINTS.get(head.error, '')}"
             if not head.error:
                 because = _LIMITS.get(what, because)
             message = f"{count:,} {what} of process {pid} were dropped{when} because {because}"
-            notes.append(Note("error", "dropped-records", source, message, min(count, _LATEST), _time(head.first_loss_ns)))
+            notes.append(
+                Note(
+                    "error",
+                    "dropped-records",
+                    source,
+                    message,
+                    min(count, _LATEST),
+                    _time(head.first_loss_ns),
+                )
+            )
     if head.error and not any(count for _, count, _ in every):
         message = f"the spool of process {pid} could not grow at some time{reason}; nothing was dropped"
         notes.append(Note("info", "spool-error", "nvtx", message))
@@ -143,7 +190,12 @@ def _source(name: str) -> str:
 def _buffered(head: Head, pid: int) -> Note:
     where = f"process {pid} was recorded without reservation of space, which the file system of its spool directory cannot promise"
     if head.end_ns:
-        return Note("info", "not-reserved", "spool", f"{where}; it ended in an orderly way, and nothing is missing because of that")
+        return Note(
+            "info",
+            "not-reserved",
+            "spool",
+            f"{where}; it ended in an orderly way, and nothing is missing because of that",
+        )
     lost = "it did not end in an orderly way: up to the last 0.1 s may be missing; name a local directory with --spool-dir"
     return Note("warning", "not-reserved", "spool", f"{where}, and {lost}")
 
@@ -151,7 +203,9 @@ def _buffered(head: Head, pid: int) -> Note:
 def work(head: Head, layouts: Layouts) -> int:
     """Return how many records of GPU work are known to be lost."""
     kinds = ("cuda_kernel", "cuda_memcpy", "cuda_memset", "cuda_graph")
-    lost = sum(head.dropped[id_] for id_, (name, _) in layouts.wide.items() if name in kinds and id_ < min(_CUPTI))
+    lost = sum(
+        head.dropped[id_] for id_, (name, _) in layouts.wide.items() if name in kinds and id_ < min(_CUPTI)
+    )
     return lost + sum(head.dropped[slot] for slot in _LOST_WORK)
 
 
@@ -160,12 +214,22 @@ def calls(head: Head, layouts: Layouts) -> int:
     return sum(head.dropped[id_] for id_, (name, _) in layouts.wide.items() if name == "cuda_api")
 
 
-def unread(counts: Counts, unknown_records: int, broken_definitions: int, pid: int, *, recorder: bool = False) -> list[Note]:
+def unread(
+    counts: Counts, unknown_records: int, broken_definitions: int, pid: int, *, recorder: bool = False
+) -> list[Note]:
     """What the reader met and could not use. `recorder`: the spool was filled anew, with --keep-last."""
     blobs = (
-        (counts.damaged_blobs, "old-payloads", "payloads are gone: their ranges began before the time that --keep-last kept")
+        (
+            counts.damaged_blobs,
+            "old-payloads",
+            "payloads are gone: their ranges began before the time that --keep-last kept",
+        )
         if recorder
-        else (counts.damaged_blobs, "damaged-payloads", "payloads were left out: what should point to them points elsewhere")
+        else (
+            counts.damaged_blobs,
+            "damaged-payloads",
+            "payloads were left out: what should point to them points elsewhere",
+        )
     )
     found = [
         (counts.damaged, "damaged-records", "records with impossible times were left out"),
@@ -173,8 +237,16 @@ def unread(counts: Counts, unknown_records: int, broken_definitions: int, pid: i
         (counts.lost_names, "lost-names", "ranges or marks have no name because the string was not written"),
         (counts.lost_parents, "lost-parents", "ranges name a parent that was not recorded; they have none"),
         blobs,
-        (unknown_records, "unknown-records", "records of a type unknown to this version of warplens were left out"),
-        (broken_definitions, "broken-definitions", "definitions of schemas, counters, tasks or objects could not be read"),
+        (
+            unknown_records,
+            "unknown-records",
+            "records of a type unknown to this version of warplens were left out",
+        ),
+        (
+            broken_definitions,
+            "broken-definitions",
+            "definitions of schemas, counters, tasks or objects could not be read",
+        ),
     ]
     return [_note("warning", code, count, what, pid) for count, code, what in found if count]
 

@@ -121,17 +121,34 @@ def decode(file: BinaryIO, length: int) -> Iterator[tuple[int, bytes] | None]:
     """
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         magic, check, offset, size, packed, stride, unpacked = _HEAD.unpack(head)
-        if magic != _MAGIC or size > MOST or packed > 2 * MOST or offset % PAGE or size % PAGE or offset + size > length:
+        if (
+            magic != _MAGIC
+            or size > MOST
+            or packed > 2 * MOST
+            or offset % PAGE
+            or size % PAGE
+            or offset + size > length
+        ):
             yield None
             return
         body = file.read(packed)
         if len(body) < packed:
             return
-        if zlib.crc32(head[_CHECK:] + body) != check or not 0 < stride <= PAGE or stride % 8 or unpacked > size + PAGE:
+        if (
+            zlib.crc32(head[_CHECK:] + body) != check
+            or not 0 < stride <= PAGE
+            or stride % 8
+            or unpacked > size + PAGE
+        ):
             yield None
             continue
         try:
-            yield offset, _rows(np.frombuffer(_codec().decompress(body, unpacked, asbytes=True), np.uint8), size, stride).tobytes()
+            yield (
+                offset,
+                _rows(
+                    np.frombuffer(_codec().decompress(body, unpacked, asbytes=True), np.uint8), size, stride
+                ).tobytes(),
+            )
         except (pa.ArrowException, OSError, ValueError, IndexError):
             yield None
 
@@ -208,7 +225,9 @@ def _columns(data: npt.NDArray[np.uint8], stride: int) -> npt.NDArray[np.uint8]:
         steps = column[1:] - column[:-1]
         if not steps.any():
             continue
-        places = ((steps << 1) ^ (steps >> 63)).view("<u8")  # small ones in either direction are small numbers
+        places = ((steps << 1) ^ (steps >> 63)).view(
+            "<u8"
+        )  # small ones in either direction are small numbers
         widths[number] = (int(places.max()).bit_length() + 7) // 8
         planes += list(places.view(np.uint8).reshape(-1, 8).T[: widths[number]])
     return np.concatenate([data[:stride], widths, *planes, data[count * stride :]])

@@ -195,7 +195,17 @@ class _Layout:
         name = text(entry.get("name")) or f"field{index}"
         semantics = entry.get("semantics")
         field = Field(
-            name, element, at, array, count, detail if array in (BY_ENTRY, BY_PAYLOAD) else -1, selector, jump, align, flags, semantics
+            name,
+            element,
+            at,
+            array,
+            count,
+            detail if array in (BY_ENTRY, BY_PAYLOAD) else -1,
+            selector,
+            jump,
+            align,
+            flags,
+            semantics,
         )
         self.fields.append(field)
         size = field.size
@@ -219,7 +229,12 @@ def unwrapped(element: Struct | Scalar) -> Struct | Scalar:
     if isinstance(element, Struct) and len(element.fields) == 1 and element.kind == STATIC:
         field = element.fields[0]
         inner = field.element
-        if isinstance(inner, Scalar) and not field.many and not field.jump and field.name in (inner.type.name, "value"):
+        if (
+            isinstance(inner, Scalar)
+            and not field.many
+            and not field.jump
+            and field.name in (inner.type.name, "value")
+        ):
             return inner if element.size == inner.size else element
     return element
 
@@ -234,7 +249,10 @@ def signature(element: Element, depth: int = 0) -> str:
         return element.name
     if depth > _SIGNED_DEPTH:
         return "{…}"
-    some = [f"{field.name}: {signature(field.element, depth + 1)}{_extent(field)}" for field in element.fields[:_SIGNED_FIELDS]]
+    some = [
+        f"{field.name}: {signature(field.element, depth + 1)}{_extent(field)}"
+        for field in element.fields[:_SIGNED_FIELDS]
+    ]
     return "{" + ", ".join([*some, *(["…"] if len(element.fields) > _SIGNED_FIELDS else [])]) + "}"
 
 
@@ -264,7 +282,12 @@ def _enumeration(data: Mapping[str, Any]) -> Scalar:
             if value is not None:
                 values[value & (1 << 8 * size) - 1] = text(entry.get("name"))
                 flags = flags or bool(entry.get("flag"))
-    return Scalar(Predefined("enum", f"<u{size}", size), size, size, Enumeration(text(data.get("name")), size, values, flags))
+    return Scalar(
+        Predefined("enum", f"<u{size}", size),
+        size,
+        size,
+        Enumeration(text(data.get("name")), size, values, flags),
+    )
 
 
 def _align(at: int, align: int) -> int:

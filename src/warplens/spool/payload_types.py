@@ -42,12 +42,28 @@ _NO_NUMBERS = (
     "byte",
 )
 
-_INTEGERS = {1: "char", 3: "short", 5: "int", 7: "long", 9: "longlong", 11: "int8", 13: "int16", 15: "int32", 17: "int64"}
+_INTEGERS = {
+    1: "char",
+    3: "short",
+    5: "int",
+    7: "long",
+    9: "longlong",
+    11: "int8",
+    13: "int16",
+    15: "int32",
+    17: "int64",
+}
 _SIZES = {1: 1, 3: 2, 5: 4, 7: 8, 9: 8, 11: 1, 13: 2, 15: 4, 17: 8}
 
 TYPES: dict[int, Predefined] = {
-    **{number: Predefined(f"int{8 * _SIZES[number]}", f"<i{_SIZES[number]}", _SIZES[number]) for number in _INTEGERS},
-    **{number + 1: Predefined(f"uint{8 * _SIZES[number]}", f"<u{_SIZES[number]}", _SIZES[number]) for number in _INTEGERS},
+    **{
+        number: Predefined(f"int{8 * _SIZES[number]}", f"<i{_SIZES[number]}", _SIZES[number])
+        for number in _INTEGERS
+    },
+    **{
+        number + 1: Predefined(f"uint{8 * _SIZES[number]}", f"<u{_SIZES[number]}", _SIZES[number])
+        for number in _INTEGERS
+    },
     1: Predefined("char", "<u1", 1),
     19: Predefined("float32", "<f4", 4),
     20: Predefined("float64", "<f8", 8),
@@ -84,7 +100,9 @@ TYPES: dict[int, Predefined] = {
 STRINGS = {75: "utf-8", 76: "utf-8", 77: "utf-16-le", 78: "utf-32-le"}
 
 
-NUMBERS = {known.name: number for number, known in reversed(TYPES.items())}  # types of one name have one layout
+NUMBERS = {
+    known.name: number for number, known in reversed(TYPES.items())
+}  # types of one name have one layout
 
 
 def name_of(number: int) -> str:

@@ -105,7 +105,11 @@ class SpoolFile:
             with untrusted.opened(self.path) as file:
                 self.length = os.fstat(file.fileno()).st_size
                 self.head = layout.read_head(file.read(layout.PAGE), str(path))
-                copied = chunking.copy(file, self.head, self.length) if changing or self.head.buffered or taken_out else None
+                copied = (
+                    chunking.copy(file, self.head, self.length)
+                    if changing or self.head.buffered or taken_out
+                    else None
+                )
                 if copied is not None and taken_out:
                     packed.fill(self.path, copied)
                 self._mapped = copied or mmap.mmap(file.fileno(), self.length, access=mmap.ACCESS_READ)
@@ -141,7 +145,9 @@ class SpoolFile:
     def __enter__(self) -> SpoolFile:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @cached_property
@@ -160,7 +166,12 @@ class SpoolFile:
         """The interned strings."""
         strings = Strings(self._memory, [chunk for chunk in self.chunks if chunk.kind == chunking.STRINGS])
         if strings.broken:
-            self._note("warning", "spool-damaged", f"{strings.broken} strings in {self.path.name} are damaged", strings.broken)
+            self._note(
+                "warning",
+                "spool-damaged",
+                f"{strings.broken} strings in {self.path.name} are damaged",
+                strings.broken,
+            )
         return strings
 
     @cached_property
@@ -176,7 +187,11 @@ class SpoolFile:
         events.scan(self.records)
         slots, facts = self._open_slots({tuple(row) for row in events.last_events().tolist()})
         closed = (slots["flags"] & _CLOSED) != 0
-        last = max(events.counts().last, int(slots["end"].max(where=closed, initial=0)), min(self._last_call(), self.bounds.until))
+        last = max(
+            events.counts().last,
+            int(slots["end"].max(where=closed, initial=0)),
+            min(self._last_call(), self.bounds.until),
+        )
         starts = slots["start"]
         seen = max(int(starts.max()) if len(starts) else 0, self.head.end_ns or self.bounds.ended)
         self.last_seen = max(last, min(seen, self.bounds.until), self.process.start_ns)
@@ -189,11 +204,16 @@ class SpoolFile:
     @property
     def records(self) -> list[Chunk]:
         """The chunks of records, in the order in which they were taken."""
-        return sorted((chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS), key=lambda chunk: chunk.sequence)
+        return sorted(
+            (chunk for chunk in self.chunks if chunk.kind == chunking.RECORDS),
+            key=lambda chunk: chunk.sequence,
+        )
 
     def records_of(self, chunk: Chunk, first: int, count: int) -> npt.NDArray[Any]:
         """Return a view of `count` records of a chunk of records, from number `first` on, all as if they were ranges."""
-        return np.frombuffer(self._mapped, self.layouts.dtypes["range"], count, chunk.offset + first * self.layouts.stride)
+        return np.frombuffer(
+            self._mapped, self.layouts.dtypes["range"], count, chunk.offset + first * self.layouts.stride
+        )
 
     @cached_property
     def wide(self) -> dict[str, WideRecords]:
@@ -205,7 +225,9 @@ class SpoolFile:
             self._note("warning", "unknown-records", message, unknown)
         damaged = sum(records.damaged for records in found.values())
         if damaged:
-            self._note("warning", "spool-damaged", f"{damaged} records in {self.path.name} are damaged", damaged)
+            self._note(
+                "warning", "spool-damaged", f"{damaged} records in {self.path.name} are damaged", damaged
+            )
         return found
 
     @cached_property
@@ -242,7 +264,9 @@ class SpoolFile:
         """What was lost or damaged, as far as it has been read; call it last."""
         pid = self.process.pid
         recorder = any(chunk.generation for chunk in self.chunks)
-        unread = losses.unread(self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder)
+        unread = losses.unread(
+            self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder
+        )
         lost = losses.dropped(self.head, self.layouts, self.process)
         return [*self._notes, *lost, *losses.given_up(self.head, self.process), *unread]
 
@@ -263,7 +287,9 @@ class SpoolFile:
         if chunk.kind == chunking.RECORDS:
             return chunk.stride == self.layouts.stride
         if chunk.kind == chunking.OPEN:
-            return chunk.stride == (self.layouts.slot.itemsize if chunk.thread == chunking.NO_THREAD else self.layouts.stride)
+            return chunk.stride == (
+                self.layouts.slot.itemsize if chunk.thread == chunking.NO_THREAD else self.layouts.stride
+            )
         return True
 
     def _inside(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -312,19 +338,29 @@ class SpoolFile:
             for row in range(len(table)):
                 one = table[row]
                 looks = (int(one["start"]), int(one["name"]), int(one["domain"]), int(one["type"]))
-                fresh[row] = (looks not in closed_anywhere) if shared else ((min(chunk.thread, UNKNOWN_THREAD), *looks) not in closed)
+                fresh[row] = (
+                    (looks not in closed_anywhere)
+                    if shared
+                    else ((min(chunk.thread, UNKNOWN_THREAD), *looks) not in closed)
+                )
             rows = np.zeros(int(fresh.sum()), event)
             for name in event.names or ():
                 rows[name] = table[fresh][name]
             found.append(rows[::-1])
             owners.append(facts[fresh][::-1])
         if broken:
-            self._note("warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken)
+            self._note(
+                "warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken
+            )
         nothing = np.zeros(0, event)
-        return np.concatenate([nothing, *found[::-1]]), np.concatenate([np.empty(0, OPEN_FACTS), *owners[::-1]])
+        return np.concatenate([nothing, *found[::-1]]), np.concatenate(
+            [np.empty(0, OPEN_FACTS), *owners[::-1]]
+        )
 
 
-def _last_around(spans: Sequence[Span], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _last_around(
+    spans: Sequence[Span], start: npt.NDArray[Any], end: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return begin and end of the last span that begins before each range ends; an end of 0 where none does."""
     begins, ends = (np.array([0, *(span[edge] for span in sorted(spans))], np.uint64) for edge in (0, 1))
     place = np.searchsorted(begins[1:], np.maximum(end, start + 1), side="left")
@@ -344,6 +380,8 @@ def _collect(names: Names, kind: str, rows: npt.NDArray[Any]) -> None:
     elif kind == "domain":
         names.domains.update(zip(rows["domain"].tolist(), name, strict=True))
     elif kind == "category":
-        names.categories.update(zip(zip(rows["domain"].tolist(), rows["category"].tolist(), strict=True), name, strict=True))
+        names.categories.update(
+            zip(zip(rows["domain"].tolist(), rows["category"].tolist(), strict=True), name, strict=True)
+        )
     else:
         names.tids.update(zip(rows["tid"].tolist(), name, strict=True))

@@ -15,7 +15,15 @@ NAME = "processes.log"
 MAGIC = b"WPRC"
 PROGRAM, FORK, EXEC, EXIT, WAITED, FOREIGN, RUNNING = range(1, 8)
 # WarplensForeign in native/include/warplens/registry.h
-REASONS = {1: "32-bit program", 2: "musl", 3: "static", 4: "setuid", 5: "sanitizer", 6: "no ELF program", 7: "out of reach of our library"}
+REASONS = {
+    1: "32-bit program",
+    2: "musl",
+    3: "static",
+    4: "setuid",
+    5: "sanitizer",
+    6: "no ELF program",
+    7: "out of reach of our library",
+}
 _RECORD = struct.Struct("<4sIIiiiQiiII16x")
 _MOST = 65536  # bytes of a record
 _READ = 1 << 30
@@ -87,7 +95,9 @@ def _entry(data: mmap.mmap, at: int, length: int) -> tuple[Entry, int] | None:
     magic, size, kind, pid, ppid, status, time, rank, local_rank, texts, flags = _RECORD.unpack_from(data, at)
     if magic != MAGIC or not _RECORD.size <= size <= min(_MOST, length - at) or size % 8:
         return None
-    if not (PROGRAM <= kind <= RUNNING and pid >= 0 and ppid >= 0 and 0 < time <= _LATEST) or (pid == 0 and kind != FOREIGN):
+    if not (PROGRAM <= kind <= RUNNING and pid >= 0 and ppid >= 0 and 0 < time <= _LATEST) or (
+        pid == 0 and kind != FOREIGN
+    ):
         return None
     usage = None
     begin = at + _RECORD.size
@@ -103,5 +113,14 @@ def _entry(data: mmap.mmap, at: int, length: int) -> tuple[Entry, int] | None:
         return None
     there = rank if rank >= 0 else None
     return Entry(
-        kind, pid, ppid, status, time, there, local_rank if local_rank >= 0 else None, tuple(words[:texts]), bool(flags & _CUT), usage
+        kind,
+        pid,
+        ppid,
+        status,
+        time,
+        there,
+        local_rank if local_rank >= 0 else None,
+        tuple(words[:texts]),
+        bool(flags & _CUT),
+        usage,
     ), size

@@ -23,10 +23,20 @@ from warplens.spool.strings import Strings
 from warplens.spool.wide import Records, WideRecords
 
 MOST = 1 << 18  # bytes up to the end of the chunks
-_AT_FIRST = 1 << 15  # bytes that most small spools have: what lies behind was never written, and would have to be filled with zeros
-TIMED = ("cpu_sample", "os_call", "cpu_state")  # records with a thread, in the order in which their threads are numbered
+_AT_FIRST = (
+    1 << 15
+)  # bytes that most small spools have: what lies behind was never written, and would have to be filled with zeros
+TIMED = (
+    "cpu_sample",
+    "os_call",
+    "cpu_state",
+)  # records with a thread, in the order in which their threads are numbered
 KINDS = ("cpu_frame", "cpu_module", *TIMED, "cpu_notice")
-_STRINGS = {"cpu_frame": ("file",), "cpu_module": ("build_id",), "os_call": ("text",)}  # fields with strings, beside `name`
+_STRINGS = {
+    "cpu_frame": ("file",),
+    "cpu_module": ("build_id",),
+    "os_call": ("text",),
+}  # fields with strings, beside `name`
 _NATIVE_SAMPLE = 2
 _STATES = (1, 2, 3)
 LATEST = 1 << 62
@@ -56,7 +66,14 @@ def read(path: Path, process: Process, layouts: layout.Layouts) -> Small | None:
             data += file.read(max(end - len(data), 0))
     except (OSError, SpoolError):
         return None
-    if head.buffered or head.error or head.given_up_ns or any(head.dropped) or not process.start_ns or len(data) < end:
+    if (
+        head.buffered
+        or head.error
+        or head.given_up_ns
+        or any(head.dropped)
+        or not process.start_ns
+        or len(data) < end
+    ):
         return None
     chunks, damaged = chunking.walk(data, head, end)
     records: dict[str, bytes] = {}
@@ -89,11 +106,17 @@ class MergedSpools:
         self._layouts = {name: (number, dtype) for number, (name, dtype) in members[0].layouts.wide.items()}
         self._records, self._owner = {}, {}
         for name in KINDS:
-            mine = [(number, member.records[name]) for number, member in enumerate(members) if name in member.records]
+            mine = [
+                (number, member.records[name])
+                for number, member in enumerate(members)
+                if name in member.records
+            ]
             if mine:
                 dtype = self._layouts[name][1]
                 self._records[name] = np.frombuffer(bytearray().join(records for _, records in mine), dtype)
-                self._owner[name] = np.repeat([number for number, _ in mine], [len(records) // dtype.itemsize for _, records in mine])
+                self._owner[name] = np.repeat(
+                    [number for number, _ in mine], [len(records) // dtype.itemsize for _, records in mine]
+                )
         self._check()
         self.last_call = self._last("os_call", "cpu_sample")
         self.strings = self._number_strings(members)
@@ -113,7 +136,13 @@ class MergedSpools:
                 records = self._records[name]
                 start, end, kind = records["start"], records["end"], records["domain"]
                 good = (start > 0) & (start <= end) & (end <= LATEST)
-                known = kind == _NATIVE_SAMPLE if name == "cpu_sample" else np.isin(kind, _STATES) if name == "cpu_state" else good
+                known = (
+                    kind == _NATIVE_SAMPLE
+                    if name == "cpu_sample"
+                    else np.isin(kind, _STATES)
+                    if name == "cpu_state"
+                    else good
+                )
                 if not (good & known).all():
                     raise SpoolError(f"odd records of {name}")
 
@@ -134,7 +163,9 @@ class MergedSpools:
                 local = _texts(member.strings)
                 known[member.strings] = len(numbers), len(local)
                 numbers += [0 if text is None else texts.setdefault(text, len(texts) + 1) for text in local]
-        base, size = (np.array([known[member.strings][which] for member in members], np.int64) for which in (0, 1))
+        base, size = (
+            np.array([known[member.strings][which] for member in members], np.int64) for which in (0, 1)
+        )
         table = np.array(numbers, np.uint32)
         for name, records in self._records.items():
             owner = self._owner[name]
@@ -149,7 +180,9 @@ class MergedSpools:
         records = self._records.pop("cpu_notice", None)
         if records is not None:
             columns = (records[field].tolist() for field in ("notice", "name", "value", "start"))
-            for owner, number, name, value, start in zip(self._owner["cpu_notice"].tolist(), *columns, strict=True):
+            for owner, number, name, value, start in zip(
+                self._owner["cpu_notice"].tolist(), *columns, strict=True
+            ):
                 by_member.setdefault(owner, []).append((number, self.strings.get(name) or "", value, start))
         return by_member
 
@@ -167,7 +200,9 @@ class MergedSpools:
         if not keys:
             return (np.empty(0, np.int64),) * 3
         key, rank_of, start = np.concatenate(keys), np.concatenate(ranks), np.concatenate(starts)
-        used, first = np.unique(key, return_index=True)  # the first one is of the kind that numbers it: kinds come in their order
+        used, first = np.unique(
+            key, return_index=True
+        )  # the first one is of the kind that numbers it: kinds come in their order
         number = np.empty(len(used), np.int64)
         number[np.lexsort((used, rank_of[first], used >> 32))] = np.arange(1, len(used) + 1)
         for name, mine in zip((name for name in TIMED if name in self._records), keys, strict=True):
@@ -186,7 +221,10 @@ class MergedSpools:
             for begin, close in self.bounds.windows:
                 inside |= (np.maximum(end, start + 1) > begin) & (start < close)
             if not inside.all():
-                self._records[name], self._owner[name] = records, owner = records[inside], self._owner[name][inside]
+                self._records[name], self._owner[name] = records, owner = (
+                    records[inside],
+                    self._owner[name][inside],
+                )
                 if not len(owner):
                     del self._records[name]
                     return None
@@ -202,7 +240,11 @@ class MergedSpools:
             if not (node > 0).all() or int(most.max()) > MOST:
                 raise SpoolError("odd stacks")
         base = np.concatenate([[0], np.cumsum(most)])
-        for name, fields in (("cpu_frame", ("node", "parent")), ("cpu_sample", ("stack",)), ("os_call", ("stack",))):
+        for name, fields in (
+            ("cpu_frame", ("node", "parent")),
+            ("cpu_sample", ("stack",)),
+            ("os_call", ("stack",)),
+        ):
             if name in self._records:
                 records, owner = self._records[name], self._owner[name]
                 for field in fields:
@@ -223,7 +265,9 @@ class MergedSpools:
             if used.any():
                 raise SpoolError("modules that were not written")
             return
-        known, first = np.unique(self._owner["cpu_module"].astype(np.int64) << 32 | modules["module"], return_index=True)
+        known, first = np.unique(
+            self._owner["cpu_module"].astype(np.int64) << 32 | modules["module"], return_index=True
+        )
         file = modules["name"][first].astype(np.int64) << 32 | modules["build_id"][first]
         distinct, row, number = np.unique(file, return_index=True, return_inverse=True)
         place = np.minimum(np.searchsorted(known, key), len(known) - 1)
@@ -236,14 +280,18 @@ class MergedSpools:
 
     def _wide(self) -> dict[str, WideRecords]:
         size = sum(records.nbytes for records in self._records.values())
-        mapped = mmap.mmap(-1, max(size, 1))  # shared memory: it keeps what it holds when its pages are given back
+        mapped = mmap.mmap(
+            -1, max(size, 1)
+        )  # shared memory: it keeps what it holds when its pages are given back
         memory = np.frombuffer(mapped, np.uint8)
         at = 0
         made = {}
         for name, records in self._records.items():
             number, dtype = self._layouts[name]
             memory[at : at + records.nbytes] = records.view(np.uint8)
-            chunk = Chunk(chunking.WIDE, dtype.itemsize, chunking.NO_THREAD, at, records.nbytes, record=number)
+            chunk = Chunk(
+                chunking.WIDE, dtype.itemsize, chunking.NO_THREAD, at, records.nbytes, record=number
+            )
             made[name] = WideRecords(memory, mapped, dtype, number, [chunk])
             at += records.nbytes
         return made
@@ -254,7 +302,10 @@ def _texts(contents: tuple[bytes, ...]) -> list[str | None]:
     """Return the strings of chunks by their numbers; processes of one program often have the same. SpoolError where some are damaged."""
     memory = np.frombuffer(b"".join(contents), np.uint8)
     edges = np.cumsum([0, *map(len, contents)]).tolist()
-    chunks = [Chunk(chunking.STRINGS, 0, chunking.NO_THREAD, at, len(content)) for at, content in zip(edges, contents, strict=False)]
+    chunks = [
+        Chunk(chunking.STRINGS, 0, chunking.NO_THREAD, at, len(content))
+        for at, content in zip(edges, contents, strict=False)
+    ]
     strings = Strings(memory, chunks)
     if strings.broken:
         raise SpoolError("damaged strings")

@@ -24,7 +24,9 @@ class Strings:
         blocks = [_block(memory, chunk) for chunk in chunks]
         self.broken = sum(block[3] for block in blocks)
         ids = np.concatenate([np.empty(0, np.uint32), *(block[0] for block in blocks)])
-        self.values = pa.concat_arrays([pa.array([], pa.large_string()), *(_texts(block[1], block[2]) for block in blocks)])
+        self.values = pa.concat_arrays(
+            [pa.array([], pa.large_string()), *(_texts(block[1], block[2]) for block in blocks)]
+        )
         # The agent counts ids up from 1: an id far beyond their number is damage, and not worth an array of its size.
         sane = ids <= 16 * len(ids) + 65536
         size = int(ids[sane].max()) + 1 if sane.any() else 1
@@ -54,11 +56,17 @@ class Strings:
         return self.values.take(pa.array(positions)).cast(pa.string())
 
 
-def _block(memory: npt.NDArray[np.uint8], chunk: Chunk) -> tuple[npt.NDArray[np.uint32], Int64Array, npt.NDArray[np.uint8], int]:
+def _block(
+    memory: npt.NDArray[np.uint8], chunk: Chunk
+) -> tuple[npt.NDArray[np.uint32], Int64Array, npt.NDArray[np.uint8], int]:
     inside = memory[chunk.offset : chunk.offset + chunk.size]
     facts = np.zeros(2, np.uint64)
     count = native.call("count_strings", inside, facts)
-    ids, ends, data = np.zeros(count, np.uint32), np.zeros(count + 1, np.int64), np.zeros(int(facts[0]), np.uint8)
+    ids, ends, data = (
+        np.zeros(count, np.uint32),
+        np.zeros(count + 1, np.int64),
+        np.zeros(int(facts[0]), np.uint8),
+    )
     # A program that goes on may add some meanwhile: no more than there were.
     copied = native.call("strings", inside, ids, ends[1:], data)
     return ids[:copied], ends[: copied + 1], data, int(facts[1])
@@ -73,5 +81,7 @@ def _texts(ends: Int64Array, data: npt.NDArray[np.uint8]) -> pa.Array:
         texts.validate(full=True)
     except pa.ArrowInvalid:  # some are no UTF-8: programs may name ranges in any encoding
         raw = pa.Array.from_buffers(pa.large_binary(), len(ends) - 1, buffers)
-        texts = pa.array([item.decode("utf-8", errors="replace") for item in raw.to_pylist()], pa.large_string())
+        texts = pa.array(
+            [item.decode("utf-8", errors="replace") for item in raw.to_pylist()], pa.large_string()
+        )
     return texts

@@ -59,20 +59,29 @@ def readable(name: str, dtype: np.dtype[Any]) -> bool:
     """Say whether records of this type have the fields that their readers need."""
     known = FIELDS.get(name)
     fields: Mapping[str, Any] = dtype.fields or {}
-    return known is not None and all(field in fields and fields[field][0].kind in "ui" for field in ("name", "domain", *known.split()))
+    return known is not None and all(
+        field in fields and fields[field][0].kind in "ui" for field in ("name", "domain", *known.split())
+    )
 
 
 class WideRecords:
     """The records of one type, in the order of their chunks. `damaged`: so many were of another type than their chunk says."""
 
     def __init__(
-        self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap, dtype: np.dtype[Any], number: int, chunks: Iterable[Chunk]
+        self,
+        memory: npt.NDArray[np.uint8],
+        mapped: mmap.mmap,
+        dtype: np.dtype[Any],
+        number: int,
+        chunks: Iterable[Chunk],
     ) -> None:
         self._memory = memory
         self._mapped = mapped
         self._dtype = dtype
         self._number = number
-        self._pieces: list[tuple[int, int, npt.NDArray[np.bool_] | None]] = []  # offset, records, those that can be used (None: all)
+        self._pieces: list[
+            tuple[int, int, npt.NDArray[np.bool_] | None]
+        ] = []  # offset, records, those that can be used (None: all)
         self._touched = 0
         self.damaged = 0
         self._count = 0
@@ -128,7 +137,9 @@ class WideRecords:
         found = np.empty(int(ends[-1]) if len(ends) else 0, self._dtype)
         if len(offsets) * _LONG < len(found):
             bytes_ = found.view(np.uint8)
-            for offset, end, count in zip(offsets.tolist(), (ends * size).tolist(), (counts * size).tolist(), strict=True):
+            for offset, end, count in zip(
+                offsets.tolist(), (ends * size).tolist(), (counts * size).tolist(), strict=True
+            ):
                 bytes_[end - count : end] = self._memory[offset : offset + count]
                 self._touch(count)
             self._release()
@@ -185,7 +196,10 @@ class WideRecords:
 
 
 def read(
-    memory: npt.NDArray[np.uint8], mapped: mmap.mmap, layouts: Mapping[int, tuple[str, np.dtype[Any]]], chunks: Iterable[Chunk]
+    memory: npt.NDArray[np.uint8],
+    mapped: mmap.mmap,
+    layouts: Mapping[int, tuple[str, np.dtype[Any]]],
+    chunks: Iterable[Chunk],
 ) -> tuple[dict[str, WideRecords], int]:
     """Return the records of the wide `chunks` by the names of their types, and how many chunks nobody here can read."""
     of: dict[int, list[Chunk]] = {}
@@ -196,4 +210,7 @@ def read(
             of.setdefault(chunk.record, []).append(chunk)
         else:
             unknown += 1
-    return {layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number, mine) for number, mine in of.items()}, unknown
+    return {
+        layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number, mine)
+        for number, mine in of.items()
+    }, unknown

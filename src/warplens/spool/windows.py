@@ -6,7 +6,19 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from warplens.handover.control_layout import CUDA, CUDA_AT, FILE_SIZE, GATE, LIMITS, MOST_WINDOWS, PAGE, VERSION, WINDOW, WINDOWS, cause
+from warplens.handover.control_layout import (
+    CUDA,
+    CUDA_AT,
+    FILE_SIZE,
+    GATE,
+    LIMITS,
+    MOST_WINDOWS,
+    PAGE,
+    VERSION,
+    WINDOW,
+    WINDOWS,
+    cause,
+)
 from warplens.handover.untrusted import read
 from warplens.spool.layout import CONTROL_MAGIC
 
@@ -76,4 +88,11 @@ def read_capture(data: bytes) -> Capture | None:
             continue
         found.append(Window(index + 1, start, end, cause(opener), cause(closer) if end else "", pid))
     limits = (min(keep_ns, _LATEST), max_bytes, over, gate >= 2 * MOST_WINDOWS)
-    return Capture(tuple(found), *limits, damaged, bool(cuda_flags & _ALL_APIS), flush_ms, cuda_flags & (_TRACE | _NO_API) == _TRACE)
+    return Capture(
+        tuple(found),
+        *limits,
+        damaged,
+        bool(cuda_flags & _ALL_APIS),
+        flush_ms,
+        cuda_flags & (_TRACE | _NO_API) == _TRACE,
+    )

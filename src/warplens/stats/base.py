@@ -42,7 +42,11 @@ def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
 def noted(table: pa.Table, *texts: str) -> pa.Table:
     """Return `table` with notes for its reader; empty texts are left out."""
     kept = [text for text in texts if text]
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _NOTES: json.dumps(kept)}) if kept else table
+    return (
+        table.replace_schema_metadata({**(table.schema.metadata or {}), _NOTES: json.dumps(kept)})
+        if kept
+        else table
+    )
 
 
 def notes(table: pa.Table) -> list[str]:
@@ -56,5 +60,7 @@ def share(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = pc.cast(values, pa.float64(), safe=False)  # a total of many ranks may be above 2^53 ns, which is 104 days
+    values = pc.cast(
+        values, pa.float64(), safe=False
+    )  # a total of many ranks may be above 2^53 ns, which is 104 days
     return pc.multiply(pc.divide(values, pc.sum(values).as_py() or 1.0), 100.0)

@@ -31,7 +31,9 @@ class By:
         known = report.table("processes", ["process", "rank"])
         pairs = list(zip(*(column.to_pylist() for column in known.columns), strict=True))
         first: dict[int, int] = {}
-        self._first = {process: process if rank is None else first.setdefault(rank, process) for process, rank in pairs}
+        self._first = {
+            process: process if rank is None else first.setdefault(rank, process) for process, rank in pairs
+        }
 
     @property
     def per_stream(self) -> bool:
@@ -41,7 +43,9 @@ class By:
     @property
     def per(self) -> tuple[str, ...]:
         """The columns that SQL keeps rows apart by."""
-        return {"device": ("process", "device"), "stream": ("process", "device", "stream")}.get(self.by, ("process",))
+        return {"device": ("process", "device"), "stream": ("process", "device", "stream")}.get(
+            self.by, ("process",)
+        )
 
     def relation(self, relation: str) -> str:
         """Return an SQL relation with the processes of a rank as one: the first."""
@@ -49,14 +53,19 @@ class By:
             return relation
         first = "SELECT process AS own, min(process) OVER (PARTITION BY rank) AS first FROM processes WHERE rank IS NOT NULL"
         return (
-            f"(SELECT x.* REPLACE (coalesce(f.first, x.process) AS process) FROM {relation} x LEFT JOIN ({first}) f ON x.process = f.own)"
+            f"(SELECT x.* REPLACE (coalesce(f.first, x.process) AS process) FROM {relation} x LEFT JOIN "
+            f"({first}) f ON x.process = f.own)"
         )
 
     def key(self, process: int, device: int | None, stream: int | None = None) -> Key:
         """Return the row of a GPU, or stream: all processes of a rank have that of the first."""
         if self.by == "rank":
             return self._first.get(process, process), None, None
-        return process, device if self.by in ("device", "stream") else None, stream if self.per_stream else None
+        return (
+            process,
+            device if self.by in ("device", "stream") else None,
+            stream if self.per_stream else None,
+        )
 
     def grouped(self, parts: Iterable[tuple[Key, Part]]) -> Iterator[tuple[Key, list[Part]]]:
         """Yield what belongs to each row; `parts` come with their process, device and stream, GPU by GPU.
@@ -83,12 +92,20 @@ class By:
         columns_of_place = places(self._report, process, device if self.by in ("device", "stream") else None)
         if self.by == "rank":
             ranks = of_process(self._report, process, "rank")
-            columns_of_place = {name: column for name, column in columns_of_place.items() if name == "Host" or ranks.null_count}
+            columns_of_place = {
+                name: column
+                for name, column in columns_of_place.items()
+                if name == "Host" or ranks.null_count
+            }
             columns_of_place |= {"Rank": ranks} if ranks.null_count < len(ranks) else {}
-        return {**columns_of_place, "Stream": stream.combine_chunks()} if self.per_stream else columns_of_place
+        return (
+            {**columns_of_place, "Stream": stream.combine_chunks()} if self.per_stream else columns_of_place
+        )
 
 
 def percent(values: Sequence[int], whole: Sequence[int]) -> pa.Array:
     """Return percents of wholes; zero of nothing."""
-    parts, wholes = (pc.cast(pa.array(column, pa.int64()), pa.float64(), safe=False) for column in (values, whole))
+    parts, wholes = (
+        pc.cast(pa.array(column, pa.int64()), pa.float64(), safe=False) for column in (values, whole)
+    )
     return pc.multiply(pc.divide(parts, pc.if_else(pc.equal(wholes, 0.0), 1.0, wholes)), 100.0)

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def calls_sum(
-    report: Report, selection: Selection, table: str, keys: Mapping[str, str], *, per: tuple[str, ...], missing: str, count: str
+    report: Report,
+    selection: Selection,
+    table: str,
+    keys: Mapping[str, str],
+    *,
+    per: tuple[str, ...],
+    missing: str,
+    count: str,
 ) -> pa.Table:
     """Return nsys' block of columns for the rows of a table with start and end; the greatest total comes first.
 
@@ -32,7 +39,15 @@ def calls_sum(
         count: what the number of rows is called.
     """
     apart = {name: f'"{name}"' for name in per}
-    rows = grouped(report, selection, chosen(report, selection, table), {**apart, **keys}, missing=missing, per=(), where="true")
+    rows = grouped(
+        report,
+        selection,
+        chosen(report, selection, table),
+        {**apart, **keys},
+        missing=missing,
+        per=(),
+        where="true",
+    )
     return noted(
         pa.table(
             {

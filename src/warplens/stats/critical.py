@@ -24,7 +24,9 @@ def find(report: Report, selection: Selection, step: int) -> Path:
         known = steps(report, selection)
         rows = known.filter(pc.equal(known.column("index"), step))
         if not rows.num_rows:
-            raise MissingData(f"does not contain training step {step:,}{selection.place(report)}; it has {known.num_rows:,}.")
+            raise MissingData(
+                f"does not contain training step {step:,}{selection.place(report)}; it has {known.num_rows:,}."
+            )
         begin, end = pc.min(rows.column("start")).as_py(), pc.max(rows.column("end")).as_py()
         selection = Selection((begin - report.origin, end - report.origin))
     return path(report, build(report, selection))
@@ -35,19 +37,31 @@ def path_notes(path: Path) -> list[str]:
     graph = path.graph
     lengths = f"{path.length:,} ns from the first to the last thing: {len(graph.calls):,} calls, {len(graph.work):,} operations of GPUs."
     dead = graph.dag.dead
-    broken = f"{dead:,} times something began before what it is known to wait for had ended; these do not count." if dead else ""
+    broken = (
+        f"{dead:,} times something began before what it is known to wait for had ended; these do not count."
+        if dead
+        else ""
+    )
     launched = graph.calls.find(graph.work.columns["api"])
     lost = int((launched < 0).sum())
-    return [lengths, broken, f"{lost:,} operations have no call: what launched them is not known." if lost else ""]
+    return [
+        lengths,
+        broken,
+        f"{lost:,} operations have no call: what launched them is not known." if lost else "",
+    ]
 
 
 def answer(path: Path, what: str, factor: float) -> str:
     """Return what would be if something took another time, in words. UsageError where nothing is called so."""
     if factor < 0:
-        raise UsageError(f"`:factor={factor:g}` is less than no time; 0 means that it takes none, 2 twice as long.")
+        raise UsageError(
+            f"`:factor={factor:g}` is less than no time; 0 means that it takes none, 2 twice as long."
+        )
     rows = path.matching(what)
     if not len(rows):
-        raise UsageError(f"`:what-if={what}` is no kind, kernel, call or range of the graph; `*` stands for anything: `:what-if=*gemm*`.")
+        raise UsageError(
+            f"`:what-if={what}` is no kind, kernel, call or range of the graph; `*` stands for anything: `:what-if=*gemm*`."
+        )
     then = path.what_if(rows, factor)
     return f"If {what} took {factor:g} times as long: {then:,} ns instead of {path.length:,} ns ({then - path.length:+,} ns)."
 
@@ -61,7 +75,9 @@ def placed(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
         columns["PID"] = of_process(report, rows.column("process"), "pid")
     if "thread" in rows.column_names:
         known = report.table("threads", ["thread", "tid", "name"])
-        place = pc.index_in(rows.column("thread"), value_set=known.column("thread").combine_chunks()).combine_chunks()
+        place = pc.index_in(
+            rows.column("thread"), value_set=known.column("thread").combine_chunks()
+        ).combine_chunks()
         columns["TID"] = known.column("tid").combine_chunks().take(place)
         columns["Thread"] = known.column("name").combine_chunks().take(place)
     devices = rows.column("device").combine_chunks() if "device" in rows.column_names else None

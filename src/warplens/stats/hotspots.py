@@ -35,7 +35,14 @@ class SampleProfile:
 
     @classmethod
     def of(
-        cls, report: Report, selection: Selection, by: str, *, kind: str, wall: bool = False, only_python: bool = False
+        cls,
+        report: Report,
+        selection: Selection,
+        by: str,
+        *,
+        kind: str,
+        wall: bool = False,
+        only_python: bool = False,
     ) -> SampleProfile:
         """Read the samples, kept apart by `process`, `thread` or `range`, or not at all (other words). MissingData where there are none."""
         keys = _GROUPS.get(by, ())
@@ -44,12 +51,19 @@ class SampleProfile:
             hint = "" if wall or kind != "python" else " of threads that ran; `:wall` has those that waited"
             raise MissingData(f"does not contain CPU sampling data{selection.place(report)}{hint}.")
         if keys:
-            groups = rows.group_by(list(keys), use_threads=False).aggregate([("weight", "sum"), ("count", "sum")])
+            groups = rows.group_by(list(keys), use_threads=False).aggregate(
+                [("weight", "sum"), ("count", "sum")]
+            )
             groups = groups.sort_by([("weight_sum", "descending"), *((key, "ascending") for key in keys)])
             known = groups.column(keys[-1]).combine_chunks()  # a thread has one process
             group = np.asarray(pc.index_in(rows.column(keys[-1]), value_set=known).to_numpy(), np.int64)
         else:
-            groups = pa.table({"weight_sum": [pc.sum(rows.column("weight")).as_py()], "count_sum": [pc.sum(rows.column("count")).as_py()]})
+            groups = pa.table(
+                {
+                    "weight_sum": [pc.sum(rows.column("weight")).as_py()],
+                    "count_sum": [pc.sum(rows.column("count")).as_py()],
+                }
+            )
             group = np.zeros(rows.num_rows, np.int64)
         frames = FrameTable.of(report, only_python=only_python)
         return cls(frames, Weights.of(frames, rows, group), groups)
@@ -81,7 +95,9 @@ def by_frame(profile: SampleProfile, by: str, least: float) -> pa.Table:
     return pa.table({**figures(nodes, rows, profile.weight), "Name": names, "Where": places})
 
 
-def as_tree(report: Report, profile: SampleProfile, by: str, tree: str, *, depth: int, least: float) -> pa.Table:
+def as_tree(
+    report: Report, profile: SampleProfile, by: str, tree: str, *, depth: int, least: float
+) -> pa.Table:
     """Return a row for each node, indented below its parent; below a row for each thread, process or range where `by` names one."""
     frames, kind = profile.frames, by if by in FRAMES else "function"
     if tree == "bottom-up":
@@ -91,7 +107,9 @@ def as_tree(report: Report, profile: SampleProfile, by: str, tree: str, *, depth
     rows = nodes.order(depth=depth or None, least=least)
     names, places = texts([frames.frame(place) for place in nodes.example[rows].tolist()], kind)
     grouped = by in GROUPS
-    indented = ["  " * (level + grouped) + name for level, name in zip(nodes.level[rows].tolist(), names, strict=True)]
+    indented = [
+        "  " * (level + grouped) + name for level, name in zip(nodes.level[rows].tolist(), names, strict=True)
+    ]
     table = pa.table({**figures(nodes, rows, profile.weight), "Name": indented, "Where": places})
     return _below_groups(report, profile, by, table, nodes.group[rows]) if grouped else table
 
@@ -133,17 +151,28 @@ def _where(report: Report, groups: pa.Table, by: str) -> dict[str, pa.Array]:
     if by == "thread":
         return of_threads(report, groups.column("process"), groups.column("thread"))
     known = report.table("processes", ["process", "pid", "name", "executable"])
-    row = pc.index_in(groups.column("process"), value_set=known.column("process").combine_chunks()).combine_chunks()
+    row = pc.index_in(
+        groups.column("process"), value_set=known.column("process").combine_chunks()
+    ).combine_chunks()
     names = pc.coalesce(known.column("name"), known.column("executable")).combine_chunks()
     pid = {"PID": known.column("pid").combine_chunks().take(row)}
     return {**places(report, groups.column("process")), **pid, "Process": names.take(row)}
 
 
-def _below_groups(report: Report, profile: SampleProfile, by: str, table: pa.Table, group: Int64Array) -> pa.Table:
+def _below_groups(
+    report: Report, profile: SampleProfile, by: str, table: pa.Table, group: Int64Array
+) -> pa.Table:
     where = _where(report, profile.groups, by)
     *before, last = (pc.cast(column, pa.string()).to_pylist() for column in where.values())
-    about = [", ".join(f"{name} {text}" for name, text in zip(where, row, strict=False) if text) for row in zip(*before, strict=True)]
-    named = [f"{name or '[no name]'} ({more})" for name, more in zip(last, about, strict=True)] if before else last
+    about = [
+        ", ".join(f"{name} {text}" for name, text in zip(where, row, strict=False) if text)
+        for row in zip(*before, strict=True)
+    ]
+    named = (
+        [f"{name or '[no name]'} ({more})" for name, more in zip(last, about, strict=True)]
+        if before
+        else last
+    )
     total, count = (profile.groups.column(name).to_numpy() for name in ("weight_sum", "count_sum"))
     heads = pa.table(
         {

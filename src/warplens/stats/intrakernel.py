@@ -32,10 +32,18 @@ def names(of: IntrakernelLaunches, group: Int64Array) -> pa.Array:
 
 def missing(of: IntrakernelLaunches) -> str:
     """Return a note about what launches could not record; empty where that is nothing."""
-    dropped, lost, needed = int(of.dropped.sum()), int(of.units_lost.sum()), int(of.needed_slots.max(initial=0))
+    dropped, lost, needed = (
+        int(of.dropped.sum()),
+        int(of.units_lost.sum()),
+        int(of.needed_slots.max(initial=0)),
+    )
     parts = [f"{dropped:,} records were dropped (slots={needed} would hold all)"] if dropped else []
     parts += [f"{lost:,} warps found no place in their buffer"] if lost else []
-    parts += [f"only every {most}th block was recorded"] if (most := int(of.sample_blocks.max(initial=1))) > 1 else []
+    parts += (
+        [f"only every {most}th block was recorded"]
+        if (most := int(of.sample_blocks.max(initial=1))) > 1
+        else []
+    )
     return f"{'; '.join(parts)}." if parts else ""
 
 

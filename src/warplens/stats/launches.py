@@ -36,7 +36,9 @@ def launched(report: Report, selection: Selection, naming: Naming, nvtx: bool) -
 def nothing_launched(report: Report, selection: Selection) -> MissingData:
     """Return what to raise where no kernel has its call."""
     if report.tables["kernels"] and not report.tables["cuda_api"]:
-        return MissingData("does not contain the API calls that its kernels were launched by; record with --trace=cuda.")
+        return MissingData(
+            "does not contain the API calls that its kernels were launched by; record with --trace=cuda."
+        )
     return no_kernels(report, selection)
 
 
@@ -47,21 +49,35 @@ def without_call(report: Report, selection: Selection, launches: int) -> str:
     else:
         text = f"SELECT count(*) AS number FROM kernels k ANTI JOIN cuda_api a ON k.api = a.id WHERE {during(report, selection)}"
         number = report.sql(text).column(0)[0].as_py()
-    return f"{number:,} kernels without their API call left out; it was before the recording, or lost." if number else ""
+    return (
+        f"{number:,} kernels without their API call left out; it was before the recording, or lost."
+        if number
+        else ""
+    )
 
 
 def no_kernels(report: Report, selection: Selection) -> MissingData:
     """Return what to raise where there is no kernel."""
     graphs = whole_graphs(report, selection)
-    return MissingData(f"does not contain CUDA kernel data{selection.place(report)}{f': {graphs}' if graphs else '.'}")
+    return MissingData(
+        f"does not contain CUDA kernel data{selection.place(report)}{f': {graphs}' if graphs else '.'}"
+    )
 
 
 def whole_graphs(report: Report, selection: Selection) -> str:
     """Return a note about graphs that were recorded without their kernels; empty where there are none."""
     if not report.tables["graphs"]:
         return ""
-    number = report.sql(f"SELECT count(*) AS number FROM graphs WHERE {during(report, selection)}").column(0)[0].as_py()
-    return f"{number:,} launches of graphs were recorded as a whole; --cuda-graph-trace=node has their kernels." if number else ""
+    number = (
+        report.sql(f"SELECT count(*) AS number FROM graphs WHERE {during(report, selection)}")
+        .column(0)[0]
+        .as_py()
+    )
+    return (
+        f"{number:,} launches of graphs were recorded as a whole; --cuda-graph-trace=node has their kernels."
+        if number
+        else ""
+    )
 
 
 def sizes(rows: pa.Table, what: str) -> pa.Array:

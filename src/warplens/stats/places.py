@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 
-def places(report: Report, process: pa.ChunkedArray, device: pa.ChunkedArray | None = None) -> dict[str, pa.Array]:
+def places(
+    report: Report, process: pa.ChunkedArray, device: pa.ChunkedArray | None = None
+) -> dict[str, pa.Array]:
     """Return the columns `Host`, `Rank`, `PID` and `Device` for rows with these keys, of each only where the rows differ in it.
 
     `Rank` is there where processes have one. A device is `name (number)`, the number being CUDA's in its process.
@@ -44,16 +46,24 @@ def of_process(report: Report, process: pa.ChunkedArray | pa.Array, column: str)
 def device_names(report: Report, process: pa.ChunkedArray, device: pa.ChunkedArray) -> pa.Array:
     """Return `name (number)` for rows with these keys; `GPU (number)` where the name is not known, null without a number."""
     known = report.table("devices", ["process", "device", "name"])
-    name = _looked_up(_keys(process, device), _keys(known.column("process"), known.column("device")), known.column("name"))
-    return pc.binary_join_element_wise(pc.coalesce(name, pa.scalar("GPU")), pc.binary_join_element_wise("(", _text(device), ")", ""), " ")
+    name = _looked_up(
+        _keys(process, device), _keys(known.column("process"), known.column("device")), known.column("name")
+    )
+    return pc.binary_join_element_wise(
+        pc.coalesce(name, pa.scalar("GPU")), pc.binary_join_element_wise("(", _text(device), ")", ""), " "
+    )
 
 
-def _keys(process: pa.ChunkedArray | pa.Array, device: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+def _keys(
+    process: pa.ChunkedArray | pa.Array, device: pa.ChunkedArray | pa.Array
+) -> pa.ChunkedArray | pa.Array:
     # Numbers of devices are small, keys of processes below 2^47.
     return pc.add(pc.multiply(process, pa.scalar(1 << 16, pa.int64())), pc.cast(device, pa.int64()))
 
 
-def _looked_up(keys: pa.ChunkedArray | pa.Array, known: pa.ChunkedArray | pa.Array, values: pa.ChunkedArray | pa.Array) -> pa.Array:
+def _looked_up(
+    keys: pa.ChunkedArray | pa.Array, known: pa.ChunkedArray | pa.Array, values: pa.ChunkedArray | pa.Array
+) -> pa.Array:
     # A null would find a null among the known keys, so none of those is left.
     position = pc.if_else(pc.is_null(keys), None, pc.index_in(keys, value_set=_flat(known)))
     return _flat(values).take(_flat(position))

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 
-def nvtx_summary(report: Report, selection: Selection, *, style: str | None = None, show_style: bool = False) -> pa.Table:
+def nvtx_summary(
+    report: Report, selection: Selection, *, style: str | None = None, show_style: bool = False
+) -> pa.Table:
     """Summarize the ranges of one style (None: both) by name, the greatest total first.
 
     Raises MissingData where no range is left. The share is of the listed rows' total, not of wall time.
@@ -51,10 +53,14 @@ def nvtx_summary(report: Report, selection: Selection, *, style: str | None = No
 
 def with_unfinished(table: pa.Table, count: int) -> pa.Table:
     """Return `table` with a note about its ranges that never ended."""
-    return noted(table, f"{count:,} unfinished, counted up to when the process was last seen." if count else "")
+    return noted(
+        table, f"{count:,} unfinished, counted up to when the process was last seen." if count else ""
+    )
 
 
-def range_names(domain: pa.ChunkedArray | pa.Array, message: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+def range_names(
+    domain: pa.ChunkedArray | pa.Array, message: pa.ChunkedArray | pa.Array
+) -> pa.ChunkedArray | pa.Array:
     """Write `domain:name`; the default domain is empty, and so is a range without a name."""
     domain, message = (pc.fill_null(pc.cast(column, pa.string()), "") for column in (domain, message))
     return pc.binary_join_element_wise(domain, message, ":")

@@ -70,7 +70,11 @@ def grouped(
     """
     rows = report.sql(text)
     if not rows.num_rows:
-        raise MissingData(f"does not contain {missing}{selection.place(report)}.") if isinstance(missing, str) else missing()
+        raise (
+            MissingData(f"does not contain {missing}{selection.place(report)}.")
+            if isinstance(missing, str)
+            else missing()
+        )
     return rows
 
 
@@ -89,14 +93,24 @@ def grouped_by(
     return grouped(report, selection, chosen, keys, missing=missing, value=value, per=per)
 
 
-def summary(report: Report, rows: pa.Table, keys: Sequence[str], *, count: str = "Instances", by: By | None = None) -> pa.Table:
+def summary(
+    report: Report, rows: pa.Table, keys: Sequence[str], *, count: str = "Instances", by: By | None = None
+) -> pa.Table:
     """Shape what `grouped` returned as nsys does: the block, where it was, the keys. `count`: what the number of rows is called."""
     figures = block(rows, "Total Time (ns)", "ns", count)
-    return pa.table({"Time (%)": rows.column("share"), **figures, **where(report, rows, by), **_only(rows, keys)})
+    return pa.table(
+        {"Time (%)": rows.column("share"), **figures, **where(report, rows, by), **_only(rows, keys)}
+    )
 
 
 def block(
-    rows: pa.Table, total: str, unit: str, count: str, *, scale: float | None = None, count_first: bool = False
+    rows: pa.Table,
+    total: str,
+    unit: str,
+    count: str,
+    *,
+    scale: float | None = None,
+    count_first: bool = False,
 ) -> dict[str, pa.Array | pa.ChunkedArray]:
     """Return the columns from the total to the deviation; `scale` is what values are divided by (None: they stay integers).
 
@@ -106,7 +120,9 @@ def block(
     def scaled(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column if scale is None else pc.divide(pc.cast(column, pa.float64(), safe=False), scale)
 
-    mean = pc.divide(pc.cast(rows.column("total"), pa.float64(), safe=False), pc.cast(rows.column("count"), pa.float64()))
+    mean = pc.divide(
+        pc.cast(rows.column("total"), pa.float64(), safe=False), pc.cast(rows.column("count"), pa.float64())
+    )
     figures = {total: scaled(rows.column("total")), count: rows.column("count")}
     return {
         **(dict(reversed(figures.items())) if count_first else figures),
@@ -122,11 +138,16 @@ def where(report: Report, rows: pa.Table, by: By | None = None) -> dict[str, pa.
     """Return the columns that say of each row of `grouped` where it was; none where rows were not kept apart."""
     if by is not None and by.by in ("rank", "stream"):
         nothing = [None] * rows.num_rows
-        parts = [rows.column(name).to_pylist() if name in by.per else nothing for name in ("process", "device", "stream")]
+        parts = [
+            rows.column(name).to_pylist() if name in by.per else nothing
+            for name in ("process", "device", "stream")
+        ]
         return by.columns(list(zip(*parts, strict=True)))
     if "process" not in rows.column_names:
         return {}
-    return places(report, rows.column("process"), rows.column("device") if "device" in rows.column_names else None)
+    return places(
+        report, rows.column("process"), rows.column("device") if "device" in rows.column_names else None
+    )
 
 
 def _only(rows: pa.Table, keys: Sequence[str]) -> dict[str, pa.ChunkedArray]:

@@ -22,7 +22,9 @@ def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
         return {}
     names = pc.cast(system_ids(report, rows, "tasks", "name"), pa.string())
     library = pc.cast(system_ids(report, rows, "tasks", "library"), pa.string())
-    numbered = pc.binary_join_element_wise(library, pc.cast(rows.column("task"), pa.string()).combine_chunks(), " ")
+    numbered = pc.binary_join_element_wise(
+        library, pc.cast(rows.column("task"), pa.string()).combine_chunks(), " "
+    )
     return {"Task": pc.coalesce(names, numbered)}
 
 
@@ -31,15 +33,22 @@ def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.A
 
     `rows`: id, payload_int and payload_float of ranges or marks.
     """
-    begin = pc.coalesce(pc.cast(rows.column("payload_int"), pa.string()), _floats(rows.column("payload_float"))).combine_chunks()
+    begin = pc.coalesce(
+        pc.cast(rows.column("payload_int"), pa.string()), _floats(rows.column("payload_float"))
+    ).combine_chunks()
     end = pa.nulls(len(rows), pa.string())
-    ids = np.asarray(pc.fill_null(rows.column("id"), -1).to_numpy(), np.int64)  # marks of old reports have none
+    ids = np.asarray(
+        pc.fill_null(rows.column("id"), -1).to_numpy(), np.int64
+    )  # marks of old reports have none
     texts_of = carried(report, kind, ids, _texts)
     if texts_of:
         places = np.flatnonzero(np.isin(ids, np.fromiter(texts_of, np.int64, len(texts_of))))
         mask = np.zeros(len(ids), bool)
         mask[places] = True
-        mine, ending = (pa.array(side, pa.string()) for side in zip(*(texts_of[id] for id in ids[places].tolist()), strict=True))
+        mine, ending = (
+            pa.array(side, pa.string())
+            for side in zip(*(texts_of[id] for id in ids[places].tolist()), strict=True)
+        )
         begin = pc.replace_with_mask(begin, mask, pc.coalesce(mine, begin.take(pa.array(places))))
         end = pc.replace_with_mask(end, mask, ending)
     columns = {"Payload": begin, "EndPayload": end}
@@ -56,4 +65,6 @@ def _texts(event: Carried) -> tuple[str | None, str | None]:
 def _floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.null_count == len(column):
         return pc.cast(column, pa.string())
-    return pa.chunked_array([pa.array([None if value is None else text(value) for value in column.to_pylist()], pa.string())])
+    return pa.chunked_array(
+        [pa.array([None if value is None else text(value) for value in column.to_pylist()], pa.string())]
+    )

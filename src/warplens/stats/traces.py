@@ -52,7 +52,9 @@ def traced(report: Report, selection: Selection, style: str) -> Traced:
     ids, starts = _numbers(table, "id"), _numbers(table, "start")
     order = np.lexsort((ids, _numbers(table, "process"), starts))
     of_style = pc.equal(pc.cast(table.column("style"), pa.string()), style).combine_chunks()
-    above = pc.fill_null(pc.index_in(table.column("parent"), value_set=table.column("id").combine_chunks()), -1)
+    above = pc.fill_null(
+        pc.index_in(table.column("parent"), value_set=table.column("id").combine_chunks()), -1
+    )
     nest = Nest(np.asarray(above, np.int64), ids)
     inside = np.asarray(of_style) & (nest.above >= 0)
     length = _numbers(table, "end") - starts
@@ -95,7 +97,9 @@ class Nest:
             self._levels.append(level_rows)
             begin, counts = first[level_rows], first[level_rows + 1] - first[level_rows]
             # The children of all ranges of this level: runs [begin, begin + count) of `children`, one after the other.
-            level_rows = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
+            level_rows = children[
+                np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            ]
         lost = np.flatnonzero(self.level < 0)  # parents in a circle: no report of ours, but no reason to fail
         if len(lost):
             self.above = np.where(self.level < 0, -1, above)
@@ -116,12 +120,20 @@ class Nest:
             kept = level_rows[needed[level_rows]]
             own = pc.cast(pa.array(self._ids[kept]), pa.large_string())
             # The text of a range is its parent's text and its own id, so each level costs one join, whatever the depth.
-            heads = pieces[-1].take(pa.array(place[self.above[kept]])) if number else pa.scalar("", pa.large_string())
+            heads = (
+                pieces[-1].take(pa.array(place[self.above[kept]]))
+                if number
+                else pa.scalar("", pa.large_string())
+            )
             pieces.append(pc.binary_join_element_wise(heads, own, colon))
             place[kept] = np.arange(len(kept))
         for first, level_rows in zip(np.cumsum([0, *map(len, pieces)]), self._levels, strict=False):
             place[level_rows] += first
-        return pa.concat_arrays(pieces).take(pa.array(place[wanted])) if pieces else pa.array([], pa.large_string())
+        return (
+            pa.concat_arrays(pieces).take(pa.array(place[wanted]))
+            if pieces
+            else pa.array([], pa.large_string())
+        )
 
 
 def _numbers(table: pa.Table, name: str) -> Int64Array:

@@ -37,4 +37,6 @@ def unified(report: Report, selection: Selection) -> str:
 
 def address(column: pa.ChunkedArray) -> pa.Array:
     """Write addresses as 0x… with 16 digits."""
-    return pa.array([None if value is None else f"0x{value:016x}" for value in column.to_pylist()], pa.string())
+    return pa.array(
+        [None if value is None else f"0x{value:016x}" for value in column.to_pylist()], pa.string()
+    )

@@ -11,7 +11,10 @@ _UNKNOWN = 8 << 30  # bytes, where the system says nothing
 _WANTED = 128 << 20  # bytes that work on large data takes where there is enough
 _LEAST = 16 << 20  # less than that is no use: the libraries take as much for themselves
 _GROUPS = Path("/sys/fs/cgroup")
-_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))  # cgroup v2, v1
+_FILES = (
+    ("memory.max", "memory.current"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+)  # cgroup v2, v1
 
 
 def total() -> int:
@@ -21,7 +24,9 @@ def total() -> int:
 
 def available() -> int:
     """Return the bytes of memory that are free now, what the system can give up at once included."""
-    return max(0, min([_free(), *(most - used for most, used in _limits()), *(most - _mapped() for most in _own())]))
+    return max(
+        0, min([_free(), *(most - used for most, used in _limits()), *(most - _mapped() for most in _own())])
+    )
 
 
 def budget(wanted: int = _WANTED) -> int:
@@ -54,7 +59,9 @@ def _limits(groups: Path = _GROUPS, own: Path = Path("/proc/self/cgroup")) -> It
             root = groups / "memory" if kinds else groups
             folder = root / path.lstrip("/")
             # Within a container, the path may be that of the host: the root is then the container's own group.
-            for group in dict.fromkeys((*(one for one in (folder, *folder.parents) if one.is_relative_to(root)), root)):
+            for group in dict.fromkeys(
+                (*(one for one in (folder, *folder.parents) if one.is_relative_to(root)), root)
+            ):
                 yield from _limit(group)
 
 
@@ -70,7 +77,9 @@ def _limit(group: Path) -> Iterator[tuple[int, int]]:
 def _mapped() -> int:
     """Return the bytes of address space that this process has."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     return 0
 
 

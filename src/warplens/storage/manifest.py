@@ -80,7 +80,9 @@ def read(path: Path) -> Manifest:
     except OSError as error:
         raise ReportError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise ReportError(f"{path} is broken ({error}); the part of the report it describes cannot be read") from error
+        raise ReportError(
+            f"{path} is broken ({error}); the part of the report it describes cannot be read"
+        ) from error
     return parse(data, path)
 
 
@@ -96,7 +98,11 @@ def parse(data: Any, path: Path) -> Manifest:
             f"{path} has version {version} of the report format, written by warplens {data.get('warplens', '?')}; "
             f"this is warplens {__version__}, which reads up to {VERSION}: update it"
         )
-    values = {name: data[name] for name in (item.name for item in fields(Manifest)) if name in data and name != "own"}
+    values = {
+        name: data[name]
+        for name in (item.name for item in fields(Manifest))
+        if name in data and name != "own"
+    }
     for name, fits in _CHECKS.items():
         if name in values and not fits(values[name]):
             raise ReportError(f'{path}: "{name}" has the wrong type or an impossible value')
@@ -135,8 +141,12 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "realtime_offset": _time,
     "exit_status": lambda value: value is None or _whole(value, -(1 << 31), 1 << 31),
     "clock": _text,
-    "sources": lambda value: isinstance(value, dict) and all(isinstance(source, dict) for source in value.values()),
-    "usage": lambda value: isinstance(value, dict) and all(_whole(number, 0, 1 << 62) for number in value.values()),
+    "sources": lambda value: (
+        isinstance(value, dict) and all(isinstance(source, dict) for source in value.values())
+    ),
+    "usage": lambda value: (
+        isinstance(value, dict) and all(_whole(number, 0, 1 << 62) for number in value.values())
+    ),
     "tables": lambda value: isinstance(value, dict),
     "snapshot": lambda value: value is None or _whole(value, 0, 1 << 62),
     "warplens": _text,

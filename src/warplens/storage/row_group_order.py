@@ -13,7 +13,21 @@ from warplens.errors import ReportError
 
 _MAGIC = b"PAR1"
 _ROW_GROUPS, _ORDINAL = 4, 7  # fields of FileMetaData and RowGroup in parquet.thrift
-_STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+_STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+)
 
 
 def reorder(file: BinaryIO, order: Sequence[int]) -> None:

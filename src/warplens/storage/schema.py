@@ -27,7 +27,11 @@ _TYPES: dict[str, pa.DataType] = {
 
 def field(column: Column) -> pa.Field:
     """Return the Arrow field of one column; its description and unit travel as metadata."""
-    metadata = {"description": column.text, "unit": column.unit, **({"spread": "true"} if column.spread else {})}
+    metadata = {
+        "description": column.text,
+        "unit": column.unit,
+        **({"spread": "true"} if column.spread else {}),
+    }
     return pa.field(column.name, _TYPES[column.type], nullable=column.nullable, metadata=metadata)
 
 
@@ -51,7 +55,9 @@ def empty(table: str) -> pa.Table:
 def complete(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     """Return the columns of `wanted` in its order and types; those that an older file lacks are null."""
     columns = [
-        _array(rows.column(item.name), item.type) if item.name in rows.column_names else pa.nulls(rows.num_rows, item.type)
+        _array(rows.column(item.name), item.type)
+        if item.name in rows.column_names
+        else pa.nulls(rows.num_rows, item.type)
         for item in wanted
     ]
     return pa.Table.from_arrays(columns, schema=wanted)
@@ -65,7 +71,11 @@ def build(table: str, columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) 
     wanted = schema(table)
     if not isinstance(columns, Mapping):
         rows = columns
-        columns = {name: [row.get(name) for row in rows] for name in wanted.names} if rows else {name: [] for name in wanted.names}
+        columns = (
+            {name: [row.get(name) for row in rows] for name in wanted.names}
+            if rows
+            else {name: [] for name in wanted.names}
+        )
     length = len(next(iter(columns.values()))) if columns else 0
     arrays = []
     for item in wanted:

@@ -90,7 +90,9 @@ def check_processes(file: Path, rows: int, blocks: int) -> None:
     """Raise ReportError for more processes than have keys: `blocks` numbers of parts were claimed in the report."""
     most = max(blocks, 1) * PROCESSES_PER_PART
     if rows > most:
-        raise ReportError(f"{file} has {rows:,} processes, and the report has keys for {most:,}: it was not written by a recording.")
+        raise ReportError(
+            f"{file} has {rows:,} processes, and the report has keys for {most:,}: it was not written by a recording."
+        )
 
 
 def check_whole(file: Path, metadata: pq.FileMetaData, columns: Iterable[str]) -> None:
@@ -111,7 +113,10 @@ def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
     for place in range(metadata.num_columns):
         column = metadata.schema.column(place)
         if column.physical_type == "BYTE_ARRAY" and column.path in wanted:
-            sizes = [metadata.row_group(number).column(place).total_uncompressed_size for number in range(metadata.num_row_groups)]
+            sizes = [
+                metadata.row_group(number).column(place).total_uncompressed_size
+                for number in range(metadata.num_row_groups)
+            ]
             if metadata.num_rows * max(sizes, default=0) > _most():
                 found.append(column.path)
     return found

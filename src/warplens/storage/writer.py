@@ -36,7 +36,17 @@ _DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range
 _EVENTS = (*CUDA_TABLES, *CPU_TABLES, *FRAMEWORK_TABLES, *PARALLEL_TABLES, *INTRAKERNEL_TABLES)
 _LARGE = {"payloads", *(table.name for table in _EVENTS if table.happens)}
 _BY_ID = ("nvtx_ranges",)
-_STATISTICS = ("id", "process", "start", "end", "unfinished", "inherited", "clipped", "launch", "unit")  # what row groups are picked by
+_STATISTICS = (
+    "id",
+    "process",
+    "start",
+    "end",
+    "unfinished",
+    "inherited",
+    "clipped",
+    "launch",
+    "unit",
+)  # what row groups are picked by
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,15 @@ class PartWriter:
     `during`: it is written while the recording goes on, for good; until `commit`, others may write snapshots, and the same part.
     """
 
-    def __init__(self, report: str | os.PathLike[str], part_id: str, host: str, *, snapshot: bool = False, during: bool = False) -> None:
+    def __init__(
+        self,
+        report: str | os.PathLike[str],
+        part_id: str,
+        host: str,
+        *,
+        snapshot: bool = False,
+        during: bool = False,
+    ) -> None:
         self.report = Path(report)
         self._suffix = DURING if during else ".tmp"
         self.id = part_id
@@ -76,7 +94,9 @@ class PartWriter:
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._files: dict[str, BinaryIO] = {}
         self._rows: dict[str, int] = {}
-        self._firsts: dict[str, list[int]] = {}  # the first id in each row group of a table whose row groups may come in any order
+        self._firsts: dict[
+            str, list[int]
+        ] = {}  # the first id in each row group of a table whose row groups may come in any order
         if snapshot:
             self._writer(generations.FIRST)
 
@@ -169,7 +189,9 @@ class PartWriter:
     def __enter__(self) -> PartWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is not None:
             self.abandon()
 
@@ -188,7 +210,9 @@ class PartWriter:
 
     def _open(self, table: str) -> BinaryIO:
         with Folder(self.report) as folder:
-            self._files[table] = folder.create(self._temporary(table), again=True)  # closed by commit or abandon
+            self._files[table] = folder.create(
+                self._temporary(table), again=True
+            )  # closed by commit or abandon
         return self._files[table]
 
 
@@ -196,7 +220,11 @@ def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
     """Open a Parquet file for a table of the model, with the encodings that suit its columns."""
     wanted = schema.schema(table)
     large = table.startswith("nvtx") or table in _LARGE
-    deltas = [item.name for item in wanted if item.name in _DELTAS and pa.types.is_integer(item.type)] if large else []
+    deltas = (
+        [item.name for item in wanted if item.name in _DELTAS and pa.types.is_integer(item.type)]
+        if large
+        else []
+    )
     plain = [*deltas, *_VALUES] if large else []
     return pq.ParquetWriter(
         file,
@@ -218,7 +246,9 @@ def _empty(table: str) -> bytes:
 
 
 def write_part(
-    report: str | os.PathLike[str], facts: Facts, tables: Mapping[str, pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+    report: str | os.PathLike[str],
+    facts: Facts,
+    tables: Mapping[str, pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]],
 ) -> manifests.Manifest:
     """Write whole tables as one part. Keys must already be those of the part: 0, 1, … in a report's first part."""
     with PartWriter(report, facts.id, facts.host) as part:

@@ -56,7 +56,15 @@ def read(process: str, head: str, track: str) -> list[Happening] | None:
         name = str(piece[str(piece.lastgroup)]).split(" ")[0]
         instant = piece.lastgroup == "instant"
         happenings.append(
-            Happening(process, match["thread"], match["kind"], name, piece.start(), piece.start() if instant else piece.end(), instant)
+            Happening(
+                process,
+                match["thread"],
+                match["kind"],
+                name,
+                piece.start(),
+                piece.start() if instant else piece.end(),
+                instant,
+            )
         )
     return happenings
 
@@ -67,7 +75,10 @@ def rows(drawn: Sequence[Happening], scene: Scene) -> dict[str, list[Row]]:
     made: dict[str, list[tuple[Row, Happening]]] = {}
     for happening in drawn:
         start, end = scene.origin + happening.first * scene.tick, scene.origin + happening.last * scene.tick
-        process, thread = scene.processes[happening.process], scene.threads[happening.process, happening.thread]
+        process, thread = (
+            scene.processes[happening.process],
+            scene.threads[happening.process, happening.thread],
+        )
         around = enclosing(thread, start, scene.ranges)
         row = {"process": process, "thread": thread, "start": start, "end": end, "range": around}
         row |= _ROWS[happening.kind](happening, row, frames, scene.tick)
@@ -81,12 +92,17 @@ def rows(drawn: Sequence[Happening], scene: Scene) -> dict[str, list[Row]]:
         _nest(rows_of.get(table, []))
     files = [row for row in rows_of.get("osrt", []) if row["group"] == "file"]
     if files:
-        operations = [{**row, "operation": os_words.operation(row["name"]), "path": row["target"]} for row in files]
+        operations = [
+            {**row, "operation": os_words.operation(row["name"]), "path": row["target"]} for row in files
+        ]
         rows_of["file_access"] = _numbered(operations)
     if frames.rows:
         rows_of["frames"] = [{**row, **scene.extra.get(row["function"], {})} for row in frames.rows]
     wanted = {name: {column.name for column in TABLES[name].columns} for name in rows_of}
-    return {name: [{key: value for key, value in row.items() if key in wanted[name]} for row in table] for name, table in rows_of.items()}
+    return {
+        name: [{key: value for key, value in row.items() if key in wanted[name]} for row in table]
+        for name, table in rows_of.items()
+    }
 
 
 @dataclass
@@ -112,7 +128,9 @@ class _Frames:
 
     def _row(self, process: int, key: int, above: int | None, depth: int, text: str) -> Row:
         match = _FRAME.fullmatch(text)
-        function, module, line = (text, None, None) if match is None else match.group("function", "module", "line")
+        function, module, line = (
+            (text, None, None) if match is None else match.group("function", "module", "line")
+        )
         row: Row = {"frame": key, "process": process, "parent": above, "depth": depth, "function": function}
         row["line"] = None if line is None else int(line)
         if text.startswith("*"):
@@ -135,7 +153,15 @@ def _sample(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
     name, _, task = happening.name.partition("#")
     more = {"gil": None if native else True, "cpu": 0 if native else None, "late": False if native else None}
     stack = frames.stack(row["process"], name, happening.kind)
-    return {**times, **more, "kind": happening.kind, "on_cpu": True, "stack": stack, "task": task or None, "cut": False}
+    return {
+        **times,
+        **more,
+        "kind": happening.kind,
+        "on_cpu": True,
+        "stack": stack,
+        "task": task or None,
+        "cut": False,
+    }
 
 
 def _task(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
@@ -143,14 +169,29 @@ def _task(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
     name, _, state = about.partition(":")
     count, number = happening.last - happening.first, sum(name.encode())
     times = {"count": count, "weight": count * tick, "depth": 0}
-    of = {"task": name, "number": number, "outer": state == "outer", "state": state if state in ("running", "ready") else "awaiting"}
-    return {**times, **of, "doing": stack.rpartition(";")[2] or None, "stack": frames.stack(row["process"], stack, "python")}
+    of = {
+        "task": name,
+        "number": number,
+        "outer": state == "outer",
+        "state": state if state in ("running", "ready") else "awaiting",
+    }
+    return {
+        **times,
+        **of,
+        "doing": stack.rpartition(";")[2] or None,
+        "stack": frames.stack(row["process"], stack, "python"),
+    }
 
 
 def _state(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
     state, _, about = happening.name.partition(":")
     running = state == "running"
-    return {"state": state, "cpu": int(about or 0) if running else None, "exact": True, "reason": None if running else about or None}
+    return {
+        "state": state,
+        "cpu": int(about or 0) if running else None,
+        "exact": True,
+        "reason": None if running else about or None,
+    }
 
 
 def _os(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
@@ -177,8 +218,20 @@ def _import(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
 def _call(happening: Happening, row: Row, frames: _Frames, tick: int) -> Row:
     kind, colon, name = happening.name.partition(":")
     if not colon:
-        kind, name = ("warning" if happening.name.endswith("Warning") else "exception") if happening.instant else "function", happening.name
-    return {"kind": kind, "name": name, "file": "/app.py", "line": 1, "clipped": False, "failed": None if happening.instant else False}
+        kind, name = (
+            ("warning" if happening.name.endswith("Warning") else "exception")
+            if happening.instant
+            else "function",
+            happening.name,
+        )
+    return {
+        "kind": kind,
+        "name": name,
+        "file": "/app.py",
+        "line": 1,
+        "clipped": False,
+        "failed": None if happening.instant else False,
+    }
 
 
 _ROWS: dict[str, Callable[[Happening, Row, _Frames, int], Mapping[str, Any]]] = {
@@ -204,10 +257,16 @@ def _numbered(table: list[Row]) -> list[Row]:
 
 def _nest(table: list[Row]) -> None:
     """Set depth and parent, and of imports the time that is their own."""
-    thread, start, end = (np.array([row[name] for row in table], np.int64) for name in ("thread", "start", "end"))
+    thread, start, end = (
+        np.array([row[name] for row in table], np.int64) for name in ("thread", "start", "end")
+    )
     depth, parent = native.nest(thread, start, end)
     for row, lane, above in zip(table, depth.tolist(), parent.tolist(), strict=True):
-        row |= {"depth": lane, "parent": None if above < 0 else table[above]["id"], "self": row["end"] - row["start"]}
+        row |= {
+            "depth": lane,
+            "parent": None if above < 0 else table[above]["id"],
+            "self": row["end"] - row["start"],
+        }
     for row, above in zip(table, parent.tolist(), strict=True):
         if above >= 0:
             table[above]["self"] -= row["end"] - row["start"]

@@ -18,7 +18,13 @@ _HEAD = re.compile(
 )
 _PIECE = re.compile(r"\((?P<op>[^)]*)\)|!(?P<event>[^\s!(]*)|(?P<memory>[+-]\d+(?:#\w+)?)")
 _SAMPLE = re.compile(r"(?P<metric>[+-]?\d[\d.]*)")
-_COPIES = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device", "PtoP": "Peer-to-Peer", "HtoH": "Host-to-Host"}
+_COPIES = {
+    "HtoD": "Host-to-Device",
+    "DtoH": "Device-to-Host",
+    "DtoD": "Device-to-Device",
+    "PtoP": "Peer-to-Peer",
+    "HtoH": "Host-to-Host",
+}
 _PER_PROCESS = 1 << 32
 _UNTOLD = 1_000_000  # correlations of calls that have no label of digits
 Extra = Mapping[str, Mapping[str, Any]]
@@ -68,7 +74,19 @@ def read(process: str, head: str, track: str) -> list[Op] | None:
         last = piece.end() if kind == "op" else piece.start()
         if table == "gpu_metrics":
             name, label = str(match["metric"]), name
-        ops.append(Op(process, table, name, label or None, piece.start(), last, match["thread"] or None, device, stream))
+        ops.append(
+            Op(
+                process,
+                table,
+                name,
+                label or None,
+                piece.start(),
+                last,
+                match["thread"] or None,
+                device,
+                stream,
+            )
+        )
     return ops
 
 
@@ -98,7 +116,9 @@ def rows(ops: Sequence[Op], scene: Scene) -> dict[str, list[dict[str, Any]]]:
         row.update(scene.extra.get(op.name, {}), **scene.extra.get(f"#{op.label}", {}))
         if op.table == "gpu_memory":
             place = (row["process"], row["device"], row["kind"])
-            row["total"] = totals[place] = totals.get(place, 0) + (row["bytes"] if row["operation"] == "allocate" else -row["bytes"])
+            row["total"] = totals[place] = totals.get(place, 0) + (
+                row["bytes"] if row["operation"] == "allocate" else -row["bytes"]
+            )
     rows_of_table.update(_hardware(ops, scene))
     return {name: _columns(name, table) for name, table in rows_of_table.items()}
 
@@ -130,7 +150,9 @@ def _correlations(ops: Iterable[Op]) -> dict[Op, int]:
 
 def enclosing(thread: int, start: int, ranges: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the id of the innermost push/pop range of a thread around a time."""
-    own = [row for row in ranges if row["thread"] == thread and row["style"] == "PushPop" and row["task"] is None]
+    own = [
+        row for row in ranges if row["thread"] == thread and row["style"] == "PushPop" and row["task"] is None
+    ]
     around = [row for row in own if row["start"] <= start < row["end"]]
     innermost = max(around, key=lambda row: (row["start"], -row["end"], row["id"]), default=None)
     return None if innermost is None else int(innermost["id"])
@@ -139,7 +161,13 @@ def enclosing(thread: int, start: int, ranges: Sequence[Mapping[str, Any]]) -> i
 def _api(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]:
     thread = scene.threads[op.process, op.thread or ""]
     kind = "driver" if re.match(r"cu[A-Z]", op.name) else "runtime"
-    return {"thread": thread, "api": kind, "name": op.name, "result": 0, "range": enclosing(thread, common["start"], scene.ranges)}
+    return {
+        "thread": thread,
+        "api": kind,
+        "name": op.name,
+        "result": 0,
+        "range": enclosing(thread, common["start"], scene.ranges),
+    }
 
 
 def _ran(op: Op) -> dict[str, Any]:
@@ -148,7 +176,11 @@ def _ran(op: Op) -> dict[str, Any]:
 
 
 def _kernel(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]:
-    size = {f"{what}_{axis}": 128 if (what, axis) == ("block", "x") else 1 for what in ("grid", "block") for axis in "xyz"}
+    size = {
+        f"{what}_{axis}": 128 if (what, axis) == ("block", "x") else 1
+        for what in ("grid", "block")
+        for axis in "xyz"
+    }
     use = {"registers": 32, "static_shared": 0, "dynamic_shared": 0, "launch_type": "regular"}
     return {**_ran(op), "name": op.name, "demangled": op.name, "mangled": op.name, **size, **use}
 
@@ -189,7 +221,13 @@ def _memory(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]:
 
 def _moved(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]:
     migrated = op.name in _COPIES
-    return {"kind": _spaced(op.name), "device": 0, "address": 0, "bytes": 4096 if migrated else None, "faults": None if migrated else 1}
+    return {
+        "kind": _spaced(op.name),
+        "device": 0,
+        "address": 0,
+        "bytes": 4096 if migrated else None,
+        "faults": None if migrated else 1,
+    }
 
 
 def _overhead(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +236,14 @@ def _overhead(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]
 
 def _metric(op: Op, scene: Scene, common: Mapping[str, Any]) -> dict[str, Any]:
     uuid = f"GPU-{op.device}"
-    return {"host": scene.host, "gpu": op.device, "uuid": uuid, "metric": _spaced(op.name), "unit": "%", "value": float(op.label or 0)}
+    return {
+        "host": scene.host,
+        "gpu": op.device,
+        "uuid": uuid,
+        "metric": _spaced(op.name),
+        "unit": "%",
+        "value": float(op.label or 0),
+    }
 
 
 _ROWS: dict[str, Callable[[Op, Scene, Mapping[str, Any]], dict[str, Any]]] = {
@@ -218,18 +263,40 @@ _ROWS: dict[str, Callable[[Op, Scene, Mapping[str, Any]], dict[str, Any]]] = {
 
 def _hardware(ops: Sequence[Op], scene: Scene) -> dict[str, list[dict[str, Any]]]:
     """Return the devices, contexts and streams that the picture names; `extra` of `gpu0` and `stream 7` changes their columns."""
-    used = sorted({(scene.processes[op.process], op.device) for op in ops if op.device is not None and op.table != "gpu_metrics"})
+    used = sorted(
+        {
+            (scene.processes[op.process], op.device)
+            for op in ops
+            if op.device is not None and op.table != "gpu_metrics"
+        }
+    )
     devices = [
-        {"process": process, "device": device, "name": f"GPU {device}", "uuid": f"GPU-{device}", **scene.extra.get(f"gpu{device}", {})}
+        {
+            "process": process,
+            "device": device,
+            "name": f"GPU {device}",
+            "uuid": f"GPU-{device}",
+            **scene.extra.get(f"gpu{device}", {}),
+        }
         for process, device in used
     ]
     contexts = [{"process": process, "context": device + 1, "device": device} for process, device in used]
-    streams = sorted({(scene.processes[op.process], (op.device or 0) + 1, op.stream) for op in ops if op.stream is not None})
+    streams = sorted(
+        {
+            (scene.processes[op.process], (op.device or 0) + 1, op.stream)
+            for op in ops
+            if op.stream is not None
+        }
+    )
     named = [
         {"process": process, "context": context, "stream": stream, **scene.extra.get(f"stream {stream}", {})}
         for process, context, stream in streams
     ]
-    return {"devices": devices, "contexts": contexts, "streams": sorted(named, key=lambda row: (row["process"], row["stream"]))}
+    return {
+        "devices": devices,
+        "contexts": contexts,
+        "streams": sorted(named, key=lambda row: (row["process"], row["stream"])),
+    }
 
 
 def _columns(table: str, rows_drawn: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -64,9 +64,25 @@ def buffer_bytes(
     stride = layout.UNIT_HEADER_BYTES + size * slots
     total = stride * len(units)
     data = bytearray(layout.HEADER_BYTES) + (stale * (total // len(stale) + 1))[:total]
-    words = (layout.MODES.index(mode), layout.CLOCKS.index(clock), len(units), slots, stride, warps, generation, sample_blocks, 0, keep)
+    words = (
+        layout.MODES.index(mode),
+        layout.CLOCKS.index(clock),
+        len(units),
+        slots,
+        stride,
+        warps,
+        generation,
+        sample_blocks,
+        0,
+        keep,
+    )
     _HEAD.pack_into(data, 0, layout.MAGIC, layout.VERSION, layout.HEADER_BYTES, *words)
-    struct.pack_into("<I", data, layout.CLAIMED_AT, claimed if claimed is not None else (len(units) if mode == "claim" else 0))
+    struct.pack_into(
+        "<I",
+        data,
+        layout.CLAIMED_AT,
+        claimed if claimed is not None else (len(units) if mode == "claim" else 0),
+    )
     for number, unit in enumerate(units):
         at = layout.HEADER_BYTES + number * stride
         if unit is None:
@@ -74,7 +90,13 @@ def buffer_bytes(
             continue
         own = generation if unit.generation is None else unit.generation
         cursor = len(unit.events) + unit.dropped_more
-        last = (layout.ENDED, unit.sm if unit.sm_end is None else unit.sm_end, cursor, unit.end, unit.clock_end)
+        last = (
+            layout.ENDED,
+            unit.sm if unit.sm_end is None else unit.sm_end,
+            cursor,
+            unit.end,
+            unit.clock_end,
+        )
         flags, sm_end, cursor, end, clock_end = last if unit.ended else (0, 0, 0, 0, 0)
         place = (own, unit.cta, unit.warp, unit.sm, sm_end, cursor)
         times = (unit.begin, end, unit.clock_begin, clock_end)
@@ -89,5 +111,7 @@ def buffer_bytes(
                 flags |= layout.HAS_PAYLOAD if event.payload is not None else 0
                 word = event.tag | flags << 16 | ((own & 0xFF) << 24 if with_generation else 0)
                 where = at + layout.UNIT_HEADER_BYTES + size * index
-                struct.pack_into("<IIII", data, where, event.start & _LOW, event.end & _LOW, word, event.payload or 0)
+                struct.pack_into(
+                    "<IIII", data, where, event.start & _LOW, event.end & _LOW, word, event.payload or 0
+                )
     return data

@@ -63,8 +63,13 @@ def launch_tables(launches: Sequence[DrawnLaunch], *, origin: int = 1_000_000_00
             times = {"start": origin + warp.start, "end": origin + warp.end}
             place = {"cta": warp.cta, "warp": warp.warp, "sm": warp.sm, "sm_end": warp.sm}
             counts = {"events": len(warp.regions), "dropped": 0, "ended": True}
-            tables["intrakernel_units"].append({"id": unit, "process": process, "launch": key, **place, **times, **counts})
-            for region in sorted(warp.regions, key=lambda drawn_region: (drawn_region.start, -(drawn_region.end or drawn_region.start))):
+            tables["intrakernel_units"].append(
+                {"id": unit, "process": process, "launch": key, **place, **times, **counts}
+            )
+            for region in sorted(
+                warp.regions,
+                key=lambda drawn_region: (drawn_region.start, -(drawn_region.end or drawn_region.start)),
+            ):
                 end = region.start if region.end is None else region.end
                 kind = "mark" if region.end is None else "asynchronous" if region.asynchronous else "region"
                 tables["intrakernel_events"].append(
@@ -97,7 +102,10 @@ def pipeline(begin: int, end: int, *, sms: int = 4, blocks: int = 8, tiles: int 
         loads, tasks = [], []
         for tile in range(tiles):
             at = first + tile * step
-            loads += [Region("tile", at, at + step, tile), Region("load", at + step // 20, at + step * 6 // 10)]
+            loads += [
+                Region("tile", at, at + step, tile),
+                Region("load", at + step // 20, at + step * 6 // 10),
+            ]
             tasks += [
                 Region("tile", at, at + step, tile),
                 Region("wait", at + step // 20, at + step * 6 // 10),

@@ -14,7 +14,9 @@ from warplens.testing.wide_records import WIDE, wide_record
 
 PAGE = 4096
 NO_THREAD = 0xFFFFFFFF
-TICKS = 10**15  # when process 10 started: later than any process can, else a real one would count as the writer
+TICKS = (
+    10**15
+)  # when process 10 started: later than any process can, else a real one would count as the writer
 TYPES = {
     "range": 1,
     "start_end": 2,
@@ -38,7 +40,13 @@ ACTIONS = {
     "sync_releasing": 6,
     "region_register": 9,
 }
-_HEAD: list[tuple[str, str, int]] = [("type", "u1", 0), ("flags", "u1", 1), ("domain", "u2", 2), ("name", "u4", 4), ("start", "u8", 8)]
+_HEAD: list[tuple[str, str, int]] = [
+    ("type", "u1", 0),
+    ("flags", "u1", 1),
+    ("domain", "u2", 2),
+    ("name", "u4", 4),
+    ("start", "u8", 8),
+]
 EVENT_FIELDS = [*_HEAD, ("end", "u8", 16), ("payload", "u8", 24), ("color", "u4", 32), ("category", "u4", 36)]
 _META = [*_HEAD, ("id", "u8", 16), ("thread", "u4", 24), ("tid", "u4", 28), ("category", "u4", 32)]
 _ORIGIN = [("type", "u1", 0), ("id", "u8", 8), ("parent", "u8", 16), ("thread", "u4", 24), ("task", "u4", 28)]
@@ -49,9 +57,19 @@ _EVENTS = ("range", "start_end", "mark", "sample")
 
 def description(process: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON object behind the header."""
-    fields = dict.fromkeys(TYPES, _META) | dict.fromkeys(_EVENTS, EVENT_FIELDS) | {"origin": _ORIGIN, "operation": _OPERATION}
+    fields = (
+        dict.fromkeys(TYPES, _META)
+        | dict.fromkeys(_EVENTS, EVENT_FIELDS)
+        | {"origin": _ORIGIN, "operation": _OPERATION}
+    )
     records = {name: {"id": number, "size": 40, "fields": fields[name]} for name, number in TYPES.items()}
-    return {"process": dict(process), "records": records, "slot": {"size": 64, "fields": _SLOT}, "actions": ACTIONS, "wide": WIDE}
+    return {
+        "process": dict(process),
+        "records": records,
+        "slot": {"size": 64, "fields": _SLOT},
+        "actions": ACTIONS,
+        "wide": WIDE,
+    }
 
 
 def event(
@@ -72,7 +90,15 @@ def event(
 
 
 def meta(
-    kind: str, name: int = 0, *, domain: int = 0, start: int = 0, number: int = 0, thread: int = 0, tid: int = 0, category: int = 0
+    kind: str,
+    name: int = 0,
+    *,
+    domain: int = 0,
+    start: int = 0,
+    number: int = 0,
+    thread: int = 0,
+    tid: int = 0,
+    category: int = 0,
 ) -> bytes:
     """Return a record that describes a thread, a domain, a category or an object, or says whose the following records are."""
     return struct.pack("<BBHIQQIIII", TYPES[kind], 0, domain, name, start, number, thread, tid, category, 0)
@@ -95,7 +121,9 @@ def slot(record: bytes, thread: int, number: int = 1, *, parent: int = 0, task: 
 
 def blob(data: bytes, schema: int, *, following: int = 0, flags: int = 0) -> bytes:
     """Return a payload; `following` is the file offset of the event's next one. Flags: 1 given at the end, 2 cut."""
-    return (struct.pack("<IIQQ", len(data) + 1, flags, schema, following) + data).ljust(24 + (len(data) + 7) // 8 * 8, b"\0")
+    return (struct.pack("<IIQQ", len(data) + 1, flags, schema, following) + data).ljust(
+        24 + (len(data) + 7) // 8 * 8, b"\0"
+    )
 
 
 def blobs(thread: int, items: Sequence[bytes], at: int) -> tuple[bytes, list[int]]:
@@ -114,7 +142,15 @@ def definition(kind: str, **members: Any) -> str:
     return json.dumps({"kind": kind, **members})
 
 
-def chunk(kind: int, stride: int, thread: int, contents: bytes, size: int | None = None, sequence: int = 0, record: int = 0) -> bytes:
+def chunk(
+    kind: int,
+    stride: int,
+    thread: int,
+    contents: bytes,
+    size: int | None = None,
+    sequence: int = 0,
+    record: int = 0,
+) -> bytes:
     """Return a chunk of `size` bytes (default: the pages its contents need); `record`: the type of all its records, where it is wide."""
     whole = size or (64 + len(contents) + PAGE - 1) // PAGE * PAGE
     header = struct.pack("<IBBHQII", 0x4B484357, kind, record, stride, whole, thread, sequence) + bytes(40)
@@ -137,7 +173,9 @@ def strings(texts: Mapping[int, str | bytes]) -> bytes:
     items = []
     for number, text in texts.items():
         raw = text.encode() if isinstance(text, str) else text
-        items.append((struct.pack("<II", len(raw) + 1, number) + raw).ljust(8 + (len(raw) + 7) // 8 * 8, b"\0"))
+        items.append(
+            (struct.pack("<II", len(raw) + 1, number) + raw).ljust(8 + (len(raw) + 7) // 8 * 8, b"\0")
+        )
     return chunk(2, 0, NO_THREAD, b"".join(items))
 
 
@@ -180,7 +218,11 @@ def control(
     """Return a control file. `windows`: open_ns, close_ns (0: open), opened_by, closed_by (causes), pid; `gate` defaults to theirs."""
     moved = 2 * len(windows) - (bool(windows) and windows[-1][1] == 0)
     page = struct.pack("<8sII", b"WLCNTRL1", CONTROL_VERSION, 0) + struct.pack("<IIQQQ", *clock) + bytes(40)
-    page += struct.pack("<II", moved if gate is None else gate, 0) + bytes(24) + struct.pack("<QQQQ", keep_ns, max_bytes, 0, over)
+    page += (
+        struct.pack("<II", moved if gate is None else gate, 0)
+        + bytes(24)
+        + struct.pack("<QQQQ", keep_ns, max_bytes, 0, over)
+    )
     page += struct.pack("<II", cuda_flags, flush_ms)
     table = b"".join(struct.pack("<QQIIII", *window, 0) for window in windows)
     return page.ljust(2 * PAGE, b"\0") + table.ljust(8192 * 32, b"\0")
@@ -192,8 +234,18 @@ def first_chunk(process: Mapping[str, Any] | None = None) -> int:
 
 
 def _facts(process: Mapping[str, Any] | None) -> bytes:
-    facts = {"pid": 10, "ppid": 1, "host": "host", "boot_id": "boot", "start_ticks": TICKS, "start_ns": 100, "fork_ns": 0}
-    return json.dumps(description({**facts, "executable": "/bin/x", "command": ["x", "a b"], **(process or {})})).encode()
+    facts = {
+        "pid": 10,
+        "ppid": 1,
+        "host": "host",
+        "boot_id": "boot",
+        "start_ticks": TICKS,
+        "start_ns": 100,
+        "fork_ns": 0,
+    }
+    return json.dumps(
+        description({**facts, "executable": "/bin/x", "command": ["x", "a b"], **(process or {})})
+    ).encode()
 
 
 def write(directory: Path, data: bytes, *, host: str = "host", pid: int = 10, ticks: int = TICKS) -> Path:
@@ -208,10 +260,29 @@ PROCESS_KINDS = {"program": 1, "fork": 2, "exec": 3, "exit": 4, "waited": 5, "fo
 
 
 def process_record(
-    kind: str, pid: int, ppid: int, time: int, *texts: str, status: int = 0, rank: int = -1, local_rank: int = -1, cut: bool = False
+    kind: str,
+    pid: int,
+    ppid: int,
+    time: int,
+    *texts: str,
+    status: int = 0,
+    rank: int = -1,
+    local_rank: int = -1,
+    cut: bool = False,
 ) -> bytes:
     """Return one record of the register of processes, `processes.log`; `texts` are the executable and the command line."""
     body = b"".join(text.encode() + b"\0" for text in texts)
     body += bytes(-len(body) % 8)
-    numbers = (64 + len(body), PROCESS_KINDS[kind], pid, ppid, status, time, rank, local_rank, len(texts), int(cut))
+    numbers = (
+        64 + len(body),
+        PROCESS_KINDS[kind],
+        pid,
+        ppid,
+        status,
+        time,
+        rank,
+        local_rank,
+        len(texts),
+        int(cut),
+    )
     return struct.pack("<4sIIiiiQiiII16x", b"WPRC", *numbers) + body

@@ -73,7 +73,9 @@ _Extra = Mapping[str, Mapping[str, Any]]
 _TASKS_PER_PROCESS = _COUNTERS_PER_PROCESS = 1 << 32
 _WINDOWS = "windows"
 _SAMPLE = re.compile(r"(?P<sample>\?|[+-]?\d[\d.]*)")
-_PIECE = re.compile(r"\[(?P<push>[^\]]*)\]|\{(?P<start>[^}]*)\}|!(?P<mark>[^\s!<\[{]*)|<(?P<open>[^\s!<\[{]*)")
+_PIECE = re.compile(
+    r"\[(?P<push>[^\]]*)\]|\{(?P<start>[^}]*)\}|!(?P<mark>[^\s!<\[{]*)|<(?P<open>[^\s!<\[{]*)"
+)
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,9 @@ def timeline(
     end = origin + max((item.last for item in shown), default=0) * tick_ns
     times = {"start": origin, "end": end, "host": host}
     sources = {"nvtx": {"on": True}, **({"cuda": {"on": True}} if ops else {})}
-    facts = Facts(part, host, boot_id, job, list(command), origin, end, realtime_offset, exit_status, sources=sources)
+    facts = Facts(
+        part, host, boot_id, job, list(command), origin, end, realtime_offset, exit_status, sources=sources
+    )
     rows_processes = [
         {
             **times,
@@ -197,7 +201,9 @@ def timeline(
         {
             "task": key,
             "process": keys[process],
-            "thread": next(thread_keys[i.process, i.thread] for i in drawn if (i.process, i.task) == (process, name)),
+            "thread": next(
+                thread_keys[i.process, i.thread] for i in drawn if (i.process, i.task) == (process, name)
+            ),
             "name": name,
             "library": "asyncio",
             "start": origin + min(i.first for i in drawn if (i.process, i.task) == (process, name)) * tick_ns,
@@ -205,7 +211,11 @@ def timeline(
         }
         for (process, _, name), key in task_keys.items()
     ]
-    common = [(item, _labels(item, keys, thread_keys, task_keys, origin, tick_ns, extra or {})) for item in drawn if not item.counter]
+    common = [
+        (item, _labels(item, keys, thread_keys, task_keys, origin, tick_ns, extra or {}))
+        for item in drawn
+        if not item.counter
+    ]
     ranges = _ranges([(item, row) for item, row in common if item.kind != "mark"], origin, tick_ns)
     windows = _windows([item for item in everything if item.thread == _WINDOWS], first >> 16, facts, tick_ns)
     for row in ranges:
@@ -218,8 +228,13 @@ def timeline(
     ]
     rows_counters, samples = _counters(drawn, keys, thread_keys, origin, tick_ns, counters or {})
     more = {name: list(rows) for name, rows in (tables or {}).items()}
-    scenes = [Scene(keys, thread_keys, ranges, origin, tick_ns, host, columns or {}) for columns in (cuda, cpu)]
-    for name, rows in {**cuda_pictures.rows(ops, scenes[0]), **cpu_pictures.rows(happenings, scenes[1])}.items():
+    scenes = [
+        Scene(keys, thread_keys, ranges, origin, tick_ns, host, columns or {}) for columns in (cuda, cpu)
+    ]
+    for name, rows in {
+        **cuda_pictures.rows(ops, scenes[0]),
+        **cpu_pictures.rows(happenings, scenes[1]),
+    }.items():
         more[name] = rows + more.get(name, [])
     return write_part(
         report,
@@ -231,7 +246,10 @@ def timeline(
             "nvtx_ranges": ranges,
             "nvtx_marks": marks,
             "tasks": rows_tasks,
-            "payloads": sorted(carried + more.pop("payloads", []), key=lambda row: (row["process"], row["event_type"], row["event"])),
+            "payloads": sorted(
+                carried + more.pop("payloads", []),
+                key=lambda row: (row["process"], row["event_type"], row["event"]),
+            ),
             "nvtx_counters": rows_counters,
             "nvtx_counter_samples": samples,
             "diagnostics": list(diagnostics),
@@ -342,7 +360,9 @@ def _identified(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _payloads(kind: str, rows: list[dict[str, Any]], given: Mapping[str, Sequence[Any]], *, at_end: bool) -> list[dict[str, Any]]:
+def _payloads(
+    kind: str, rows: list[dict[str, Any]], given: Mapping[str, Sequence[Any]], *, at_end: bool
+) -> list[dict[str, Any]]:
     payloads = []
     seen: dict[str, int] = {}
     for row in rows:
@@ -350,13 +370,25 @@ def _payloads(kind: str, rows: list[dict[str, Any]], given: Mapping[str, Sequenc
         if not values:
             continue
         number = seen[row["message"]] = seen.get(row["message"], -1) + 1
-        about = {"process": row["process"], "event_type": kind, "event": row["id"], "type": "json", "at_end": at_end, "cut": False}
+        about = {
+            "process": row["process"],
+            "event_type": kind,
+            "event": row["id"],
+            "type": "json",
+            "at_end": at_end,
+            "cut": False,
+        }
         payloads.append({**about, "json": json.dumps(values[min(number, len(values) - 1)])})
     return payloads
 
 
 def _counters(
-    drawn: Sequence[Drawn], keys: Mapping[str, int], threads: Mapping[tuple[str, str], int], origin: int, tick: int, extra: _Extra
+    drawn: Sequence[Drawn],
+    keys: Mapping[str, int],
+    threads: Mapping[tuple[str, str], int],
+    origin: int,
+    tick: int,
+    extra: _Extra,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the counters and their samples; a counter with a decimal point anywhere is a float64."""
     numbers = _numbered(drawn, keys, "counter", _COUNTERS_PER_PROCESS)
@@ -364,7 +396,13 @@ def _counters(
     for (process, domain, name), key in numbers.items():
         own = [item for item in drawn if (item.process, item.domain, item.counter) == (process, domain, name)]
         real = any("." in item.name for item in own)
-        about = {"process": keys[process], "domain": domain, "id": key & 0xFFFFFFFF, "name": name, "type": "float64" if real else "int64"}
+        about = {
+            "process": keys[process],
+            "domain": domain,
+            "id": key & 0xFFFFFFFF,
+            "name": name,
+            "type": "float64" if real else "int64",
+        }
         counters.append({"counter": key, **about, **extra.get(name or "", {})})
         for item in own:
             value = (

@@ -25,8 +25,14 @@ _FIELDS = {
         f"{_SPAN} bytes:u8 {_PLACE} graph_node:u8 graph:u4 copies:u4 copy_kind:u1 source_kind:u1 destination_kind:u1 asynchronous:u1 "
         "source_device:u4 destination_device:u4 -:u4",
     ),
-    "cuda_memset": (35, f"{_SPAN} bytes:u8 {_PLACE} graph_node:u8 graph:u4 value:u4 memory_kind:u4 asynchronous:u4"),
-    "cuda_sync": (36, f"{_SPAN} kind:u4 correlation:u4 context:u4 stream:u4 event:u4 result:i4 event_sync:u8"),
+    "cuda_memset": (
+        35,
+        f"{_SPAN} bytes:u8 {_PLACE} graph_node:u8 graph:u4 value:u4 memory_kind:u4 asynchronous:u4",
+    ),
+    "cuda_sync": (
+        36,
+        f"{_SPAN} kind:u4 correlation:u4 context:u4 stream:u4 event:u4 result:i4 event_sync:u8",
+    ),
     "cuda_event": (37, "start:u8 device:u4 context:u4 stream:u4 event:u4 correlation:u4 -:u4 event_sync:u8"),
     "cuda_graph": (38, f"{_SPAN} {_PLACE} graph:u4 graph_exec:u4"),
     "cuda_memory": (
@@ -55,7 +61,10 @@ _FIELDS = {
     "gil": (54, f"{_SPAN} held_ns:u8 waited_ns:u8 tid:u4 holds:u4 waits:u4 interpreter:u4"),
     "python_span": (55, f"{_SPAN} value:i8 value2:i8 tid:u4 file:u4 line:u4 color:u4"),
     "cpu_notice": (61, "start:u8 value:i8 notice:u4 -:u4"),
-    "intrakernel_launch": (62, "start:u8 address:u8 stream:u8 launch:u4 buffer:u4 generation:u4 tid:u4 buffer_name:u4 device:i4"),
+    "intrakernel_launch": (
+        62,
+        "start:u8 address:u8 stream:u8 launch:u4 buffer:u4 generation:u4 tid:u4 buffer_name:u4 device:i4",
+    ),
     "intrakernel_read": (
         63,
         f"asked:u8 {_SPAN} blob:u8 bytes:u8 value:i8 first_ns:u8 last_ns:u8 launch:u4 tid:u4 tags:u4 units:u4 room:u4 claimed:u4 slots:u4 "

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplens.timeline.names import context_label, gpu_label, rank_label, stream_label, task_label, thread_label
+from warplens.timeline.names import (
+    context_label,
+    gpu_label,
+    rank_label,
+    stream_label,
+    task_label,
+    thread_label,
+)
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -42,20 +49,31 @@ class Entities:
     """The rows of processes, threads, tasks, devices, contexts and streams, by their keys."""
 
     def __init__(self, report: Report) -> None:
-        self.processes: dict[int, dict[str, Any]] = {row["process"]: row for row in report.table("processes").to_pylist()}
-        self.threads: dict[int, dict[str, Any]] = {row["thread"]: row for row in report.table("threads").to_pylist()}
-        self.tasks: dict[int, dict[str, Any]] = {row["task"]: row for row in report.table("tasks").to_pylist()}
+        self.processes: dict[int, dict[str, Any]] = {
+            row["process"]: row for row in report.table("processes").to_pylist()
+        }
+        self.threads: dict[int, dict[str, Any]] = {
+            row["thread"]: row for row in report.table("threads").to_pylist()
+        }
+        self.tasks: dict[int, dict[str, Any]] = {
+            row["task"]: row for row in report.table("tasks").to_pylist()
+        }
         self.contexts: dict[tuple[int, int], dict[str, Any]] = {
             (row["process"], row["context"]): row for row in report.table("contexts").to_pylist()
         }
         self.streams: dict[tuple[int, int, int], dict[str, Any]] = {
-            (row["process"], row["context"], row["stream"]): row for row in report.table("streams").to_pylist()
+            (row["process"], row["context"], row["stream"]): row
+            for row in report.table("streams").to_pylist()
         }
         self.devices: dict[tuple[int, int], dict[str, Any]] = {
             (row["process"], row["device"]): row for row in report.table("devices").to_pylist()
         }
         self.insides = _insides(report)
-        self.hosts = list(dict.fromkeys([*(manifest.host for manifest in report.manifests), *map(self.host, self.processes)]))
+        self.hosts = list(
+            dict.fromkeys(
+                [*(manifest.host for manifest in report.manifests), *map(self.host, self.processes)]
+            )
+        )
         self._gpus: dict[str, Gpu] = {}
         self._users: dict[str, list[int]] = {}
 
@@ -140,5 +158,7 @@ def _insides(report: Report) -> dict[tuple[int, int], Inside]:
     )
     found = {}
     for row in rows.to_pylist():
-        found[row["process"], row["row"]] = Inside(row["name"] or "kernel", row["device"], row["context"], row["stream"])
+        found[row["process"], row["row"]] = Inside(
+            row["name"] or "kernel", row["device"], row["context"], row["stream"]
+        )
     return found

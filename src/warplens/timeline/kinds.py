@@ -62,7 +62,17 @@ KINDS: dict[str, RowKind] = {
 }
 # Below a thread in the terminal and in the files of other viewers, where the state comes first: the page draws it in the row of the thread.
 CPU: tuple[str, ...] = (
-    *("thread_states", "samples", "python_calls", "task_samples", "imports", "gc", "gil", "osrt", "file_access"),
+    *(
+        "thread_states",
+        "samples",
+        "python_calls",
+        "task_samples",
+        "imports",
+        "gc",
+        "gil",
+        "osrt",
+        "file_access",
+    ),
     *("mpi_events", "openmp_events", "openacc_events", "syscalls"),
 )
 _PLACES = {layer: place for place, layer in enumerate(KINDS)}

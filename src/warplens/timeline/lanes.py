@@ -107,7 +107,9 @@ class Lanes:
                 known.append(lane.index)
 
     @classmethod
-    def open(cls, stored: Stored, cache: Path | None, progress: Callable[[str, float], None] | None = None) -> Lanes:
+    def open(
+        cls, stored: Stored, cache: Path | None, progress: Callable[[str, float], None] | None = None
+    ) -> Lanes:
         """Open the indexes of all parts; what is missing or does not fit is built. Raises ReportError."""
         return cls([LaneIndex.open(stored, part, cache, progress) for part in stored.parts])
 
@@ -124,7 +126,9 @@ class Lanes:
         """Return a track by its number; None where there is none."""
         return self.all[number] if 0 <= number < len(self.all) else None
 
-    def viewports(self, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> list[tuple[int, LaneIndex, Viewport]]:
+    def viewports(
+        self, begin: int, end: int, width: int, tracks: Collection[int], limit: int
+    ) -> list[tuple[int, LaneIndex, Viewport]]:
         """Return what is seen of some tracks in [begin, end) on `width` columns, for each index with the number of its first track.
 
         Together at most about `limit` rectangles.
@@ -133,11 +137,19 @@ class Lanes:
         every = max(sum(len(numbers) for _, _, numbers in split), 1)
         shares = (max(limit * len(numbers) // every, 1) for _, _, numbers in split)
         return [
-            (base, index, index.viewport(begin, end, width, own, share)) for (index, base, own), share in zip(split, shares, strict=True)
+            (base, index, index.viewport(begin, end, width, own, share))
+            for (index, base, own), share in zip(split, shares, strict=True)
         ]
 
     def find(
-        self, names: Chosen, begin: int, end: int, limit: int, *, backward: bool = False, tracks: Collection[int] | None = None
+        self,
+        names: Chosen,
+        begin: int,
+        end: int,
+        limit: int,
+        *,
+        backward: bool = False,
+        tracks: Collection[int] | None = None,
     ) -> list[Found]:
         """Return events that begin in [begin, end) in order of time, `backward` the last ones first: those of the names that are chosen."""
         each = []
@@ -149,7 +161,10 @@ class Lanes:
 
     def count(self, names: Chosen, begin: int, end: int, most: int) -> int:
         """Return how many events of the names that are chosen begin in [begin, end): at most `most` in each part."""
-        return sum(index.count(names(index), begin, end, most) for index, _, _ in self._by_index(range(len(self.all))))
+        return sum(
+            index.count(names(index), begin, end, most)
+            for index, _, _ in self._by_index(range(len(self.all)))
+        )
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Found | None:
         """Return where a row of a table lies; `start` (ns, the report's clock), where it is known, says where to look first."""
@@ -171,7 +186,9 @@ class Lanes:
 
     def next_of(self, layer: str, time: int, end: int) -> Found | None:
         """Return the first event of a layer that begins at `time` or later."""
-        found = self.find(every_name, time, end, 1, tracks=[lane.number for lane in self._layers.get(layer, ())])
+        found = self.find(
+            every_name, time, end, 1, tracks=[lane.number for lane in self._layers.get(layer, ())]
+        )
         return found[0] if found else None
 
     def named(self, like: Found, limit: int) -> list[Found]:
@@ -180,7 +197,9 @@ class Lanes:
 
         def names(index: LaneIndex) -> Any:
             chosen = np.asarray(index.names.search(like.name, False))
-            return np.array([one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype)
+            return np.array(
+                [one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype
+            )
 
         return self.find(names, -_EVER, _EVER, limit, tracks=tracks)
 
@@ -202,7 +221,12 @@ class Lanes:
         found = {}
         for index, base, numbers in self._by_index(tracks):
             shares, events = index.busy(numbers, begin, end)
-            found.update({base + own: (share, count) for own, share, count in zip(numbers, shares.tolist(), events.tolist(), strict=True)})
+            found.update(
+                {
+                    base + own: (share, count)
+                    for own, share, count in zip(numbers, shares.tolist(), events.tolist(), strict=True)
+                }
+            )
         return found
 
     def deepest(self, tracks: Collection[int], begin: int, end: int) -> dict[int, int]:
@@ -213,7 +237,15 @@ class Lanes:
                 deepest[base + track] = max(deepest.get(base + track, 0), lane)
         return deepest
 
-    def cells(self, row: Sequence[Lane], window: tuple[int, int], columns: int, depth: int | None = None, *, alike: bool = False) -> Cells:
+    def cells(
+        self,
+        row: Sequence[Lane],
+        window: tuple[int, int],
+        columns: int,
+        depth: int | None = None,
+        *,
+        alike: bool = False,
+    ) -> Cells:
         """Return what occupied each column of a window (ns) in a row that some tracks of one process make.
 
         `depth`: one lane of each alone; None: all. Names of one text count as one; `alike`: all do.
@@ -227,14 +259,23 @@ class Lanes:
     def _by_index(self, tracks: Collection[int]) -> Iterator[tuple[LaneIndex, int, list[int]]]:
         wanted = np.unique(np.asarray(list(tracks), np.int64))
         wanted = wanted[(wanted >= 0) & (wanted < len(self.all))]
-        place = np.searchsorted(self._bases, wanted, side="right") - 1  # an index without tracks is behind another of its base
+        place = (
+            np.searchsorted(self._bases, wanted, side="right") - 1
+        )  # an index without tracks is behind another of its base
         edges = np.flatnonzero(np.diff(place, prepend=-1))
         for own in np.split(np.arange(len(wanted)), edges[1:]) if len(wanted) else ():
             number = int(place[own[0]])
             yield self._indexes[number], self._bases[number], (wanted[own] - self._bases[number]).tolist()
 
     def _found(self, index: LaneIndex, base: int, hit: Hit) -> Found:
-        return Found(self.all[base + hit.track], hit.lane, int(hit.start), int(hit.duration), index.names.text(hit.name), int(hit.row))
+        return Found(
+            self.all[base + hit.track],
+            hit.lane,
+            int(hit.start),
+            int(hit.duration),
+            index.names.text(hit.name),
+            int(hit.row),
+        )
 
 
 def every_name(index: LaneIndex) -> np.ndarray[Any, Any]:

@@ -29,12 +29,18 @@ _OWN = {
 _INSIDE = frozenset(("intrakernel_units", "intrakernel_events", "intrakernel_marks"))
 # What a layer is called that is kept apart by kinds: the end of the id, and the name.
 _KINDS = {
-    "nvtx_ranges": {"push_pop": ("nvtx", "NVTX"), "tasks": ("nvtx:tasks", "NVTX of tasks"), "start_end": ("nvtx", "Start/end ranges")},
+    "nvtx_ranges": {
+        "push_pop": ("nvtx", "NVTX"),
+        "tasks": ("nvtx:tasks", "NVTX of tasks"),
+        "start_end": ("nvtx", "Start/end ranges"),
+    },
     "python_calls": {"function": ("python", "Python")},
     "samples": {"python": ("samples", "Python samples"), "native": ("samples:native", "CPU samples")},
 }
 _METRICS_OPEN = 4
-_MOST_INSIDE = 10_000  # rows inside kernels: what a page can hold; the others are in the report, and in its stats
+_MOST_INSIDE = (
+    10_000  # rows inside kernels: what a page can hold; the others are in the report, and in its stats
+)
 
 
 @dataclass(frozen=True)
@@ -67,11 +73,27 @@ class Row:
     facts: dict[str, int] = field(default_factory=dict)
     events: int = 0
 
-    def child(self, part: str, kind: str, name: str, detail: str = "", *, order: tuple[Any, ...] = (), **facts: int | None) -> Row:
+    def child(
+        self,
+        part: str,
+        kind: str,
+        name: str,
+        detail: str = "",
+        *,
+        order: tuple[Any, ...] = (),
+        **facts: int | None,
+    ) -> Row:
         """Return the child whose id ends in `part`, made where there is none."""
         if part not in self.children:
             known = {key: value for key, value in facts.items() if value is not None}
-            self.children[part] = Row(f"{self.id}/{part}" if self.id else part, kind, name, detail, order, facts={**self.facts, **known})
+            self.children[part] = Row(
+                f"{self.id}/{part}" if self.id else part,
+                kind,
+                name,
+                detail,
+                order,
+                facts={**self.facts, **known},
+            )
         return self.children[part]
 
     def sorted(self) -> list[Row]:
@@ -110,8 +132,12 @@ class Tree:
         parent, part, name = self._place(layer, key)
         own = parent.kind in _OWN and _OWN[parent.kind] == layer
         row = parent if own else parent.child(part, kind.short, name, order=(2, place_of(layer), part))
-        if row.source is not None:  # two tracks of one name: a table that is kept apart by more than is known here
-            row = parent.child(f"{part}.{track.number}", kind.short, name, order=(2, place_of(layer), part, track.number))
+        if (
+            row.source is not None
+        ):  # two tracks of one name: a table that is kept apart by more than is known here
+            row = parent.child(
+                f"{part}.{track.number}", kind.short, name, order=(2, place_of(layer), part, track.number)
+            )
         row.events = track.events
         row.facts.setdefault("process", track.process)
         row.source = track
@@ -128,7 +154,10 @@ class Tree:
         if where.device is not None and where.process is not None and len(self._entities.processes) > 1:
             detail = self._entities.process_name(where.process)[1]
         place = len(parent.children)
-        if layer == "gpu_metrics" and sum(child.kind == "counter" for child in parent.children.values()) >= _METRICS_OPEN:
+        if (
+            layer == "gpu_metrics"
+            and sum(child.kind == "counter" for child in parent.children.values()) >= _METRICS_OPEN
+        ):
             parent = parent.child("metrics", "group", "More metrics", order=(1, 0))
             parent.open = False
         return parent.child(f"counter:{layer}:{key}", "counter", name, detail, order=(0, place))
@@ -142,7 +171,11 @@ class Tree:
             gpu = self._gpu(self._entities.gpu(process, device))
             memory = gpu.child("memory", "memory", "Memory", order=(2, 0))
             several = len(self._entities.users(self._entities.gpu(process, device))) > 1
-            name = f"{direction(kind)} ({self._entities.process_name(process)[1]})" if several else direction(kind)
+            name = (
+                f"{direction(kind)} ({self._entities.process_name(process)[1]})"
+                if several
+                else direction(kind)
+            )
             return memory, f"copies:{process}:{kind}", name
         if "inside" in key:
             return self._within(layer, process, key), known.short, known.name
@@ -198,7 +231,9 @@ class Tree:
         return node
 
     def _host(self, host: str) -> Row:
-        place = self._entities.hosts.index(host) if host in self._entities.hosts else len(self._entities.hosts)
+        place = (
+            self._entities.hosts.index(host) if host in self._entities.hosts else len(self._entities.hosts)
+        )
         return self.root.child(f"host:{place}", "host", host or "host", order=(place,))
 
     def _process(self, process: int) -> Row:
@@ -215,7 +250,9 @@ class Tree:
             return self._process(process)
         name, detail = self._entities.thread_name(thread)
         main = detail.startswith("main")
-        return self._process(process).child(f"thread:{thread}", "thread", name, detail, order=(1, not main, thread))
+        return self._process(process).child(
+            f"thread:{thread}", "thread", name, detail, order=(1, not main, thread)
+        )
 
     def _gpu(self, gpu: Gpu) -> Row:
         users = self._entities.users(gpu)
@@ -247,7 +284,12 @@ class Tree:
             order=(3, process, within),
             **facts,
         )
-        return node.child(f"stream:{stream}", "stream", self._entities.stream_name(process, within, stream), order=(0, stream))
+        return node.child(
+            f"stream:{stream}",
+            "stream",
+            self._entities.stream_name(process, within, stream),
+            order=(0, stream),
+        )
 
 
 def _number(key: Mapping[str, Any], name: str) -> int:

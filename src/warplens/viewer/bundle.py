@@ -40,5 +40,7 @@ def files(folder: Path = FOLDER, *, single: bool = False) -> dict[str, File]:
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_file() and path.suffix in _KINDS and (single or own not in path.parents):
             name = path.relative_to(folder).as_posix()
-            found["/" if name == "index.html" else f"/{name}"] = File(path.read_bytes(), _KINDS[path.suffix], name.startswith("assets/"))
+            found["/" if name == "index.html" else f"/{name}"] = File(
+                path.read_bytes(), _KINDS[path.suffix], name.startswith("assets/")
+            )
     return found if "/" in found else {"/": File(NOT_BUILT.encode(), _KINDS[".html"], False)}

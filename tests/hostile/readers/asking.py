@@ -83,8 +83,24 @@ def page(path: Path, chance: random.Random) -> None:
 
 
 def _ask(client: Client, chance: random.Random) -> None:
-    names = ("meta", "tracks", "viewport", "plots", "event", "alike", "search", "at", "findings", "stat-list", "selected", "flame", "steps")
-    name = chance.choice((*names, "diagnostics", "difference", "stat/nvtx_sum", f"stat/{_text(chance)}", "sql"))
+    names = (
+        "meta",
+        "tracks",
+        "viewport",
+        "plots",
+        "event",
+        "alike",
+        "search",
+        "at",
+        "findings",
+        "stat-list",
+        "selected",
+        "flame",
+        "steps",
+    )
+    name = chance.choice(
+        (*names, "diagnostics", "difference", "stat/nvtx_sum", f"stat/{_text(chance)}", "sql")
+    )
     if name == "sql":
         body = json.dumps({"report": chance.choice((0, 0, 0, 1, -1, 1 << 70)), "text": _sql(chance)}).encode()
         if chance.random() < 0.2:
@@ -103,7 +119,11 @@ def _ask(client: Client, chance: random.Random) -> None:
             "kind": "kernels",
             "time": 5,
         }
-        sane |= {"table": chance.choice(("nvtx_ranges", "kernels", "cuda_api", "samples")), "process": 0, "row": chance.randrange(4)}
+        sane |= {
+            "table": chance.choice(("nvtx_ranges", "kernels", "cuda_api", "samples")),
+            "process": 0,
+            "row": chance.randrange(4),
+        }
         sane |= {"text": chance.choice(("step", "", "(", "a" * 300)), "regex": chance.choice(("0", "1"))}
         for key in chance.sample(sorted(sane), chance.choice((0, 1, 2))):
             sane[key] = _text(chance)
@@ -118,7 +138,9 @@ def _ask(client: Client, chance: random.Random) -> None:
 
 
 def _text(chance: random.Random) -> str:
-    value = chance.choice((*ODD, *NUMBERS, "1-", "9-1", "1,2,x", "0-99999999999", "99999999999999999999", "1" * 5_000))
+    value = chance.choice(
+        (*ODD, *NUMBERS, "1-", "9-1", "1,2,x", "0-99999999999", "99999999999999999999", "1" * 5_000)
+    )
     return value if isinstance(value, str) else str(value)
 
 

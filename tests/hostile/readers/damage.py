@@ -15,8 +15,38 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-NUMBERS = (0, 1, -1, 7, 255, 1 << 15, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 40, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, -(1 << 63))
-TEXTS = ("", "x", "\0", "e\x1b[31m\nvil", "../../x", "/", "a" * 5_000, "é" * 300, "{", "-1", "1e999", "%s%n", "=1+1", "<img src=x>")
+NUMBERS = (
+    0,
+    1,
+    -1,
+    7,
+    255,
+    1 << 15,
+    (1 << 31) - 1,
+    1 << 31,
+    1 << 32,
+    1 << 40,
+    (1 << 62) - 1,
+    1 << 62,
+    (1 << 63) - 1,
+    -(1 << 63),
+)
+TEXTS = (
+    "",
+    "x",
+    "\0",
+    "e\x1b[31m\nvil",
+    "../../x",
+    "/",
+    "a" * 5_000,
+    "é" * 300,
+    "{",
+    "-1",
+    "1e999",
+    "%s%n",
+    "=1+1",
+    "<img src=x>",
+)
 ODD: tuple[Any, ...] = (
     *(None, True, False, 1.5, -0.0, 1e308, float("inf"), float("nan"), 1 << 64, -(1 << 70), 10**40),
     *NUMBERS,
@@ -113,7 +143,12 @@ def table_of(path: Path, chance: random.Random) -> int:
         return 0
     for _ in range(chance.choice((1, 1, 2, 5))):
         rows = _changed(rows, chance)
-    pq.write_table(rows, path, row_group_size=max(1, chance.choice((1, 3, 1 << 20))), compression=chance.choice(("zstd", "none")))
+    pq.write_table(
+        rows,
+        path,
+        row_group_size=max(1, chance.choice((1, 3, 1 << 20))),
+        compression=chance.choice(("zstd", "none")),
+    )
     return int(rows.num_rows)
 
 
@@ -158,7 +193,9 @@ def _value(kind: pa.DataType, chance: random.Random, nullable: bool) -> Any:
         return chance.random() < 0.5
     if pa.types.is_integer(kind):
         low, high = (
-            (0, 1 << kind.bit_width) if not pa.types.is_signed_integer(kind) else (-(1 << (kind.bit_width - 1)), 1 << (kind.bit_width - 1))
+            (0, 1 << kind.bit_width)
+            if not pa.types.is_signed_integer(kind)
+            else (-(1 << (kind.bit_width - 1)), 1 << (kind.bit_width - 1))
         )
         return min(max(chance.choice((*NUMBERS, chance.randrange(-50, 2_000))), low), high - 1)
     if pa.types.is_floating(kind):
@@ -170,7 +207,12 @@ def _value(kind: pa.DataType, chance: random.Random, nullable: bool) -> Any:
 def sqlite_of(path: Path, chance: random.Random) -> None:
     """Change rows, columns and tables of a database, as somebody with a pencil would."""
     with closing(sqlite3.connect(path)) as connection:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        tables = [
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            )
+        ]
         for _ in range(chance.choice((1, 2, 6))):
             table = chance.choice(tables)
             columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]

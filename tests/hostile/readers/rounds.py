@@ -50,7 +50,9 @@ def manifest(scene: Scene) -> Path:
     if do is not None:
         do(path, scene.chance)
         return report
-    which = scene.chance.choice((path, path.with_name("two.json"), path.with_name("part-0"), path.parent, report / "pending.d"))
+    which = scene.chance.choice(
+        (path, path.with_name("two.json"), path.with_name("part-0"), path.parent, report / "pending.d")
+    )
     damage.kind_of(which, scene.chance, scene.outside)
     return report
 
@@ -103,11 +105,25 @@ def spool(scene: Scene) -> Path:
     elif kind < 0.7:
         damage.json_of(scene.chance.choice((folder / "launch.json", note)), scene.chance)
     elif kind < 0.85:
-        damage.kind_of(scene.chance.choice((path, note, folder, report / "spool", report / "manifest.d")), scene.chance, scene.outside)
+        damage.kind_of(
+            scene.chance.choice((path, note, folder, report / "spool", report / "manifest.d")),
+            scene.chance,
+            scene.outside,
+        )
     else:  # it names what is not its own
-        there = scene.chance.choice((scene.outside, scene.outside / "spool" / "one", scene.folder, Path("/dev"), scene.outside / "link"))
+        there = scene.chance.choice(
+            (
+                scene.outside,
+                scene.outside / "spool" / "one",
+                scene.folder,
+                Path("/dev"),
+                scene.outside / "link",
+            )
+        )
         name = scene.chance.choice(("one", "../one", "x-1-1", "..", "a/b"))
-        (note.parent / "two.json").write_text(json.dumps({**data, "id": name, "spool": str(there), "ended": True}))
+        (note.parent / "two.json").write_text(
+            json.dumps({**data, "id": name, "spool": str(there), "ended": True})
+        )
     return report
 
 
@@ -156,7 +172,12 @@ def play(templates: Path, folder: Path, name: str, chance: random.Random) -> Non
     scene = Scene(templates, folder, chance)
     path = kind(scene)
     before = _beside(folder, path)
-    os.environ.update(HOME=str(folder / "home"), XDG_CACHE_HOME=str(folder / "cache"), TMPDIR=str(folder / "tmp"), COLUMNS="100")
+    os.environ.update(
+        HOME=str(folder / "home"),
+        XDG_CACHE_HOME=str(folder / "cache"),
+        TMPDIR=str(folder / "tmp"),
+        COLUMNS="100",
+    )
     os.chdir(scene.outside)
     try:
         if chance.random() < asked:
@@ -171,7 +192,9 @@ def play(templates: Path, folder: Path, name: str, chance: random.Random) -> Non
 
 def _beside(folder: Path, path: Path) -> dict[str, tuple[object, ...]]:
     own = {path.name, *OWN}
-    return {name: facts for name, facts in canary.state(folder).items() if name.partition(os.sep)[0] not in own}
+    return {
+        name: facts for name, facts in canary.state(folder).items() if name.partition(os.sep)[0] not in own
+    }
 
 
 def choose(seed: int, number: int, kinds: list[str]) -> tuple[str, random.Random]:

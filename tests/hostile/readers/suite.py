@@ -60,7 +60,14 @@ class Suite:
 
     def _worker(self, folder: Path, number: int | None, said: IO[str]) -> bool:
         """Play rounds in one worker; True where it died, so that another one goes on."""
-        words = [sys.executable, "-m", "tests.hostile.readers.worker", str(self.seed), ",".join(self.kinds), str(folder)]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.hostile.readers.worker",
+            str(self.seed),
+            ",".join(self.kinds),
+            str(folder),
+        ]
         environment = os.environ | {"PYTHONPATH": f"{SRC}{os.pathsep}{ROOT}"}
         with subprocess.Popen(
             [*words, str(MEMORY), str(ROUND_S)],
@@ -80,9 +87,14 @@ class Suite:
                 while number is not None:
                     worker.stdin.write(f"{number}\n")
                     worker.stdin.flush()
-                    begin, end = json.loads(worker.stdout.readline() or "{}"), json.loads(worker.stdout.readline() or "{}")
+                    begin, end = (
+                        json.loads(worker.stdout.readline() or "{}"),
+                        json.loads(worker.stdout.readline() or "{}"),
+                    )
                     if not end:
-                        self._failed(number, begin.get("kind", "?"), folder, f"the process ended with {worker.wait()}")
+                        self._failed(
+                            number, begin.get("kind", "?"), folder, f"the process ended with {worker.wait()}"
+                        )
                         return True
                     self.done[end["kind"]] += 1
                     if end["wrong"]:

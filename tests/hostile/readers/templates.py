@@ -23,11 +23,20 @@ from warplens.report import open as open_report
 from warplens.testing import spool_writer as sw
 from warplens.testing.timeline import timeline
 
-CLOCKS = "".join(json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000))
+CLOCKS = "".join(
+    json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000)
+)
 WINDOWS = [(400, 450, 1, 7, 0), (500, 2_150, 5, 5, 10), (2_150, 0, 3, 0, 11)]
 REPORT, SPOOL = "report.warplens", "spool.warplens"
 # In the order of the formats: JSON, JSON in gzip, SQLite, folders of Parquet, Perfetto, collapsed stacks.
-IMPORTS = ("trace.json", "trace.json.gz", "run.sqlite", "run_pqtdir", "run.perfetto-trace", "stacks.collapsed")
+IMPORTS = (
+    "trace.json",
+    "trace.json.gz",
+    "run.sqlite",
+    "run_pqtdir",
+    "run.perfetto-trace",
+    "stacks.collapsed",
+)
 
 
 def make(folder: Path) -> None:
@@ -41,8 +50,15 @@ def make(folder: Path) -> None:
             one.close()
         catalog.find("exporters.formats", "perfetto").load().write(opened, folder / "run.perfetto-trace")
     _spool(folder / SPOOL)
-    events = [op("aten::mm", 100, 50, External_id=1), call("cudaLaunchKernel", 110, 5, 7), kernel("gemm", 120, 40, 7)]
-    events += [event("user_annotation", "step#1", 90, 200), event("python_function", "train.py(3): run", 80, 300)]
+    events = [
+        op("aten::mm", 100, 50, External_id=1),
+        call("cudaLaunchKernel", 110, 5, 7),
+        kernel("gemm", 120, 40, 7),
+    ]
+    events += [
+        event("user_annotation", "step#1", 90, 200),
+        event("python_function", "train.py(3): run", 80, 300),
+    ]
     for name in ("trace.json", "trace.json.gz"):
         write(folder / name, events, deviceProperties=[{"id": 0, "name": "GPU"}])
     exported = tell(Export())
@@ -68,4 +84,7 @@ def split(file: Path, folder: Path) -> None:
             columns = list(zip(*cursor.fetchall(), strict=True))
             if columns:
                 names = [column[0] for column in cursor.description]
-                pq.write_table(pa.table([pa.array(list(values)) for values in columns], names), folder / f"{name}.parquet")
+                pq.write_table(
+                    pa.table([pa.array(list(values)) for values in columns], names),
+                    folder / f"{name}.parquet",
+                )

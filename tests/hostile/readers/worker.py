@@ -38,7 +38,13 @@ def _warm(made: Path, folder: Path) -> None:
 
 def main() -> None:
     """Play what is asked for."""
-    seed, kinds, folder, memory, seconds = int(sys.argv[1]), sys.argv[2].split(","), Path(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
+    seed, kinds, folder, memory, seconds = (
+        int(sys.argv[1]),
+        sys.argv[2].split(","),
+        Path(sys.argv[3]),
+        int(sys.argv[4]),
+        float(sys.argv[5]),
+    )
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     without_pandas()
@@ -59,14 +65,19 @@ def main() -> None:
         try:
             rounds.play(made, place, name, chance)
         except Wrong as error:
-            wrong = f"{error}\n{''.join(traceback.format_exception(error.__cause__)) if error.__cause__ else ''}"
+            wrong = (
+                f"{error}\n{''.join(traceback.format_exception(error.__cause__)) if error.__cause__ else ''}"
+            )
         except BaseException:
             wrong = traceback.format_exc()
         faulthandler.cancel_dump_traceback_later()
         tempfile.tempdir = None
         if wrong is None:
             shutil.rmtree(place, ignore_errors=True)
-        answers.write(json.dumps({"end": number, "kind": name, "wrong": wrong, "seconds": time.monotonic() - begun}) + "\n")
+        answers.write(
+            json.dumps({"end": number, "kind": name, "wrong": wrong, "seconds": time.monotonic() - begun})
+            + "\n"
+        )
 
 
 if __name__ == "__main__":

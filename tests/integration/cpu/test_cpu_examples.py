@@ -38,7 +38,9 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 
 def warplens(*words: str) -> str:
     command = [sys.executable, "-m", "warplens", *words]
-    done = subprocess.run(command, env=environment(COLUMNS="120"), capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, env=environment(COLUMNS="120"), capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -46,7 +48,17 @@ def warplens(*words: str) -> str:
 def profile(out: Path, name: str, *words: str) -> str:
     options = ("-t", "nvtx,osrt,gc,gil", "--sample=process-tree", "--python-sampling=true")
     return warplens(
-        "profile", "--light", "-q", "-o", str(out), *options, "--", sys.executable, str(EXAMPLES / f"{name}.py"), *PROGRAMS[name][0], *words
+        "profile",
+        "--light",
+        "-q",
+        "-o",
+        str(out),
+        *options,
+        "--",
+        sys.executable,
+        str(EXAMPLES / f"{name}.py"),
+        *PROGRAMS[name][0],
+        *words,
     )
 
 
@@ -60,13 +72,21 @@ def found(name: str, report: Any) -> bool:
     if name == "lock_convoy":  # threads wait for the lock within their ranges
         return bool(rows(report, "SELECT 1 FROM osrt WHERE \"group\" = 'lock' AND range IS NOT NULL"))
     if name == "gil_hog":
-        return bool(rows(report, f"SELECT 1 FROM gil WHERE state = 'hold' AND \"end\" - start >= {_THE_CALL}"))
+        return bool(
+            rows(report, f"SELECT 1 FROM gil WHERE state = 'hold' AND \"end\" - start >= {_THE_CALL}")
+        )
     if name == "gc_pause":
-        (pauses,) = rows(report, 'SELECT count(*) AS n, max("end" - start) AS longest FROM gc WHERE generation = 2')
+        (pauses,) = rows(
+            report, 'SELECT count(*) AS n, max("end" - start) AS longest FROM gc WHERE generation = 2'
+        )
         return bool(pauses["n"] >= 2 and pauses["longest"] > 0)
     if name == "slow_reader":
-        return bool(rows(report, "SELECT 1 FROM osrt WHERE name = 'read' AND target LIKE '%dataset' AND bytes > 0"))
-    return bool(rows(report, "SELECT 1 FROM osrt WHERE name = 'recv' AND \"group\" = 'socket' AND range IS NOT NULL"))
+        return bool(
+            rows(report, "SELECT 1 FROM osrt WHERE name = 'read' AND target LIKE '%dataset' AND bytes > 0")
+        )
+    return bool(
+        rows(report, "SELECT 1 FROM osrt WHERE name = 'recv' AND \"group\" = 'socket' AND range IS NOT NULL")
+    )
 
 
 @pytest.mark.parametrize("name", few(PROGRAMS, 2))
@@ -75,9 +95,13 @@ def test_the_mistake_is_seen(name: str, tmp_path: Path) -> None:
     with open_report(tmp_path / "run.warplens") as report:
         assert found(name, report), {table: count for table, count in report.tables.items() if count}
     stat, text, row = SHOWN[name]
-    assert re.search(text, warplens("stats", "--rows", "0", "-r", stat, str(tmp_path / "run")), flags=re.MULTILINE)
+    assert re.search(
+        text, warplens("stats", "--rows", "0", "-r", stat, str(tmp_path / "run")), flags=re.MULTILINE
+    )
     drawn = warplens("timeline", "--width", "120", str(tmp_path / "run")).splitlines()
-    assert any(line.strip().startswith(row) and line.replace(row, "").strip() for line in drawn), "\n".join(drawn)
+    assert any(line.strip().startswith(row) and line.replace(row, "").strip() for line in drawn), "\n".join(
+        drawn
+    )
 
 
 @pytest.mark.parametrize("name", few(PROGRAMS))

@@ -53,7 +53,9 @@ def record(out: Path, name: str, *words: str) -> None:
         str(EXAMPLES / f"{name}.py"),
         *words,
     ]
-    done = subprocess.run(command, env=environment(COLUMNS="120"), capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, env=environment(COLUMNS="120"), capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -69,7 +71,9 @@ def saved(name: str, slow: Report, fast: Report) -> float:
     """What the fix won, ns, for the same work."""
     if name == "lock_convoy":
         return sums(slow, "item")[2] - sums(fast, "item")[2]
-    if name == "slow_reader":  # the queue runs dry at the end: what lies between the steps is all that is waited
+    if (
+        name == "slow_reader"
+    ):  # the queue runs dry at the end: what lies between the steps is all that is waited
         return sums(slow, "wait for batch")[2] - sums(fast, "wait for batch")[2]
     if name == "gil_hog":  # both go on for the same time: more requests are served
         count, total, _ = sums(slow, "request")

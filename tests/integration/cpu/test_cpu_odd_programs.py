@@ -83,7 +83,9 @@ def build(tmp_path: Path) -> Build:
 
     def compiled(name: str, text: str, *words: str) -> Path:
         (tmp_path / f"{name}.c").write_text(text, encoding="utf-8")
-        subprocess.run(["gcc", "-O1", f"{name}.c", "-o", name, *words, "-pthread", "-ldl"], cwd=tmp_path, check=True)
+        subprocess.run(
+            ["gcc", "-O1", f"{name}.c", "-o", name, *words, "-pthread", "-ldl"], cwd=tmp_path, check=True
+        )
         return tmp_path / name
 
     return compiled
@@ -97,7 +99,15 @@ def names(report: Path) -> set[str]:
 def allocator(*candidates: str) -> str | None:
     """The library, where the machine has it."""
     listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
-    return next((word for line in listed.splitlines() for word in line.split() if word.rpartition("/")[2] in candidates), None)
+    return next(
+        (
+            word
+            for line in listed.splitlines()
+            for word in line.split()
+            if word.rpartition("/")[2] in candidates
+        ),
+        None,
+    )
 
 
 @pytest.mark.parametrize("library", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtcmalloc.so.4"])
@@ -122,7 +132,9 @@ def test_a_library_that_binds_to_itself_first(build: Build, tmp_path: Path) -> N
 
 def test_a_static_program_is_left_alone(build: Build, tmp_path: Path) -> None:
     try:
-        program = build("work", WORK.replace("dlopen(words[1], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND)", "NULL"), "-static")
+        program = build(
+            "work", WORK.replace("dlopen(words[1], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND)", "NULL"), "-static"
+        )
     except subprocess.CalledProcessError:
         pytest.skip("no static C library")
     bare, with_us, report = both(tmp_path, "sh", "-c", f"{program}; exit $?")
@@ -135,11 +147,15 @@ def test_a_static_program_is_left_alone(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.require("sanitizers")
 def test_a_program_with_the_address_sanitizer_is_left_alone_and_named(build: Build, tmp_path: Path) -> None:
-    bare, with_us, report = both(tmp_path, build("work", WORK, "-fsanitize=address"), env=environment(ASAN_OPTIONS="detect_leaks=0"))
+    bare, with_us, report = both(
+        tmp_path, build("work", WORK, "-fsanitize=address"), env=environment(ASAN_OPTIONS="detect_leaks=0")
+    )
     assert (with_us.returncode, with_us.stdout) == (bare.returncode, bare.stdout)
     assert bare.returncode == 4
     with open_report(report) as opened:
-        told = [row["message"] for row in opened.table("diagnostics").to_pylist() if row["code"] == "not-followed"]
+        told = [
+            row["message"] for row in opened.table("diagnostics").to_pylist() if row["code"] == "not-followed"
+        ]
     assert any("sanitizer" in message for message in told), told
 
 
@@ -147,7 +163,9 @@ def test_a_program_with_the_address_sanitizer_is_left_alone_and_named(build: Bui
 @pytest.mark.parametrize("wrong", [False, True])
 def test_the_address_sanitizer_before_us(wrong: bool, build: Build, tmp_path: Path) -> None:
     """Preloaded by hand, in the order that it wants: it works with us, and still finds what it is there for."""
-    found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+    found = subprocess.run(
+        ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     text = WORK.replace("free(room);", "free(room); room[0] = 1;") if wrong else WORK
     program = build("work", text, "-fsanitize=address", "-g", "-w")
     programs = PythonPrograms(tmp_path)

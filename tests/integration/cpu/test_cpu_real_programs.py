@@ -40,7 +40,11 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_git(tmp_path: Path) -> None:
-    who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "a"), ("EMAIL", "a@b"))}
+    who = {
+        f"GIT_{role}_{what}": text
+        for role in ("AUTHOR", "COMMITTER")
+        for what, text in (("NAME", "a"), ("EMAIL", "a@b"))
+    }
     dates = {f"GIT_{role}_DATE": "2020-01-01T00:00:00Z" for role in ("AUTHOR", "COMMITTER")}
     env = environment(HOME=str(tmp_path), **who, **dates)
     script = (
@@ -83,8 +87,13 @@ def test_numpy(tmp_path: Path) -> None:
 def test_own_tests_of_python(tmp_path: Path) -> None:
     if importlib.util.find_spec("test.test_gc") is None:
         pytest.skip("this Python has no tests of its own")
-    bare, with_us, report = both(tmp_path, sys.executable, "-m", "unittest", *(f"test.{name}" for name in OWN_TESTS))
-    ran = [re.findall(r"^(Ran \d+ tests|OK.*|FAILED.*)", re.sub(r" in [\d.]+s", "", run.stderr), re.MULTILINE) for run in (bare, with_us)]
+    bare, with_us, report = both(
+        tmp_path, sys.executable, "-m", "unittest", *(f"test.{name}" for name in OWN_TESTS)
+    )
+    ran = [
+        re.findall(r"^(Ran \d+ tests|OK.*|FAILED.*)", re.sub(r" in [\d.]+s", "", run.stderr), re.MULTILINE)
+        for run in (bare, with_us)
+    ]
     assert ran[0] == ran[1], with_us.stderr[-3000:]
     assert with_us.returncode == bare.returncode
     assert counts(report)["imports"] > 0
@@ -115,8 +124,21 @@ def test_pip_install(tmp_path: Path) -> None:
         out.writestr("little-1.0.dist-info/METADATA", facts)
         out.writestr("little-1.0.dist-info/WHEEL", wheel)
         out.writestr("little-1.0.dist-info/RECORD", "little/__init__.py,,\nlittle-1.0.dist-info/RECORD,,\n")
-    words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--upgrade", "--target", "there")
-    bare, with_us, report = both(tmp_path, *words, "little-1.0-py3-none-any.whl", env=environment(PIP_DISABLE_PIP_VERSION_CHECK="1"))
+    words = (
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--upgrade",
+        "--target",
+        "there",
+    )
+    bare, with_us, report = both(
+        tmp_path, *words, "little-1.0-py3-none-any.whl", env=environment(PIP_DISABLE_PIP_VERSION_CHECK="1")
+    )
     same(bare, with_us)
     assert (tmp_path / "there" / "little" / "__init__.py").read_text(encoding="utf-8") == "answer = 42\n"
     assert counts(report)["imports"] > 100

@@ -22,6 +22,10 @@ def test_a_program_in_a_sandbox_lives_on(end: str, tmp_path: Path) -> None:
     same(bare, with_us)
     assert (bare.returncode, bare.stdout) == (5, "inside\n")
     with open_report(report) as opened:
-        told = [row["message"] for row in opened.table("diagnostics").to_pylist() if row["code"] == "os-calls-missing"]
+        told = [
+            row["message"]
+            for row in opened.table("diagnostics").to_pylist()
+            if row["code"] == "os-calls-missing"
+        ]
         assert any("forbids itself" in message for message in told), told
         assert opened.table("osrt").num_rows > 0

@@ -63,7 +63,17 @@ print(hashlib.sha256(b"".join(answers)).hexdigest())
 server.send_signal(signal.SIGTERM)
 print("ended", server.wait(100))
 """
-GUNICORN = ("gunicorn", "-b", "unix:s", "--log-level", "critical", "--timeout", "200", "--graceful-timeout", "100")
+GUNICORN = (
+    "gunicorn",
+    "-b",
+    "unix:s",
+    "--log-level",
+    "critical",
+    "--timeout",
+    "200",
+    "--graceful-timeout",
+    "100",
+)
 SERVERS = {
     "gunicorn": (*GUNICORN, "-w", "2", "app:wsgi"),
     "gunicorn with threads": (*GUNICORN, "-w", "2", "--threads", "3", "app:wsgi"),
@@ -123,14 +133,21 @@ def public() -> Iterator[Path]:
 
 
 def as_nobody() -> list[str]:
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+    return (
+        ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+    )
 
 
 def test_postgresql(public: Path) -> None:
     tools = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
     if tools is None or shutil.which("psql") is None or shutil.which("setpriv") is None:
         pytest.skip("there is no PostgreSQL")
-    may = subprocess.run([*as_nobody(), sys.executable, "-c", "import warplens.cli"], env=environment(), cwd=public, check=False)
+    may = subprocess.run(
+        [*as_nobody(), sys.executable, "-c", "import warplens.cli"],
+        env=environment(),
+        cwd=public,
+        check=False,
+    )
     if may.returncode != 0:
         pytest.skip(f"not everybody may read {SRC} and {sys.executable}")
     script = public / "script"
@@ -138,7 +155,9 @@ def test_postgresql(public: Path) -> None:
     env = environment(HOME=str(public), TMPDIR=str(public))
     first, second = public / "first", public / "second"
     command = [*as_nobody(), "sh", "-c", f"mkdir {first} && sh {script} {first} {tools}"]
-    bare = subprocess.run(command, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240)
+    bare = subprocess.run(
+        command, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240
+    )
     assert (bare.returncode, bare.stdout.splitlines()[-1:]) == (0, ["ended well"]), bare.stderr
     words = [
         *as_nobody(),
@@ -154,8 +173,16 @@ def test_postgresql(public: Path) -> None:
         "nvtx,osrt",
         "--osrt-file-access",
     ]
-    words += ["--sample=process-tree", "--python-sampling=true", "sh", "-c", f"mkdir {second} && sh {script} {second} {tools}"]
-    with_us = subprocess.run(words, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240)
+    words += [
+        "--sample=process-tree",
+        "--python-sampling=true",
+        "sh",
+        "-c",
+        f"mkdir {second} && sh {script} {second} {tools}",
+    ]
+    with_us = subprocess.run(
+        words, cwd=public, env=env, text=True, capture_output=True, check=False, timeout=240
+    )
     same(bare, with_us)
     found = counts(public / "seen.warplens")
     assert min(found["osrt"], found["file_access"]) > 0, found

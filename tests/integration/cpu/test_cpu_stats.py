@@ -85,7 +85,11 @@ def test_files(report: Path) -> None:
     assert row["Opens"] == 5
     assert row["Reads"] >= 5
     assert row["Read (MB)"] == 0.5
-    (row,) = [row for row in stat(report, "file_access_sum", "--filter-nvtx", "load/1") if row["File"].endswith("data.bin")]
+    (row,) = [
+        row
+        for row in stat(report, "file_access_sum", "--filter-nvtx", "load/1")
+        if row["File"].endswith("data.bin")
+    ]
     assert (row["Opens"], row["Read (MB)"]) == (1, 0.1)
 
 
@@ -94,7 +98,11 @@ def test_calls(report: Path) -> None:
     assert {row["Name"] for row in everything} >= {"read", "close"}
     (read,) = [row for row in stat(report, "osrt_sum", "--filter-nvtx", "load") if row["Name"] == "read"]
     assert 5 <= read["Num Calls"] < sum(row["Num Calls"] for row in everything)
-    by_target = [row for row in stat(report, "osrt_sum:by=target") if row["Name"] == "read" and row["Target"].endswith("data.bin")]
+    by_target = [
+        row
+        for row in stat(report, "osrt_sum:by=target")
+        if row["Name"] == "read" and row["Target"].endswith("data.bin")
+    ]
     assert by_target[0]["Num Calls"] == read["Num Calls"]
     trace = stat(report, "osrt_trace")
     assert len(trace) == sum(row["Num Calls"] for row in everything)
@@ -106,7 +114,12 @@ def test_hotspots(report: Path) -> None:
     assert max(found.values(), key=lambda row: row["Self (ns)"])["Name"] == "busy"
     assert "load" not in found
     assert found["busy"]["Where"].endswith("program.py:5")
-    tree = [row["Name"] for row in stat(report, "cpu_hotspots:kind=python:tree=top-down:min-percent=0", "--filter-nvtx", "work")]
+    tree = [
+        row["Name"]
+        for row in stat(
+            report, "cpu_hotspots:kind=python:tree=top-down:min-percent=0", "--filter-nvtx", "work"
+        )
+    ]
     assert tree[:2] == ["<module>", "  busy"]
 
 

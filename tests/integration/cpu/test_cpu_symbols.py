@@ -46,7 +46,10 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(300)]
 def test_samples_name_functions_and_lines(tmp_path: Path, stripped: bool) -> None:
     (tmp_path / "hot.c").write_text(SOURCE)
     program = tmp_path / "hot"
-    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", program, tmp_path / "hot.c"], check=True)
+    subprocess.run(
+        ["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", program, tmp_path / "hot.c"],
+        check=True,
+    )
     if stripped:
         subprocess.run(["strip", program], check=True)
     report = tmp_path / "x.warplens"
@@ -64,7 +67,9 @@ def test_samples_name_functions_and_lines(tmp_path: Path, stripped: bool) -> Non
         str(report),
         str(program),
     ]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stderr
     with open_report(report) as opened:
         if "perf-denied" in opened.table("diagnostics", ["code"]).column("code").to_pylist():
@@ -128,12 +133,29 @@ def large(places: Places, share: float) -> set[tuple[str, int]]:
 
 def by_perf(folder: Path) -> Places:
     """Functions and lines of the extension as perf sees them; the test is skipped where it may not look."""
-    command = ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "999", "-o", "perf.data", "--", sys.executable, "run.py"]
-    recorded = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=240)
+    command = [
+        "perf",
+        "record",
+        "-q",
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        "999",
+        "-o",
+        "perf.data",
+        "--",
+        sys.executable,
+        "run.py",
+    ]
+    recorded = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=240
+    )
     if recorded.returncode != 0:
         pytest.skip(f"perf record does not work here: {recorded.stderr[-200:]}")
     asking = ["perf", "script", "-i", "perf.data", "-F", "ip,sym,dso,srcline"]
-    listed = subprocess.run(asking, cwd=folder, env=environment(), capture_output=True, text=True, check=True, timeout=240).stdout
+    listed = subprocess.run(
+        asking, cwd=folder, env=environment(), capture_output=True, text=True, check=True, timeout=240
+    ).stdout
     found = re.findall(r"^\s*[0-9a-f]+ (\w+) \([^)]*hotext[^)]*\)\s+hotext\.c:(\d+)", listed, re.MULTILINE)
     return Counter((function, int(line)) for function, line in found)
 
@@ -150,7 +172,18 @@ def test_lines_of_an_extension_are_those_that_perf_tells(tmp_path: Path) -> None
     theirs = by_perf(tmp_path)
     if theirs.total() < 200:
         pytest.skip("perf tells no lines here")
-    done = warplens("profile", "-q", "-o", "x", "-s", "process-tree", "--python-sampling=false", sys.executable, "run.py", cwd=tmp_path)
+    done = warplens(
+        "profile",
+        "-q",
+        "-o",
+        "x",
+        "-s",
+        "process-tree",
+        "--python-sampling=false",
+        sys.executable,
+        "run.py",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     with open_report(tmp_path / "x.warplens") as opened:
         rows = opened.sql(
@@ -159,6 +192,10 @@ def test_lines_of_an_extension_are_those_that_perf_tells(tmp_path: Path) -> None
         ).to_pylist()
     ours: Places = Counter({(row["function"], row["line"]): row["ticks"] for row in rows})
     assert ours.total() > 20
-    assert {"multiply", "divide"} == {function for function, _ in large(ours, 0.1)} == {function for function, _ in large(theirs, 0.1)}
+    assert (
+        {"multiply", "divide"}
+        == {function for function, _ in large(ours, 0.1)}
+        == {function for function, _ in large(theirs, 0.1)}
+    )
     assert large(ours, 0.1) <= theirs.keys()
     assert large(theirs, 0.3) <= ours.keys()

@@ -94,8 +94,21 @@ SLOW = {
 def found(folder: Path, text: str) -> list[Finding]:
     (folder / "program.py").write_text(_WORK + text, encoding="utf-8")
     options = ("-t", "osrt", "--sample=process-tree", "--python-sampling=true")
-    command = [*COMMAND, "profile", "--light", "-q", "-o", "run", *options, "--", sys.executable, "program.py"]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=240, check=False)
+    command = [
+        *COMMAND,
+        "profile",
+        "--light",
+        "-q",
+        "-o",
+        "run",
+        *options,
+        "--",
+        sys.executable,
+        "program.py",
+    ]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     with open_report(folder / "run.warplens") as report:
         judgement = judge(report, Selection(), ["data_loader"])

@@ -99,26 +99,50 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
 def record(folder: Path, planted: Planted, *words: str) -> Path:
     folder.mkdir(parents=True)
     (folder / "program.py").write_text(planted.text, encoding="utf-8")
-    command = [*COMMAND, "profile", "--light", "-q", "-o", "run", "-t", planted.sources, "--", sys.executable, "program.py", *words]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=240, check=False)
+    command = [
+        *COMMAND,
+        "profile",
+        "--light",
+        "-q",
+        "-o",
+        "run",
+        "-t",
+        planted.sources,
+        "--",
+        sys.executable,
+        "program.py",
+        *words,
+    ]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "run.warplens"
 
 
 def spent(report: Report, name: str) -> int:
-    (row,) = report.sql('SELECT sum("end" - start)::BIGINT AS ns FROM nvtx_ranges WHERE message = $name', {"name": name}).to_pylist()
+    (row,) = report.sql(
+        'SELECT sum("end" - start)::BIGINT AS ns FROM nvtx_ranges WHERE message = $name', {"name": name}
+    ).to_pylist()
     return int(row["ns"])
 
 
 def looked_at(folder: Path, planted: Planted) -> str:
     """Record both twins and ask; returns what is wrong, empty if nothing is."""
-    with open_report(record(folder / "slow", planted)) as slow, open_report(record(folder / "fast", planted, "--fix")) as fast:
+    with (
+        open_report(record(folder / "slow", planted)) as slow,
+        open_report(record(folder / "fast", planted, "--fix")) as fast,
+    ):
         found = {finding.rule: finding for finding in judge(slow, Selection(), options=_OPTIONS).findings}
         left = judge(fast, Selection(), options=_OPTIONS)
         if set(planted.rules) - set(found):
             return f"not found: {set(planted.rules) - set(found)}"
-        assert set(planted.rules) <= set(left.silent) | {finding.rule for finding in left.findings}, "the twin can be judged, too"
-        more = [finding for finding in left.findings if finding.rule not in ("sleeping", "startup")]  # they sleep in place of work
+        assert set(planted.rules) <= set(left.silent) | {finding.rule for finding in left.findings}, (
+            "the twin can be judged, too"
+        )
+        more = [
+            finding for finding in left.findings if finding.rule not in ("sleeping", "startup")
+        ]  # they sleep in place of work
         if more:
             return "found in the twin: " + "; ".join(f"{finding.rule}: {finding.title}" for finding in more)
         for finding in (found[rule] for rule in planted.rules if planted.measured):

@@ -14,11 +14,24 @@ from tests.support.thorough import alike
 from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native", "gcc")]
-STEPS = ("files", "waits", "sockets", "locks", "cancelled", "signals", "children", "closes", "borrowed", "uncontended")
+STEPS = (
+    "files",
+    "waits",
+    "sockets",
+    "locks",
+    "cancelled",
+    "signals",
+    "children",
+    "closes",
+    "borrowed",
+    "uncontended",
+)
 Rows = list[dict[str, Any]]
 
 
-def _record(folder: Path, *command: str | Path, options: tuple[str, ...] = ()) -> tuple[subprocess.CompletedProcess[str], Path]:
+def _record(
+    folder: Path, *command: str | Path, options: tuple[str, ...] = ()
+) -> tuple[subprocess.CompletedProcess[str], Path]:
     done = warplens("profile", "-q", "-t", "osrt", *options, "-o", "x", *command, cwd=folder)
     return done, folder / "x.warplens"
 
@@ -43,7 +56,9 @@ def _named(rows: Rows, *names: str) -> Rows:
 
 @pytest.mark.parametrize("step", alike(STEPS, "files", "locks", "signals"))
 def test_a_program_behaves_as_it_does_alone(target: Target, tmp_path: Path, step: str) -> None:
-    alone = subprocess.run([target("os_calls"), step, tmp_path], capture_output=True, text=True, check=False, timeout=60)
+    alone = subprocess.run(
+        [target("os_calls"), step, tmp_path], capture_output=True, text=True, check=False, timeout=60
+    )
     assert alone.returncode == 0, alone.stderr
     for left in tmp_path.iterdir():
         left.unlink()
@@ -61,13 +76,28 @@ def test_files_are_seen_with_path_bytes_and_errors(target: Target, tmp_path: Pat
     assert next(row for row in _named(rows, "pread") if row["target"] == path)["bytes"] == 3
     assert {row["error"] for row in _named(rows, "open")} >= {None, "ENOENT", "EFAULT"}
     assert {row["error"] for row in _named(rows, "read")} >= {None, "EBADF"}
-    for name in ("stat", "rename", "fsync", "ftruncate", "close", "fopen", "fwrite", "fflush", "fgets", "fclose"):
+    for name in (
+        "stat",
+        "rename",
+        "fsync",
+        "ftruncate",
+        "close",
+        "fopen",
+        "fwrite",
+        "fflush",
+        "fgets",
+        "fclose",
+    ):
         assert any(row["target"] == path for row in _named(rows, name)), name
 
 
 def test_file_access_lists_short_calls_on_files_only(target: Target, tmp_path: Path) -> None:
     done, report = _record(
-        tmp_path, target("os_calls"), "files", tmp_path, options=("--osrt-file-access", "--osrt-threshold", "60000000000")
+        tmp_path,
+        target("os_calls"),
+        "files",
+        tmp_path,
+        options=("--osrt-file-access", "--osrt-threshold", "60000000000"),
     )
     assert done.returncode == 0
     path = str(tmp_path / "data")
@@ -88,7 +118,9 @@ def test_waiting_is_seen_with_what_was_waited_for(target: Target, tmp_path: Path
 
 
 def test_sockets_are_seen_with_their_peers(target: Target, tmp_path: Path) -> None:
-    done, report = _record(tmp_path, target("os_calls"), "sockets", tmp_path, options=("--osrt-threshold", "0"))
+    done, report = _record(
+        tmp_path, target("os_calls"), "sockets", tmp_path, options=("--osrt-threshold", "0")
+    )
     port = done.stdout.split()[1]
     rows = _calls(report)
     assert next(iter(_named(rows, "connect")))["target"] == f"socket 127.0.0.1:{port} (TCP)"
@@ -117,9 +149,15 @@ def test_a_thread_is_cancelled_only_where_it_may_be(target: Target, tmp_path: Pa
 def test_calls_in_and_around_signal_handlers_are_seen(target: Target, tmp_path: Path) -> None:
     rows = _step(target, tmp_path, "signals")
     interrupted = next(row for row in _named(rows, "read") if row["error"] == "EINTR")
-    inside = [row for row in _named(rows, "nanosleep") if interrupted["start"] <= row["start"] and row["end"] <= interrupted["end"]]
+    inside = [
+        row
+        for row in _named(rows, "nanosleep")
+        if interrupted["start"] <= row["start"] and row["end"] <= interrupted["end"]
+    ]
     assert inside
-    assert any(row["start"] > interrupted["end"] for row in _named(rows, "nanosleep"))  # after a handler that jumped out of a call
+    assert any(
+        row["start"] > interrupted["end"] for row in _named(rows, "nanosleep")
+    )  # after a handler that jumped out of a call
 
 
 def test_children_are_waited_for_and_seen_themselves(target: Target, tmp_path: Path) -> None:
@@ -132,10 +170,14 @@ def test_children_are_waited_for_and_seen_themselves(target: Target, tmp_path: P
 
 def test_a_child_of_vfork_begins_no_recording(target: Target, tmp_path: Path) -> None:
     """It would be in its parent's memory, and in its own name."""
-    done, report = _record(tmp_path, target("os_calls"), "borrowed", tmp_path, options=("--osrt-threshold", "10000000"))
+    done, report = _record(
+        tmp_path, target("os_calls"), "borrowed", tmp_path, options=("--osrt-threshold", "10000000")
+    )
     assert done.returncode == 0, done.stderr
     with open_report(report) as opened:
-        rows = opened.sql('SELECT o.name, p."primary" AS own FROM osrt o JOIN processes p USING (process)').to_pylist()
+        rows = opened.sql(
+            'SELECT o.name, p."primary" AS own FROM osrt o JOIN processes p USING (process)'
+        ).to_pylist()
         recorded = opened.sql("SELECT count(*) AS n FROM processes WHERE recorded").to_pylist()
     assert {(row["name"], row["own"]) for row in rows} >= {("nanosleep", True)}
     assert all(row["own"] for row in rows)

@@ -65,7 +65,9 @@ def stacks(report: Any, kind: str = "native") -> list[list[str]]:
 def shows_addresses(*before: str) -> bool:
     """Whether the kernel says where its functions are, to what is run behind the words `before`."""
     ask = "raise SystemExit(not any(int(line.split()[0], 16) for line in open('/proc/kallsyms')))"
-    return subprocess.run([*before, sys.executable, "-c", ask], check=False, capture_output=True).returncode == 0
+    return (
+        subprocess.run([*before, sys.executable, "-c", ask], check=False, capture_output=True).returncode == 0
+    )
 
 
 def holds(stack: list[str], chain: list[str]) -> bool:
@@ -85,7 +87,9 @@ needs_perf = pytest.mark.skipif("not may_sample()", reason="the kernel gives no 
 
 @needs_perf
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="stacks come from unwind tables there")
-@pytest.mark.parametrize("words", few(map(pytest.param, [("-fomit-frame-pointer",), ("-fno-omit-frame-pointer",)])))
+@pytest.mark.parametrize(
+    "words", few(map(pytest.param, [("-fomit-frame-pointer",), ("-fno-omit-frame-pointer",)]))
+)
 def test_known_calls_are_among_the_samples(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
     with profile(tmp_path, target("perf_work", *words), "calls") as report:
         seen = stacks(report)
@@ -97,7 +101,9 @@ def test_frame_pointers_do_where_the_program_has_them(target: Target, tmp_path: 
     words = ("-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
     with profile(tmp_path, "-b", "fp", target("perf_work", *words), "calls") as report:
         # A function that calls nobody may keep none, and then its caller is not seen either.
-        assert any(stack[:1] == CHAIN[:1] and holds(stack, ["outer_work", "main"]) for stack in stacks(report))
+        assert any(
+            stack[:1] == CHAIN[:1] and holds(stack, ["outer_work", "main"]) for stack in stacks(report)
+        )
 
 
 @needs_perf
@@ -114,7 +120,10 @@ def test_without_backtraces_a_sample_is_one_frame(target: Target, tmp_path: Path
 def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
     (tmp_path / "mixed.py").write_text(MIXED)
     with profile(tmp_path, "--python-sampling=false", sys.executable, "mixed.py") as report:
-        modules: dict[str, set[str]] = {"do_zlib": set(), "do_hash": set()}  # what each function was seen to call, and what that called
+        modules: dict[str, set[str]] = {
+            "do_zlib": set(),
+            "do_hash": set(),
+        }  # what each function was seen to call, and what that called
         frames = {row["frame"]: row for row in report.table("frames").to_pylist()}
         for row in frames.values():
             at = row
@@ -122,7 +131,9 @@ def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
                 if at["kind"] == "python" and at["function"] in modules:
                     modules[at["function"]].add(row["module"] or "")
         assert any("zlib" in module or "libz" in module for module in modules["do_zlib"]), modules
-        assert any("hash" in module or "sha" in module or "crypto" in module for module in modules["do_hash"]), modules
+        assert any(
+            "hash" in module or "sha" in module or "crypto" in module for module in modules["do_hash"]
+        ), modules
         # The way from the program's beginning is there too.
         assert any("do_zlib" in stack and "_start" in stack[-2:] for stack in stacks(report)) or any(
             "do_zlib" in stack and len(stack) > 5 for stack in stacks(report)
@@ -130,7 +141,9 @@ def test_python_stands_among_the_native_frames(tmp_path: Path) -> None:
 
 
 @needs_perf
-@pytest.mark.skipif("not (may_sample(kernel=True) and shows_addresses())", reason="the kernel shows nothing of itself here")
+@pytest.mark.skipif(
+    "not (may_sample(kernel=True) and shows_addresses())", reason="the kernel shows nothing of itself here"
+)
 @pytest.mark.parametrize("words", few(map(pytest.param, [(), ("-b", "fp")])))
 def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
     with profile(tmp_path, *words, target("perf_work", "-O1", "-fno-omit-frame-pointer"), "reads") as report:
@@ -149,11 +162,15 @@ def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Targe
             if words:  # a C library without frame pointers hides who called read()
                 reads = "main" in callers
             else:
-                reads = "read_much" in callers and any("read" in name for name in callers[: callers.index("read_much")])
+                reads = "read_much" in callers and any(
+                    "read" in name for name in callers[: callers.index("read_much")]
+                )
             if kernel and reads:
                 inside.append(kernel)
         assert inside
-        assert any("read" in name for kernel in inside for name in kernel), inside[:5]  # what they are called was found
+        assert any("read" in name for kernel in inside for name in kernel), inside[
+            :5
+        ]  # what they are called was found
 
 
 @needs_perf
@@ -161,7 +178,10 @@ def test_time_in_the_kernel_has_its_frames(words: tuple[str, ...], target: Targe
 def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_path: Path) -> None:
     """Even root, without the right to see addresses."""
     without = ("setpriv", "--bounding-set=-syslog")
-    if shutil.which(without[0]) is None or subprocess.run([*without, "true"], check=False, capture_output=True).returncode:
+    if (
+        shutil.which(without[0]) is None
+        or subprocess.run([*without, "true"], check=False, capture_output=True).returncode
+    ):
         pytest.skip("rights cannot be given up here")
     if shows_addresses(*without):
         pytest.skip("the kernel hides nothing here")
@@ -179,7 +199,9 @@ def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_pa
         target("perf_work", "-O1"),
         "reads",
     ]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     with open_report(tmp_path / "x.warplens") as report:
         rows = report.table("frames").to_pylist()
@@ -188,7 +210,9 @@ def test_what_the_kernel_hides_is_not_recorded(mode: str, target: Target, tmp_pa
         assert told & {"kernel-frames-hidden", "kernel-hidden"}
         if "kernel-hidden" not in told:  # then its time counts for who called it
             # Without unwind tables, a C library whose system calls are in a function of their own hides its caller.
-            assert any("read" in name for stack in stacks(report) for name in stack) or (mode != "auto" and rows)
+            assert any("read" in name for stack in stacks(report) for name in stack) or (
+                mode != "auto" and rows
+            )
 
 
 @needs_perf
@@ -201,7 +225,9 @@ def test_states_tell_who_slept_and_who_waited_for_a_cpu(target: Target, tmp_path
             thread = of.setdefault(row["thread"], {})
             thread[row["state"]] = thread.get(row["state"], 0) + row["end"] - row["start"]
         naps = 20 * 5_000_000
-        assert any(thread.get("blocked", 0) >= naps and thread.get("running", 0) < naps for thread in of.values())
+        assert any(
+            thread.get("blocked", 0) >= naps and thread.get("running", 0) < naps for thread in of.values()
+        )
         # Two that want one CPU: while one runs, the other waits.
         busy = [thread for thread in of.values() if thread.get("running", 0) > 350_000_000]
         assert len(busy) == 2
@@ -218,7 +244,9 @@ def test_programs_that_make_it_hard(what: str, target: Target, tmp_path: Path) -
 
 def test_where_perf_is_denied_the_rest_goes_on(target: Target, tmp_path: Path) -> None:
     program = target("perf_work", "-O1")
-    done = warplens("profile", "-q", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path)
+    done = warplens(
+        "profile", "-q", "-o", "x", "--sample=process-tree", program, "deny", program, "states", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "done" in done.stdout
     with open_report(tmp_path / "x.warplens") as report:

@@ -207,12 +207,17 @@ PLAIN = {
     "hot": Plain(HOT, "hot_function", "squares (program.py)", "Its line program.py:", only=True),
     "callees": Plain(WITH_CALLEES, "hot_function", "parse (program.py)", "with the functions that it calls"),
     "starved": Plain(STARVED, "waits_for_cpu", "a free CPU", "Start fewer threads"),
-    "spins": Plain(SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})),
+    "spins": Plain(
+        SPINS, "spinning", "OpenMP", "OMP_NUM_THREADS", ({"OMP_NUM_THREADS": "6"}, {"OMP_NUM_THREADS": "1"})
+    ),
     "sleeps": Plain(SLEEPS, "sleeping", "poll (program.py) sleeps", "Wait for the thing itself"),
     "locked": Plain(LOCKED, "sleeping", "store (program.py) waits for a database", "WAL"),
     "writers": Plain(WRITERS, "sleeping", "store (program.py) waits for a database", "8 threads stood still"),
     "blocks": Plain(
-        BLOCKS, "event_loop_blocked", "handler (program.py)", "in query (program.py). 1 other task could not go on meanwhile: beat."
+        BLOCKS,
+        "event_loop_blocked",
+        "handler (program.py)",
+        "in query (program.py). 1 other task could not go on meanwhile: beat.",
     ),
     "leaks": Plain(LEAKS, "memory_growth", "the memory of program.py", "most of it in handle (program.py)"),
 }
@@ -226,10 +231,23 @@ def judged(folder: Path, name: str, *words: str) -> Judgement:
     (folder / "program.py").write_text(plain.text, encoding="utf-8")
     if name == "spins":
         (folder / "loops.c").write_text(LOOPS, encoding="utf-8")
-        subprocess.run(["gcc", "-O1", "-fopenmp", "-shared", "-fPIC", "-o", "loops.so", "loops.c"], cwd=folder, check=True, timeout=120)
+        subprocess.run(
+            ["gcc", "-O1", "-fopenmp", "-shared", "-fPIC", "-o", "loops.so", "loops.c"],
+            cwd=folder,
+            check=True,
+            timeout=120,
+        )
     extra = plain.environment[1 if words else 0]
     command = [*COMMAND, "profile", "-q", "-o", "run", "--", sys.executable, "program.py", *words]
-    done = subprocess.run(command, cwd=folder, env=environment(**extra), capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(**extra),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     with open_report(folder / "run.warplens") as report:
         return judge(report, Selection())

@@ -30,20 +30,30 @@ def test_every_wrapper_does_what_the_function_does(calls: Path, tmp_path: Path) 
     bare, with_us = tmp_path / "bare", tmp_path / "with"
     bare.mkdir()
     with_us.mkdir()
-    alone = subprocess.run([calls], cwd=bare, env=environment(), text=True, capture_output=True, check=False, timeout=300)
+    alone = subprocess.run(
+        [calls], cwd=bare, env=environment(), text=True, capture_output=True, check=False, timeout=300
+    )
     assert alone.returncode == 0, alone.stderr
     options = ("-t", "osrt", "--osrt-threshold", "0", "--osrt-file-access")
     command = [*COMMAND, "profile", "--light", "-q", "-o", str(tmp_path / "x"), *options, str(calls)]
-    done = subprocess.run(command, cwd=with_us, env=environment(), text=True, capture_output=True, check=False, timeout=300)
+    done = subprocess.run(
+        command, cwd=with_us, env=environment(), text=True, capture_output=True, check=False, timeout=300
+    )
     assert (done.returncode, done.stdout.splitlines()) == (0, alone.stdout.splitlines())
     ended = dict(re.findall(r"^(\w+) ended (\d+)$", alone.stdout, re.MULTILINE))
     assert ended.keys() == {one.name for one in table()} - LEFT_OUT
     with open_report(tmp_path / "x.warplens") as report:
         rows = report.sql("SELECT DISTINCT name, error FROM osrt").to_pylist()
     seen = {(row["name"], row["error"]) for row in rows}
-    wanted = {one.name for one in table() if not one.name.startswith("__") and not ONLY_WAITING.fullmatch(one.name)}
+    wanted = {
+        one.name for one in table() if not one.name.startswith("__") and not ONLY_WAITING.fullmatch(one.name)
+    }
     assert wanted - LEFT_OUT - NOT_TOLD - {name for name, _ in seen} == set()
     failed = re.findall(r"^(\w+) = -1 errno (\d+)", alone.stdout, re.MULTILINE)
-    told = {(name, errno.errorcode[int(number)]) for name, number in failed if number != "0" and name in wanted - NOT_TOLD}
+    told = {
+        (name, errno.errorcode[int(number)])
+        for name, number in failed
+        if number != "0" and name in wanted - NOT_TOLD
+    }
     assert len(told) > 40
     assert told - seen == set()

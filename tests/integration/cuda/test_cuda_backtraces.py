@@ -21,10 +21,25 @@ def stacks(folder: Path, target: Target, chosen: str, *words: str) -> dict[str, 
     """The functions of the stack of each call, innermost first; an empty list where there is none."""
     fake = FakeCuda(DEFAULT)
     log = folder / "log"
-    env = environment(**fake.environment(traps="", log=log, truth=folder / "truth"), TRUTH=str(folder / "said"))
+    env = environment(
+        **fake.environment(traps="", log=log, truth=folder / "truth"), TRUTH=str(folder / "said")
+    )
     program = target("cuda_program", *fake.words(), "-fno-inline", "-g")
     done = warplens(
-        "profile", "--light", "-q", "-o", "x", "-t", "cuda", "-s", "none", f"--cudabacktrace={chosen}", program, *words, cwd=folder, env=env
+        "profile",
+        "--light",
+        "-q",
+        "-o",
+        "x",
+        "-t",
+        "cuda",
+        "-s",
+        "none",
+        f"--cudabacktrace={chosen}",
+        program,
+        *words,
+        cwd=folder,
+        env=env,
     )
     assert done.returncode == 0, done.stderr
     assert violations(log) == []

@@ -39,7 +39,10 @@ def cuda(tmp_path: Path, target: Target) -> CudaPrograms:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_that_a_program_does_is_recorded(cuda: CudaPrograms, version: str) -> None:
-    run = cuda.run("kernel:first:5000:1:40 h2d:4096:1 memset:7:512:1 thread kernel:second:2000:2:3 sync:1 device_sync", version)
+    run = cuda.run(
+        "kernel:first:5000:1:40 h2d:4096:1 memset:7:512:1 thread kernel:second:2000:2:3 sync:1 device_sync",
+        version,
+    )
     assert run.names("kernel") == {"first": 40, "second": 3}
     assert [record["bytes"] for record in run.of("memcpy")] == [4096]
     assert [record["bytes"] for record in run.of("memset")] == [512]
@@ -47,7 +50,9 @@ def test_all_that_a_program_does_is_recorded(cuda: CudaPrograms, version: str) -
     assert {record.name for record in run.of("device")} == {"Fake GPU 0", "Fake GPU 1"}
     launches = [record for record in run.of("api") if record.name and "LaunchKernel" in record.name]
     assert len(launches) == 43
-    assert {record["correlation"] for record in run.of("kernel")} == {record["correlation"] for record in launches}
+    assert {record["correlation"] for record in run.of("kernel")} == {
+        record["correlation"] for record in launches
+    }
     assert len({record["tid"] for record in launches}) == 2
     assert run.notices() == {}
     assert [record["value"] for record in run.of("notice") if record["notice"] == RECORDING] != []
@@ -59,7 +64,11 @@ def test_times_are_those_of_our_clock(cuda: CudaPrograms) -> None:
     really = sorted((event["start"], event["end"]) for event in run.truth if event.get("name") == "first")
     assert len(seen) == len(really) == 5
     # The agent computes the time from the counter, the fake asks the kernel: they agree to some microseconds.
-    assert all(abs(a - b) < 100_000 for pair, other in zip(seen, really, strict=True) for a, b in zip(pair, other, strict=True))
+    assert all(
+        abs(a - b) < 100_000
+        for pair, other in zip(seen, really, strict=True)
+        for a, b in zip(pair, other, strict=True)
+    )
 
 
 def test_nothing_is_touched_unless_cuda_is_asked_for(cuda: CudaPrograms) -> None:
@@ -72,7 +81,9 @@ def test_without_the_driver_nothing_happens(cuda: CudaPrograms) -> None:
     """Some versions of CUPTI crash without it."""
     capture = cuda.capture()
     code = f"import ctypes; assert ctypes.CDLL({str(capture.agent.path)!r}).InitializeInjection() == 1"
-    done = subprocess.run([sys.executable, "-c", code], env=cuda.environment(capture), timeout=PATIENCE_S, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=cuda.environment(capture), timeout=PATIENCE_S, check=False
+    )
     assert done.returncode == 0
     assert list(capture.spool.glob("*.spool")) == []
 
@@ -94,7 +105,10 @@ def test_the_work_of_the_gpu_alone(cuda: CudaPrograms) -> None:
 
 def build_broken_cupti(path: Path, subscribe: int = 999) -> Path:
     """Build a libcupti 13.0.1 that has every function, does nothing, and whose cuptiSubscribe fails with CUPTI_ERROR_UNKNOWN."""
-    names = re.findall(r"X\(\w+, (cupti\w+),", (ROOT / "native/drivers/cupti.h").read_text().partition("WARPLENS_CUPTI_OPTIONAL")[0])
+    names = re.findall(
+        r"X\(\w+, (cupti\w+),",
+        (ROOT / "native/drivers/cupti.h").read_text().partition("WARPLENS_CUPTI_OPTIONAL")[0],
+    )
     own = {
         "cuptiGetVersion": "unsigned *version) { *version = 130001; return 0; }",
         "cuptiGetResultString": 'int result, const char **text) { (void)result; *text = "CUPTI_ERROR_UNKNOWN"; return 0; }',
@@ -102,7 +116,9 @@ def build_broken_cupti(path: Path, subscribe: int = 999) -> Path:
     }
     source = "".join(f"int {name}({own.get(name, 'void) { return 0; }')}\n" for name in names)
     path.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=source, text=True, check=True
+    )
     return path
 
 
@@ -136,7 +152,9 @@ class TestFinding:
         assert kernels == 0
 
     @pytest.mark.parametrize("where", ["WARPLENS_CUPTI_SEARCH", "CUDA_HOME", "LD_LIBRARY_PATH"])
-    def test_where_it_is_looked_for(self, cuda: CudaPrograms, apart: Path, tmp_path: Path, where: str) -> None:
+    def test_where_it_is_looked_for(
+        self, cuda: CudaPrograms, apart: Path, tmp_path: Path, where: str
+    ) -> None:
         below = tmp_path / "toolkit" / "extras" / "CUPTI" / "lib64"
         below.mkdir(parents=True)
         (below / "libcupti.so.13").symlink_to(apart / "libcuda.so.1")
@@ -150,7 +168,9 @@ class TestFinding:
         assert len(run.of("kernel")) == 3
 
     @pytest.mark.parametrize("other", ["WARPLENS_CUPTI_SEARCH", "CUDA_HOME"])
-    def test_the_loaders_path_wins_over_every_other_place(self, cuda: CudaPrograms, apart: Path, tmp_path: Path, other: str) -> None:
+    def test_the_loaders_path_wins_over_every_other_place(
+        self, cuda: CudaPrograms, apart: Path, tmp_path: Path, other: str
+    ) -> None:
         """The copy elsewhere does not work, which would be noted if it had been tried."""
         kit = tmp_path / "kit"
         broken = build_broken_cupti(kit / "lib64" / "libcupti.so.13")
@@ -159,32 +179,47 @@ class TestFinding:
         assert notices[RECORDING] == str(apart / "libcuda.so.1")
         assert kernels == 3
 
-    def test_a_copy_that_cannot_be_subscribed_to_is_left_for_the_next(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
+    def test_a_copy_that_cannot_be_subscribed_to_is_left_for_the_next(
+        self, cuda: CudaPrograms, apart: Path, tmp_path: Path
+    ) -> None:
         broken = build_broken_cupti(tmp_path / "libcupti.so.13")
         (apart / "libcupti.so.13").symlink_to("libcuda.so.1")
         search = f"{broken}:{apart}/libcupti.so.13"
-        notices, kernels = self.run(cuda, tmp_path / "nothing", WARPLENS_CUPTI_SEARCH=search, LD_PRELOAD=str(apart / "libcuda.so.1"))
+        notices, kernels = self.run(
+            cuda, tmp_path / "nothing", WARPLENS_CUPTI_SEARCH=search, LD_PRELOAD=str(apart / "libcuda.so.1")
+        )
         assert kernels == 3
-        assert str(notices[RECORDING]).endswith(f", since cuptiSubscribe failed in {broken} (CUPTI_ERROR_UNKNOWN)")
+        assert str(notices[RECORDING]).endswith(
+            f", since cuptiSubscribe failed in {broken} (CUPTI_ERROR_UNKNOWN)"
+        )
 
-    def test_the_copy_that_the_program_has_loaded(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
+    def test_the_copy_that_the_program_has_loaded(
+        self, cuda: CudaPrograms, apart: Path, tmp_path: Path
+    ) -> None:
         """A second one in the process would see nothing."""
         deaf = build_broken_cupti(tmp_path / "libcupti.so.13", subscribe=0)
         (tmp_path / "loaded").mkdir()
         loaded = tmp_path / "loaded" / "libcupti.so.13"
         shutil.copy(apart / "libcuda.so.1", loaded)
-        notices, kernels = self.run(cuda, tmp_path / "nothing", WARPLENS_CUPTI_SEARCH=str(deaf), LD_PRELOAD=str(loaded))
+        notices, kernels = self.run(
+            cuda, tmp_path / "nothing", WARPLENS_CUPTI_SEARCH=str(deaf), LD_PRELOAD=str(loaded)
+        )
         assert notices[RECORDING] == str(loaded)
         assert kernels == 3
 
-    def test_the_message_names_every_copy_that_was_tried(self, cuda: CudaPrograms, apart: Path, tmp_path: Path) -> None:
+    def test_the_message_names_every_copy_that_was_tried(
+        self, cuda: CudaPrograms, apart: Path, tmp_path: Path
+    ) -> None:
         first, second = (build_broken_cupti(tmp_path / name / "libcupti.so.13") for name in ("a", "b"))
         run = cuda.run(
-            "kernel:first:1000:1:3 sync:1", variables={"LD_LIBRARY_PATH": str(apart), "WARPLENS_CUPTI_SEARCH": f"{first}:{second}"}
+            "kernel:first:1000:1:3 sync:1",
+            variables={"LD_LIBRARY_PATH": str(apart), "WARPLENS_CUPTI_SEARCH": f"{first}:{second}"},
         )
         failed = run.notices()[FAILED]
         assert failed["value"] == 999
-        assert f"cuptiSubscribe of {first} (CUPTI_ERROR_UNKNOWN), {second} (CUPTI_ERROR_UNKNOWN)" in str(failed.name)
+        assert f"cuptiSubscribe of {first} (CUPTI_ERROR_UNKNOWN), {second} (CUPTI_ERROR_UNKNOWN)" in str(
+            failed.name
+        )
         assert run.of("kernel") == []
 
     def test_a_newer_one_than_the_driver_is_left(self, cuda: CudaPrograms, apart: Path) -> None:
@@ -196,7 +231,9 @@ class TestFinding:
 
 @pytest.mark.parametrize("version", ["12.4", "13.0", "13.4"])
 def test_another_tool_has_it(cuda: CudaPrograms, version: str) -> None:
-    run = cuda.run("kernel:first:1000:1:3 sync:1", version, "busy", variables={"FAKE_CUPTI_OTHER": "CUPTI for somebody"})
+    run = cuda.run(
+        "kernel:first:1000:1:3 sync:1", version, "busy", variables={"FAKE_CUPTI_OTHER": "CUPTI for somebody"}
+    )
     assert run.notices()[BUSY]["value"] == 39
     assert run.notices()[BUSY].name == (None if version == "12.4" else "CUPTI for somebody")
     assert run.of("kernel") == []
@@ -253,7 +290,9 @@ class TestWindows:
 
     words = "kernel:before:1000:1:3 start kernel:inside:1000:1:4 stop kernel:after:1000:1:5 start kernel:again:1000:1:6 stop sync:1"
 
-    def kernels(self, cuda: CudaPrograms, version: str, flags: int, limit: int) -> tuple[dict[str | None, int], bool]:
+    def kernels(
+        self, cuda: CudaPrograms, version: str, flags: int, limit: int
+    ) -> tuple[dict[str | None, int], bool]:
         """Kernels that were recorded, and whether the agent says that it went on between the windows."""
         capture = cuda.capture(flags=flags, open=False, trigger=PROFILER_API, window_limit=limit)
         run = cuda.run(self.words, version, capture=capture)

@@ -25,7 +25,12 @@ SCRIPT = (
     " driver kernel:direct:5000:3:2 h2d:100:3 sync:3 runtime device:1 kernel:elsewhere:1000:0 peer:2048:1 device_sync"
     " thread kernel:threaded:2000:0:4 device_sync"
 )
-OPTIONS = ("--cuda-memory-usage=true", "--cuda-event-trace=true", "--cuda-um-cpu-page-faults=true", "--cuda-um-gpu-page-faults=true")
+OPTIONS = (
+    "--cuda-memory-usage=true",
+    "--cuda-event-trace=true",
+    "--cuda-um-cpu-page-faults=true",
+    "--cuda-um-gpu-page-faults=true",
+)
 COPIES = {1: "Host-to-Device", 2: "Device-to-Host", 8: "Device-to-Device", 10: "Peer-to-Peer"}
 SYNCS = {1: "Event", 2: "Stream wait event", 3: "Stream", 4: "Context"}
 
@@ -74,7 +79,9 @@ def record(
 ) -> Recorded:
     """Profile the C program with these words, or another program (a tuple), in `folder`."""
     fake = FakeCuda(version)
-    program: tuple[str | Path, ...] = words if isinstance(words, tuple) else (target("cuda_program", *fake.words()), *words)
+    program: tuple[str | Path, ...] = (
+        words if isinstance(words, tuple) else (target("cuda_program", *fake.words()), *words)
+    )
     log, done, said = folder / "log", folder / "truth", folder / "said"
     # No SONAME of one version leads to another: the library path alone says which it is.
     env = environment(**fake.environment(traps=traps, log=log, truth=done), **more, TRUTH=str(said))
@@ -82,11 +89,18 @@ def record(
     assert run.returncode == code, run.stderr
     with open_report(folder / "x.warplens") as report:
         tables = {name: report.table(name).to_pylist() for name in TABLES}
-    return Recorded(tables, truth(done), said.read_text(encoding="utf-8").splitlines() if said.exists() else [], violations(log))
+    return Recorded(
+        tables,
+        truth(done),
+        said.read_text(encoding="utf-8").splitlines() if said.exists() else [],
+        violations(log),
+    )
 
 
 @pytest.fixture(scope="module", params=alike(VERSIONS, "11.8", "13.4"))
-def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, target: Target) -> Recorded:
+def recorded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, target: Target
+) -> Recorded:
     """The script, under each version."""
     return record(tmp_path_factory.mktemp("cuda"), target, request.param, SCRIPT.split(), *OPTIONS)
 
@@ -105,10 +119,23 @@ def test_nothing_is_done_that_cupti_forbids_and_nothing_fails(recorded: Recorded
 def test_kernels(recorded: Recorded) -> None:
     done = recorded.did("kernel")
     rows = recorded.tables["kernels"]
-    assert Counter((row["mangled"], *of_work(row)) for row in rows) == Counter((line["name"], *of_work(line)) for line in done)
+    assert Counter((row["mangled"], *of_work(row)) for row in rows) == Counter(
+        (line["name"], *of_work(line)) for line in done
+    )
     assert {row["demangled"] for row in rows if row["mangled"].startswith("_Z")} == {"first(float*)"}
-    assert {row["name"] for row in rows} == {"first", "second", "graph_kernel", "labelled", "direct", "elsewhere", "threaded"}
-    launched = {(row["grid_x"], row["grid_y"], row["block_x"], row["dynamic_shared"], row["registers"]) for row in rows}
+    assert {row["name"] for row in rows} == {
+        "first",
+        "second",
+        "graph_kernel",
+        "labelled",
+        "direct",
+        "elsewhere",
+        "threaded",
+    }
+    launched = {
+        (row["grid_x"], row["grid_y"], row["block_x"], row["dynamic_shared"], row["registers"])
+        for row in rows
+    }
     assert launched == {(128, 2, 256, 64, 32)}
     graphs = Counter(row["graph"] or 0 for row in rows)
     assert graphs == Counter(line["graph"] for line in done)
@@ -120,7 +147,9 @@ def test_times_are_on_the_clock_of_the_report(recorded: Recorded) -> None:
     done = {(line["correlation"], line["stream"], line["start"]): line for line in recorded.did("kernel")}
     mine = sorted((row["correlation"], row["stream"], row["start"]) for row in recorded.tables["kernels"])
     off = [start - wanted for (_, _, start), (_, _, wanted) in zip(mine, sorted(done), strict=True)]
-    assert max(map(abs, off)) < 1_000_000  # the look-alike's own clock is converted as CUPTI does it; a wrong clock is off by hours
+    assert (
+        max(map(abs, off)) < 1_000_000
+    )  # the look-alike's own clock is converted as CUPTI does it; a wrong clock is off by hours
 
 
 def test_copies_and_memsets(recorded: Recorded) -> None:
@@ -128,7 +157,9 @@ def test_copies_and_memsets(recorded: Recorded) -> None:
     rows = recorded.tables["memcpys"]
     wanted = Counter((COPIES[line["kind"]], line["bytes"], *of_work(line)) for line in done)
     assert Counter((row["kind"], row["bytes"], *of_work(row)) for row in rows) == wanted
-    peers = [(row["source_device"], row["destination_device"]) for row in rows if row["kind"] == "Peer-to-Peer"]
+    peers = [
+        (row["source_device"], row["destination_device"]) for row in rows if row["kind"] == "Peer-to-Peer"
+    ]
     assert peers == [(0, 1)]
     sets = recorded.did("memset")
     assert [(row["value"], row["bytes"], *of_work(row)) for row in recorded.tables["memsets"]] == [
@@ -170,9 +201,13 @@ def test_waits_and_events(recorded: Recorded) -> None:
 def test_memory(recorded: Recorded) -> None:
     names = {"allocate": "alloc", "free": "free"}
     rows = [row for row in recorded.tables["gpu_memory"] if row["operation"] in names]
-    mine = Counter((names[row["operation"]], row["address"], row["bytes"], row["correlation"]) for row in rows)
+    mine = Counter(
+        (names[row["operation"]], row["address"], row["bytes"], row["correlation"]) for row in rows
+    )
     done = [*recorded.did("alloc"), *recorded.did("free")]
-    assert mine == Counter((line["what"], line["address"], line["bytes"], line["correlation"]) for line in done)
+    assert mine == Counter(
+        (line["what"], line["address"], line["bytes"], line["correlation"]) for line in done
+    )
     device = [row for row in rows if row["kind"] == "Device" and row["pool"] is None]
     assert [row["total"] for row in device] == [1048576, 0]
     pools = [row["operation"] for row in recorded.tables["gpu_memory"] if row["operation"].startswith("pool")]
@@ -182,7 +217,10 @@ def test_memory(recorded: Recorded) -> None:
 def test_unified_memory(recorded: Recorded) -> None:
     moves = {1: "HtoD", 2: "DtoH"}
     rows = [row for row in recorded.tables["um_events"] if row["kind"] in moves.values()]
-    wanted = [(moves[line["kind"]], line["bytes"], line["address"], line["end"] - line["start"]) for line in recorded.did("um")]
+    wanted = [
+        (moves[line["kind"]], line["bytes"], line["address"], line["end"] - line["start"])
+        for line in recorded.did("um")
+    ]
     assert [(row["kind"], row["bytes"], row["address"], row["end"] - row["start"]) for row in rows] == wanted
     faults = {row["kind"]: row["faults"] for row in recorded.tables["um_events"] if row["faults"]}
     assert faults == {"GPU page fault": 12, "CPU page fault": 1}
@@ -198,7 +236,10 @@ def test_what_frameworks_and_the_driver_say(recorded: Recorded) -> None:
 
 
 def test_devices_contexts_and_streams(recorded: Recorded) -> None:
-    devices = {row["device"]: (row["name"], row["uuid"][:8], row["multiprocessors"]) for row in recorded.tables["devices"]}
+    devices = {
+        row["device"]: (row["name"], row["uuid"][:8], row["multiprocessors"])
+        for row in recorded.tables["devices"]
+    }
     assert devices == {0: ("Fake GPU 0", "GPU-a0a1", 132), 1: ("Fake GPU 1", "GPU-b0b1", 132)}
     contexts = {row["context"]: row["device"] for row in recorded.tables["contexts"]}
     assert sorted(contexts.values()) == [0, 1]
@@ -210,7 +251,13 @@ def test_devices_contexts_and_streams(recorded: Recorded) -> None:
 
 def test_graphs_as_a_whole(tmp_path: Path, target: Target) -> None:
     """Each launch is one row, and its kernels are none."""
-    found = record(tmp_path, target, "13.0", ["graph:5:2000:1:3", "kernel:alone:1000:0", "device_sync"], "--cuda-graph-trace=graph")
+    found = record(
+        tmp_path,
+        target,
+        "13.0",
+        ["graph:5:2000:1:3", "kernel:alone:1000:0", "device_sync"],
+        "--cuda-graph-trace=graph",
+    )
     assert found.wrong == []
     assert [row["mangled"] for row in found.tables["kernels"]] == ["alone"]
     done = found.did("graph")
@@ -220,7 +267,9 @@ def test_graphs_as_a_whole(tmp_path: Path, target: Target) -> None:
     kernels = [line for line in found.did("kernel") if line["graph"]]
     for row, line in zip(found.tables["graphs"], done, strict=True):
         inside = [kernel for kernel in kernels if kernel["correlation"] == line["correlation"]]
-        assert row["end"] - row["start"] == max(kernel["end"] for kernel in inside) - min(kernel["start"] for kernel in inside)
+        assert row["end"] - row["start"] == max(kernel["end"] for kernel in inside) - min(
+            kernel["start"] for kernel in inside
+        )
 
 
 def test_what_comes_twice_is_there_once(tmp_path: Path, target: Target) -> None:
@@ -232,7 +281,9 @@ def test_what_comes_twice_is_there_once(tmp_path: Path, target: Target) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trap", "code"), [("steal=5", "cupti-silent"), ("steal-kinds=5", "launches-without-work")], ids=["buffers", "kinds"]
+    ("trap", "code"),
+    [("steal=5", "cupti-silent"), ("steal-kinds=5", "launches-without-work")],
+    ids=["buffers", "kinds"],
 )
 def test_what_another_tool_took_away_is_told(trap: str, code: str, tmp_path: Path, target: Target) -> None:
     """However short the program is."""
@@ -248,16 +299,32 @@ def test_what_another_tool_took_away_is_told(trap: str, code: str, tmp_path: Pat
 
 def test_nothing_is_lost_of_very_much(tmp_path: Path, target: Target) -> None:
     """More than CUPTI's buffers hold, of threads and graphs, with no time to breathe before the end."""
-    words = ["kernel:first:100:1:20000", "thread", "kernel:second:100:2:20000", "graph:20:100:3:500", "device_sync"]
+    words = [
+        "kernel:first:100:1:20000",
+        "thread",
+        "kernel:second:100:2:20000",
+        "graph:20:100:3:500",
+        "device_sync",
+    ]
     found = record(tmp_path, target, "13.0", words)
     assert found.wrong == []
-    assert Counter(row["mangled"] for row in found.tables["kernels"]) == {"first": 20000, "second": 20000, "graph_kernel": 10000}
+    assert Counter(row["mangled"] for row in found.tables["kernels"]) == {
+        "first": 20000,
+        "second": 20000,
+        "graph_kernel": 10000,
+    }
     names = Counter(row["name"] for row in found.tables["cuda_api"])
     assert (names["cudaLaunchKernel"], names["cudaGraphLaunch"]) == (40020, 500)
 
 
 def test_all_calls_on_request(tmp_path: Path, target: Target) -> None:
-    found = record(tmp_path, target, "12.4", ["last_error", "kernel:a:1000:0", "device_sync"], "--cuda-trace-all-apis=true")
+    found = record(
+        tmp_path,
+        target,
+        "12.4",
+        ["last_error", "kernel:a:1000:0", "device_sync"],
+        "--cuda-trace-all-apis=true",
+    )
     assert found.wrong == []
     assert "cudaGetLastError" in {row["name"] for row in found.tables["cuda_api"]}
 

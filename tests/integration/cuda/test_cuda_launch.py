@@ -27,8 +27,13 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with a program that uses CUDA, and another tool for it."""
     folder = tmp_path_factory.mktemp("programs")
     words = FakeCuda().words()
-    subprocess.run(["gcc", "-O1", SOURCES / "cuda_program.c", *words, "-o", folder / "program", "-pthread"], check=True)
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", SOURCES / "cuda_tool.c", "-o", folder / "tool.so", "-ldl"], check=True)
+    subprocess.run(
+        ["gcc", "-O1", SOURCES / "cuda_program.c", *words, "-o", folder / "program", "-pthread"], check=True
+    )
+    subprocess.run(
+        ["gcc", "-O1", "-shared", "-fPIC", SOURCES / "cuda_tool.c", "-o", folder / "tool.so", "-ldl"],
+        check=True,
+    )
     return folder
 
 
@@ -36,11 +41,26 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def record(programs: Path, tmp_path: Path) -> Record:
     """Profile the program with options and its script; return the report."""
 
-    def run(options: str, script: str, before: tuple[str, ...] = (), version: str = "13.0", **variables: str) -> Report:
+    def run(
+        options: str, script: str, before: tuple[str, ...] = (), version: str = "13.0", **variables: str
+    ) -> Report:
         fake = FakeCuda(version)
         found = {**environment(**fake.environment(TRUTH="/dev/null")), **variables}
-        found["LD_LIBRARY_PATH"] = ":".join(filter(None, (variables.get("LD_LIBRARY_PATH"), str(fake.folder))))
-        command = ["profile", "--light", "-q", "-f", "-o", "x", *options.split(), *before, str(programs / "program"), *script.split()]
+        found["LD_LIBRARY_PATH"] = ":".join(
+            filter(None, (variables.get("LD_LIBRARY_PATH"), str(fake.folder)))
+        )
+        command = [
+            "profile",
+            "--light",
+            "-q",
+            "-f",
+            "-o",
+            "x",
+            *options.split(),
+            *before,
+            str(programs / "program"),
+            *script.split(),
+        ]
         done = warplens(*command, cwd=tmp_path, env=found)
         assert done.returncode == 0, done.stderr
         return open_report(tmp_path / "x.warplens")
@@ -49,7 +69,10 @@ def record(programs: Path, tmp_path: Path) -> Record:
 
 
 def _kernels(report: Report) -> dict[str, int]:
-    return {row["name"]: row["n"] for row in report.sql("SELECT name, count(*) AS n FROM kernels GROUP BY 1 ORDER BY 1").to_pylist()}
+    return {
+        row["name"]: row["n"]
+        for row in report.sql("SELECT name, count(*) AS n FROM kernels GROUP BY 1 ORDER BY 1").to_pylist()
+    }
 
 
 def _codes(report: Report) -> list[str]:
@@ -59,7 +82,11 @@ def _codes(report: Report) -> list[str]:
 def test_cuda_is_recorded_without_a_word(record: Record, tmp_path: Path) -> None:
     library = FakeCuda().folder
     # a program that starts others without their variables
-    report = record("", "kernel:a:5000:1:3 h2d:1000:1 sync:1", ("/usr/bin/env", "-i", f"LD_LIBRARY_PATH={library}", "TRUTH=/dev/null"))
+    report = record(
+        "",
+        "kernel:a:5000:1:3 h2d:1000:1 sync:1",
+        ("/usr/bin/env", "-i", f"LD_LIBRARY_PATH={library}", "TRUTH=/dev/null"),
+    )
     assert _kernels(report) == {"a": 3}
     assert report.sql("SELECT count(*) AS n FROM memcpys").to_pylist() == [{"n": 1}]
     assert "cuda-recorded" in _codes(report)
@@ -85,7 +112,9 @@ _RANGES = (
         ("-c cudaProfilerApi --capture-range-end=repeat", "13.4", {"first": 3, "second": 2}, False),
     ],
 )
-def test_work_counts_that_was_launched_in_a_range(options: str, version: str, kernels: dict[str, int], gated: bool, record: Record) -> None:
+def test_work_counts_that_was_launched_in_a_range(
+    options: str, version: str, kernels: dict[str, int], gated: bool, record: Record
+) -> None:
     report = record(options, _RANGES, version=version)
     assert _kernels(report) == kernels
     windows: list[dict[str, Any]] = report.sql('SELECT "end" FROM capture_windows ORDER BY 1').to_pylist()
@@ -96,11 +125,19 @@ def test_work_counts_that_was_launched_in_a_range(options: str, version: str, ke
 
 
 @pytest.mark.parametrize("taken", [False, True])
-def test_another_tool_is_started_first_and_keeps_what_it_had(taken: bool, record: Record, programs: Path, tmp_path: Path) -> None:
+def test_another_tool_is_started_first_and_keeps_what_it_had(
+    taken: bool, record: Record, programs: Path, tmp_path: Path
+) -> None:
     """Where CUPTI serves one tool only, that is it, and the report says so."""
     cupti = {"TOOL_CUPTI": str(FakeCuda().cupti)} if taken else {}
     log = tmp_path / "log"
-    report = record("", "kernel:a:5000:1:3 sync:1", CUDA_INJECTION64_PATH=str(programs / "tool.so"), TOOL_LOG=str(log), **cupti)
+    report = record(
+        "",
+        "kernel:a:5000:1:3 sync:1",
+        CUDA_INJECTION64_PATH=str(programs / "tool.so"),
+        TOOL_LOG=str(log),
+        **cupti,
+    )
     assert log.read_text() == ("started 0\n" if taken else "started -1\n")
     assert _kernels(report) == ({} if taken else {"a": 3})
     assert "cuda-tool" in _codes(report)
@@ -123,7 +160,9 @@ def test_the_gpus_are_sampled_in_the_windows(record: Record, tmp_path: Path) -> 
     folder = tmp_path / "nvml"
     folder.mkdir()
     report = record(
-        "--gpu-metrics-frequency=100 -c cudaProfilerApi", "sleep:100 start kernel:a:5000:1 sleep:200 stop sleep:100", **fake_nvml(folder)
+        "--gpu-metrics-frequency=100 -c cudaProfilerApi",
+        "sleep:100 start kernel:a:5000:1 sleep:200 stop sleep:100",
+        **fake_nvml(folder),
     )
     found = report.sql(
         """SELECT metric, unit, gpu, min(value) AS low, count(*) > 3 AS many,
@@ -166,11 +205,15 @@ print("CUDA_INJECTION64_PATH" in os.environ)
 
 
 @pytest.mark.parametrize("when", few(["early", "late"]))
-def test_a_program_that_records_itself_records_its_cuda_too(when: str, programs: Path, tmp_path: Path) -> None:
+def test_a_program_that_records_itself_records_its_cuda_too(
+    when: str, programs: Path, tmp_path: Path
+) -> None:
     (tmp_path / "p.py").write_text(_ITSELF)
     env = environment(**FakeCuda().environment(TRUTH="/dev/null"))
     command = [sys.executable, "p.py", when, str(programs / "program")]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
     report = open_report(tmp_path / "x.warplens")
     assert _kernels(report) == {"child": 1, "inside": 1}
@@ -178,11 +221,33 @@ def test_a_program_that_records_itself_records_its_cuda_too(when: str, programs:
 
 
 @pytest.mark.parametrize(
-    "options", few(["-c cudaProfilerApi --capture-range-end=stop-shutdown", "--duration 1 --cuda-flush-interval 20000"])
+    "options",
+    few(["-c cudaProfilerApi --capture-range-end=stop-shutdown", "--duration 1 --cuda-flush-interval 20000"]),
 )
-def test_a_program_that_is_killed_after_its_window_loses_nothing_of_it(programs: Path, tmp_path: Path, options: str) -> None:
-    script = ["kernel:warm:1000:1", "sync:1", "start", "kernel:within:1000:1:7", "sync:1", "stop", "sleep:20000"]
-    command = ["profile", "--light", "-q", "-o", "x", *options.split(), "--kill", "sigterm", str(programs / "program"), *script]
+def test_a_program_that_is_killed_after_its_window_loses_nothing_of_it(
+    programs: Path, tmp_path: Path, options: str
+) -> None:
+    script = [
+        "kernel:warm:1000:1",
+        "sync:1",
+        "start",
+        "kernel:within:1000:1:7",
+        "sync:1",
+        "stop",
+        "sleep:20000",
+    ]
+    command = [
+        "profile",
+        "--light",
+        "-q",
+        "-o",
+        "x",
+        *options.split(),
+        "--kill",
+        "sigterm",
+        str(programs / "program"),
+        *script,
+    ]
     done = warplens(*command, cwd=tmp_path, env=environment(**FakeCuda().environment(TRUTH="/dev/null")))
     assert done.returncode == 143, done.stderr
     with open_report(tmp_path / "x.warplens") as report:

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import SOURCES, Target
-from tests.support.programs.cuda_running import CLOCK, CONVERTED, PATIENCE_S, TOGGLE, TRACE, CudaPrograms, CudaRun
+from tests.support.programs.cuda_running import (
+    CLOCK,
+    CONVERTED,
+    PATIENCE_S,
+    TOGGLE,
+    TRACE,
+    CudaPrograms,
+    CudaRun,
+)
 from tests.support.programs.launching import SRC
 
 pytestmark = [pytest.mark.require("native", "gcc")]
@@ -24,7 +32,9 @@ def cuda(tmp_path: Path, target: Target) -> CudaPrograms:
 @pytest.mark.parametrize("trap", ["", "fork-hang"])
 def test_a_fork_child_leaves_cupti_alone(cuda: CudaPrograms, trap: str) -> None:
     """CUDA does not work there, and a flush could hang. The parent goes on."""
-    run = cuda.run("kernel:first:1000:1:9 sync:1 fork_both sleep:120 kernel:second:1000:1:4 sync:1", traps=trap)
+    run = cuda.run(
+        "kernel:first:1000:1:9 sync:1 fork_both sleep:120 kernel:second:1000:1:4 sync:1", traps=trap
+    )
     parent, *children = run.spools
     assert {record.name for record in parent.of("cuda_kernel")} == {"first", "second"}
     assert len(parent.of("cuda_kernel")) == 13
@@ -58,21 +68,34 @@ def preloaded(folder: Path, stub: str = "libwarplens_preload.so") -> dict[str, s
 def test_ends_without_exit_handlers(cuda: CudaPrograms, end: str, stub: str, tmp_path: Path) -> None:
     """The stub tells the agent, which fetches what is finished. Nobody flushed before."""
     variables = preloaded(tmp_path, stub)
-    run = cuda.run(f"kernel:first:1000:1:50 sync:1 {end}", capture=cuda.capture(flush_ms=100_000), code=3, variables=variables)
+    run = cuda.run(
+        f"kernel:first:1000:1:50 sync:1 {end}",
+        capture=cuda.capture(flush_ms=100_000),
+        code=3,
+        variables=variables,
+    )
     assert len(run.of("kernel")) == 50
 
 
 def test_children_that_end_without_exit_handlers(cuda: CudaPrograms, tmp_path: Path) -> None:
     """As those of multiprocessing's fork do."""
     capture = cuda.capture(flush_ms=100_000)
-    run = cuda.run("fork_both kernel:both:1000:1:5 sync:1 _exit:0", capture=capture, variables=preloaded(tmp_path))
+    run = cuda.run(
+        "fork_both kernel:both:1000:1:5 sync:1 _exit:0", capture=capture, variables=preloaded(tmp_path)
+    )
     assert [len(spool.of("cuda_kernel")) for spool in run.spools] == [5, 5]
 
 
 def test_a_flush_that_hangs_does_not_keep_a_process_from_leaving(cuda: CudaPrograms, tmp_path: Path) -> None:
     variables = preloaded(tmp_path)
     capture = cuda.capture(flush_ms=100_000)
-    cuda.run("kernel:first:1000:1:50 sync:1 _exit:3", traps="hang-flush=2", capture=capture, code=3, variables=variables)
+    cuda.run(
+        "kernel:first:1000:1:50 sync:1 _exit:3",
+        traps="hang-flush=2",
+        capture=capture,
+        code=3,
+        variables=variables,
+    )
 
 
 def test_nothing_is_flushed_while_cuda_starts(cuda: CudaPrograms) -> None:
@@ -85,13 +108,17 @@ def killed(cuda: CudaPrograms, words: str, code: int) -> CudaRun:
     return cuda.run(f"kernel:first:1000:1:50 sync:1 sleep:300 kernel:last:1000:1:2 {words}", code=code)
 
 
-@pytest.mark.parametrize(("words", "code"), [("_exit:3", 3), (f"kill:{signal.SIGKILL}", -9), (f"kill:{signal.SIGABRT}", -6)])
+@pytest.mark.parametrize(
+    ("words", "code"), [("_exit:3", 3), (f"kill:{signal.SIGKILL}", -9), (f"kill:{signal.SIGABRT}", -6)]
+)
 def test_other_ends(cuda: CudaPrograms, words: str, code: int) -> None:
     """What was fetched before is there."""
     assert killed(cuda, words, code).names("kernel")["first"] == 50
 
 
-def by_hand(cuda: CudaPrograms, mode: str, count: int, version: str = "13.0", inject: bool = False) -> CudaRun:
+def by_hand(
+    cuda: CudaPrograms, mode: str, count: int, version: str = "13.0", inject: bool = False
+) -> CudaRun:
     """Run a program that begins and ends its recordings itself."""
     captures = [cuda.capture(TRACE) for _ in range(count)]
     environment = cuda.environment(captures[0], version)
@@ -101,7 +128,9 @@ def by_hand(cuda: CudaPrograms, mode: str, count: int, version: str = "13.0", in
     agent = captures[0].agent.path
     folders = [capture.spool for capture in captures]
     command: list[str | Path] = [sys.executable, SOURCES / "cuda_by_hand.py", agent, mode, *folders]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     runs = [cuda.result(capture, done) for capture in captures]
     assert runs[0].broken_rules() == []
@@ -120,9 +149,14 @@ def test_records_are_fetched_before_a_context_goes(cuda: CudaPrograms, end: str)
 def test_recordings_that_a_program_begins_itself(cuda: CudaPrograms, version: str) -> None:
     """CUDA runs already: times are moved to our clock, and what exists is told of."""
     run = by_hand(cuda, "late", 3, version)
-    assert [{record.name: 1 for record in spool.of("cuda_kernel")} for spool in run.spools] == [{f"in_{number}": 1} for number in range(3)]
+    assert [{record.name: 1 for record in spool.of("cuda_kernel")} for spool in run.spools] == [
+        {f"in_{number}": 1} for number in range(3)
+    ]
     assert [len(spool.of("cuda_kernel")) for spool in run.spools] == [10, 10, 10]
-    assert all(spool.of("cuda_device") and spool.of("cuda_context") and spool.of("cuda_stream") for spool in run.spools)
+    assert all(
+        spool.of("cuda_device") and spool.of("cuda_context") and spool.of("cuda_stream")
+        for spool in run.spools
+    )
     assert all(CONVERTED in {record["notice"] for record in spool.of("cuda_notice")} for spool in run.spools)
     really = sorted(event["start"] for event in run.truth if str(event.get("name")).startswith("in_"))
     seen = sorted(record["start"] for record in run.of("kernel"))
@@ -151,7 +185,9 @@ def test_the_end_in_the_middle_of_a_recording(cuda: CudaPrograms) -> None:
 
 def test_windows_that_nvtx_ranges_open(cuda: CudaPrograms) -> None:
     """The range does not begin before CUPTI collects, and CUPTI rests when it has ended."""
-    capture = cuda.capture(TRACE | TOGGLE, flush_ms=1000, open=False, trigger=1, message="capture", any_domain=True)
+    capture = cuda.capture(
+        TRACE | TOGGLE, flush_ms=1000, open=False, trigger=1, message="capture", any_domain=True
+    )
     command: list[str | Path] = [sys.executable, SOURCES / "cuda_by_hand.py", capture.agent.path, "ranges"]
     run = cuda.run(command, "13.4", capture=capture, variables={"PYTHONPATH": str(SRC)})
     assert run.names("kernel") == {"in_capture": 8}

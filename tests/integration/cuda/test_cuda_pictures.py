@@ -60,7 +60,11 @@ def test_the_export_has_every_piece_of_work_and_its_arrow(folder: Path) -> None:
     assert made.returncode == 0, made.stderr
     events = json.loads((folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
     done = [line for line in truth(folder / "truth") if line["what"] in ("kernel", "memcpy", "memset")]
-    work = [event for event in events if event["ph"] == "X" and event["cat"] in ("cuda_kernel", "cuda_memcpy", "cuda_memset")]
+    work = [
+        event
+        for event in events
+        if event["ph"] == "X" and event["cat"] in ("cuda_kernel", "cuda_memcpy", "cuda_memset")
+    ]
     assert len(work) == len(done) == 11
     begins, ends = ({event["id"] for event in events if event["ph"] == side} for side in "sf")
     assert len(begins) == 11

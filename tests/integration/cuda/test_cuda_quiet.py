@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import Target
-from tests.support.programs.cuda_running import ALL_APIS, CUPTI_UNFINISHED, NO_API, PROFILER_API, STOLEN, TOGGLE, TRACE, CudaPrograms
+from tests.support.programs.cuda_running import (
+    ALL_APIS,
+    CUPTI_UNFINISHED,
+    NO_API,
+    PROFILER_API,
+    STOLEN,
+    TOGGLE,
+    TRACE,
+    CudaPrograms,
+)
 from tests.support.thorough import few
 
 pytestmark = [pytest.mark.require("native", "gcc")]
@@ -26,12 +35,22 @@ def cuda(tmp_path: Path, target: Target) -> CudaPrograms:
 class TestAnotherTool:
     """It takes over without a word."""
 
-    @pytest.mark.parametrize(("trap", "version"), [("steal=90", "13.0"), ("steal=90", "12.4"), ("steal-kinds=90", "12.4")])
-    def test_is_noticed_when_nothing_comes_any_more(self, cuda: CudaPrograms, trap: str, version: str) -> None:
+    @pytest.mark.parametrize(
+        ("trap", "version"), [("steal=90", "13.0"), ("steal=90", "12.4"), ("steal-kinds=90", "12.4")]
+    )
+    def test_is_noticed_when_nothing_comes_any_more(
+        self, cuda: CudaPrograms, trap: str, version: str
+    ) -> None:
         """It even frees our buffers. The call that we make ourselves is missing twice."""
         capture = cuda.capture()
         words = [*WORK.split(), "sleep:200", *["sleep:20", "kernel:later:1000:1", "sync:1"] * 1000]
-        run = cuda.until(lambda run: STOLEN in run.notices(), [cuda.program(version), *words], capture, version=version, traps=trap)
+        run = cuda.until(
+            lambda run: STOLEN in run.notices(),
+            [cuda.program(version), *words],
+            capture,
+            version=version,
+            traps=trap,
+        )
         assert run.notices()[STOLEN]["value"] >= 2_000_000_000
         assert 80 <= len(run.of("kernel")) <= 90
 
@@ -39,7 +58,9 @@ class TestAnotherTool:
         """After a while: it may be a CUPTI that does not know such a call."""
         capture = cuda.capture()
         words = ["kernel:later:1000:1", "sync:1", "sleep:20"] * 1000
-        run = cuda.until(lambda run: STOLEN in run.notices(), [cuda.program(), *words], capture, traps="steal=1")
+        run = cuda.until(
+            lambda run: STOLEN in run.notices(), [cuda.program(), *words], capture, traps="steal=1"
+        )
         assert run.notices()[STOLEN]["value"] >= 4_000_000_000
         assert run.of("kernel") == []
 
@@ -80,7 +101,11 @@ class TestNobodyElse:
     @pytest.mark.parametrize("version", VERSIONS)
     def test_work_that_holds_every_buffer_back(self, cuda: CudaPrograms, version: str) -> None:
         """Nothing comes for seconds. Before CUDA 13 the record of our own call is held back with the others."""
-        run = cuda.run(f"{WORK} sleep:150 {'kernel:next:1000000000:2 sleep:10 ' * 400} kill:{signal.SIGKILL}", version, code=-9)
+        run = cuda.run(
+            f"{WORK} sleep:150 {'kernel:next:1000000000:2 sleep:10 ' * 400} kill:{signal.SIGKILL}",
+            version,
+            code=-9,
+        )
         assert run.notices() == {}
         assert run.names("kernel")["next"] < 10
 
@@ -107,7 +132,9 @@ class TestNobodyElse:
         """That forgets which functions were chosen, ours among them."""
         capture = cuda.capture(flags=TRACE | TOGGLE, open=False, trigger=PROFILER_API)
         run = cuda.run(
-            "start kernel:a:1000:1 sync:1 sleep:100 stop sleep:10 start kernel:b:1000:1 sync:1 sleep:3500 stop", version, capture=capture
+            "start kernel:a:1000:1 sync:1 sleep:100 stop sleep:10 start kernel:b:1000:1 sync:1 sleep:3500 stop",
+            version,
+            capture=capture,
         )
         assert STOLEN not in run.notices()
         assert run.names("kernel") == {"a": 1, "b": 1}
@@ -124,7 +151,9 @@ class TestIdle:
 
     @pytest.mark.parametrize("version", VERSIONS)
     def test_a_kill_loses_no_more_after_a_pause(self, cuda: CudaPrograms, version: str) -> None:
-        run = cuda.run(f"{WORK} sleep:1700 kernel:late:1000:1:5 sync:1 sleep:200 kill:{signal.SIGKILL}", version, code=-9)
+        run = cuda.run(
+            f"{WORK} sleep:1700 kernel:late:1000:1:5 sync:1 sleep:200 kill:{signal.SIGKILL}", version, code=-9
+        )
         assert run.names("kernel") == {"first": 40, "second": 40, "late": 5}
 
     @pytest.mark.parametrize("version", VERSIONS)
@@ -147,4 +176,6 @@ class TestTheQueueAtTheEnd:
     def test_is_not_waited_for_long(self, cuda: CudaPrograms) -> None:
         run = cuda.run("kernel:long:60000000000:1", traps="tell-flushes")
         assert run.dropped(CUPTI_UNFINISHED) == 1
-        assert 20 <= len([line for line in run.log if line.startswith("flush")]) <= 60  # 4 ms between them, 200 ms in all
+        assert (
+            20 <= len([line for line in run.log if line.startswith("flush")]) <= 60
+        )  # 4 ms between them, 200 ms in all

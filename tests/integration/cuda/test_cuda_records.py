@@ -34,7 +34,9 @@ class TestBacktraces:
     def test_every_call_of_a_category(self, cuda: CudaPrograms) -> None:
         run = cuda.run(self.words, capture=backtraces(cuda, KERNEL_CALLS))
         found = run.of("backtrace")
-        launches = {call["correlation"]: call for call in run.of("api") if "LaunchKernel" in (call.name or "")}
+        launches = {
+            call["correlation"]: call for call in run.of("api") if "LaunchKernel" in (call.name or "")
+        }
         assert {record["correlation"] for record in found} == launches.keys()
         assert len(found) == len(launches) == 2  # the driver's function within the runtime's is the same call
         for record in found:
@@ -44,7 +46,9 @@ class TestBacktraces:
 
     def test_calls_that_take_long(self, cuda: CudaPrograms) -> None:
         capture = backtraces(cuda, KERNEL_CALLS | MEMORY_CALLS | SYNC_CALLS, 4000, 4000, 50)
-        found = cuda.run("malloc:4096 kernel:long:300000000:1 sync:1 sync:1 free", capture=capture).of("backtrace")
+        found = cuda.run("malloc:4096 kernel:long:300000000:1 sync:1 sync:1 free", capture=capture).of(
+            "backtrace"
+        )
         assert 1 <= len(found) <= 2  # the second wait is for nothing, but the machine may be busy
         for record in found:
             assert record["category"] == SYNC_CALLS
@@ -66,9 +70,17 @@ class TestBacktraces:
 def test_a_call_counts_once(cuda: CudaPrograms, traps: str) -> None:
     """The runtime's functions call the driver's, which are recorded where the program calls them, or all are asked for."""
     words = "kernel:first:1000:1:20 sync:1"
-    launches = [record.name for record in cuda.run(words, traps=traps).of("api") if "LaunchKernel" in (record.name or "")]
+    launches = [
+        record.name
+        for record in cuda.run(words, traps=traps).of("api")
+        if "LaunchKernel" in (record.name or "")
+    ]
     assert launches == ["cudaLaunchKernel_v7000"] * 20
-    launches = [record.name for record in cuda.run(f"driver {words}", traps=traps).of("api") if "LaunchKernel" in (record.name or "")]
+    launches = [
+        record.name
+        for record in cuda.run(f"driver {words}", traps=traps).of("api")
+        if "LaunchKernel" in (record.name or "")
+    ]
     assert launches == ["cuLaunchKernel"] * 20
     every = cuda.run(words, traps=traps, capture=cuda.capture(flags=TRACE | ALL_APIS)).names("api")
     assert every["cudaLaunchKernel_v7000"] == every["cuLaunchKernel"] == 20

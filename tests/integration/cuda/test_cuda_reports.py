@@ -99,5 +99,7 @@ def test_threads_that_only_call_cuda_have_the_name_of_the_system(cuda: CudaProgr
     finish(capture.spool, tmp_path / "r.warplens")
     found = Finished(tmp_path / "r.warplens")
     names = dict(found.columns("threads", "thread", "name"))
-    launches = [names[row["thread"]] for row in found["cuda_api"] if row["name"].startswith("cudaLaunchKernel")]
+    launches = [
+        names[row["thread"]] for row in found["cuda_api"] if row["name"].startswith("cudaLaunchKernel")
+    ]
     assert launches == ["cuda_program", "loader", "inner"]

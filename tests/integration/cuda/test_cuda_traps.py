@@ -44,10 +44,14 @@ def test_a_flush_that_is_slow(cuda: CudaPrograms) -> None:
     assert run.notices() == {}
 
 
-@pytest.mark.parametrize("trap", ["flush-deadlock", "abba", "no-worker", "own-ids", "gone-context", "exit-callbacks"])
+@pytest.mark.parametrize(
+    "trap", ["flush-deadlock", "abba", "no-worker", "own-ids", "gone-context", "exit-callbacks"]
+)
 def test_nothing_is_lost(cuda: CudaPrograms, trap: str) -> None:
     """Flushes wait for no other; nothing but the records is asked for while CUPTI holds its locks."""
-    run = cuda.run(f"{WORK} thread kernel:third:1000:2:9 sync:2 reset kernel:fourth:1000:1 sync:1", traps=trap)
+    run = cuda.run(
+        f"{WORK} thread kernel:third:1000:2:9 sync:2 reset kernel:fourth:1000:1 sync:1", traps=trap
+    )
     assert run.names("kernel") == {"first": 40, "second": 40, "third": 9, "fourth": 1}
     assert run.notices() == {}
 
@@ -73,7 +77,9 @@ def test_records_of_unknown_kinds_are_counted(cuda: CudaPrograms) -> None:
 
 
 def test_kernels_that_complete_after_their_context(cuda: CudaPrograms) -> None:
-    run = cuda.run("kernel:first:100000000:1 reset kernel:second:1000:1 sync:1 sleep:150", traps="gone-context")
+    run = cuda.run(
+        "kernel:first:100000000:1 reset kernel:second:1000:1 sync:1 sleep:150", traps="gone-context"
+    )
     assert run.names("kernel") == {"first": 1, "second": 1}
     assert run.notices() == {}
 
@@ -93,7 +99,11 @@ def test_a_clock_that_is_taken_late(cuda: CudaPrograms) -> None:
     assert run.notices() == {}
     really = sorted((event["start"], event["end"]) for event in run.truth if event.get("name") == "first")
     seen = sorted((record["start"], record["end"]) for record in run.of("kernel"))
-    assert all(abs(a - b) < 1_000_000 for pair, other in zip(seen, really, strict=True) for a, b in zip(pair, other, strict=True))
+    assert all(
+        abs(a - b) < 1_000_000
+        for pair, other in zip(seen, really, strict=True)
+        for a, b in zip(pair, other, strict=True)
+    )
 
 
 def test_a_clock_that_is_refused(cuda: CudaPrograms) -> None:
@@ -101,7 +111,9 @@ def test_a_clock_that_is_refused(cuda: CudaPrograms) -> None:
     run = cuda.run("kernel:first:5000:1:5 sync:1", traps="no-clock")
     assert run.notices()[CONVERTED]["value"] < 1_000_000
     really = {(event["start"], event["end"]) for event in run.truth if event.get("name") == "first"}
-    for kernel, (start, end) in zip(sorted(run.of("kernel"), key=lambda record: record["start"]), sorted(really), strict=True):
+    for kernel, (start, end) in zip(
+        sorted(run.of("kernel"), key=lambda record: record["start"]), sorted(really), strict=True
+    ):
         assert abs(kernel["start"] - start) < 1_000_000
         assert abs(kernel["end"] - end) < 1_000_000
 
@@ -116,7 +128,9 @@ def test_work_that_still_runs_at_the_end(cuda: CudaPrograms) -> None:
 def test_no_memory_for_buffers(cuda: CudaPrograms, version: str, tmp_path: Path) -> None:
     """Versions below 27 crash when they are given none, so they get one for the bin; the others count for themselves."""
     stingy = build_target("no_buffers", tmp_path / "no_buffers.so", words=("-shared", "-fPIC"))
-    run = cuda.run(f"{WORK} sleep:2500", version, capture=cuda.capture(TRACE), variables={"LD_PRELOAD": str(stingy)})
+    run = cuda.run(
+        f"{WORK} sleep:2500", version, capture=cuda.capture(TRACE), variables={"LD_PRELOAD": str(stingy)}
+    )
     assert run.of("kernel") == run.of("api") == []
     lost = sum(spool.dropped[slot] for spool in run.spools for slot in (*range(32, 48), CUPTI_DROPPED))
     assert lost >= 160  # kernels and their calls

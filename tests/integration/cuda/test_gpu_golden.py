@@ -61,20 +61,32 @@ def test_the_work_is_what_torch_profiler_counted(report: Any) -> None:
             copies += count
         else:
             sets += count
-    assert Counter(bare(row["demangled"]) for row in _rows(report, _in_training("kernels", "w.demangled"))) == kernels
+    assert (
+        Counter(bare(row["demangled"]) for row in _rows(report, _in_training("kernels", "w.demangled")))
+        == kernels
+    )
     assert len(_rows(report, _in_training("memcpys", "w.id"))) == copies
     assert len(_rows(report, _in_training("memsets", "w.id"))) == sets
 
 
 def test_work_follows_its_call_and_lies_in_its_step(report: Any) -> None:
     rows = _rows(
-        report, _in_training("kernels", 'w.start, w."end", a.start AS called, a.name AS call, a.range, a.thread, w.graph_node, w.stream')
+        report,
+        _in_training(
+            "kernels",
+            'w.start, w."end", a.start AS called, a.name AS call, a.range, a.thread, w.graph_node, w.stream',
+        ),
     )
     assert all(row["called"] <= row["start"] < row["end"] for row in rows)
-    steps = {row["id"]: row["message"] for row in _rows(report, "SELECT id, message FROM nvtx_ranges WHERE message LIKE 'step %'")}
+    steps = {
+        row["id"]: row["message"]
+        for row in _rows(report, "SELECT id, message FROM nvtx_ranges WHERE message LIKE 'step %'")
+    }
     by_step = Counter(steps[row["range"]] for row in rows if row["range"] is not None)
     assert by_step == {"step 0": 17, "step 1": 17, "step 2": 17}
-    backward = [row["thread"] for row in rows if row["range"] is None]  # of a thread without ranges: PyTorch's autograd
+    backward = [
+        row["thread"] for row in rows if row["range"] is None
+    ]  # of a thread without ranges: PyTorch's autograd
     assert (len(backward), len(set(backward))) == (30, 1)
     assert not set(backward) & {row["thread"] for row in rows if row["range"] is not None}
     assert {row["call"] for row in rows if row["graph_node"] is not None} == {"cudaGraphLaunch"}
@@ -92,7 +104,9 @@ def test_libraries_describe_their_calls(tmp_path: Path) -> None:
     from warplens.stats.tables import nccl_sum
 
     with _opened("libs", tmp_path) as report:
-        calls = _rows(report, "SELECT message, count(*) AS calls FROM nvtx_ranges WHERE domain = 'NCCL' GROUP BY ALL")
+        calls = _rows(
+            report, "SELECT message, count(*) AS calls FROM nvtx_ranges WHERE domain = 'NCCL' GROUP BY ALL"
+        )
         collectives = {row["message"]: row["calls"] for row in calls if "Comm" not in row["message"]}
         assert collectives == {"ncclAllReduce": 5, "ncclBroadcast": 5, "ncclAllGather": 5}
         sizes = {row["Name"]: row["Total (MB)"] for row in nccl_sum.table(report, Selection()).to_pylist()}
@@ -104,11 +118,19 @@ def test_libraries_describe_their_calls(tmp_path: Path) -> None:
 def test_managed_memory_moves_as_the_program_touched_it(tmp_path: Path) -> None:
     """16 MiB go to the GPU before its first use; afterwards the pages of each fourth KiB come and go in each of five steps."""
     with _opened("transfer", tmp_path) as report:
-        kinds = {row["kind"]: row for row in _rows(report, "SELECT kind, count(*) AS n, sum(bytes) AS bytes FROM um_events GROUP BY ALL")}
+        kinds = {
+            row["kind"]: row
+            for row in _rows(
+                report, "SELECT kind, count(*) AS n, sum(bytes) AS bytes FROM um_events GROUP BY ALL"
+            )
+        }
         assert kinds["HtoD"]["bytes"] >= 16 << 20
         assert kinds["GPU page fault"]["n"] > 0
         assert kinds["CPU page fault"]["n"] > 0
-        (sums,) = _rows(report, "SELECT count(*) AS n, max(grid_x * block_x) AS threads FROM kernels WHERE demangled LIKE 'serial_sum%'")
+        (sums,) = _rows(
+            report,
+            "SELECT count(*) AS n, max(grid_x * block_x) AS threads FROM kernels WHERE demangled LIKE 'serial_sum%'",
+        )
         assert sums == {"n": 5, "threads": 1}
 
 
@@ -116,9 +138,13 @@ def test_python_stacks_lie_beside_the_work_of_the_gpu(tmp_path: Path) -> None:
     with _opened("trainer", tmp_path) as report:
         (counts,) = _rows(report, "SELECT count(*) AS n, count(k.api) AS launched FROM kernels k")
         assert counts == {"n": 25_728, "launched": 25_728}
-        (steps,) = _rows(report, "SELECT count(*) AS n FROM nvtx_ranges WHERE message = 'cub::DeviceRadixSort'")
+        (steps,) = _rows(
+            report, "SELECT count(*) AS n FROM nvtx_ranges WHERE message = 'cub::DeviceRadixSort'"
+        )
         assert steps["n"] == 60
-        (inside,) = _rows(report, "SELECT count(*) AS n FROM frames WHERE file LIKE '%transformers/trainer.py'")
+        (inside,) = _rows(
+            report, "SELECT count(*) AS n FROM frames WHERE file LIKE '%transformers/trainer.py'"
+        )
         assert inside["n"] > 0
 
 
@@ -138,7 +164,9 @@ def test_programs_with_a_mistake_are_whole(name: str, counts: dict[str, int], tm
             (SELECT count(*) FROM memcpys) AS copies""",
         )
         assert rows == counts
-        (lines,) = _rows(report, f"SELECT count(*) AS n FROM frames WHERE file LIKE '%torch_mistakes/{name}.py'")
+        (lines,) = _rows(
+            report, f"SELECT count(*) AS n FROM frames WHERE file LIKE '%torch_mistakes/{name}.py'"
+        )
         assert lines["n"] > 0
 
 
@@ -162,7 +190,15 @@ def test_a_deeper_pipeline_waits_less_inside_the_kernel(tmp_path: Path) -> None:
     took = []
     for name in ("pipeline_1_stage", "pipeline_3_stages"):
         with _opened(name, tmp_path / name) as report:
-            (launch,) = _rows(report, 'SELECT merged, units, dropped, unended, kernel, "end" - start AS took FROM intrakernel_launches')
-            assert (launch["merged"], launch["units"], launch["dropped"], launch["unended"]) == ("kernel", 6, 0, 0)
+            (launch,) = _rows(
+                report,
+                'SELECT merged, units, dropped, unended, kernel, "end" - start AS took FROM intrakernel_launches',
+            )
+            assert (launch["merged"], launch["units"], launch["dropped"], launch["unended"]) == (
+                "kernel",
+                6,
+                0,
+                0,
+            )
             took.append(launch["took"])
     assert took[1] < took[0]

@@ -146,7 +146,9 @@ def test_cupy(tmp_path: Path) -> None:
         ("decorated", None, "PushPop", 0),
     ]
     assert rows(report, "SELECT color FROM nvtx_ranges WHERE message = 'own colour'") == [(0xFF00FF00,)]
-    assert rows(report, "SELECT message, color FROM nvtx_marks WHERE message = 'coloured mark'") == [("coloured mark", 0xFF123456)]
+    assert rows(report, "SELECT message, color FROM nvtx_marks WHERE message = 'coloured mark'") == [
+        ("coloured mark", 0xFF123456)
+    ]
     assert complaints(report) == []
 
 
@@ -221,11 +223,23 @@ print(Frame.merge.__name__, Frame.sort.__qualname__)
 """
 
 
-@pytest.mark.parametrize("library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"])
+@pytest.mark.parametrize(
+    "library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"]
+)
 def test_the_way_rapids_annotates(library: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(RAPIDS.format(library=library), encoding="utf-8")
     report = tmp_path / "run.warplens"
-    done = warplens("profile", "-q", "-f", "-o", report, "python", "program.py", cwd=tmp_path, env=environment(PATH=_path()))
+    done = warplens(
+        "profile",
+        "-q",
+        "-f",
+        "-o",
+        report,
+        "python",
+        "program.py",
+        cwd=tmp_path,
+        env=environment(PATH=_path()),
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "merge Frame.sort\n"
     assert rows(report, RANGES) == [
@@ -250,7 +264,9 @@ def _path() -> str:
 
 @pytest.mark.require("jax")
 def test_jax_on_the_cpu_says_nothing_and_is_left_alone(tmp_path: Path) -> None:
-    program = "import jax\nwith jax.profiler.TraceAnnotation('step'):\n    print(int(jax.numpy.arange(4).sum()))\n"
+    program = (
+        "import jax\nwith jax.profiler.TraceAnnotation('step'):\n    print(int(jax.numpy.arange(4).sum()))\n"
+    )
     out, report = record(tmp_path, "jax", program)
     assert out == "6\n"
     assert rows(report, RANGES) == []

@@ -37,7 +37,19 @@ def record(folder: Path, target: Target, words: list[str]) -> Report:
     folder.mkdir()
     env = environment(**fake.environment(), TRUTH=str(folder / "said"))
     program = target("cuda_program", *fake.words())
-    run = warplens("profile", "-q", "-o", "x", "--trace=cuda", program, "malloc:1024", *words, "device_sync", cwd=folder, env=env)
+    run = warplens(
+        "profile",
+        "-q",
+        "-o",
+        "x",
+        "--trace=cuda",
+        program,
+        "malloc:1024",
+        *words,
+        "device_sync",
+        cwd=folder,
+        env=env,
+    )
     assert run.returncode == 0, run.stderr
     return open_report(folder / "x.warplens")
 

@@ -28,7 +28,18 @@ def test_runs_and_says_where_it_is(tmp_path: Path, name: str, words: list[str]) 
     assert found is not None
     program = [found[0], str(EXAMPLES / f"{name}.py"), "--steps", str(STEPS), "--batch", "8", *words]
     done = subprocess.run(
-        [sys.executable, "-m", "warplens", "profile", "--light", "-q", "-o", str(tmp_path / "run"), "--", *program],
+        [
+            sys.executable,
+            "-m",
+            "warplens",
+            "profile",
+            "--light",
+            "-q",
+            "-o",
+            str(tmp_path / "run"),
+            "--",
+            *program,
+        ],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -40,7 +51,9 @@ def test_runs_and_says_where_it_is(tmp_path: Path, name: str, words: list[str]) 
     with open_report(tmp_path / "run.warplens") as report:
         counts = Counter(report.table("nvtx_ranges", ["message"]).column("message").to_pylist())
     # the graph of the fixed one is captured from warmed-up steps, and replays have no ranges of their own
-    assert {key: counts[key] for key in ("step", "load", "train")} == dict.fromkeys(("step", "load", "train"), STEPS + 1)
+    assert {key: counts[key] for key in ("step", "load", "train")} == dict.fromkeys(
+        ("step", "load", "train"), STEPS + 1
+    )
     assert counts["forward"] >= 1
 
 

@@ -32,7 +32,9 @@ pytestmark = [pytest.mark.require("native", "g++"), pytest.mark.timeout(900)]
 
 def warplens(*words: str) -> str:
     command = [sys.executable, "-m", "warplens", *words]
-    done = subprocess.run(command, env=environment(COLUMNS="100"), capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, env=environment(COLUMNS="100"), capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -87,9 +89,18 @@ def test_both_do_the_same_work_and_all_of_it_is_recorded(twins: Twins) -> None:
     assert twins.sums[0] == twins.sums[1]
     assert float(twins.sums[0]) > 0
     for report, stages in ((twins.before, 1), (twins.after, 3)):
-        counts = dict(report.sql("SELECT tag, count(*) AS n FROM intrakernel_events GROUP BY tag").to_pandas().itertuples(index=False))
+        counts = dict(
+            report.sql("SELECT tag, count(*) AS n FROM intrakernel_events GROUP BY tag")
+            .to_pandas()
+            .itertuples(index=False)
+        )
         both = 2 * BLOCKS * TILES
-        expected = {"load": BLOCKS * (TILES + (stages == 3)), "wait_free": BLOCKS * TILES, "wait_full": both, "compute": both}
+        expected = {
+            "load": BLOCKS * (TILES + (stages == 3)),
+            "wait_free": BLOCKS * TILES,
+            "wait_full": both,
+            "compute": both,
+        }
         assert counts == expected
         (launch,) = report.table("intrakernel_launches").to_pylist()
         assert (launch["units"], launch["dropped"], launch["units_lost"]) == (3 * BLOCKS, 0, 0)
@@ -105,11 +116,15 @@ def test_loading_goes_on_behind_computing_only_with_three(twins: Twins) -> None:
 
 def test_what_the_guide_types_answers(twins: Twins) -> None:
     path = str(twins.before.path)
-    roles = list(csv.DictReader(io.StringIO(warplens("stats", "-q", "-r", "intrakernel_roles", "-f", "csv", path))))
+    roles = list(
+        csv.DictReader(io.StringIO(warplens("stats", "-q", "-r", "intrakernel_roles", "-f", "csv", path)))
+    )
     assert {row["Role"]: row["Waits For"] for row in roles} == {"warp 0": "warps 1-2", "warps 1-2": "warp 0"}
     assert [row["Critical"] for row in roles].count("yes") == 1
     drawn = warplens("timeline", path, "--inside", "pipeline").splitlines()
-    assert [line.split("  ")[1] for line in drawn if " b1 w" in line] == [f"SM 0 b1 w{warp}" for warp in range(3)]
+    assert [line.split("  ")[1] for line in drawn if " b1 w" in line] == [
+        f"SM 0 b1 w{warp}" for warp in range(3)
+    ]
 
 
 @pytest.mark.require("nvcc")
@@ -117,7 +132,16 @@ def test_what_the_guide_types_answers(twins: Twins) -> None:
 def test_it_compiles_for_gpus(tmp_path: Path, arch: str, stages: int) -> None:
     compiler, out = find_nvcc(), tmp_path / "out.ptx"
     assert compiler is not None
-    options = ["-std=c++17", "-O3", f"-arch={arch}", f"-I{include_path()}", f"-DSTAGES={stages}", "-ptx", "-o", str(out)]
+    options = [
+        "-std=c++17",
+        "-O3",
+        f"-arch={arch}",
+        f"-I{include_path()}",
+        f"-DSTAGES={stages}",
+        "-ptx",
+        "-o",
+        str(out),
+    ]
     command = [compiler, *options, str(PROGRAM / "pipeline.cu")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr

@@ -42,12 +42,25 @@ class Run:
         self.tables: dict[str, Rows] = {}
         self.code = 0
 
-    def __call__(self, *steps: str, options: tuple[str, ...] = (), cuda: str = "cuda,nvtx", traps: str = "") -> Run:
+    def __call__(
+        self, *steps: str, options: tuple[str, ...] = (), cuda: str = "cuda,nvtx", traps: str = ""
+    ) -> Run:
         fake = FakeCuda()
         log = self.folder / "log"
         variables = fake.environment(traps=traps, log=log, truth=self.folder / "truth")
         env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLENS_CUPTI=str(fake.cupti))
-        words = ("-q", "-f", "-o", "x", f"--trace={cuda}", "--stats=false", *options, sys.executable, str(PROGRAM), *steps)
+        words = (
+            "-q",
+            "-f",
+            "-o",
+            "x",
+            f"--trace={cuda}",
+            "--stats=false",
+            *options,
+            sys.executable,
+            str(PROGRAM),
+            *steps,
+        )
         done = warplens("profile", *words, cwd=self.folder, env=env)
         self.code = done.returncode
         assert "Traceback" not in done.stderr, done.stderr
@@ -80,7 +93,12 @@ class Run:
         for launch in launches.values():
             kernel = kernels[launch["kernel"]]
             assert kernel["name"] == f"{launch['name']}_kernel"
-            assert (launch["merged"], launch["stored"], launch["units"], launch["events"]) == ("kernel", True, units, events)
+            assert (launch["merged"], launch["stored"], launch["units"], launch["events"]) == (
+                "kernel",
+                True,
+                units,
+                events,
+            )
             assert (launch["correlation"], launch["api"], launch["stream"]) == tuple(
                 kernel[name] for name in ("correlation", "api", "stream")
             )
@@ -106,12 +124,16 @@ def test_regions_lie_inside_their_kernels(run: Run) -> None:
     run("busy:other", "launch:gemm", "busy:other", "fill:conv", "many:6")
     run.assert_inside(8)
     assert [row["tag"] for row in run["intrakernel_events"][:3]] == ["load", "mma", "store"]
-    assert {(row["kind"], row["payload"]) for row in run["intrakernel_events"]} == {("region", 0), ("region", 1), ("region", 2)}
+    assert {(row["kind"], row["payload"]) for row in run["intrakernel_events"]} == {
+        ("region", 0),
+        ("region", 1),
+        ("region", 2),
+    }
     assert {row["generation"] for row in run["intrakernel_launches"]} == {1, 2, 3, 4, 5, 6}
     assert {row["buffer_name"] for row in run["intrakernel_launches"]} == {"device buffer"}
-    assert {(row["mode"], row["clock"], row["slots"], row["device"]) for row in run["intrakernel_launches"]} == {
-        ("slices", "globaltimer", 8, 0)
-    }
+    assert {
+        (row["mode"], row["clock"], row["slots"], row["device"]) for row in run["intrakernel_launches"]
+    } == {("slices", "globaltimer", 8, 0)}
     assert [row["cta"] for row in run["intrakernel_units"][:4]] == [0, 1, 2, 3]
     assert "intrakernel-merged" in run.codes
     # What the agent did to read the buffers is not taken for work of the program.
@@ -144,14 +166,19 @@ def test_memory_of_the_host_beside_a_device(run: Run) -> None:
     assert interpreted["launched"] <= interpreted["start"] + interpreted["uncertainty"]
 
 
-@pytest.mark.parametrize("steps", [("launch:gemm", "graph:replayed"), ("graph:replayed:3",)], ids=["clock known", "graph alone"])
+@pytest.mark.parametrize(
+    "steps", [("launch:gemm", "graph:replayed"), ("graph:replayed:3",)], ids=["clock known", "graph alone"]
+)
 def test_a_captured_launch_runs_with_its_graph(run: Run, steps: tuple[str, ...]) -> None:
     """It is the last run of its node, although other kernels of the graph, and of the thread, are beside it."""
     run(*steps)
     assert run.code == 0
     rows = [row for row in run["intrakernel_launches"] if row["name"] == "replayed"]
     kernels = [row for row in run["kernels"] if row["name"] == "replayed1_kernel"]
-    assert [(row["stored"], row["events"], row["kernel"]) for row in rows] == [(False, 0, None), (True, 12, kernels[-1]["id"])]
+    assert [(row["stored"], row["events"], row["kernel"]) for row in rows] == [
+        (False, 0, None),
+        (True, 12, kernels[-1]["id"]),
+    ]
     assert (rows[1]["merged"], rows[1]["correlation"]) == ("kernel", kernels[-1]["correlation"])
     assert kernels[-1]["start"] <= rows[1]["start"] < rows[1]["end"] <= kernels[-1]["end"]
     assert all(row["merged"] == "kernel" for row in run["intrakernel_launches"] if row["stored"])
@@ -190,7 +217,12 @@ def test_memory_that_is_not_there_harms_nobody(run: Run, step: str, code: str) -
     assert run.code == 0
     assert code in run.codes
     lost = run.launches[step]
-    assert (lost["stored"], lost["units"], lost["start"], lost["merged"]) == (False, 0, lost["launched"], None)
+    assert (lost["stored"], lost["units"], lost["start"], lost["merged"]) == (
+        False,
+        0,
+        lost["launched"],
+        None,
+    )
     assert run.launches["gemm"]["events"] == 12
 
 
@@ -218,7 +250,15 @@ def test_a_capture_range_chooses_launches(run: Run) -> None:
 
 def test_memory_that_belongs_to_no_context(run: Run) -> None:
     """As in pools: where the thread that reads it when the window closes, often our own, has no context either."""
-    run("launch:before", "start", "launch:inside", "stop_elsewhere", "launch:after", options=("-c", "cudaProfilerApi"), traps="pooled")
+    run(
+        "launch:before",
+        "start",
+        "launch:inside",
+        "stop_elsewhere",
+        "launch:after",
+        options=("-c", "cudaProfilerApi"),
+        traps="pooled",
+    )
     run.assert_inside(1)
 
 
@@ -236,12 +276,30 @@ def test_ranks_in_one_report(tmp_path: Path) -> None:
     running = []
     for rank in range(2):
         log, truth = tmp_path / f"log{rank}", tmp_path / f"truth{rank}"
-        job = {"SLURM_JOB_ID": "12", "SLURM_STEP_ID": "3", "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}
+        job = {
+            "SLURM_JOB_ID": "12",
+            "SLURM_STEP_ID": "3",
+            "SLURM_PROCID": str(rank),
+            "SLURM_LOCALID": str(rank),
+        }
         backed = {"FAKE_CUDA_BACKED": "1", "WARPLENS_CUPTI": str(fake.cupti)}
         env = environment(**fake.environment(log=log, truth=truth), **job, **backed)
-        command = [*COMMAND, "profile", "--light", "-q", "-o", "x", "--trace=cuda,nvtx", "--stats=false", sys.executable, str(PROGRAM)]
+        command = [
+            *COMMAND,
+            "profile",
+            "--light",
+            "-q",
+            "-o",
+            "x",
+            "--trace=cuda,nvtx",
+            "--stats=false",
+            sys.executable,
+            str(PROGRAM),
+        ]
         steps = ("many:3", "graph:replayed") if rank == 0 else ("launch:gemm",)
-        running.append(subprocess.Popen([*command, *steps], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True))
+        running.append(
+            subprocess.Popen([*command, *steps], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+        )
     for one in running:
         _, said = one.communicate(timeout=240)
         assert one.returncode == 0, said
@@ -257,11 +315,15 @@ def test_ranks_in_one_report(tmp_path: Path) -> None:
     for row in stored:
         kernel = kernels[row["kernel"]]
         assert kernel["process"] == row["process"]
-        assert kernel["name"] == ("replayed1_kernel" if row["name"] == "replayed" else f"{row['name']}_kernel")
+        assert kernel["name"] == (
+            "replayed1_kernel" if row["name"] == "replayed" else f"{row['name']}_kernel"
+        )
         assert kernel["start"] <= row["start"] < row["end"] <= kernel["end"]
     launches = {row["id"]: row for row in stored}
     assert len(launches) == 5
-    assert {launches[row["launch"]]["process"] == row["process"] for row in run["intrakernel_events"]} == {True}
+    assert {launches[row["launch"]]["process"] == row["process"] for row in run["intrakernel_events"]} == {
+        True
+    }
 
 
 def test_in_process_recording(tmp_path: Path) -> None:
@@ -284,9 +346,20 @@ def test_in_process_recording(tmp_path: Path) -> None:
     fake = FakeCuda()
     variables = fake.environment(log=tmp_path / "log", truth=tmp_path / "truth")
     env = environment(**variables, FAKE_CUDA_BACKED="1", WARPLENS_CUPTI=str(fake.cupti))
-    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     for number in range(2):
         run = Run(tmp_path)
         run.read(tmp_path / f"r{number}.warplens")
-        assert {(row["name"], row["events"]) for row in run["intrakernel_launches"]} == {(f"in{number}", 12), ("host", 12)}
+        assert {(row["name"], row["events"]) for row in run["intrakernel_launches"]} == {
+            (f"in{number}", 12),
+            ("host", 12),
+        }

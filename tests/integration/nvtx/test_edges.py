@@ -49,7 +49,10 @@ def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def complaints(report: Path) -> list[str]:
     """The codes of what the report complains about."""
-    return [code for (code,) in rows(report, "SELECT code FROM diagnostics WHERE severity <> 'info' ORDER BY code")]
+    return [
+        code
+        for (code,) in rows(report, "SELECT code FROM diagnostics WHERE severity <> 'info' ORDER BY code")
+    ]
 
 
 @pytest.mark.parametrize("library", alike(LIBRARIES, "warplens.nvtx"))
@@ -67,7 +70,9 @@ for number in range(100_000):
 
 @pytest.mark.parametrize("library", alike(LIBRARIES, "warplens.nvtx"))
 def test_a_name_of_a_megabyte_is_cut_and_told(library: str, tmp_path: Path) -> None:
-    _, report = record(tmp_path, "with nvtx.annotate('x' * (1 << 20)):\n    nvtx.mark('inside')\n", library=library)
+    _, report = record(
+        tmp_path, "with nvtx.annotate('x' * (1 << 20)):\n    nvtx.mark('inside')\n", library=library
+    )
     ((length, first),) = rows(report, "SELECT length(message)::INT, message[:10] FROM nvtx_ranges")
     assert 1000 <= length < 1 << 20
     assert first == "x" * 10
@@ -153,7 +158,9 @@ for number in range(5_000):
     _, report = record(tmp_path, program, library=library)
     per_domain = "SELECT count(*)::INT, count(DISTINCT domain)::INT, bool_and('category of ' || domain[8:] = category) FROM nvtx_ranges"
     assert rows(report, per_domain) == [(1_000, 1_000, True)]
-    assert rows(report, "SELECT count(DISTINCT category)::INT, max(category_id)::INT FROM nvtx_marks") == [(5_000, 5_000)]
+    assert rows(report, "SELECT count(DISTINCT category)::INT, max(category_id)::INT FROM nvtx_marks") == [
+        (5_000, 5_000)
+    ]
     assert complaints(report) == []
 
 
@@ -197,7 +204,10 @@ print("ran")
     out, report = record(tmp_path, program)
     assert out == "ran\n"
     once = "message IN ('at exit', 'in __del__') GROUP BY message ORDER BY message"
-    assert rows(report, f"SELECT message, count(*)::INT FROM nvtx_ranges WHERE {once}") == [("at exit", 1), ("in __del__", 3)]
+    assert rows(report, f"SELECT message, count(*)::INT FROM nvtx_ranges WHERE {once}") == [
+        ("at exit", 1),
+        ("in __del__", 3),
+    ]
     assert rows(report, "SELECT count(*) > 0 FROM nvtx_ranges WHERE message = 'in handler'") == [(True,)]
     assert rows(report, "SELECT count(*)::INT FROM nvtx_ranges WHERE unfinished OR depth > 1") == [(0,)]
     assert complaints(report) == []
@@ -221,7 +231,9 @@ print("ends")
 """
     out, report = record(tmp_path, program, library=library)
     assert out == "ends\n"
-    ((ranges, marks),) = rows(report, "SELECT (SELECT count(*)::INT FROM nvtx_ranges), (SELECT count(*)::INT FROM nvtx_marks)")
+    ((ranges, marks),) = rows(
+        report, "SELECT (SELECT count(*)::INT FROM nvtx_ranges), (SELECT count(*)::INT FROM nvtx_marks)"
+    )
     assert ranges >= 400
     assert abs(ranges - marks) <= 4
     assert complaints(report) == []
@@ -282,7 +294,10 @@ def test_subinterpreters_are_recorded_or_left_alone(tmp_path: Path) -> None:
     out, report = record(tmp_path, SUBINTERPRETERS)
     *said, last = out.splitlines()
     assert last == "ran"
-    assert set(said) <= {"recording", "silent"}  # silent: one with a GIL of its own, which the binding declines
+    assert set(said) <= {
+        "recording",
+        "silent",
+    }  # silent: one with a GIL of its own, which the binding declines
     assert len(said) == 2
     count = rows(report, "SELECT count(*)::INT FROM nvtx_ranges WHERE message IN ('inside', 'decorated')")
     assert count == [(2 * said.count("recording"),)]

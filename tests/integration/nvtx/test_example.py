@@ -26,7 +26,9 @@ def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def train(folder: Path, *words: str, script: Path = EXAMPLE) -> tuple[list[float], Path]:
     """Profile the example; return the losses that it printed, and the report."""
-    done = warplens("profile", "-q", "-o", "train", sys.executable, script, *words, cwd=folder, env=environment())
+    done = warplens(
+        "profile", "-q", "-o", "train", sys.executable, script, *words, cwd=folder, env=environment()
+    )
     assert done.returncode == 0, done.stderr
     return [float(loss) for loss in re.findall(r"loss ([\d.]+)", done.stdout)], folder / "train.warplens"
 
@@ -56,7 +58,9 @@ def test_it_learns_and_what_it_does_is_in_the_report(tmp_path: Path) -> None:
     names = {name for (name,) in rows(report, "SELECT name FROM threads")}
     assert names == {"training", "loader 0", "loader 1", "evaluation"}
     # Of a machine whose clock is being set the report says so; that is no fault of the program.
-    assert rows(report, "SELECT count(*)::INT AS n FROM diagnostics WHERE code != 'clock-corrected'") == [(0,)]
+    assert rows(report, "SELECT count(*)::INT AS n FROM diagnostics WHERE code != 'clock-corrected'") == [
+        (0,)
+    ]
 
 
 def test_the_cure_takes_the_cause_away(tmp_path: Path) -> None:
@@ -84,4 +88,6 @@ def test_with_pypi_nvtx_it_is_the_same_program(tmp_path: Path) -> None:
         train(tmp_path / name, "--epochs", "1", "--fix", script=path)
     told = """SELECT message, domain, category, color, payload_int, count(*) AS n FROM nvtx_ranges
               WHERE message != 'score' GROUP BY ALL ORDER BY ALL"""
-    assert rows(tmp_path / "theirs" / "train.warplens", told) == rows(tmp_path / "ours" / "train.warplens", told)
+    assert rows(tmp_path / "theirs" / "train.warplens", told) == rows(
+        tmp_path / "ours" / "train.warplens", told
+    )

@@ -19,7 +19,15 @@ pytestmark = pytest.mark.require("native")
 def report(tmp_path_factory: pytest.TempPathFactory, target: Callable[..., Path]) -> Iterator[Report]:
     """One run of the program that makes every call."""
     folder = tmp_path_factory.mktemp("tables")
-    done = warplens("profile", "-q", "-o", folder / "run.warplens", target("nvtx_extensions"), cwd=folder, env=environment())
+    done = warplens(
+        "profile",
+        "-q",
+        "-o",
+        folder / "run.warplens",
+        target("nvtx_extensions"),
+        cwd=folder,
+        env=environment(),
+    )
     assert done.returncode == 0, done.stderr
     with open_report(folder / "run.warplens") as opened:
         yield opened
@@ -27,8 +35,16 @@ def report(tmp_path_factory: pytest.TempPathFactory, target: Callable[..., Path]
 
 def typed(report: Report, name: str, kind: str, *columns: str) -> list[dict[str, Any]]:
     """The payloads of one type that came with one kind of events of the first process."""
-    rows = report.payloads(name).select(["process", "event_type", *(columns or report.payloads(name).column_names[3:])]).to_pylist()
-    return [{name: row[name] for name in columns} for row in rows if row["event_type"] == kind and row["process"] == 0]
+    rows = (
+        report.payloads(name)
+        .select(["process", "event_type", *(columns or report.payloads(name).column_names[3:])])
+        .to_pylist()
+    )
+    return [
+        {name: row[name] for name in columns}
+        for row in rows
+        if row["event_type"] == kind and row["process"] == 0
+    ]
 
 
 def test_structures(report: Report) -> None:
@@ -42,7 +58,9 @@ def test_structures(report: Report) -> None:
 
 
 def test_pointers_and_lengths(report: Report) -> None:
-    first = typed(report, "rich", "mark", "text", "numbers", "inside", "steps", "wild", "utf16", "terminated")[0]
+    first = typed(
+        report, "rich", "mark", "text", "numbers", "inside", "steps", "wild", "utf16", "terminated"
+    )[0]
     assert first == {
         "text": "said by the payload",
         "numbers": [10, 20, 30],
@@ -64,7 +82,16 @@ def test_counters(report: Report) -> None:
     about = report.sql(
         "SELECT unit, scale, minimum, maximum, value_type, interpolation, scope, type FROM nvtx_counters WHERE name = 'integer'"
     ).to_pylist()[0]
-    assert tuple(about.values()) == ("MB", 1 / 1024, 0.5, 99.5, "absolute", "point", "/GPU[0]/memory", "int64")
+    assert tuple(about.values()) == (
+        "MB",
+        1 / 1024,
+        0.5,
+        99.5,
+        "absolute",
+        "point",
+        "/GPU[0]/memory",
+        "int64",
+    )
     samples = report.sql("""SELECT name, list(coalesce(value_int, value_float) ORDER BY start, s.id) AS found, max(no_value) AS silent
         FROM nvtx_counter_samples s JOIN nvtx_counters c USING (counter) WHERE s.process = 0 GROUP BY name""").to_pylist()
     found = {row["name"]: (row["found"], row["silent"]) for row in samples}
@@ -74,7 +101,18 @@ def test_counters(report: Report) -> None:
     assert found["float"] == ([2.5], None)
     assert found["small"] == ([-3], None)
     assert found["integer"][1] == "unavailable"
-    assert sorted(value for value in found["integer"][0] if value is not None) == [-5, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert sorted(value for value in found["integer"][0] if value is not None) == [
+        -5,
+        1,
+        1,
+        1,
+        2,
+        2,
+        2,
+        3,
+        3,
+        3,
+    ]
 
 
 def test_objects_and_operations(report: Report) -> None:
@@ -82,7 +120,14 @@ def test_objects_and_operations(report: Report) -> None:
         FROM nvtx_operations p JOIN nvtx_objects o USING (object)
         WHERE o.kind = 'sync' ORDER BY p.start""").to_pylist()
     assert [row["action"] for row in locks] == [
-        *("sync_acquire_start", "sync_acquire_failed", "sync_acquire_start", "sync_acquire_success", "sync_releasing", "sync_destroy")
+        *(
+            "sync_acquire_start",
+            "sync_acquire_failed",
+            "sync_acquire_start",
+            "sync_acquire_success",
+            "sync_releasing",
+            "sync_destroy",
+        )
     ]
     assert all(row["alive"] for row in locks)
     names = report.sql("SELECT DISTINCT kind, name FROM nvtx_objects WHERE name IS NOT NULL").to_pylist()
@@ -97,4 +142,11 @@ def test_objects_and_operations(report: Report) -> None:
 
 def test_what_could_not_be_kept_is_told(report: Report) -> None:
     codes = set(report.diagnostics.column("code").to_pylist())
-    assert codes >= {"lost-payloads", "cut-payloads", "foreign-clock", "undecoded-events", "undecoded-schema", "unknown-counters"}
+    assert codes >= {
+        "lost-payloads",
+        "cut-payloads",
+        "foreign-clock",
+        "undecoded-events",
+        "undecoded-schema",
+        "unknown-counters",
+    }

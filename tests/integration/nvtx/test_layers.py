@@ -37,15 +37,19 @@ EACH = {contract: line for line in reversed(PLANTED) for contract in line[2:]}
 
 
 @pytest.mark.parametrize(
-    ("module", "line", "contract"), alike(PLANTED, *list(EACH.values())[::4], ("new_part/__init__.py", "", "Data flows one way"))
+    ("module", "line", "contract"),
+    alike(PLANTED, *list(EACH.values())[::4], ("new_part/__init__.py", "", "Data flows one way")),
 )
 def test_a_planted_import_is_refused(module: str, line: str, contract: str, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src" / "warplens", tmp_path / "warplens", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "warplens", tmp_path / "warplens", ignore=shutil.ignore_patterns("*.so", "__pycache__")
+    )
     path = tmp_path / "warplens" / module
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"{path.read_text() if path.is_file() else ''}\n{line}\n")
     program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from importlinter.cli import lint_imports_command; lint_imports_command()"
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from importlinter.cli import "
+        f"lint_imports_command; lint_imports_command()"
     )
     command = [sys.executable, "-c", program, "--no-cache", "--config", str(ROOT / "pyproject.toml")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

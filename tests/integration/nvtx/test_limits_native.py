@@ -32,7 +32,12 @@ BUFFERED = {"WARPLENS_SPOOL_SPACE": "buffered"}
 def run(capture: Capture, *words: str | Path, **variables: str) -> str:
     """Run a program that must end well, and return what it printed."""
     done = subprocess.run(
-        list(map(str, words)), env={**capture.environment(), **variables}, capture_output=True, text=True, check=False, timeout=60
+        list(map(str, words)),
+        env={**capture.environment(), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -54,7 +59,9 @@ def blocks(capture: Capture) -> int:
 
 
 @pytest.mark.parametrize("variables", [{}, BUFFERED], ids=["reserved", "buffered"])
-def test_all_files_of_a_run_stay_below_the_limit(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
+def test_all_files_of_a_run_stay_below_the_limit(
+    variables: dict[str, str], tmp_path: Path, target: Target
+) -> None:
     limit = 3 << 20
     capture = Capture(tmp_path / "spool", open=True, max_bytes=limit)
     threads, ranges = 4, 20_000
@@ -82,13 +89,17 @@ def test_without_room_for_a_header_the_program_runs_all_the_same(tmp_path: Path,
 
 
 @pytest.mark.parametrize("variables", [{}, BUFFERED], ids=["reserved", "buffered"])
-def test_a_flight_recorder_takes_no_more_room_after_a_while(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
+def test_a_flight_recorder_takes_no_more_room_after_a_while(
+    variables: dict[str, str], tmp_path: Path, target: Target
+) -> None:
     """Killed while it records: the last moments are there in one piece, and the spool is far smaller than all that was recorded."""
     keep = 100_000_000
     capture = Capture(tmp_path / "spool", open=True, keep_ns=keep)
     log = tmp_path / "counts"
     with subprocess.Popen(
-        [target("nvtx_storm"), "2", "100000000", "steady", log], env={**capture.environment(), **variables}, stdout=subprocess.DEVNULL
+        [target("nvtx_storm"), "2", "100000000", "steady", log],
+        env={**capture.environment(), **variables},
+        stdout=subprocess.DEVNULL,
     ) as process:
         time.sleep(1.5)
         until(lambda: closed(log) > 300_000, "ranges")
@@ -120,7 +131,9 @@ def test_a_flight_recorder_runs_for_days(variables: dict[str, str], tmp_path: Pa
     capture.open()
     log = tmp_path / "counts"
     words: list[Any] = [target("nvtx_storm"), "2", "100000000", "steady", log]
-    with subprocess.Popen(words, env={**capture.environment(), **variables}, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        words, env={**capture.environment(), **variables}, stdout=subprocess.DEVNULL
+    ) as process:
         until(lambda: closed(log), "the first range")
         time.sleep(1)
         after_a_day = capture.size()
@@ -169,10 +182,14 @@ def test_a_full_spool_says_from_when_to_when_records_were_lost(tmp_path: Path, t
     (path,) = spool_files(capture.spool)
     with SpoolFile(path) as spool:
         spool.events  # noqa: B018
-        assert spool.process.start_ns < spool.head.first_loss_ns < spool.head.last_loss_ns <= spool.head.end_ns
+        assert (
+            spool.process.start_ns < spool.head.first_loss_ns < spool.head.last_loss_ns <= spool.head.end_ns
+        )
         (note,) = [note for note in spool.notes() if note.code == "dropped-records"]
         assert note.time == spool.head.first_loss_ns
-        assert re.search(r"were dropped from [\d.]+ ms to [\d.]+ ms after it began to be recorded because", note.message)
+        assert re.search(
+            r"were dropped from [\d.]+ ms to [\d.]+ ms after it began to be recorded because", note.message
+        )
 
 
 def test_a_flight_recorder_of_threads_that_come_and_go(tmp_path: Path, target: Target) -> None:
@@ -189,7 +206,9 @@ def test_a_flight_recorder_of_threads_that_come_and_go(tmp_path: Path, target: T
     assert sizes[1] <= sizes[0] * 4
 
 
-def test_names_and_payloads_of_a_flight_recorder_are_those_of_their_ranges(tmp_path: Path, target: Target) -> None:
+def test_names_and_payloads_of_a_flight_recorder_are_those_of_their_ranges(
+    tmp_path: Path, target: Target
+) -> None:
     capture = Capture(tmp_path / "spool", open=True, keep_ns=50_000_000)
     run(capture, target("nvtx_extensions"))
     notes = [recorded(path)[2] for path in spool_files(capture.spool)]
@@ -197,8 +216,12 @@ def test_names_and_payloads_of_a_flight_recorder_are_those_of_their_ranges(tmp_p
     assert all("damaged-payloads" not in codes for codes in notes)
 
 
-@pytest.mark.parametrize("words", [("4", "30000"), ("4", "10000", "names"), ("2", "5000", "deep")], ids=["steps", "names", "deep"])
-def test_without_reservation_everything_is_there_at_the_end(words: tuple[str, ...], tmp_path: Path, target: Target) -> None:
+@pytest.mark.parametrize(
+    "words", [("4", "30000"), ("4", "10000", "names"), ("2", "5000", "deep")], ids=["steps", "names", "deep"]
+)
+def test_without_reservation_everything_is_there_at_the_end(
+    words: tuple[str, ...], tmp_path: Path, target: Target
+) -> None:
     capture = Capture(tmp_path / "spool", open=True)
     assert run(capture, target("nvtx_storm"), *words, **BUFFERED) == "done\n"
     (path,) = spool_files(capture.spool)
@@ -217,7 +240,9 @@ def test_without_reservation_a_kill_loses_the_last_moment_at_most(tmp_path: Path
         capture = Capture(tmp_path / str(number), open=True)
         log = tmp_path / f"{number}.log"
         words: list[Any] = [target("nvtx_storm"), "2", "100000000", "steady", log]
-        with subprocess.Popen(words, env={**capture.environment(), **BUFFERED}, stdout=subprocess.DEVNULL) as process:
+        with subprocess.Popen(
+            words, env={**capture.environment(), **BUFFERED}, stdout=subprocess.DEVNULL
+        ) as process:
             until(lambda: closed(log), "the first range")  # noqa: B023
             time.sleep(pick.uniform(0.3, 0.8))
             before = time.monotonic_ns()
@@ -241,7 +266,9 @@ def test_without_reservation_processes_fork_and_record(mode: str, tmp_path: Path
     assert all(not dropped for _, dropped, _ in map(recorded, spool_files(capture.spool)))
 
 
-def test_without_reservation_a_main_thread_may_leave_before_the_others(tmp_path: Path, target: Target) -> None:
+def test_without_reservation_a_main_thread_may_leave_before_the_others(
+    tmp_path: Path, target: Target
+) -> None:
     """The thread that writes must not keep alive a process whose own threads have all ended."""
     capture = Capture(tmp_path / "spool", open=True)
     assert run(capture, target("nvtx_odd"), "leave", "100", **BUFFERED) == ""
@@ -314,7 +341,9 @@ def fill(file: Path, room: int) -> None:
 def test_a_spool_directory_that_vanishes(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
     capture = Capture(tmp_path / "spool", open=True)
     words: list[Any] = [target("nvtx_storm"), "2", "400000", "steady"]
-    with subprocess.Popen(words, env={**capture.environment(), **variables}, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, env={**capture.environment(), **variables}, stdout=subprocess.PIPE, text=True
+    ) as process:
         until(lambda: spool_files(capture.spool), "the spool")
         shutil.rmtree(capture.spool)
         assert process.communicate(timeout=60)[0] == "done\n"

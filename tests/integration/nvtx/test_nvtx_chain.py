@@ -61,9 +61,15 @@ def run(command: Iterable[str | Path], folder: Path, tool: Path | str) -> list[R
     spool = folder / "spool"
     spool.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WARPLENS_")}
-    environment |= {"NVTX_INJECTION64_PATH": str(AGENT), "WARPLENS_NVTX_CHAIN": str(tool), "WARPLENS_SPOOL": str(spool)}
+    environment |= {
+        "NVTX_INJECTION64_PATH": str(AGENT),
+        "WARPLENS_NVTX_CHAIN": str(tool),
+        "WARPLENS_SPOOL": str(spool),
+    }
     environment |= {"NVTX_TOOL_LOG": str(folder / "log"), "PYTHONPATH": str(SRC)}
-    done = subprocess.run(list(command), env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        list(command), env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return read_all(spool)
 
@@ -78,7 +84,9 @@ def named(events: list[dict[str, Any]], kind: str) -> list[str | None]:
     return [event["message"] for event in events if event["event"] == kind]
 
 
-@pytest.mark.parametrize("package", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"])
+@pytest.mark.parametrize(
+    "package", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"]
+)
 def test_both_hear_everything(package: str, tmp_path: Path, tool: Path) -> None:
     parent, child = run([sys.executable, "-c", PROGRAM.format(package=package)], tmp_path, tool)
     events = heard(tmp_path / "log")
@@ -94,13 +102,25 @@ def test_both_hear_everything(package: str, tmp_path: Path, tool: Path) -> None:
     assert named(there, "push") == ["in the child"]
 
     assert parent.names("range") == RANGES
-    assert (parent.names("mark"), parent.names("start_end"), child.names("start_end")) == (["mark"], ["start/end"], ["left running"])
+    assert (parent.names("mark"), parent.names("start_end"), child.names("start_end")) == (
+        ["mark"],
+        ["start/end"],
+        ["left running"],
+    )
     domains = {record.fields["domain"]: record.name for record in parent.records if record.kind == "domain"}
     assert set(domains.values()) == {"first", "second", "third"}
     placed = {
-        record.name: domains.get(record.fields["domain"]) for record in parent.records if record.kind in ("range", "mark", "start_end")
+        record.name: domains.get(record.fields["domain"])
+        for record in parent.records
+        if record.kind in ("range", "mark", "start_end")
     }
-    assert placed == {"pushed": None, "outer": "second", "prepared": "first", "mark": "first", "start/end": "third"}
+    assert placed == {
+        "pushed": None,
+        "outer": "second",
+        "prepared": "first",
+        "mark": "first",
+        "start/end": "third",
+    }
     outer = next(record for record in parent.records if record.name == "outer")
     assert (outer.fields["payload"], outer.fields["flags"] & 7, outer.fields["color"]) == (7, 2, 0xFF0000)
     assert [record.fields["payload"] for record in parent.records if record.kind == "sample"] == [5]
@@ -125,10 +145,16 @@ def test_a_tool_that_cannot_be_loaded(tool: str, tmp_path: Path, target: Target)
     assert "after close" in spool.names("range")
 
 
-def test_the_report_tells_when_the_other_tool_heard_nothing(tmp_path: Path, target: Target, tool: Path) -> None:
+def test_the_report_tells_when_the_other_tool_heard_nothing(
+    tmp_path: Path, target: Target, tool: Path
+) -> None:
     for path, expected in (("/nowhere/tool.so", 1), (str(tool), 0)):
         out = tmp_path / f"{expected}.warplens"
-        environment = os.environ | {"PYTHONPATH": str(SRC), "NVTX_INJECTION64_PATH": path, "NVTX_TOOL_LOG": str(tmp_path / "log")}
+        environment = os.environ | {
+            "PYTHONPATH": str(SRC),
+            "NVTX_INJECTION64_PATH": path,
+            "NVTX_TOOL_LOG": str(tmp_path / "log"),
+        }
         command: list[str | Path] = [
             sys.executable,
             "-m",
@@ -145,7 +171,11 @@ def test_the_report_tells_when_the_other_tool_heard_nothing(tmp_path: Path, targ
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         shown = subprocess.run(
-            [sys.executable, "-m", "warplens", "info", out], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "warplens", "info", out],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert shown.stdout.count("It heard nothing of 1 library") == expected, shown.stdout + shown.stderr
     assert heard(tmp_path / "log")

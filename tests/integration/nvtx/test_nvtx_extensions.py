@@ -31,9 +31,13 @@ pytestmark = pytest.mark.require("native")
 def run(folder: Path, *command: str | Path) -> tuple[dict[str, int], list[RawSpool]]:
     """Run a program under the agent, without a launcher; return the numbers it printed as NAME=NUMBER, and its spools."""
     variables = os.environ | {"NVTX_INJECTION64_PATH": str(AGENT), "WARPLENS_SPOOL": str(folder)}
-    done = subprocess.run(list(map(str, command)), env=variables, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        list(map(str, command)), env=variables, capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
-    return {name: int(number) for name, number in re.findall(r"^(\w+)=(\d+)$", done.stdout, re.M)}, read_spools(folder)
+    return {
+        name: int(number) for name, number in re.findall(r"^(\w+)=(\d+)$", done.stdout, re.M)
+    }, read_spools(folder)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +93,10 @@ def test_schemas_are_told_once_with_their_entries(spool: RawSpool) -> None:
     assert fixed.json["size"] == 16  # computed: the program did not say
     colors = defined(spool, "enum", "colors").json
     assert colors["size"] == 4
-    assert colors["entries"] == [{"name": "red", "value": 1, "flag": False}, {"name": "blue", "value": 2, "flag": True}]
+    assert colors["entries"] == [
+        {"name": "red", "value": 1, "flag": False},
+        {"name": "blue", "value": 2, "flag": True},
+    ]
 
 
 @pytest.mark.parametrize("kind", ["mark", "range", "start_end"])
@@ -100,7 +107,11 @@ def test_an_event_has_all_its_payloads(spool: RawSpool, kind: str) -> None:
         (STATIC + 5, False, False),
         (1023, False, False),
     ]
-    assert [values(record.blobs[0]), values(record.blobs[1]), record.blobs[2].data] == [step(3, 0.5), step(4, 0.25), b"raw"]
+    assert [values(record.blobs[0]), values(record.blobs[1]), record.blobs[2].data] == [
+        step(3, 0.5),
+        step(4, 0.25),
+        b"raw",
+    ]
 
 
 def test_payloads_of_the_end_come_before_those_of_the_begin(spool: RawSpool) -> None:
@@ -111,7 +122,9 @@ def test_payloads_of_the_end_come_before_those_of_the_begin(spool: RawSpool) -> 
         (defined(spool, "schema", "step")["id"], False),
     ]
     with_blob, plain = named(spool, "range", "number")
-    assert [(blob.schema, blob.data, blob.at_end) for blob in with_blob.blobs[1:]] == [(15, struct.pack("<i", 77), False)]
+    assert [(blob.schema, blob.data, blob.at_end) for blob in with_blob.blobs[1:]] == [
+        (15, struct.pack("<i", 77), False)
+    ]
     assert values(with_blob.blobs[0]) == step(3, 0.5)
     assert with_blob.blobs[0].at_end
     assert (plain.number, plain.blobs) == (77, [])
@@ -121,7 +134,10 @@ def test_calls_that_carry_nothing_but_payloads(spool: RawSpool) -> None:
     (pushed,) = named(spool, "range", None)
     assert [blob.at_end for blob in pushed.blobs] == [True, False, False]
     started = named(spool, "start_end", None)[0]
-    assert [(values(blob), blob.at_end) for blob in started.blobs] == [(step(4, 0.25), True), (step(3, 0.5), False)]
+    assert [(values(blob), blob.at_end) for blob in started.blobs] == [
+        (step(4, 0.25), True),
+        (step(3, 0.5), False),
+    ]
     assert values(named(spool, "mark", None)[0].blobs[0]) == step(3, 0.5)
 
 
@@ -138,7 +154,11 @@ def test_odd_payloads(spool: RawSpool) -> None:
     for name in ("null array", "count is garbage", "type is garbage"):
         assert (one(spool, "mark", name)["flags"] & 7, one(spool, "mark", name)["payload"]) == (7, 0)
     assert spool.dropped[LOST] == 3 + 2  # and a pop and an end of ranges that are not open
-    assert [record["category"] for record in named(spool, "mark", None) if record["category"] == 9 and not record.blobs] == [9]
+    assert [
+        record["category"]
+        for record in named(spool, "mark", None)
+        if record["category"] == 9 and not record.blobs
+    ] == [9]
 
 
 def test_large_payloads_are_cut_at_a_megabyte(spool: RawSpool) -> None:
@@ -175,7 +195,11 @@ def test_a_text_that_ends_in_unreadable_memory_is_cut(spool: RawSpool) -> None:
 
 
 def test_payloads_say_message_category_and_color(spool: RawSpool) -> None:
-    for kind, name in (("mark", "said by the payload"), ("range", "said by the payload"), ("start_end", "by the end")):
+    for kind, name in (
+        ("mark", "said by the payload"),
+        ("range", "said by the payload"),
+        ("start_end", "by the end"),
+    ):
         record = one(spool, kind, name)
         assert (record["category"], record["color"], record["flags"] & 8) == (42, 0xFF00FF00, 8)
     assert not named(spool, "range", "overridden")
@@ -193,28 +217,43 @@ def test_nested_payloads(spool: RawSpool) -> None:
 
 
 def test_a_schema_that_holds_itself_ends(spool: RawSpool) -> None:
-    (blob,) = [blob for record in named(spool, "mark", None) for blob in record.blobs if blob.schema == STATIC + 9]
+    (blob,) = [
+        blob for record in named(spool, "mark", None) for blob in record.blobs if blob.schema == STATIC + 9
+    ]
     assert blob.cut
     assert len(blob.data) < ABSOLUTE_PAGE
 
 
 def samples(spool: RawSpool, name: str) -> list[Record]:
     """The samples of a counter."""
-    return [record for record in spool.of("sample", "ext") if record["category"] == defined(spool, "counter", name)["id"]]
+    return [
+        record
+        for record in spool.of("sample", "ext")
+        if record["category"] == defined(spool, "counter", name)["id"]
+    ]
 
 
 def test_counters_are_told_with_their_semantics(spool: RawSpool) -> None:
     (scope,) = spool.definitions("scope")
     assert (scope.json["path"], scope.json["parent"]) == ("GPU[0]/memory", 1)
     integer = defined(spool, "counter", "integer").json
-    assert (integer["schema"], integer["scope"], integer["description"]) == (17, scope["id"], "what it counts")
+    assert (integer["schema"], integer["scope"], integer["description"]) == (
+        17,
+        scope["id"],
+        "what it counts",
+    )
     assert integer["semantics"] == [
         {"id": 5, "version": 2, "flags": 0x11C, "unit": "MB", "unit_scale_numerator": 1, "unit_scale_denominator": 1024,
          "limit_type": 3, "min": 0.5, "max": 99.5},
         {"id": 2, "version": 1, "time_domain": 1},
     ]  # fmt: skip
     shorter = defined(spool, "counter", "shorter").json
-    assert (shorter["schema"], shorter["description"], shorter["scope"], shorter["semantics"]) == (18, None, 0, [])
+    assert (shorter["schema"], shorter["description"], shorter["scope"], shorter["semantics"]) == (
+        18,
+        None,
+        0,
+        [],
+    )
 
 
 def test_samples(spool: RawSpool) -> None:
@@ -224,7 +263,11 @@ def test_samples(spool: RawSpool) -> None:
     assert [record.number for record in samples(spool, "float")] == [2.5]
     assert defined(spool, "counter", "float")["id"] == STATIC + 77
     assert [record.number for record in samples(spool, "small")] == [-3]
-    assert [values(record.blobs[0]) for record in samples(spool, "group")] == [step(7, 7.5), step(1, 1), step(2, 2)]
+    assert [values(record.blobs[0]) for record in samples(spool, "group")] == [
+        step(7, 7.5),
+        step(1, 1),
+        step(2, 2),
+    ]
     (odd,) = [record for record in spool.of("sample", "ext") if record["category"] == 12345]
     assert [(blob.schema, blob.data) for blob in odd.blobs] == [(1023, b"odd")]
 
@@ -233,7 +276,17 @@ def test_batches_have_the_programs_times(ran: tuple[dict[str, int], list[RawSpoo
     t = ran[0]["t"]
     batches = samples(spool, "integer")[2:]
     assert [record.number for record in batches] == [1, 2, 3] * 3
-    assert [record["start"] - t for record in batches] == [-3000, -2000, -1000, -5000, -4900, -4800, -5200, -5100, -5000]
+    assert [record["start"] - t for record in batches] == [
+        -3000,
+        -2000,
+        -1000,
+        -5000,
+        -4900,
+        -4800,
+        -5200,
+        -5100,
+        -5000,
+    ]
     assert [record["start"] - t for record in samples(spool, "group")[1:]] == [-3000, -2000]
 
 
@@ -243,8 +296,12 @@ def test_other_clocks_are_converted(ran: tuple[dict[str, int], list[RawSpool]], 
     for clock in ("clock 0", "clock 1", "clock 2"):
         (record,) = samples(spool, clock)
         assert abs(record["start"] - numbers["ours"]) < near, clock
-    assert samples(spool, "clock 3")[0]["start"] - numbers["t"] == -100_000  # 900 on a clock that passes 1000 in 1 ms
-    assert samples(spool, "clock 4")[0]["start"] - numbers["t"] == -100_000  # 400 on one that is 500 behind that
+    assert (
+        samples(spool, "clock 3")[0]["start"] - numbers["t"] == -100_000
+    )  # 900 on a clock that passes 1000 in 1 ms
+    assert (
+        samples(spool, "clock 4")[0]["start"] - numbers["t"] == -100_000
+    )  # 400 on one that is 500 behind that
     unknown, known = samples(spool, "no clock")
     assert unknown["start"] > numbers["ours"]  # when it was submitted
     assert spool.dropped[MISPLACED] == 1
@@ -262,13 +319,22 @@ def test_late_events(ran: tuple[dict[str, int], list[RawSpool]], spool: RawSpool
     assert [one(spool, "mark", name)["start"] - t for name in ("first", "second")] == [-500, -400]
     assert one(spool, "mark", "second").blobs[0].text(8) == "second"
     halves = named(spool, "start_end", None)[1:]
-    assert [(record["start"] - t, record["end"] - t) for record in halves] == [(-300, -200), (-290, -270), (-280, -260)]
+    assert [(record["start"] - t, record["end"] - t) for record in halves] == [
+        (-300, -200),
+        (-290, -270),
+        (-280, -260),
+    ]
     assert [[blob.at_end for blob in record.blobs] for record in halves] == [[True, False]] * 3
-    assert [(one(spool, "mark", name)["start"] - t, len(one(spool, "mark", name).blobs[0].data)) for name in ("two", "non")] == [
+    assert [
+        (one(spool, "mark", name)["start"] - t, len(one(spool, "mark", name).blobs[0].data))
+        for name in ("two", "non")
+    ] == [
         (-50, 32),
         (-40, 16),
     ]
-    assert spool.dropped[UNDECODED] == 3  # an end without a begin, an event that says nothing, one of an unknown schema
+    assert (
+        spool.dropped[UNDECODED] == 3
+    )  # an end without a begin, an event that says nothing, one of an unknown schema
 
 
 def operations(spool: RawSpool, number: int) -> list[str]:
@@ -279,9 +345,9 @@ def operations(spool: RawSpool, number: int) -> list[str]:
 
 def test_resources_and_locks(spool: RawSpool) -> None:
     resources = spool.definitions("resource")
-    assert [(record.json["class"], record.json["identifier"], record.json["name"]) for record in resources] == [
-        ("sync_pthread", 0x1234, name) for name in ("a mutex", 'a "wide" mutex', "registered name")
-    ]
+    assert [
+        (record.json["class"], record.json["identifier"], record.json["name"]) for record in resources
+    ] == [("sync_pthread", 0x1234, name) for name in ("a mutex", 'a "wide" mutex', "registered name")]
     assert [spool.domains.get(record["domain"]) for record in resources] == ["ext", None, "ext"]
     assert operations(spool, resources[0]["id"]) == ["resource_destroy"]
     lock = defined(spool, "sync", "spin lock")
@@ -293,13 +359,26 @@ def test_memory(ran: tuple[dict[str, int], list[RawSpool]], spool: RawSpool) -> 
     pool = ran[0]["pool"]
     heap = defined(spool, "heap", "pool")
     assert (heap["id"], heap.json["size"], heap.json["usage"]) == (pool, 1000, 1)
-    whole = ["region_register", "region_resize", "permissions_assign", "region_unregister", "heap_reset", "heap_unregister"]
+    whole = [
+        "region_register",
+        "region_resize",
+        "permissions_assign",
+        "region_unregister",
+        "heap_reset",
+        "heap_unregister",
+    ]
     assert operations(spool, pool) == whole
     assert operations(spool, pool + 100) == ["region_register"]
-    assert [record["value"] for record in spool.of("operation") if record["object"] in (pool, pool + 100)][:3] == [100, 200, 50]
+    assert [record["value"] for record in spool.of("operation") if record["object"] in (pool, pool + 100)][
+        :3
+    ] == [100, 200, 50]
     assert defined(spool, "region", "weights")["id"] == pool + 100
     (permissions,) = spool.definitions("permissions")
-    assert operations(spool, permissions["id"]) == ["permissions_bind", "permissions_reset", "permissions_destroy"]
+    assert operations(spool, permissions["id"]) == [
+        "permissions_bind",
+        "permissions_reset",
+        "permissions_destroy",
+    ]
 
 
 def test_two_threads_at_once(spool: RawSpool) -> None:
@@ -309,10 +388,18 @@ def test_two_threads_at_once(spool: RawSpool) -> None:
         assert len({record.thread for record in ranges}) == 1
 
 
-def test_a_fork_child_knows_the_definitions_but_not_the_parents_payloads(ran: tuple[dict[str, int], list[RawSpool]]) -> None:
+def test_a_fork_child_knows_the_definitions_but_not_the_parents_payloads(
+    ran: tuple[dict[str, int], list[RawSpool]],
+) -> None:
     parent, child = ran[1]
-    known = [record for record in parent.of("define") if record.json["kind"] in ("schema", "enum", "counter", "scope")]
-    assert {(record["id"], record.name) for record in known} <= {(record["id"], record.name) for record in child.of("define")}
+    known = [
+        record
+        for record in parent.of("define")
+        if record.json["kind"] in ("schema", "enum", "counter", "scope")
+    ]
+    assert {(record["id"], record.name) for record in known} <= {
+        (record["id"], record.name) for record in child.of("define")
+    }
     assert not child.definitions("heap")  # unregistered before
     (popped,) = named(child, "range", "open at the fork")
     (ended,) = named(child, "start_end", "open at the fork")
@@ -325,7 +412,9 @@ def test_a_fork_child_knows_the_definitions_but_not_the_parents_payloads(ran: tu
 def test_a_client_of_other_versions(tmp_path: Path, target: Target) -> None:
     program = target("nvtx_client")
     variables = os.environ | {"WARPLENS_SPOOL": str(tmp_path)}
-    done = subprocess.run([program, AGENT], env=variables, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [program, AGENT], env=variables, capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
     def numbers(first: int, last: int) -> str:
@@ -349,11 +438,29 @@ def test_a_client_of_other_versions(tmp_path: Path, target: Target) -> None:
         "null counter 1",
     ]
     (spool,) = read_spools(tmp_path)
-    streams = [(record.json["api"], record.json["identifier"], record.json["name"]) for record in spool.definitions("cuda_stream")]
-    assert streams == [("cuda", 0x20, "stream"), ("cuda", 0x21, "stream w"), ("cudart", 0x22, "rt stream"), ("cudart", 0x23, "rt stream w")]
-    assert [record.json["name"] for record in spool.definitions("cuda_device")] == ["gpu zero", "gpu wïde", "renamed", "none"]
+    streams = [
+        (record.json["api"], record.json["identifier"], record.json["name"])
+        for record in spool.definitions("cuda_stream")
+    ]
+    assert streams == [
+        ("cuda", 0x20, "stream"),
+        ("cuda", 0x21, "stream w"),
+        ("cudart", 0x22, "rt stream"),
+        ("cudart", 0x23, "rt stream w"),
+    ]
+    assert [record.json["name"] for record in spool.definitions("cuda_device")] == [
+        "gpu zero",
+        "gpu wïde",
+        "renamed",
+        "none",
+    ]
     assert [record.json["name"] for record in spool.definitions("cuda_context")] == ["context", "context w"]
-    assert [record.json["name"] for record in spool.definitions("cuda_event")] == ["event", None, "rt event", "rt event w"]
+    assert [record.json["name"] for record in spool.definitions("cuda_event")] == [
+        "event",
+        None,
+        "rt event",
+        "rt event w",
+    ]
     assert sum(record.json["kind"].startswith("opencl_") for record in spool.of("define")) == 14
     assert operations(spool, 0x7000) == ["memory_initialized"]
     assert len(spool.definitions("permissions")) == 2
@@ -386,11 +493,15 @@ def test_the_other_python_binding(tmp_path: Path) -> None:
     printed, (spool,) = run(tmp_path, sys.executable, "-c", PYTHON)
     marks = {record.name: record.blobs for record in spool.of("mark", "python")}
     assert marks["bytes"][0].data == b"bytes"
-    assert [struct.unpack("<q3d", blob.data) for record in spool.of("mark", "python")[:1] for blob in record.blobs] == [(3, 0, 1, 2)]
+    assert [
+        struct.unpack("<q3d", blob.data) for record in spool.of("mark", "python")[:1] for blob in record.blobs
+    ] == [(3, 0, 1, 2)]
     assert [struct.unpack("<4q", blob.data) for blob in marks["list"]] == [(3, 1, 2, 3)]
     assert len(one_of(spool, "range", "range").blobs) == 1
     ids = {record.json["name"]: record["id"] for record in spool.definitions("counter")}
-    found: dict[str, list[Any]] = {name: [r for r in spool.of("sample") if r["category"] == number] for name, number in ids.items()}
+    found: dict[str, list[Any]] = {
+        name: [r for r in spool.of("sample") if r["category"] == number] for name, number in ids.items()
+    }
     assert [record.number for record in found["integer"]] == [4, None, 1, 2]
     assert [record["start"] - printed["now"] for record in found["integer"][2:]] == [-20, -10]
     assert [record.number for record in found["float"]] == [2.5]
@@ -408,7 +519,9 @@ def test_the_report_has_it_all(tmp_path: Path, target: Target) -> None:
             return [tuple(row.values()) for row in opened.sql(sql).to_pylist()]
 
         assert rows("SELECT count(*) FROM nvtx_ranges WHERE message LIKE 'storm _'") == [(4000,)]
-        assert rows('SELECT message, "end" - start FROM nvtx_ranges WHERE starts_with(message, $$deferred$$) ORDER BY start') == [
+        assert rows(
+            'SELECT message, "end" - start FROM nvtx_ranges WHERE starts_with(message, $$deferred$$) ORDER BY start'
+        ) == [
             ("deferred 0", 1000),
             ("deferred 0", 1000),
             ("deferred 1", 1000),
@@ -420,9 +533,9 @@ def test_the_report_has_it_all(tmp_path: Path, target: Target) -> None:
             ("fixed", True, 16),
             ("raw", True, 3),
         ]
-        assert rows("SELECT DISTINCT name, unit, minimum, maximum FROM nvtx_counters WHERE name = 'integer'") == [
-            ("integer", "MB", 0.5, 99.5)
-        ]
+        assert rows(
+            "SELECT DISTINCT name, unit, minimum, maximum FROM nvtx_counters WHERE name = 'integer'"
+        ) == [("integer", "MB", 0.5, 99.5)]
         assert rows("""
             SELECT name, list(value_int ORDER BY value_int), list(value_float), list(no_value) FILTER (no_value IS NOT NULL)
             FROM nvtx_counter_samples JOIN nvtx_counters USING (counter, process)
@@ -430,7 +543,9 @@ def test_the_report_has_it_all(tmp_path: Path, target: Target) -> None:
             ("float", [None], [2.5], None),
             ("small", [-3], [None], None),
         ]
-        assert rows("SELECT count(*) FROM nvtx_operations o JOIN nvtx_objects b USING (object) WHERE b.name = 'spin lock'") == [(6,)]
+        assert rows(
+            "SELECT count(*) FROM nvtx_operations o JOIN nvtx_objects b USING (object) WHERE b.name = 'spin lock'"
+        ) == [(6,)]
         codes = {code for (code,) in rows("SELECT code FROM diagnostics WHERE severity <> 'info'")}
     assert not {code for code in codes if "dropped" in code or "damaged" in code}, codes
 

@@ -131,7 +131,10 @@ def test_hostile_payloads_cost_themselves_alone(more: str, tmp_path: Path) -> No
     ranges = "SELECT message, count(*)::INT FROM nvtx_ranges GROUP BY message ORDER BY message"
     assert rows(report, ranges) == [(name, count) for name in ("annotated", "pushed", "started")]
     assert rows(report, "SELECT count(*)::INT FROM nvtx_marks") == [(3 * count,)]
-    assert rows(report, "SELECT count(*)::INT FROM nvtx_marks m SEMI JOIN payloads p ON p.event = m.id AND p.event_type = 'mark'") > [(10,)]
+    assert rows(
+        report,
+        "SELECT count(*)::INT FROM nvtx_marks m SEMI JOIN payloads p ON p.event = m.id AND p.event_type = 'mark'",
+    ) > [(10,)]
     # cut ones are told; a schema that the report cannot read would be told as well
     assert set(complaints(report)) <= {"cut-payloads", "cut-names"}
 
@@ -199,7 +202,8 @@ for number in range(1000):
     assert kinds[0][0] + kinds[0][1] == 1000
     assert kinds[0][1] >= 700
     ((last,),) = rows(
-        report, "SELECT p.json FROM payloads p JOIN nvtx_marks m ON m.id = p.event AND p.event_type = 'mark' ORDER BY m.start DESC LIMIT 1"
+        report,
+        "SELECT p.json FROM payloads p JOIN nvtx_marks m ON m.id = p.event AND p.event_type = 'mark' ORDER BY m.start DESC LIMIT 1",
     )
     assert json.loads(last) == {"key999": 999, "common": 0.5}
     assert complaints(report) == []
@@ -215,5 +219,8 @@ for number in range(3):
     numbers.append(number)
 """
     _, report = record(tmp_path, program)
-    got: list[Any] = rows(report, "SELECT octet_length(p.data)::INT FROM payloads p JOIN nvtx_ranges r ON r.id = p.event ORDER BY r.start")
+    got: list[Any] = rows(
+        report,
+        "SELECT octet_length(p.data)::INT FROM payloads p JOIN nvtx_ranges r ON r.id = p.event ORDER BY r.start",
+    )
     assert got == [(16,), (24,), (32,)]

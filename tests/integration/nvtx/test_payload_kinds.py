@@ -21,7 +21,9 @@ SEND = "\nfor number, payload in enumerate(PAYLOADS):\n    nvtx.mark(str(number)
 
 def sent(folder: Path, payloads: str, imports: str = "") -> list[tuple[Any, ...]]:
     """What the report says of marks with these payloads: int, float, type, bytes, JSON."""
-    _, report = record(folder, f"import warnings\nwarnings.simplefilter('error')\n{imports}\nPAYLOADS = {payloads}{SEND}")
+    _, report = record(
+        folder, f"import warnings\nwarnings.simplefilter('error')\n{imports}\nPAYLOADS = {payloads}{SEND}"
+    )
     assert complaints(report) == []
     return [row[1:] for row in rows(report, EVENTS)]
 
@@ -120,7 +122,11 @@ nvtx.pop_range(message="said at the end", color="green", category="kind")
     ends = """
         SELECT r.message, p.at_end, p.type FROM nvtx_ranges r JOIN payloads p ON p.event = r.id AND p.event_type = 'range'
         ORDER BY r.start, p.at_end"""
-    assert rows(report, ends) == [("both", False, "int64[:]"), ("both", True, "int64[:]"), ("late", True, "dict")]
+    assert rows(report, ends) == [
+        ("both", False, "int64[:]"),
+        ("both", True, "int64[:]"),
+        ("late", True, "dict"),
+    ]
     said = "SELECT message, color, category FROM nvtx_ranges ORDER BY start DESC LIMIT 1"
     assert rows(report, said) == [("said at the end", 0x008000, "kind")]
 
@@ -151,9 +157,18 @@ nvtx.pop_range(payload={"a": 1})
 """
     _, report = record(tmp_path, program)
     numbers = "SELECT message, payload_int, payload_float FROM nvtx_ranges ORDER BY start"
-    assert rows(report, numbers) == [("two numbers", None, 2.5), ("dict first", 9, None), ("dict last", 7, None)]
+    assert rows(report, numbers) == [
+        ("two numbers", None, 2.5),
+        ("dict first", 9, None),
+        ("dict last", 7, None),
+    ]
     both = "SELECT at_end, type, data FROM payloads ORDER BY event, at_end"
-    one, two, nine, seven = struct.pack("<q", 1), struct.pack("<d", 2.5), struct.pack("<q", 9), struct.pack("<q", 7)
+    one, two, nine, seven = (
+        struct.pack("<q", 1),
+        struct.pack("<d", 2.5),
+        struct.pack("<q", 9),
+        struct.pack("<q", 7),
+    )
     assert rows(report, both) == [
         *((False, "int64", one), (True, "float64", two)),
         *((False, "dict", one), (True, "int64", nine)),

@@ -25,7 +25,14 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.mark.parametrize(
-    "question", ["meta", "tracks?report=0", VIEWPORT, "plots?report=0&begin=0&end=9&width=9&tracks=", "stat-list?report=0"]
+    "question",
+    [
+        "meta",
+        "tracks?report=0",
+        VIEWPORT,
+        "plots?report=0&begin=0&end=9&width=9&tracks=",
+        "stat-list?report=0",
+    ],
 )
 def test_it_answers_as_a_request_does(client: Client, question: str) -> None:
     with Talk(client) as talk:
@@ -34,9 +41,18 @@ def test_it_answers_as_a_request_does(client: Client, question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["viewport?report=0", "viewport?report=9&begin=0&end=1&tracks=1", "nothing", "stat/x", "findings?report=0"]
+    "question",
+    [
+        "viewport?report=0",
+        "viewport?report=9&begin=0&end=1&tracks=1",
+        "nothing",
+        "stat/x",
+        "findings?report=0",
+    ],
 )
-def test_what_is_wrong_with_a_question_is_told_and_the_next_is_answered(client: Client, question: str) -> None:
+def test_what_is_wrong_with_a_question_is_told_and_the_next_is_answered(
+    client: Client, question: str
+) -> None:
     with Talk(client) as talk:
         number, status, body = talk.ask((1 << 32) - 1, question)
         assert (number, status) == ((1 << 32) - 1, 400 if question == "viewport?report=0" else 404)
@@ -51,10 +67,14 @@ def test_many_questions_at_once_are_each_answered_once(client: Client) -> None:
         answers = [found for found in (talk.answer() for _ in range(500)) if found is not None]
     assert sorted(number for number, _, _ in answers) == list(range(500))
     assert {status for _, status, _ in answers} == {200}
-    assert {len(body) for number, _, body in answers if number % 2} == {len(client.ask(f"/api/1/{VIEWPORT}").body)}
+    assert {len(body) for number, _, body in answers if number % 2} == {
+        len(client.ask(f"/api/1/{VIEWPORT}").body)
+    }
 
 
-@pytest.mark.parametrize("text", ["", "meta", "x meta", "-1 meta", "5", "5 ", f"{1 << 32} meta", "٣ meta", "1" * 30 + " meta"])
+@pytest.mark.parametrize(
+    "text", ["", "meta", "x meta", "-1 meta", "5", "5 ", f"{1 << 32} meta", "٣ meta", "1" * 30 + " meta"]
+)
 def test_what_is_no_question_ends_it(client: Client, text: str) -> None:
     with Talk(client) as talk:
         talk.say(text)

@@ -112,7 +112,11 @@ def test_a_browser_is_started_where_there_is_a_screen(report: Path, tmp_path: Pa
     browser = tmp_path / "browser"
     browser.write_text('#!/bin/sh\necho "$1" > "$0.url.tmp"; mv "$0.url.tmp" "$0.url"\n')
     browser.chmod(0o755)
-    env = {name: value for name, value in environment(BROWSER=str(browser), DISPLAY=":1").items() if name != "SSH_CONNECTION"}
+    env = {
+        name: value
+        for name, value in environment(BROWSER=str(browser), DISPLAY=":1").items()
+        if name != "SSH_CONNECTION"
+    }
     process = subprocess.Popen([*COMMAND, "view", "-q", report], env=env, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -162,7 +166,9 @@ def test_a_port_that_is_taken_is_told(report: Path) -> None:
 
 def test_other_machines_get_in_when_they_are_let(report: Path) -> None:
     command = [*COMMAND, "view", "--no-browser", "--host", "0.0.0.0", "--allow-remote", str(report)]
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         printed = process.stdout.readline().strip()
@@ -170,7 +176,9 @@ def test_other_machines_get_in_when_they_are_let(report: Path) -> None:
         assert address.startswith(f"http://{socket.gethostname()}:")
         here = f"http://127.0.0.1:{address.rpartition(':')[2]}"
         assert Visitor(f"{here}/?token={token}").get("/api/1/meta")
-        request = Request(f"{here}/api/1/meta", headers={"Authorization": f"Bearer {token}", "Host": "evil.example"})
+        request = Request(
+            f"{here}/api/1/meta", headers={"Authorization": f"Bearer {token}", "Host": "evil.example"}
+        )
         with refused(403):
             build_opener().open(request, timeout=60)
     finally:
@@ -187,9 +195,14 @@ def test_a_broken_report_is_told(report: Path) -> None:
 
 
 def test_a_file_of_another_tool_is_opened(tmp_path: Path) -> None:
-    events = [{"ph": "X", "name": "work", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 10 * n, "dur": 5} for n in range(20)]
+    events = [
+        {"ph": "X", "name": "work", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 10 * n, "dur": 5}
+        for n in range(20)
+    ]
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
-    with served("trace.json", cwd=tmp_path, env=environment(XDG_CACHE_HOME=str(tmp_path / "cache"))) as server:
+    with served(
+        "trace.json", cwd=tmp_path, env=environment(XDG_CACHE_HOME=str(tmp_path / "cache"))
+    ) as server:
         visitor = Visitor(server.url)
         assert visitor.get("/api/1/meta")["reports"][0]["events"] == 20
         assert visitor.get("/api/1/search?report=0&text=work&from=0")["total"] == 20
@@ -215,7 +228,12 @@ def test_hostile_names_are_text_and_nothing_else(tmp_path: Path) -> None:
             assert found["title"] == (name if len(name) < 100_000 else found["title"])
             assert len(found["title"]) == len(name)
             assert visitor.get(f"/api/1/alike?report=0&table=nvtx_ranges&process=0&row={row}")["count"] == 1
-        for path in ("stat/nvtx_sum?report=0", "flame?report=0&kind=nvtx", "search?report=0&text=script&from=0", "findings?report=0"):
+        for path in (
+            "stat/nvtx_sum?report=0",
+            "flame?report=0&kind=nvtx",
+            "search?report=0&text=script&from=0",
+            "findings?report=0",
+        ):
             assert visitor.get(f"/api/1/{path}")
         assert len(visitor.sql("SELECT message FROM nvtx_ranges")["rows"]) == len(HOSTILE)
 
@@ -228,7 +246,12 @@ def _rename(report: Path, names: Sequence[str]) -> None:
     rows = pq.read_table(file)
     place = rows.schema.get_field_index("message")
     pq.write_table(
-        rows.set_column(place, rows.schema.field(place), pa.array(names).dictionary_encode().cast(rows.schema.field(place).type)), file
+        rows.set_column(
+            place,
+            rows.schema.field(place),
+            pa.array(names).dictionary_encode().cast(rows.schema.field(place).type),
+        ),
+        file,
     )
 
 
@@ -248,11 +271,18 @@ def test_what_would_fill_the_memory_is_refused_in_words(report: Path) -> None:
         if pa.types.is_integer(plain):
             value = 0
         if (plain, value) not in made:
-            made[plain, value] = pa.nulls(number, plain) if value is None else pa.repeat(pa.scalar(value, plain), number)
+            made[plain, value] = (
+                pa.nulls(number, plain) if value is None else pa.repeat(pa.scalar(value, plain), number)
+            )
         return made[plain, value]
 
     fields = [pa.field(field.name, column(field.name).type, field.nullable) for field in one.schema]
-    pq.write_table(pa.table([column(field.name) for field in fields], pa.schema(fields)), file, row_group_size=number, compression="zstd")
+    pq.write_table(
+        pa.table([column(field.name) for field in fields], pa.schema(fields)),
+        file,
+        row_group_size=number,
+        compression="zstd",
+    )
     made.clear()
     assert file.stat().st_size < 1_000_000
     (manifest,) = (report / "manifest.d").glob("*.json")
@@ -264,7 +294,11 @@ def test_what_would_fill_the_memory_is_refused_in_words(report: Path) -> None:
         with pytest.raises(OSError, match="500") as told:
             visitor.get("/api/1/tracks?report=0")
         assert "4,000,000 rows in" in json.loads(told.value.read())["error"]  # type: ignore[attr-defined]
-        peak = next(line for line in Path(f"/proc/{server.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+        peak = next(
+            line
+            for line in Path(f"/proc/{server.pid}/status").read_text().splitlines()
+            if line.startswith("VmHWM")
+        )
         assert int(peak.split()[1]) < 400_000
 
 
@@ -332,7 +366,9 @@ def test_a_running_program_is_followed(tmp_path: Path) -> None:
             assert process.poll() is None, "the program goes on"
             assert process.stdin is not None
             process.stdin.close()
-            until(lambda: not visitor.get("/api/1/meta")["reports"][0]["live"], "the end of the recording", 300)
+            until(
+                lambda: not visitor.get("/api/1/meta")["reports"][0]["live"], "the end of the recording", 300
+            )
             assert seen("first")
             assert seen("second")
             process.wait(60)

@@ -78,7 +78,11 @@ def test_what_only_the_report_knows_says_how_to_ask_it(visit: Visit) -> None:
 
 
 def test_names_are_text(browser: Browser, tmp_path: Path) -> None:
-    training(tmp_path / "run.warplens", steps=1, rename=dict(zip(("step", "load", "forward", "backward", "optimizer"), NAMES, strict=True)))
+    training(
+        tmp_path / "run.warplens",
+        steps=1,
+        rename=dict(zip(("step", "load", "forward", "backward", "optimizer"), NAMES, strict=True)),
+    )
     ran = warplens("view", "--export", "page.html", "run.warplens", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     with visiting(browser, (tmp_path / "page.html").as_uri()) as visit:

@@ -42,7 +42,9 @@ def recording(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Record the program; in the end it is let go."""
     script = program(folder / "train.py", STEPS)
     command = [*COMMAND, "profile", "--light", "-q", "-o", "run.warplens", str(script), str(folder)]
-    process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     try:
         yield process
     finally:
@@ -58,7 +60,10 @@ def recording(folder: Path) -> Iterator[subprocess.Popen[str]]:
 def test_what_comes_is_shown_as_it_comes(browser: Browser, tmp_path: Path) -> None:
     with recording(tmp_path) as process:
         _until(tmp_path / "began", process)
-        with served("--follow", "run.warplens", cwd=tmp_path) as server, visiting(browser, server.url, address=False) as visit:
+        with (
+            served("--follow", "run.warplens", cwd=tmp_path) as server,
+            visiting(browser, server.url, address=False) as visit,
+        ):
             visit.page.locator(".status").get_by_text("live").wait_for()
             before = _events(visit.page.locator(".status").inner_text())
             (tmp_path / "go on").touch()

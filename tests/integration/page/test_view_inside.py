@@ -26,10 +26,14 @@ PICTURE = """
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("inside")
     launches = [
-        DrawnLaunch("gemm", begin, end, list(pipeline(begin + 500, end - 500, blocks=12)), kernel=row, api=row)
+        DrawnLaunch(
+            "gemm", begin, end, list(pipeline(begin + 500, end - 500, blocks=12)), kernel=row, api=row
+        )
         for row, (begin, end) in enumerate(((12_000, 40_000), (46_000, 60_000)))
     ]
-    timeline(folder / "run.warplens", PICTURE, cuda={"gpu0": {"name": "H100"}}, tables=launch_tables(launches))
+    timeline(
+        folder / "run.warplens", PICTURE, cuda={"gpu0": {"name": "H100"}}, tables=launch_tables(launches)
+    )
     with served(folder / "run.warplens", cwd=folder) as started:
         yield started
 

@@ -47,13 +47,17 @@ def test_it_looks_as_it_did(browser: Browser, url: str, tmp_path: Path, name: st
         visit.settled()
         picture = visit.page.locator(".tl-body canvas").first.screenshot()
     share = differing(kept(f"view-{name}.png", picture), picture, tmp_path / f"view-{name}.png")
-    assert share <= 0.05, f"{share:.1%} of the picture changed: see {tmp_path}; WARPLENS_PICTURES=keep keeps the new one"
+    assert share <= 0.05, (
+        f"{share:.1%} of the picture changed: see {tmp_path}; WARPLENS_PICTURES=keep keeps the new one"
+    )
 
 
 @pytest.mark.every_browser
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     renamed = dict(zip(("step", "load", "forward", "backward", "optimizer"), NAMES, strict=True))
-    report = training(tmp_path / "<b>run.warplens", steps=2, rename=renamed, command=("<script>window.broken=7</script>",))
+    report = training(
+        tmp_path / "<b>run.warplens", steps=2, rename=renamed, command=("<script>window.broken=7</script>",)
+    )
     with served(report, cwd=tmp_path) as server, visiting(browser, server.url) as visit:
         for lane in (0, 1):
             visit.page.mouse.click(*visit.point("NVTX", 300_000, lane))

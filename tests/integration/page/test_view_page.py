@@ -103,7 +103,10 @@ def test_the_wheel_zooms_with_ctrl_pans_with_shift_and_scrolls(visit: Visit) -> 
     top = visit.row("NVTX").bounding_box()
     assert top is not None
     visit.page.mouse.wheel(0, 60)
-    visit.until("(y) => document.querySelector('[role=treeitem][aria-label^=NVTX]').getBoundingClientRect().y < y", top["y"])
+    visit.until(
+        "(y) => document.querySelector('[role=treeitem][aria-label^=NVTX]').getBoundingClientRect().y < y",
+        top["y"],
+    )
 
 
 def test_a_click_selects_and_says_everything_about_it(visit: Visit) -> None:
@@ -209,17 +212,30 @@ def test_rows_are_closed_pinned_hidden_and_filtered(visit: Visit) -> None:
     rows = page.get_by_role("tree", name="Tracks").get_by_role("treeitem")
     many = rows.count()
     visit.row("main").get_by_role("button", include_hidden=True).first.click()
-    visit.until("(many) => document.querySelectorAll('[role=tree][aria-label=Tracks] [role=treeitem]').length < many", many)
+    visit.until(
+        "(many) => document.querySelectorAll('[role=tree][aria-label=Tracks] [role=treeitem]').length < many",
+        many,
+    )
     visit.row("main").get_by_role("button", include_hidden=True).first.click()
-    visit.until("(many) => document.querySelectorAll('[role=tree][aria-label=Tracks] [role=treeitem]').length === many", many)
+    visit.until(
+        "(many) => document.querySelectorAll('[role=tree][aria-label=Tracks] [role=treeitem]').length === many",
+        many,
+    )
     visit.row("Stream 7").focus()
     page.keyboard.press("p")
-    page.get_by_role("tree", name="Pinned tracks").get_by_role("treeitem", name=re.compile("^Stream 7")).wait_for()
+    page.get_by_role("tree", name="Pinned tracks").get_by_role(
+        "treeitem", name=re.compile("^Stream 7")
+    ).wait_for()
     page.get_by_role("searchbox", name=re.compile("Filter tracks")).fill("API")
-    visit.until("(many) => document.querySelectorAll('[role=tree][aria-label=Tracks] [role=treeitem]').length < many", many)
+    visit.until(
+        "(many) => document.querySelectorAll('[role=tree][aria-label=Tracks] [role=treeitem]').length < many",
+        many,
+    )
     visit.settled()
     assert visit.row("CUDA API").count() == 1
-    assert page.get_by_role("tree", name="Tracks").get_by_role("treeitem", name=re.compile("^GC")).count() == 0
+    assert (
+        page.get_by_role("tree", name="Tracks").get_by_role("treeitem", name=re.compile("^GC")).count() == 0
+    )
 
 
 def test_everything_is_reached_by_keys_alone(visit: Visit) -> None:
@@ -231,12 +247,18 @@ def test_everything_is_reached_by_keys_alone(visit: Visit) -> None:
     else:
         pytest.fail("no number of Tabs leads to the tracks")
     for _ in range(40):
-        if page.evaluate("(window.before = document.activeElement).getAttribute('aria-label')?.startsWith('NVTX')"):
+        if page.evaluate(
+            "(window.before = document.activeElement).getAttribute('aria-label')?.startsWith('NVTX')"
+        ):
             break
         page.keyboard.press("ArrowDown")
-        visit.until("() => document.activeElement !== window.before")  # the focus follows when the page has drawn its rows
+        visit.until(
+            "() => document.activeElement !== window.before"
+        )  # the focus follows when the page has drawn its rows
     page.keyboard.press("ArrowRight")
-    visit.until("() => document.activeElement?.getAttribute('role') === 'listbox' && document.querySelector('#tl-event-0') !== null")
+    visit.until(
+        "() => document.activeElement?.getAttribute('role') === 'listbox' && document.querySelector('#tl-event-0') !== null"
+    )
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     visit.until("() => /[#&]e=0\\.nvtx_ranges\\./.test(location.hash)")
@@ -252,7 +274,9 @@ def test_everything_is_reached_by_keys_alone(visit: Visit) -> None:
 def test_names_stay_beside_their_rows_whatever_the_browser_scrolls_to(visit: Visit) -> None:
     """It scrolls to what has the focus or was found in its own search: rows that did not go along would have names of others."""
     page = visit.page
-    aside = "() => [...document.querySelectorAll('.tl-zone, .tl-headers')].every((one) => one.scrollTop === 0)"
+    aside = (
+        "() => [...document.querySelectorAll('.tl-zone, .tl-headers')].every((one) => one.scrollTop === 0)"
+    )
     scrolled = "() => document.querySelector('.tl-scrollbar').scrollTop > 0"
     page.evaluate("[...document.querySelectorAll('[role=treeitem]')].at(-1).scrollIntoView()")
     visit.until(scrolled)

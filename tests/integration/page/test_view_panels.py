@@ -60,12 +60,16 @@ def test_tables_are_sorted_and_filtered(visit: Visit) -> None:
     assert table.get_by_text(":optimizer").count() == 1
     shown.get_by_role("searchbox", name=re.compile("Filter the rows")).fill("")
     table.get_by_role("button", name=re.compile("Total Time")).click()
-    table.get_by_role("columnheader", name=re.compile("Total Time")).and_(visit.page.locator("[aria-sort$=cending]")).wait_for()
+    table.get_by_role("columnheader", name=re.compile("Total Time")).and_(
+        visit.page.locator("[aria-sort$=cending]")
+    ).wait_for()
 
 
 def test_sql_answers_lead_to_the_timeline(visit: Visit) -> None:
     shown = panel(visit, "SQL")
-    shown.get_by_role("textbox", name=re.compile("SQL")).fill("SELECT id, start, name FROM kernels WHERE name = 'adam' ORDER BY start")
+    shown.get_by_role("textbox", name=re.compile("SQL")).fill(
+        "SELECT id, start, name FROM kernels WHERE name = 'adam' ORDER BY start"
+    )
     shown.get_by_role("button", name="Run").click()
     row = shown.get_by_role("grid").get_by_role("row").filter(has_text="adam").nth(2)
     row.dblclick()
@@ -93,13 +97,18 @@ def test_steps_are_there_to_go_to(visit: Visit) -> None:
 @pytest.mark.parametrize("name", ["Flame", "Memory", "Diagnostics", "Selection"])
 def test_every_panel_opens(visit: Visit, name: str) -> None:
     shown = panel(visit, name)
-    visit.until("() => document.querySelector('[role=tabpanel] [aria-busy=true], [role=tabpanel] .p-wait') === null")
+    visit.until(
+        "() => document.querySelector('[role=tabpanel] [aria-busy=true], [role=tabpanel] .p-wait') === null"
+    )
     assert shown.inner_text().strip()
     assert shown.get_by_role("alert").count() == 0
 
 
 def test_two_reports_are_laid_on_each_other(browser: Browser, folder: Path) -> None:
-    before, after = training(folder / "before.warplens", steps=3), training(folder / "after.warplens", steps=3, slower=2)
+    before, after = (
+        training(folder / "before.warplens", steps=3),
+        training(folder / "after.warplens", steps=3, slower=2),
+    )
     with served(before, after, cwd=folder) as server, visiting(browser, server.url) as visit:
         assert visit.row("A: before").count() == 1
         assert visit.row("B: after").count() == 1

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.require("perfetto-engine")
 _STARTING = 3 * PATIENCE  # ms: the UI is 10 MB of scripts and WebAssembly
-_OWN_TRACE = "/vizviewer_info"  # what this copy asks first: whether its own server has a trace. Nobody answers that
+_OWN_TRACE = (
+    "/vizviewer_info"  # what this copy asks first: whether its own server has a trace. Nobody answers that
+)
 
 
 @contextmanager

@@ -18,7 +18,11 @@ FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
 _LACKING = pytest.mark.skip(reason=f"the recordings of real GPUs are not here ({FOLDER})")
 FILES: list[Any] = [
     path.relative_to(FOLDER).as_posix()
-    for path in (*sorted(FOLDER.glob("nsys/*.sqlite")), *sorted(FOLDER.glob("kineto/*.json.gz")), *FOLDER.glob("kineto/dlrm_8ranks"))
+    for path in (
+        *sorted(FOLDER.glob("nsys/*.sqlite")),
+        *sorted(FOLDER.glob("kineto/*.json.gz")),
+        *FOLDER.glob("kineto/dlrm_8ranks"),
+    )
 ] or [pytest.param("real ones", marks=_LACKING)]
 pytestmark = pytest.mark.require("page")
 
@@ -40,4 +44,6 @@ def test_it_is_drawn_and_looked_at_closely(browser: Browser, tmp_path: Path, nam
         assert seen[1] - seen[0] < whole[1] - whole[0]
         for tab in ("Stats", "Steps", "Flame", "Memory", "Diagnostics", "Findings"):
             visit.page.get_by_role("tab", name=tab, exact=True).click()
-            visit.until("() => document.querySelector('[role=tabpanel] [aria-busy=true], [role=tabpanel] .p-wait') === null")
+            visit.until(
+                "() => document.querySelector('[role=tabpanel] [aria-busy=true], [role=tabpanel] .p-wait') === null"
+            )

@@ -35,7 +35,13 @@ def stranger(client: Client) -> Client:
     return Client(client.door)
 
 
-API = ("meta", "tracks?report=0", "viewport?report=0&begin=0&end=9&width=9&tracks=0", "findings?report=0", "changed?known=1")
+API = (
+    "meta",
+    "tracks?report=0",
+    "viewport?report=0&begin=0&end=9&width=9&tracks=0",
+    "findings?report=0",
+    "changed?known=1",
+)
 
 
 @pytest.mark.parametrize("path", ["/", "/assets/x.js", *(f"/api/1/{one}" for one in API)])
@@ -80,10 +86,14 @@ def test_a_link_of_another_page_with_the_token_gets_in_without_a_redirect(client
 def test_tools_say_the_token_in_a_header(client: Client) -> None:
     assert stranger(client).ask("/api/1/meta", authorization=f"Bearer {client.door.keys.token}").status == 200
     for wrong in ("Bearer nonsense", "Bearer ", f"Basic {client.door.keys.token}", "é"):
-        assert stranger(client).ask("/api/1/meta", authorization=wrong.encode().decode("latin-1")).status == 401
+        assert (
+            stranger(client).ask("/api/1/meta", authorization=wrong.encode().decode("latin-1")).status == 401
+        )
 
 
-@pytest.mark.parametrize("cookie", ["warplens=1", "warplens-{port}=", "warplens-{port}={token}", "a=b; ;;=;{", "x" * 4000])
+@pytest.mark.parametrize(
+    "cookie", ["warplens=1", "warplens-{port}=", "warplens-{port}={token}", "a=b; ;;=;{", "x" * 4000]
+)
 def test_a_wrong_cookie_is_no_cookie(client: Client, cookie: str) -> None:
     given = cookie.replace("{port}", str(client.door.port)).replace("{token}", client.door.keys.token)
     assert stranger(client).ask("/api/1/meta", cookie=given).status == 401
@@ -120,11 +130,18 @@ def test_a_host_that_is_missing_or_there_twice_is_refused(client: Client) -> Non
     assert client.ask("/api/1/meta", host=None).status in (400, 403)
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", "file://"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", "file://"]
+)
 def test_other_pages_may_not_ask(client: Client, origin: str) -> None:
     given = origin.replace("{port}", str(client.door.port))
     assert client.ask("/api/1/meta", origin=given).status == 403
-    assert client.ask("/api/1/sql", method="POST", body=b'{"report": 0, "text": "SELECT 1"}', origin=given).status == 403
+    assert (
+        client.ask(
+            "/api/1/sql", method="POST", body=b'{"report": 0, "text": "SELECT 1"}', origin=given
+        ).status
+        == 403
+    )
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -233,7 +250,9 @@ def test_a_question_in_sql_is_answered_with_its_places(client: Client) -> None:
 
 
 def test_sql_can_ask_which_columns_there_are(client: Client) -> None:
-    answer = client.sql("SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL").json
+    answer = client.sql(
+        "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL"
+    ).json
     assert ["kernels", "name", "VARCHAR"] in answer["rows"]
     assert {"processes", "nvtx_ranges", "samples"} <= {row[0] for row in answer["rows"]}
 
@@ -245,7 +264,10 @@ def test_long_answers_are_cut_and_say_so(client: Client) -> None:
     assert len(longest) == 4096
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'"x"', b'{"report": 0}', b'{"report": "0", "text": 1}', b"\xff" * 10, b"[" * 60000])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b'"x"', b'{"report": 0}', b'{"report": "0", "text": 1}', b"\xff" * 10, b"[" * 60000],
+)
 def test_a_broken_body_is_told(client: Client, body: bytes) -> None:
     assert client.ask("/api/1/sql", method="POST", body=body).status == 400
 
@@ -260,7 +282,9 @@ def test_long_bodies_are_refused_however_they_come(client: Client) -> None:
     body = json.dumps({"report": 0, "text": "SELECT 1" + " " * 70_000}).encode()
     assert client.ask("/api/1/sql", method="POST", body=body).status == 413
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
-    answer = client.ask("/api/1/sql", method="POST", body=chunked, content_length=None, transfer_encoding="chunked")
+    answer = client.ask(
+        "/api/1/sql", method="POST", body=chunked, content_length=None, transfer_encoding="chunked"
+    )
     assert answer.status == 413
 
 
@@ -322,7 +346,9 @@ SQL = "POST /api/1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: COOKIE\r\ncontent-
 
 
 @pytest.mark.parametrize("said", ["", "GET / HT", SQL])
-def test_who_begins_a_request_and_does_not_go_on_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+def test_who_begins_a_request_and_does_not_go_on_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
     timeline(tmp_path / "run.warplens", PICTURE)
     with serving(tmp_path / "run.warplens") as own:
         monkeypatch.setattr(limits, "REQUEST_S", 0.2)
@@ -336,10 +362,14 @@ def test_who_begins_a_request_and_does_not_go_on_is_let_go(tmp_path: Path, monke
 def test_silent_connections_keep_nobody_out(client: Client) -> None:
     with contextlib.ExitStack() as stack:
         for number in range(200):
-            silent = stack.enter_context(socket.create_connection(("127.0.0.1", client.door.port), PATIENCE_S))
+            silent = stack.enter_context(
+                socket.create_connection(("127.0.0.1", client.door.port), PATIENCE_S)
+            )
             silent.sendall(b"GET / HTTP/1.1\r\nhost:"[: number % 23])
         for _ in range(5):
-            assert client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+            assert (
+                client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+            )
 
 
 def test_a_report_that_is_removed_or_replaced_meanwhile_is_told(tmp_path: Path) -> None:
@@ -362,13 +392,17 @@ def test_a_report_that_is_removed_or_replaced_meanwhile_is_told(tmp_path: Path) 
         assert own.get("meta")["reports"]
 
 
-def test_many_long_questions_are_refused_in_words_and_viewports_go_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_long_questions_are_refused_in_words_and_viewports_go_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "SQL_S", 2.0)
     slow = "SELECT count(*) FROM range(100000000000) a, range(1000000) b"
     with ThreadPoolExecutor(6) as pool:
         asked = [pool.submit(client.sql, slow) for _ in range(4)]
         for _ in range(5):
-            assert client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+            assert (
+                client.api("viewport", report=0, begin=0, end=60_000, width=400, tracks="0-30").status == 200
+            )
         answers = [one.result() for one in asked]
     assert {one.status for one in answers} == {400}
     assert all("longer than 2 s" in one.json["error"] for one in answers)
@@ -378,10 +412,19 @@ def test_many_long_questions_are_refused_in_words_and_viewports_go_on(client: Cl
     "path",
     [
         "alike?report=0&table=kernels&process=0&row=0",
-        *few(["steps?report=0", "findings?report=0", "stat/nvtx_sum?report=0", "flame?report=0&kind=kernels&begin=0&end=9000"]),
+        *few(
+            [
+                "steps?report=0",
+                "findings?report=0",
+                "stat/nvtx_sum?report=0",
+                "flame?report=0&kind=kernels&begin=0&end=9000",
+            ]
+        ),
     ],
 )
-def test_a_large_report_is_asked_in_a_process_of_its_own(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_a_large_report_is_asked_in_a_process_of_its_own(
+    client: Client, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     here = client.ask(f"/api/1/{path}")
     monkeypatch.setattr(apart, "LARGE", 0)
     there = client.ask(f"/api/1/{path}&again=1")
@@ -389,7 +432,9 @@ def test_a_large_report_is_asked_in_a_process_of_its_own(client: Client, monkeyp
     assert here.json == there.json
 
 
-def test_two_large_reports_are_compared_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_large_reports_are_compared_in_a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     timeline(tmp_path / "one.warplens", PICTURE)
     timeline(tmp_path / "other.warplens", PICTURE, tick_ns=2_000)
     with serving(tmp_path / "one.warplens", tmp_path / "other.warplens") as own:

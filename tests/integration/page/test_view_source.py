@@ -74,7 +74,9 @@ def test_another_file_and_the_other_share_can_be_chosen(visit: Visit, folder: Pa
     line(visit, 80).wait_for()
     assert heat(line(visit, 80)) > heat(line(visit, 20))
     panel.get_by_role("tab", name="Self").click()
-    visit.until("() => document.querySelector('[data-line=\"20\"]').style.getPropertyValue('--heat') === '0.70'")
+    visit.until(
+        "() => document.querySelector('[data-line=\"20\"]').style.getPropertyValue('--heat') === '0.70'"
+    )
     assert heat(line(visit, 20)) > heat(line(visit, 80))
     panel.get_by_role("combobox", name="File").select_option(value=f"{folder}/loader.py")
     panel.get_by_text("the file is not on this machine: lines are shown by their functions").wait_for()

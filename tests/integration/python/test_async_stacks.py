@@ -9,12 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs.launching import warplens
-from tests.support.programs.python_running import PythonPrograms, PythonRun, interpreters, representatives, version_of
+from tests.support.programs.python_running import (
+    PythonPrograms,
+    PythonRun,
+    interpreters,
+    representatives,
+    version_of,
+)
 from tests.support.reports.python_stacks import OF_TASKS, ON_CPU, OUTER, READY, Sample, sampled, samples
 from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
-some_pythons = pytest.mark.parametrize("python", [one for one in representatives() if version_of(one.values[0]) >= (3, 11)])
+some_pythons = pytest.mark.parametrize(
+    "python", [one for one in representatives() if version_of(one.values[0]) >= (3, 11)]
+)
 each_python = pytest.mark.parametrize("python", [one for one in interpreters() if version_of(one) >= (3, 11)])
 
 
@@ -101,7 +109,10 @@ EXPECTED = {
     "child of group": ((*MAIN, "task grouping", "grouping", "__aexit__"), LEAF),
     "child of wait_for": ((*MAIN, "task limiting", "limiting", "wait_for"), LEAF),
     "child of wait": ((*MAIN, "task waiting", "waiting", "wait", "_wait"), LEAF),
-    "inner wait": ((*MAIN, "task around", "around", "task direct of around", "waiting", "wait", "_wait"), LEAF),
+    "inner wait": (
+        (*MAIN, "task around", "around", "task direct of around", "waiting", "wait", "_wait"),
+        LEAF,
+    ),
     "shielded": ((*MAIN, "task shielding", "shielding"), LEAF),
     "streaming": (MAIN, ("streaming", "values", *LEAF)),
     "own": (MAIN, ("own", "__await__", *LEAF)),
@@ -120,7 +131,9 @@ def test_what_each_task_awaits_and_who_awaits_it(python: str, programs: PythonPr
     _, seen = sampled(programs, [python, write(programs, WAYS)], all_there, kinds=OF_TASKS)
     for name, way in expected.items():
         if name == "child of group":  # 3.14 has a function more there
-            assert any(path[:5] == way[:5] and path[-3:] == way[-3:] for path in awaited(seen, name)), awaited(seen, name)
+            assert any(path[:5] == way[:5] and path[-3:] == way[-3:] for path in awaited(seen, name)), (
+                awaited(seen, name)
+            )
         else:
             assert way in awaited(seen, name), (name, awaited(seen, name))
     outer = {sample.task for sample in seen if sample.flags & OUTER}
@@ -165,11 +178,21 @@ asyncio.run(main())
 
     def near(run: PythonRun, seen: list[Sample]) -> bool:
         measured = [float(word) for word in run.stdout.split()]
-        return all(abs(part - own / sum(measured)) < 0.1 for part, own in zip(parts(seen), measured, strict=True))
+        return all(
+            abs(part - own / sum(measured)) < 0.1 for part, own in zip(parts(seen), measured, strict=True)
+        )
 
     tries = [sampled(programs, [python, program], lambda seen: min(parts(seen)) > 0.05, 1.0, OF_TASKS)]
     while not near(*tries[-1]) and len(tries) < 4:
-        tries.append(sampled(programs, [python, program], lambda seen: min(parts(seen)) > 0.05, 1.0 * 2 ** len(tries), OF_TASKS))
+        tries.append(
+            sampled(
+                programs,
+                [python, program],
+                lambda seen: min(parts(seen)) > 0.05,
+                1.0 * 2 ** len(tries),
+                OF_TASKS,
+            )
+        )
     run, seen = tries[-1]
     assert near(run, seen), (run.stdout, parts(seen))
     waits = [sample for sample in seen if sample.task == "A" and sample.flags & OUTER]
@@ -223,7 +246,9 @@ CALLS = {
 
 @some_pythons
 def test_no_stack_is_impossible_while_tasks_come_and_go(python: str, programs: PythonPrograms) -> None:
-    run, seen = sampled(programs, [python, write(programs, CHURN)], lambda seen: len(seen) > 100, 1.5, OF_TASKS)
+    run, seen = sampled(
+        programs, [python, write(programs, CHURN)], lambda seen: len(seen) > 100, 1.5, OF_TASKS
+    )
     assert int(run.stdout) > 10
     impossible = []
     for sample in seen:
@@ -252,11 +277,23 @@ async def main():
 asyncio.run(main())
 """,
     )
-    _, seen = sampled(programs, [python, program], lambda seen: {"cancelled", "later"} <= {sample.task for sample in seen}, 1.0, OF_TASKS)
-    ends = {name: max(sample.end for sample in seen if sample.task == name) for name in ("cancelled", "later")}
-    later = min(sample.start for sample in seen if sample.task == "later" and not sample.flags & (ON_CPU | READY))
+    _, seen = sampled(
+        programs,
+        [python, program],
+        lambda seen: {"cancelled", "later"} <= {sample.task for sample in seen},
+        1.0,
+        OF_TASKS,
+    )
+    ends = {
+        name: max(sample.end for sample in seen if sample.task == name) for name in ("cancelled", "later")
+    }
+    later = min(
+        sample.start for sample in seen if sample.task == "later" and not sample.flags & (ON_CPU | READY)
+    )
     assert ends["cancelled"] <= later
-    waiting = [sample for sample in seen if sample.task == "cancelled" and not sample.flags & (ON_CPU | READY)]
+    waiting = [
+        sample for sample in seen if sample.task == "cancelled" and not sample.flags & (ON_CPU | READY)
+    ]
     assert {short(sample)[-2:] for sample in waiting} == {("forever", "wait")}
 
 
@@ -315,13 +352,19 @@ for thread in threads:
 time.sleep(SECONDS / 4)
 """,
     )
-    run, seen = sampled(programs, [python, program], lambda seen: {"left", "right"} <= {sample.task for sample in seen}, 1.0, OF_TASKS)
+    run, seen = sampled(
+        programs,
+        [python, program],
+        lambda seen: {"left", "right"} <= {sample.task for sample in seen},
+        1.0,
+        OF_TASKS,
+    )
     told = dict(line.split() for line in run.stdout.splitlines())
     for name, tid in told.items():
         assert {sample.tid for sample in seen if sample.task == name} == {int(tid)}
-        assert {short(sample) for sample in seen if sample.task == name and not sample.flags & (ON_CPU | READY)} == {
-            ("task main", "main", f"task {name}", "wait", "sleep")
-        }
+        assert {
+            short(sample) for sample in seen if sample.task == name and not sample.flags & (ON_CPU | READY)
+        } == {("task main", "main", f"task {name}", "wait", "sleep")}
 
 
 # The functions that keep account of tasks go with the class: from 3.14 on those in C want tasks in C.
@@ -346,7 +389,19 @@ def test_tasks_written_in_python_are_left_out(programs: PythonPrograms) -> None:
 def test_a_report_shows_them(tmp_path: Path) -> None:
     programs = PythonPrograms(tmp_path)
     (python, *_) = (one for one in interpreters() if version_of(one) >= (3, 11))
-    done = warplens("profile", "-q", "-o", "x", "-t", "none", "--python-sampling=true", python, write(programs, WAYS), "0.5", cwd=tmp_path)
+    done = warplens(
+        "profile",
+        "-q",
+        "-o",
+        "x",
+        "-t",
+        "none",
+        "--python-sampling=true",
+        python,
+        write(programs, WAYS),
+        "0.5",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     with open_report(tmp_path / "x.warplens") as report:
         rows = report.table("task_samples").to_pylist()
@@ -360,5 +415,7 @@ def test_a_report_shows_them(tmp_path: Path) -> None:
     lines = [line[16:].rstrip() for line in flame.splitlines()]
     at = next(number for number, line in enumerate(lines) if line.strip() == "task direct")
     assert any(line.strip() == "task child of direct" for line in lines[at:])
-    drawn = warplens("timeline", "--rows=tasks", "--width=200", "--depth=40", "x.warplens", cwd=tmp_path).stdout
+    drawn = warplens(
+        "timeline", "--rows=tasks", "--width=200", "--depth=40", "x.warplens", cwd=tmp_path
+    ).stdout
     assert "taking: (Queue.get)" in drawn

@@ -40,15 +40,28 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
 @each_python
 def test_the_gil_stays_off(python: str, package: Package) -> None:
     """CPython would warn of a module that needs it."""
-    code = "import sys, warplens.nvtx as nvtx\nfrom warplens.nvtx import _binding\nprint(sys._is_gil_enabled())"
+    code = (
+        "import sys, warplens.nvtx as nvtx\nfrom warplens.nvtx import _binding\nprint(sys._is_gil_enabled())"
+    )
     environment = os.environ | {"PYTHONPATH": str(package(python))}
-    done = subprocess.run([python, "-W", "error", "-c", code], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-W", "error", "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
 
 
 @each_python
-def test_all_that_threads_annotate_at_once_is_there(python: str, package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("env", f"PYTHONPATH={package(python)}", python, str(SOURCES / "nvtx_at_once.py"), str(THREADS), str(ROUNDS))
+def test_all_that_threads_annotate_at_once_is_there(
+    python: str, package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (
+        "env",
+        f"PYTHONPATH={package(python)}",
+        python,
+        str(SOURCES / "nvtx_at_once.py"),
+        str(THREADS),
+        str(ROUNDS),
+    )
     done = warplens("profile", "-o", "x", "-t", "nvtx", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "False"), done.stderr
     each = THREADS * ROUNDS
@@ -61,10 +74,12 @@ def test_all_that_threads_annotate_at_once_is_there(python: str, package: Packag
             (name, each, THREADS) for name in ("constant", "decorated", "message", "shared", "started")
         ]
         said = "SELECT message, domain, category, count(*) AS n FROM nvtx_ranges WHERE message LIKE 'message %' GROUP BY ALL"
-        assert {(row["message"], row["domain"], row["category"], row["n"]) for row in report.sql(said).to_pylist()} == {
-            (f"message {i}", f"domain {i % 20}", f"category {i % 7}", THREADS) for i in range(ROUNDS)
-        }
-        both = "FROM nvtx_ranges AS inner_one JOIN nvtx_ranges AS outer_one ON inner_one.parent = outer_one.id"
+        assert {
+            (row["message"], row["domain"], row["category"], row["n"]) for row in report.sql(said).to_pylist()
+        } == {(f"message {i}", f"domain {i % 20}", f"category {i % 7}", THREADS) for i in range(ROUNDS)}
+        both = (
+            "FROM nvtx_ranges AS inner_one JOIN nvtx_ranges AS outer_one ON inner_one.parent = outer_one.id"
+        )
         inside = f"SELECT count(*) AS n {both} WHERE inner_one.message = 'decorated' AND outer_one.message = 'constant'"
         assert report.sql(inside).to_pylist() == [{"n": each}]
         assert report.table("nvtx_marks").num_rows == each
@@ -74,7 +89,11 @@ def test_all_that_threads_annotate_at_once_is_there(python: str, package: Packag
 @each_python
 def test_anything_goes_from_many_threads(python: str, package: Package, tmp_path: Path) -> None:
     """Every function with any argument: nothing crashes, and nothing waits for ever."""
-    environment = os.environ | {"PYTHONPATH": str(package(python)), "WARPLENS_SPOOL": str(tmp_path), "NVTX_INJECTION64_PATH": str(AGENT)}
+    environment = os.environ | {
+        "PYTHONPATH": str(package(python)),
+        "WARPLENS_SPOOL": str(tmp_path),
+        "NVTX_INJECTION64_PATH": str(AGENT),
+    }
     words = [python, "-X", "faulthandler", str(SOURCES / "nvtx_anything.py"), "5", "400", "7"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -106,9 +125,13 @@ print("done")
 
 
 @each_python
-def test_children_annotate_whatever_their_parents_threads_were_at(python: str, package: Package, tmp_path: Path) -> None:
+def test_children_annotate_whatever_their_parents_threads_were_at(
+    python: str, package: Package, tmp_path: Path
+) -> None:
     words = ("env", f"PYTHONPATH={package(python)}", python, "-c", _FORKS)
     done = warplens("profile", "-o", "x", "-t", "nvtx", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "done"), done.stderr
     with open_report(tmp_path / "x.warplens") as report:
-        assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE message = 'in child'").to_pylist() == [{"n": 20}]
+        assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE message = 'in child'").to_pylist() == [
+            {"n": 20}
+        ]

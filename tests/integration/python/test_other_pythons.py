@@ -19,7 +19,14 @@ ROOT = Path(__file__).resolve().parents[3]
 SRC = ROOT / "src"
 
 # Only the binding is another one for each interpreter; compiling it without optimising takes a third of the time.
-_LESS = () if THOROUGH else ("--config-settings=cmake.define.WARPLENS_PARTS=bindings", "--config-settings=cmake.build-type=Plain")
+_LESS = (
+    ()
+    if THOROUGH
+    else (
+        "--config-settings=cmake.define.WARPLENS_PARTS=bindings",
+        "--config-settings=cmake.build-type=Plain",
+    )
+)
 
 pytestmark = [pytest.mark.require("other-python", "gcc", "native"), pytest.mark.timeout(600)]
 
@@ -66,23 +73,48 @@ assert not {"numpy", "pyarrow", "click"} & sys.modules.keys()
 
 def _others() -> list[Any]:
     """Version and path of each; the oldest stands for the others where not everything is tested."""
-    listed = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"], capture_output=True, text=True, check=True)
-    found = [(version, path) for version, _, path in (line.partition(" ") for line in listed.stdout.splitlines())]
-    return [pytest.param(*one, marks=pytest.mark.exhaustive if number else ()) for number, one in enumerate(found)]
+    listed = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "pythons.py"), "--others"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [
+        (version, path) for version, _, path in (line.partition(" ") for line in listed.stdout.splitlines())
+    ]
+    return [
+        pytest.param(*one, marks=pytest.mark.exhaustive if number else ()) for number, one in enumerate(found)
+    ]
 
 
 def _run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
-@pytest.mark.parametrize(("version", "path"), _others() or [("none", "")], ids=lambda value: value if "/" not in value else "")
+@pytest.mark.parametrize(
+    ("version", "path"), _others() or [("none", "")], ids=lambda value: value if "/" not in value else ""
+)
 def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_path: Path) -> None:
     environment = tmp_path / "environment"
     _run(path, "-m", "venv", environment)
     python = environment / "bin" / "python"
-    _run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", *_LESS, "--wheel-dir", tmp_path / "wheel", ROOT, env=sharing_objects())
+    _run(
+        python,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        *_LESS,
+        "--wheel-dir",
+        tmp_path / "wheel",
+        ROOT,
+        env=sharing_objects(),
+    )
     (wheel,) = (tmp_path / "wheel").glob("*.whl")
     assert f"-cp{version.replace('.', '')}-" in wheel.name
     _run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
@@ -91,12 +123,20 @@ def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_pa
         shutil.copytree(LIB, Path(site) / "warplens" / "_lib")
 
     (tmp_path / "program.py").write_text(_PROGRAM)
-    warplens_here = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SRC)!r}); from warplens.cli.main import main; main()"]
-    printed = _run(*warplens_here, "profile", "--light", "-o", tmp_path / "run", "--", python, "program.py", cwd=tmp_path)
+    warplens_here = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path.insert(0, {str(SRC)!r}); from warplens.cli.main import main; main()",
+    ]
+    printed = _run(
+        *warplens_here, "profile", "--light", "-o", tmp_path / "run", "--", python, "program.py", cwd=tmp_path
+    )
     assert printed.splitlines()[0] == version.rstrip("t")
 
     report = warplens.open(tmp_path / "run.warplens")
-    rows = report.sql("SELECT message, style, domain, count(*) FROM nvtx_ranges GROUP BY ALL ORDER BY message").to_pylist()
+    rows = report.sql(
+        "SELECT message, style, domain, count(*) FROM nvtx_ranges GROUP BY ALL ORDER BY message"
+    ).to_pylist()
     assert [tuple(row.values()) for row in rows] == [
         ("call", "PushPop", None, 4),
         ("inner", "PushPop", "library", 4),
@@ -104,7 +144,9 @@ def test_a_program_of_another_python_is_recorded(version: str, path: str, tmp_pa
         ("pushed", "PushPop", None, 1),
         ("started", "StartEnd", None, 1),
     ]
-    payloads = report.sql("SELECT payload_int FROM nvtx_ranges WHERE message = 'inner' ORDER BY 1").to_pylist()
+    payloads = report.sql(
+        "SELECT payload_int FROM nvtx_ranges WHERE message = 'inner' ORDER BY 1"
+    ).to_pylist()
     assert [row["payload_int"] for row in payloads] == [0, 1, 2, 3]
     assert report.sql("SELECT message FROM nvtx_marks").to_pylist() == [{"message": "tick"}] * 4
 

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs.python_running import COLLECTION, GC, GIL, HOLD, LOCK, PAUSE, PythonPrograms, free_threaded
+from tests.support.programs.python_running import (
+    COLLECTION,
+    GC,
+    GIL,
+    HOLD,
+    LOCK,
+    PAUSE,
+    PythonPrograms,
+    free_threaded,
+)
 from tests.support.reports.spool_records import Record
 
 pytestmark = [pytest.mark.require("native", "free-threaded-python"), pytest.mark.timeout(300)]
@@ -105,7 +114,9 @@ def test_a_collection_stops_the_other_threads(programs: PythonPrograms, python: 
     full = [span for span in run.spans(COLLECTION) if span["value"] == 2 and span["tid"] == collects][-5:]
     stopped = [span for span in run.spans(PAUSE) if span.name == "stopped" and span["tid"] == spins]
     assert {span["tid"] for span in run.spans(PAUSE) if span.name == "stops the others"} <= {collects}
-    paused = [sum(max(_overlap(one, span), 0) for one in stopped) / (span["end"] - span["start"]) for span in full]
+    paused = [
+        sum(max(_overlap(one, span), 0) for one in stopped) / (span["end"] - span["start"]) for span in full
+    ]
     assert max(paused) > 0.25, paused  # it stands still while objects are looked at, not while they are freed
     assert max(paused) <= 1
 

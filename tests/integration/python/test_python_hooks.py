@@ -24,8 +24,12 @@ from tests.support.reports.python_stacks import PYTHON_SAMPLES
 
 ALL = GC | GIL | IMPORTS | PYTHON_EVENTS
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
-pythons = pytest.mark.parametrize("python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_"))
-some_pythons = pytest.mark.parametrize("python", representatives() or [sys.executable], ids=lambda path: path.replace("/", "_"))
+pythons = pytest.mark.parametrize(
+    "python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_")
+)
+some_pythons = pytest.mark.parametrize(
+    "python", representatives() or [sys.executable], ids=lambda path: path.replace("/", "_")
+)
 
 _COLLECT = "import gc; gc.collect(); print('done')"
 
@@ -41,7 +45,9 @@ def programs(tmp_path: Path) -> PythonPrograms:
 
 @pythons
 @pytest.mark.parametrize(
-    "words", [["-c", _COLLECT], ["-I", "-S", "-c", _COLLECT], ["-E", "script.py"], ["-m", "package"], ["package"], []], ids=str
+    "words",
+    [["-c", _COLLECT], ["-I", "-S", "-c", _COLLECT], ["-E", "script.py"], ["-m", "package"], ["package"], []],
+    ids=str,
 )
 def test_gets_in_however_python_is_started(programs: PythonPrograms, python: str, words: list[str]) -> None:
     """Commands, scripts, modules, folders, standard input; with and without site, and environment."""
@@ -64,7 +70,9 @@ print(threading.active_count())
 
 @some_pythons
 @pytest.mark.parametrize("words", [["-I"], ["-S", "-E"], ["-W", "error"], []], ids=str)
-def test_the_program_finds_what_it_would_find(programs: PythonPrograms, python: str, words: list[str]) -> None:
+def test_the_program_finds_what_it_would_find(
+    programs: PythonPrograms, python: str, words: list[str]
+) -> None:
     """Modules, flags, names: all as without us."""
     bare = programs.bare([python, *words, "-c", _LOOKS])
     run = programs.run([python, *words, "-c", _LOOKS], ALL)
@@ -110,7 +118,9 @@ def test_the_users_sitecustomize_runs(programs: PythonPrograms, python: str) -> 
 
 
 @some_pythons
-@pytest.mark.parametrize("status", ["sys.exit(7)", "os._exit(7)", "os.kill(os.getpid(), 9)", "raise SystemExit(7)", "1/0"])
+@pytest.mark.parametrize(
+    "status", ["sys.exit(7)", "os._exit(7)", "os.kill(os.getpid(), 9)", "raise SystemExit(7)", "1/0"]
+)
 def test_ends_as_it_would(programs: PythonPrograms, python: str, status: str) -> None:
     """Whatever its end."""
     code = f"import os, sys, gc; gc.collect(); {status}"
@@ -203,7 +213,11 @@ def test_children_are_followed(programs: PythonPrograms, python: str) -> None:
     (programs.folder / "children.py").write_text(_CHILDREN)
     run = programs.run([python, "-W", "ignore", "children.py"], ALL)
     assert (run.status, run.stdout) == (0, "fork 0\nspawn 0\nforkserver 0\n3\n"), run.stderr
-    full = [spool for spool in run.spools if any(span["value"] == 2 and span["domain"] == 2 for span in spool.of("python_span"))]
+    full = [
+        spool
+        for spool in run.spools
+        if any(span["value"] == 2 and span["domain"] == 2 for span in spool.of("python_span"))
+    ]
     held = [spool for spool in run.spools if spool.of("gil")]
     assert len(full) >= 4
     assert len(held) >= 4 or is_free_threaded(python)

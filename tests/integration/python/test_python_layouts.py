@@ -27,7 +27,10 @@ pytestmark = [pytest.mark.require("gcc"), pytest.mark.timeout(300)]
 @each_python
 def test_the_tables_are_those_of_the_headers(python: str) -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "python_offsets.py", "--print", python], capture_output=True, text=True, check=False
+        [sys.executable, ROOT / "tools" / "python_offsets.py", "--print", python],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if "CalledProcessError" in done.stderr:
         pytest.skip("its headers are not here")
@@ -41,9 +44,22 @@ def test_the_tables_are_those_of_the_headers(python: str) -> None:
     [("-DVERSION=0x031000f0",), ("-DVERSION=0x030f00f0", '-DCOOKIE="debugger"'), ("-DVERSION=0x030e00f0",)],
     ids=["a version to come", "nothing published", "published nonsense"],
 )
-def test_a_python_that_is_not_known_is_recorded_without_its_stacks(words: tuple[str, ...], target: Target, tmp_path: Path) -> None:
+def test_a_python_that_is_not_known_is_recorded_without_its_stacks(
+    words: tuple[str, ...], target: Target, tmp_path: Path
+) -> None:
     program = target("future_python", "-rdynamic", *words)
-    done = warplens("profile", "-o", "x", "-t", "python,gil", "--python-sampling=true", "-s", "process-tree", program, cwd=tmp_path)
+    done = warplens(
+        "profile",
+        "-o",
+        "x",
+        "-t",
+        "python,gil",
+        "--python-sampling=true",
+        "-s",
+        "process-tree",
+        program,
+        cwd=tmp_path,
+    )
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "done")
     with open_report(tmp_path / "x.warplens") as report:
         told = [row for row in report.table("diagnostics").to_pylist() if row["code"].startswith("python")]
@@ -52,7 +68,9 @@ def test_a_python_that_is_not_known_is_recorded_without_its_stacks(words: tuple[
 
 
 @pytest.mark.require("native")
-def test_doctor_says_that_a_python_is_not_known(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_that_a_python_is_not_known(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Agent, "knows_python", lambda self: False)
     with pytest.raises(SystemExit):
         command.main(["-f", "json"])
@@ -61,9 +79,13 @@ def test_doctor_says_that_a_python_is_not_known(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.require("native")
-def test_doctor_says_what_is_recorded_without_a_gil(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_what_is_recorded_without_a_gil(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = sysconfig.get_config_var
-    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else asked(name))
+    monkeypatch.setattr(
+        sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else asked(name)
+    )
     with pytest.raises(SystemExit):
         command.main(["-f", "json"])
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
@@ -106,18 +128,27 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program around the agent's own reading of line tables."""
     program = tmp_path_factory.mktemp("lines") / "lines"
     sources = [NATIVE / "tests" / "python_lines.cpp", NATIVE / "agent" / "python" / "memory" / "lines.cpp"]
-    subprocess.run(["g++", "-std=c++20", "-O1", f"-I{NATIVE}", f"-I{NATIVE / 'include'}", *sources, "-o", program], check=True)
+    subprocess.run(
+        ["g++", "-std=c++20", "-O1", f"-I{NATIVE}", f"-I{NATIVE / 'include'}", *sources, "-o", program],
+        check=True,
+    )
     return program
 
 
 @each_python
 def test_lines_are_those_that_python_says(python: str, decoder: Path) -> None:
-    said = subprocess.run([python, "-I", "-c", _ASK], capture_output=True, text=True, check=True).stdout.splitlines()
+    said = subprocess.run(
+        [python, "-I", "-c", _ASK], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     codes = [json.loads(line) for line in said]
     assert len(codes) > 500
     version = version_of(python)
-    asked = "".join(f"{version[0] << 8 | version[1]} {first} {size} {table or '-'}\n" for first, table, size, _ in codes)
-    answers = subprocess.run([decoder], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    asked = "".join(
+        f"{version[0] << 8 | version[1]} {first} {size} {table or '-'}\n" for first, table, size, _ in codes
+    )
+    answers = subprocess.run(
+        [decoder], input=asked, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert len(answers) == len(codes)
     for (first, _, size, lines), answer in zip(codes, answers, strict=True):
         expected = [0] * (size // 2)
@@ -128,7 +159,18 @@ def test_lines_are_those_that_python_says(python: str, decoder: Path) -> None:
 
 def test_line_tables_that_are_none(decoder: Path) -> None:
     """Whatever bytes there are, they are read to their end, and no further."""
-    tables = ["ff" * 300, "80" * 300, "00", "7f7f", "f0ffffffffffffff", "e8", "d8ffff", "a0", "01" * 299, "ff80" * 100]
+    tables = [
+        "ff" * 300,
+        "80" * 300,
+        "00",
+        "7f7f",
+        "f0ffffffffffffff",
+        "e8",
+        "d8ffff",
+        "a0",
+        "01" * 299,
+        "ff80" * 100,
+    ]
     asked = "".join(f"{version} 1 64 {table}\n" for version in (0x30A, 0x30B, 0x30E) for table in tables)
     done = subprocess.run([decoder], input=asked, capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 30)

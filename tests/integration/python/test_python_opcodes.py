@@ -30,7 +30,9 @@ if sys.version_info >= (3, 11):
     print(*sorted({one.opname for one in dis.get_instructions(steady, adaptive=True)}))
 """
 LOADED = "import sys; print(sorted(sys.modules), sys.dont_write_bytecode)"
-needs_forms = pytest.mark.parametrize("python", [path for path in interpreters() if version_of(path) >= (3, 11)])
+needs_forms = pytest.mark.parametrize(
+    "python", [path for path in interpreters() if version_of(path) >= (3, 11)]
+)
 
 
 @pytest.fixture
@@ -47,7 +49,11 @@ def run(programs: PythonPrograms, python: str, flags: int, text: str, seconds: f
 
 def names(run: PythonRun) -> dict[int, tuple[str, int]]:
     """Name and form of each opcode."""
-    notices = [(record.name or "", *divmod(record["value"], 256)) for record in run.of("cpu_notice") if record["notice"] == OPCODE]
+    notices = [
+        (record.name or "", *divmod(record["value"], 256))
+        for record in run.of("cpu_notice")
+        if record["notice"] == OPCODE
+    ]
     return {opcode: (name, form) for name, form, opcode in notices}
 
 
@@ -62,7 +68,9 @@ def seen(run: PythonRun, function: str) -> Counter[int]:
 @needs_forms
 def test_instructions_are_those_that_the_interpreter_shows(python: str, programs: PythonPrograms) -> None:
     done = given_time(
-        lambda seconds: run(programs, python, OPCODES, PROGRAM, seconds), lambda done: seen(done, "steady").total() >= 200, 1.0
+        lambda seconds: run(programs, python, OPCODES, PROGRAM, seconds),
+        lambda done: seen(done, "steady").total() >= 200,
+        1.0,
     )
     known, ticks = names(done), seen(done, "steady")
     there = set(done.stdout.split())
@@ -72,9 +80,9 @@ def test_instructions_are_those_that_the_interpreter_shows(python: str, programs
     special = sum(count for opcode, count in ticks.items() if known.get(opcode, ("", 0))[1] == SPECIALISED)
     assert special >= ticks.total() / 10, {known.get(opcode): count for opcode, count in ticks.items()}
     assert len({name for name, _ in known.values()}) == len(known) > 150
-    assert {"BINARY_OP": GENERAL, "BINARY_OP_ADD_INT": SPECIALISED, "POP_TOP": 0}.items() <= dict(known.values()).items() or (
-        version_of(python) == (3, 11) and dict(known.values())["BINARY_OP_ADAPTIVE"] == GENERAL
-    )
+    assert {"BINARY_OP": GENERAL, "BINARY_OP_ADD_INT": SPECIALISED, "POP_TOP": 0}.items() <= dict(
+        known.values()
+    ).items() or (version_of(python) == (3, 11) and dict(known.values())["BINARY_OP_ADAPTIVE"] == GENERAL)
 
 
 @pytest.mark.parametrize("python", interpreters())
@@ -85,10 +93,14 @@ def test_the_program_finds_no_module_of_it(python: str, programs: PythonPrograms
 
 @needs_forms
 @pytest.mark.parametrize("options", [[], ["-S"]])
-def test_a_module_of_the_program_by_that_name_is_left_alone(python: str, options: list[str], programs: PythonPrograms) -> None:
+def test_a_module_of_the_program_by_that_name_is_left_alone(
+    python: str, options: list[str], programs: PythonPrograms
+) -> None:
     (programs.folder / "opcode.py").write_text("print('imported')")
     program = programs.folder / "program.py"
-    program.write_text(f"import sys, time\ntime.sleep(0.1)\nprint(sys.path[0])\n{LOADED}\nimport opcode", encoding="utf-8")
+    program.write_text(
+        f"import sys, time\ntime.sleep(0.1)\nprint(sys.path[0])\n{LOADED}\nimport opcode", encoding="utf-8"
+    )
     command: list[str | Path] = [python, *options, program]
     done = programs.run(command, 0, capture=programs.capture(PYTHON_SAMPLES | OPCODES, python_hz=1000))
     bare = programs.bare(command)
@@ -99,14 +111,22 @@ def test_a_module_of_the_program_by_that_name_is_left_alone(python: str, options
 
 @pytest.mark.parametrize("python", [path for path in interpreters() if version_of(path) == (3, 10)])
 def test_older_pythons_say_that_there_are_none(python: str, programs: PythonPrograms) -> None:
-    done = given_time(lambda seconds: run(programs, python, OPCODES, PROGRAM, seconds), lambda done: bool(seen(done, "steady")), 0.5)
+    done = given_time(
+        lambda seconds: run(programs, python, OPCODES, PROGRAM, seconds),
+        lambda done: bool(seen(done, "steady")),
+        0.5,
+    )
     assert set(seen(done, "steady")) == {NOT_KNOWN}
     assert done.notices(OLDER) == ["the instructions of Python samples are not available before CPython 3.11"]
 
 
 def test_they_are_left_out_unless_asked_for(programs: PythonPrograms) -> None:
     python = interpreters()[0]
-    done = given_time(lambda seconds: run(programs, python, 0, PROGRAM, seconds), lambda done: bool(seen(done, "steady")), 0.5)
+    done = given_time(
+        lambda seconds: run(programs, python, 0, PROGRAM, seconds),
+        lambda done: bool(seen(done, "steady")),
+        0.5,
+    )
     assert (set(seen(done, "steady")), names(done)) == ({NOT_KNOWN}, {})
 
 
@@ -114,7 +134,9 @@ def test_they_are_left_out_unless_asked_for(programs: PythonPrograms) -> None:
 def test_a_forked_child_has_names_of_its_own(python: str, programs: PythonPrograms) -> None:
     fork = "import os, warnings\nwarnings.simplefilter('ignore')  # of fork() beside our thread\nchild = os.fork()"
     text = f"{fork}\n{PROGRAM}\nchild and os.waitpid(child, 0)"
-    done = given_time(lambda seconds: run(programs, python, OPCODES, text, seconds), lambda done: len(done.spools) == 2, 0.5)
+    done = given_time(
+        lambda seconds: run(programs, python, OPCODES, text, seconds), lambda done: len(done.spools) == 2, 0.5
+    )
     counts = [sum(record["notice"] == OPCODE for record in spool.of("cpu_notice")) for spool in done.spools]
     assert len(counts) == 2
     assert counts[0] == counts[1] > 150
@@ -124,11 +146,15 @@ def test_a_forked_child_has_names_of_its_own(python: str, programs: PythonProgra
 def test_lines_have_their_instructions(python: str, tmp_path: Path) -> None:
     program = tmp_path / "steady.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    made = warplens("profile", "-q", "-o", "run", "--python-sampling-opcodes=true", python, program, "1.0", cwd=tmp_path)
+    made = warplens(
+        "profile", "-q", "-o", "run", "--python-sampling-opcodes=true", python, program, "1.0", cwd=tmp_path
+    )
     assert made.returncode == 0, made.stderr
     there = set(made.stdout.split())
     with open_report(tmp_path / "run.warplens") as report:
-        rows = report.sql("SELECT opcode, specialised, kind, cpu FROM samples WHERE opcode IS NOT NULL").to_pylist()
+        rows = report.sql(
+            "SELECT opcode, specialised, kind, cpu FROM samples WHERE opcode IS NOT NULL"
+        ).to_pylist()
     assert {row["opcode"] for row in rows} & there
     assert {row["specialised"] for row in rows} >= {True, None}
     assert {(row["kind"], row["cpu"]) for row in rows} == {("python", None)}

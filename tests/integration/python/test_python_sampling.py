@@ -11,7 +11,14 @@ import pytest
 
 from tests.integration.conftest import Target
 from tests.support.programs.launching import given_time
-from tests.support.programs.python_running import PythonPrograms, PythonRun, interpreters, is_free_threaded, representatives, version_of
+from tests.support.programs.python_running import (
+    PythonPrograms,
+    PythonRun,
+    interpreters,
+    is_free_threaded,
+    representatives,
+    version_of,
+)
 from tests.support.reports.python_stacks import CUT, EXCEPTION, PYTHON_SAMPLES, Sample, sampled, samples
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
@@ -28,7 +35,9 @@ def programs(tmp_path: Path) -> PythonPrograms:
 def write(programs: PythonPrograms, text: str) -> Path:
     """A program; its last argument says for how long it is to run."""
     path = programs.folder / "program.py"
-    path.write_text(f"import sys, time\nEND = time.monotonic() + float(sys.argv[-1])\n{text}", encoding="utf-8")
+    path.write_text(
+        f"import sys, time\nEND = time.monotonic() + float(sys.argv[-1])\n{text}", encoding="utf-8"
+    )
     return path
 
 
@@ -73,7 +82,9 @@ CALLS = {
 def is_possible(sample: Sample) -> bool:
     short = [name.rpartition(".")[2] for name in sample.names]
     inner = short[short.index("graph") :]
-    return short[0] == "<module>" and all(callee in CALLS.get(caller, ()) for caller, callee in itertools.pairwise(inner))
+    return short[0] == "<module>" and all(
+        callee in CALLS.get(caller, ()) for caller, callee in itertools.pairwise(inner)
+    )
 
 
 @pytest.mark.parametrize("jit", ["0", "1"])
@@ -81,7 +92,10 @@ def is_possible(sample: Sample) -> bool:
 def test_stacks_are_those_of_the_call_graph(python: str, programs: PythonPrograms, jit: str) -> None:
     if jit == "1" and (version_of(python) < (3, 14) or is_free_threaded(python)):
         pytest.skip("this Python has no JIT")
-    program = write(programs, f"{GRAPH}\nprint(getattr(sys, '_jit', None) and sys._jit.is_available() <= sys._jit.is_enabled())")
+    program = write(
+        programs,
+        f"{GRAPH}\nprint(getattr(sys, '_jit', None) and sys._jit.is_available() <= sys._jit.is_enabled())",
+    )
 
     def enough(seen: list[Sample]) -> bool:
         return sum(sample.has("graph", "step") for sample in seen) >= 50
@@ -125,7 +139,10 @@ thread.join()
     )
 
     def both(seen: list[Sample]) -> bool:
-        return all(sum(sample.has("worker", caller, "leaf") for sample in seen) >= 2 for caller in ("caller_a", "caller_b"))
+        return all(
+            sum(sample.has("worker", caller, "leaf") for sample in seen) >= 2
+            for caller in ("caller_a", "caller_b")
+        )
 
     _, seen = sampled(programs, [python, program], both, 1.2)
     assert both(seen)
@@ -180,10 +197,16 @@ def test_samples_say_whether_an_exception_is_handled(python: str, programs: Pyth
         return found
 
     program = write(programs, HANDLERS)
-    _, seen = sampled(programs, [python, program], lambda seen: all(count >= 20 for _, count in shares(seen).values()), 1.0)
+    _, seen = sampled(
+        programs, [python, program], lambda seen: all(count >= 20 for _, count in shares(seen).values()), 1.0
+    )
     found = shares(seen)
-    assert all(with_exception >= 0.9 * count for with_exception, count in (found[name] for name in handled)), found
-    assert all(with_exception <= 0.1 * count for with_exception, count in (found[name] for name in others)), found
+    assert all(
+        with_exception >= 0.9 * count for with_exception, count in (found[name] for name in handled)
+    ), found
+    assert all(with_exception <= 0.1 * count for with_exception, count in (found[name] for name in others)), (
+        found
+    )
 
 
 @some_pythons
@@ -200,7 +223,11 @@ while time.monotonic() < END:
     del space
 """,
     )
-    _, seen = sampled(programs, [python, program], lambda seen: len({name for s in seen for name in s.names if "made" in name}) >= 3)
+    _, seen = sampled(
+        programs,
+        [python, program],
+        lambda seen: len({name for s in seen for name in s.names if "made" in name}) >= 3,
+    )
     made = {(frame.name, frame.file) for sample in seen for frame in sample.frames if "made" in frame.name}
     assert len(made) >= 3
     assert all(re.sub("^made", "file", name) == file for name, file in made)
@@ -224,7 +251,10 @@ begin()
     )
 
     def whole(seen: list[Sample]) -> bool:
-        return any(sample.names == ("<module>", "begin", *["deep"] * 1001) and not sample.flags & CUT for sample in seen)
+        return any(
+            sample.names == ("<module>", "begin", *["deep"] * 1001) and not sample.flags & CUT
+            for sample in seen
+        )
 
     _, seen = sampled(programs, [python, program], whole)
     assert whole(seen)
@@ -279,10 +309,14 @@ class NAME:
     expected = {name if version_of(python) < (3, 11) else f"{name}.{name}" for name in NAMES}
 
     def found(seen: list[Sample]) -> set[str]:
-        return {frame.name for sample in seen for frame in sample.frames if frame.file == "<string>"} - {"<module>"}
+        return {frame.name for sample in seen for frame in sample.frames if frame.file == "<string>"} - {
+            "<module>"
+        }
 
     _, seen = sampled(programs, [python, program], lambda seen: found(seen) >= expected)
-    assert expected <= found(seen) <= expected | set(NAMES)  # the bodies of the classes run, too, for a moment
+    assert (
+        expected <= found(seen) <= expected | set(NAMES)
+    )  # the bodies of the classes run, too, for a moment
 
 
 @some_pythons
@@ -389,7 +423,11 @@ asyncio.run(main())
 @some_pythons
 def test_options_that_hide_the_environment(python: str, programs: PythonPrograms) -> None:
     program = write(programs, GRAPH)
-    _, seen = sampled(programs, [python, "-I", "-S", "-E", program], lambda seen: any(sample.has("step", "squares") for sample in seen))
+    _, seen = sampled(
+        programs,
+        [python, "-I", "-S", "-E", program],
+        lambda seen: any(sample.has("step", "squares") for sample in seen),
+    )
     assert any(sample.has("graph", "step", "squares") for sample in seen)
 
 
@@ -411,7 +449,9 @@ in_another()
 ''' % END)
 """,
     )
-    _, seen = sampled(programs, [python, program], lambda seen: any(sample.has("<module>", "in_another") for sample in seen))
+    _, seen = sampled(
+        programs, [python, program], lambda seen: any(sample.has("<module>", "in_another") for sample in seen)
+    )
     assert any(sample.has("<module>", "in_another") for sample in seen)
 
 
@@ -473,7 +513,9 @@ print(children)
 @some_pythons
 def test_nothing_is_seen_while_no_window_is_open(python: str, programs: PythonPrograms) -> None:
     run = programs.run(
-        [python, write(programs, GRAPH), "0.2"], PYTHON_SAMPLES, capture=programs.capture(PYTHON_SAMPLES, python_hz=1000, open=False)
+        [python, write(programs, GRAPH), "0.2"],
+        PYTHON_SAMPLES,
+        capture=programs.capture(PYTHON_SAMPLES, python_hz=1000, open=False),
     )
     assert (run.status, samples(run)) == (0, [])
 
@@ -483,7 +525,9 @@ def test_nothing_is_seen_while_no_window_is_open(python: str, programs: PythonPr
 def test_a_sandbox_without_process_vm_readv(python: str, programs: PythonPrograms, target: Target) -> None:
     program = write(programs, GRAPH)
     run, seen = sampled(
-        programs, [target("without_readv"), python, program], lambda seen: any(sample.has("step", "squares") for sample in seen)
+        programs,
+        [target("without_readv"), python, program],
+        lambda seen: any(sample.has("step", "squares") for sample in seen),
     )
     assert any(sample.has("graph", "step", "squares") for sample in seen)
     assert PYTHON_DENIED not in [record["notice"] for record in run.of("cpu_notice")]
@@ -491,13 +535,17 @@ def test_a_sandbox_without_process_vm_readv(python: str, programs: PythonProgram
 
 @some_pythons
 @pytest.mark.require("gcc")
-def test_a_sandbox_in_which_no_memory_can_be_read(python: str, programs: PythonPrograms, target: Target) -> None:
+def test_a_sandbox_in_which_no_memory_can_be_read(
+    python: str, programs: PythonPrograms, target: Target
+) -> None:
     """The sampler says why it is off; the program notices nothing."""
     program = write(programs, "while time.monotonic() < END: pass\nprint('done')\nsys.exit(3)\n")
 
     def once(seconds: float) -> PythonRun:
         capture = programs.capture(PYTHON_SAMPLES, python_hz=1000)
-        run = programs.run([target("without_readv"), "-m", python, program, str(seconds)], PYTHON_SAMPLES, capture=capture)
+        run = programs.run(
+            [target("without_readv"), "-m", python, program, str(seconds)], PYTHON_SAMPLES, capture=capture
+        )
         assert (run.status, run.stdout, run.stderr) == (3, "done\n", "")
         assert samples(run) == []
         return run
@@ -533,5 +581,7 @@ ENDS = {
 def test_programs_end_as_without_us(python: str, end: str, programs: PythonPrograms) -> None:
     text, status = ENDS[end]
     for _ in range(3):
-        run = programs.run([python, "-c", text], PYTHON_SAMPLES, capture=programs.capture(PYTHON_SAMPLES, python_hz=2000))
+        run = programs.run(
+            [python, "-c", text], PYTHON_SAMPLES, capture=programs.capture(PYTHON_SAMPLES, python_hz=2000)
+        )
         assert (run.status, run.stderr) == (status, "")

@@ -38,9 +38,15 @@ from tests.support.programs.python_running import (
 from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
-pythons = pytest.mark.parametrize("python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_"))
-with_gil = pytest.mark.parametrize("python", representatives(gil=True) or [sys.executable], ids=lambda path: path.replace("/", "_"))
-some_pythons = pytest.mark.parametrize("python", representatives() or [sys.executable], ids=lambda path: path.replace("/", "_"))
+pythons = pytest.mark.parametrize(
+    "python", interpreters() or [sys.executable], ids=lambda path: path.replace("/", "_")
+)
+with_gil = pytest.mark.parametrize(
+    "python", representatives(gil=True) or [sys.executable], ids=lambda path: path.replace("/", "_")
+)
+some_pythons = pytest.mark.parametrize(
+    "python", representatives() or [sys.executable], ids=lambda path: path.replace("/", "_")
+)
 
 
 @pytest.fixture
@@ -104,14 +110,21 @@ def test_a_c_function_that_keeps_the_gil(programs: PythonPrograms, python: str) 
     longest = max(run.gil(HOLD), key=lambda record: record["end"] - record["start"])
     assert longest["tid"] == int(run.stdout)
     assert longest["end"] - longest["start"] >= 300_000_000
-    waits = [record for record in run.gil(WAIT) if record["tid"] != longest["tid"] and record["end"] - record["start"] > 200_000_000]
+    waits = [
+        record
+        for record in run.gil(WAIT)
+        if record["tid"] != longest["tid"] and record["end"] - record["start"] > 200_000_000
+    ]
     assert waits
 
 
 @with_gil
 def test_brief_holds_are_summed_up(programs: PythonPrograms, python: str) -> None:
     """Ten thousand system calls are so many holds, whether brief or not."""
-    run = programs.run([python, "-c", "import os\nf = os.open('/dev/null', 1)\nfor _ in range(10000): os.write(f, b'x')"], GIL)
+    run = programs.run(
+        [python, "-c", "import os\nf = os.open('/dev/null', 1)\nfor _ in range(10000): os.write(f, b'x')"],
+        GIL,
+    )
     holds = sum(record["holds"] for record in run.gil(BRIEF)) + len(run.gil(HOLD))
     assert 10_000 < holds < 12_000
     for record in run.gil(BRIEF):
@@ -140,7 +153,9 @@ for thread in threads: thread.join()
 def test_nothing_while_no_window_is_open(programs: PythonPrograms, python: str) -> None:
     """Neither GIL nor collections, imports, calls."""
     flags = GIL | GC | IMPORTS | PYTHON_EVENTS | PYTHON_CALLS
-    run = programs.run([python, "-c", "import gc, json; gc.collect()"], flags, capture=programs.capture(flags, open=False))
+    run = programs.run(
+        [python, "-c", "import gc, json; gc.collect()"], flags, capture=programs.capture(flags, open=False)
+    )
     assert run.status == 0
     assert run.of("gil") + run.of("python_span") == []
 
@@ -148,11 +163,15 @@ def test_nothing_while_no_window_is_open(programs: PythonPrograms, python: str) 
 @pythons
 def test_imports_nest(programs: PythonPrograms, python: str) -> None:
     """A module's span lies within that of who imports it."""
-    (programs.folder / "outer.py").write_text("import inner\ntry:\n    import lacking\nexcept ImportError: pass\n")
+    (programs.folder / "outer.py").write_text(
+        "import inner\ntry:\n    import lacking\nexcept ImportError: pass\n"
+    )
     (programs.folder / "inner.py").write_text("import time; time.sleep(0.01)\n")
     run = programs.run([python, "-c", "import outer, outer"], IMPORTS)
     spans = {span.name: span for span in run.spans(IMPORT)}
-    assert spans["outer"]["start"] <= spans["inner"]["start"] <= spans["inner"]["end"] <= spans["outer"]["end"]
+    assert (
+        spans["outer"]["start"] <= spans["inner"]["start"] <= spans["inner"]["end"] <= spans["outer"]["end"]
+    )
     assert (spans["outer"]["value"], spans["lacking"]["value"]) == (0, 1)
     assert run.names(IMPORT).count("outer") == 1
 
@@ -172,7 +191,13 @@ def test_a_lazy_import_is_recorded_where_it_happens(programs: PythonPrograms, py
     run = programs.run([python, "-c", code], flags, capture=capture)
     assert (run.status, run.stdout) == (0, "False 7\n"), run.stderr
     spans = {span.name: span for span in run.spans(IMPORT)}
-    assert spans["outer"]["end"] <= spans["user"]["start"] <= spans["inner"]["start"] <= spans["inner"]["end"] <= spans["user"]["end"]
+    assert (
+        spans["outer"]["end"]
+        <= spans["user"]["start"]
+        <= spans["inner"]["start"]
+        <= spans["inner"]["end"]
+        <= spans["user"]["end"]
+    )
     assert run.names(IMPORT).count("inner") == 1
 
 
@@ -280,9 +305,19 @@ thread = threading.Thread(target=in_thread); thread.start(); thread.join()
 def test_every_call(programs: PythonPrograms, python: str) -> None:
     """Also in threads; with those that raise marked, and generators in pieces."""
     run = programs.run([python, "-c", _CALLS], PYTHON_CALLS)
-    mine = [span for span in run.spans(FUNCTION) if span.name in ("leaf", "branch", "raiser", "steps", "in_thread")]
+    mine = [
+        span
+        for span in run.spans(FUNCTION)
+        if span.name in ("leaf", "branch", "raiser", "steps", "in_thread")
+    ]
     names = [str(span.name) for span in mine]
-    assert {name: names.count(name) for name in set(names)} == {"leaf": 4, "branch": 1, "raiser": 1, "steps": 2, "in_thread": 1}
+    assert {name: names.count(name) for name in set(names)} == {
+        "leaf": 4,
+        "branch": 1,
+        "raiser": 1,
+        "steps": 2,
+        "in_thread": 1,
+    }
     assert [span.name for span in mine if span["value"] == 1] == ["raiser"]
     branch = next(span for span in mine if span.name == "branch")
     thread = next(span for span in mine if span.name == "in_thread")
@@ -352,14 +387,20 @@ def test_threads_that_python_ends_at_exit(programs: PythonPrograms, python: str)
     """It unwinds them through frames of ours."""
     run = programs.run([python, "-W", "ignore", "-c", _ENDED], PYTHON_EVENTS | GC | GIL)
     assert (run.status, run.stdout) == (0, "")
-    assert run.stderr == "" or is_free_threaded(python)  # which may complain of a broken pipe, also without us
+    assert run.stderr == "" or is_free_threaded(
+        python
+    )  # which may complain of a broken pipe, also without us
 
 
 def test_a_recording_of_chosen_functions(tmp_path: Path) -> None:
     """From the command line to the report; a file with a mistake is told before the program starts."""
     (tmp_path / "module.py").write_text(_MODULE)
-    (tmp_path / "user.py").write_text("import module, gc\ngc.collect()\nmodule.plain(module.C().method())\nprint('ran')\n")
-    (tmp_path / "good.json").write_text('[{"module": "module", "color": "red", "functions": ["plain", "C.method"]}]')
+    (tmp_path / "user.py").write_text(
+        "import module, gc\ngc.collect()\nmodule.plain(module.C().method())\nprint('ran')\n"
+    )
+    (tmp_path / "good.json").write_text(
+        '[{"module": "module", "color": "red", "functions": ["plain", "C.method"]}]'
+    )
     (tmp_path / "bad.json").write_text('[{"module": "module", "function": ["plain"]}]')
     words = ("profile", "--light", "-t", "gc,gil,import,python-events", "-o", "x", "--python-functions-trace")
     failed = warplens(*words, "bad.json", sys.executable, "user.py", cwd=tmp_path)
@@ -370,7 +411,11 @@ def test_a_recording_of_chosen_functions(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with open_report(tmp_path / "x.warplens") as report:
         calls = report.table("python_calls").to_pylist()
-        assert [row["name"] for row in calls if row["kind"] == "function"] == ["module.C.method", "module.plain", "module.plain"]
+        assert [row["name"] for row in calls if row["kind"] == "function"] == [
+            "module.C.method",
+            "module.plain",
+            "module.plain",
+        ]
         assert 2 in [row["generation"] for row in report.table("gc").to_pylist()]
         assert "module" in [row["name"] for row in report.table("imports").to_pylist()]
         assert report.table("gil").num_rows > 0

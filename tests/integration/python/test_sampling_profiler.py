@@ -14,7 +14,9 @@ from tests.support.programs.python_running import interpreters, version_of
 from warplens.importers.importing import import_file
 
 pytestmark = pytest.mark.timeout(120)
-each_new_python = pytest.mark.parametrize("python", [python for python in interpreters() if version_of(python) >= (3, 15)])
+each_new_python = pytest.mark.parametrize(
+    "python", [python for python in interpreters() if version_of(python) >= (3, 15)]
+)
 OWN = ("_sync_coordinator.py", "<frozen runpy>")  # files of the profiler, which only its reader leaves out
 PROGRAM = """
 import threading, time
@@ -40,7 +42,9 @@ thread.join()
 
 
 def profiler(python: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([python, "-m", "profiling.sampling", *map(str, words)], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [python, "-m", "profiling.sampling", *map(str, words)], capture_output=True, text=True, check=False
+    )
 
 
 def imported(path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -62,7 +66,9 @@ def stacks(tables: dict[str, list[dict[str, Any]]]) -> Counter[tuple[Any, ...]]:
             at = frames[frame]
             names.append(((at["file"] or "~").rpartition("/")[2], at["function"], at["line"] or 0))
             frame = at["parent"]
-        found[(tids[row["thread"]], *(name for name in reversed(names) if name[0] not in OWN))] += row["count"]
+        found[(tids[row["thread"]], *(name for name in reversed(names) if name[0] not in OWN))] += row[
+            "count"
+        ]
     return found
 
 

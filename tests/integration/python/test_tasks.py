@@ -65,10 +65,17 @@ def test_ranges_have_their_task_and_parent_in_the_report(tmp_path: Path) -> None
         ("numbers", "generator", None, 0, "StartEnd", 1),
         ("call", "generator", "numbers", 0, "PushPop", 2),  # push/pop: the depth on the thread
     }
-    short, long = report.sql("SELECT start, \"end\" FROM nvtx_ranges WHERE message = 'child' ORDER BY payload_int").to_pylist()
+    short, long = report.sql(
+        "SELECT start, \"end\" FROM nvtx_ranges WHERE message = 'child' ORDER BY payload_int"
+    ).to_pylist()
     assert short["start"] < long["start"] < short["end"] < long["end"]
     assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE unfinished").to_pylist() == [{"n": 0}]
     tasks = report.sql(
         "SELECT t.library, r.message AS parent FROM tasks t LEFT JOIN nvtx_ranges r ON t.parent = r.id ORDER BY t.start"
     ).to_pylist()
-    assert [tuple(row.values()) for row in tasks] == [("asyncio", None), ("asyncio", "group"), ("asyncio", "group"), ("generator", None)]
+    assert [tuple(row.values()) for row in tasks] == [
+        ("asyncio", None),
+        ("asyncio", "group"),
+        ("asyncio", "group"),
+        ("generator", None),
+    ]

@@ -21,7 +21,9 @@ from warplens.convert.finish import finish, snapshot
 from warplens.handover import pending
 from warplens.report import open as open_report
 
-STEPS = frozenset({"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "shutil.move", "shutil.rmtree"})
+STEPS = frozenset(
+    {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "shutil.move", "shutil.rmtree"}
+)
 
 
 def started(work: Callable[[], None]) -> int:
@@ -93,7 +95,9 @@ def facts(report: Path, spool: Path) -> None:
                     "ids": opened.table("nvtx_ranges", ["id"]).column(0).to_pylist(),
                     "parts": [manifest.part for manifest in opened.manifests],
                     # not rglob: other commands may be removing folders
-                    "left": sorted(name for _, _, names in os.walk(report) for name in names if ".tmp" in name),
+                    "left": sorted(
+                        name for _, _, names in os.walk(report) for name in names if ".tmp" in name
+                    ),
                     "spool": spool.exists(),
                     "raw": len(list(report.glob("raw/*/*.spool"))),
                     "pending": [note.id for note in pending.listed(report)],
@@ -118,7 +122,10 @@ def main(folder: Path, keep_raw: bool, at_once: int, stride: int, live: bool) ->
         else:
             killed = forked(partial(finish_with_a_kill, note, report, step, keep_raw))
         assert killed in (0, -signal.SIGKILL), killed
-        others = [started(partial(write_snapshot, note, report) if live else partial(open_and_close, report)) for _ in range(at_once - 1)]
+        others = [
+            started(partial(write_snapshot, note, report) if live else partial(open_and_close, report))
+            for _ in range(at_once - 1)
+        ]
         assert forked(partial(facts, report, spool)) == 0
         assert [ended(child) for child in others] == [0] * len(others)
         shutil.rmtree(report)

@@ -47,9 +47,13 @@ def test_several_recordings_in_one_process(tmp_path: Path, target: Target) -> No
         assert not spool.error
         early = "registered early" if number == 0 else "registered between"
         assert spool.names("range") == [early, *[f"recording {number}"] * 3000]
-        domains = {record.name: record.fields["domain"] for record in spool.records if record.kind == "domain"}
+        domains = {
+            record.name: record.fields["domain"] for record in spool.records if record.kind == "domain"
+        }
         assert domains == {"early": 1} | {f"recording {i}": 2 + i for i in range(number + 1)}
-        assert [(record.name, record.fields["category"]) for record in spool.records if record.kind == "category"] == [("named early", 3)]
+        assert [
+            (record.name, record.fields["category"]) for record in spool.records if record.kind == "category"
+        ] == [("named early", 3)]
         (mark,) = [record for record in spool.records if record.kind == "mark"]
         assert (mark.name, mark.fields["domain"]) == (early, 2 + number)
         assert [record.name for record in spool.open] == ["left open", "left running"]
@@ -69,7 +73,12 @@ def test_begin_and_end_while_threads_annotate(tmp_path: Path, target: Target) ->
 
 def test_fork_of_a_recording_begun_by_hand(tmp_path: Path, target: Target) -> None:
     into = folders(tmp_path, 2)
-    assert run(target("nvtx_life"), "fork", *into) == ["start 0", "child: start 16 stop 0 start 0", "stop 0", "done"]
+    assert run(target("nvtx_life"), "fork", *into) == [
+        "start 0",
+        "child: start 16 stop 0 start 0",
+        "stop 0",
+        "done",
+    ]
     parent, child = read_all(into[0])
     assert (parent.names("range"), parent.open) == (["outer"], [])
     assert (child.names("range"), [record.name for record in child.open]) == (["child"], ["outer"])
@@ -81,7 +90,9 @@ def test_fork_of_a_recording_begun_by_hand(tmp_path: Path, target: Target) -> No
 
 
 @pytest.mark.parametrize("when", ["early", "late"])
-def test_a_fork_handler_that_waits_for_a_thread_that_annotates(when: str, tmp_path: Path, target: Target) -> None:
+def test_a_fork_handler_that_waits_for_a_thread_that_annotates(
+    when: str, tmp_path: Path, target: Target
+) -> None:
     assert run(target("nvtx_life"), "join", when, spool=tmp_path) == ["child 0", "done"]
     parent, child = read_all(tmp_path)
     assert {"first", "in the fork handler", "parent"} <= set(parent.names("range"))
@@ -89,7 +100,9 @@ def test_a_fork_handler_that_waits_for_a_thread_that_annotates(when: str, tmp_pa
     assert [record.name for record in child.open if record.thread == 0] == ["parent"]
 
 
-def test_signal_handlers_that_annotate_among_forks_and_ends_of_threads(tmp_path: Path, target: Target) -> None:
+def test_signal_handlers_that_annotate_among_forks_and_ends_of_threads(
+    tmp_path: Path, target: Target
+) -> None:
     assert run(target("nvtx_life"), "storm", "300", spool=tmp_path) == ["done"]
     parent, *children = read_all(tmp_path)
     threads = {name for name in parent.names("range") if name and name.startswith("thread ")}
@@ -114,5 +127,12 @@ def test_an_allocator_that_annotates(tmp_path: Path, target: Target) -> None:
 def test_a_fork_while_another_thread_loads_the_agent(tmp_path: Path, target: Target) -> None:
     tool = target("nvtx_init_fork", "-DTOOL", "-shared", "-fPIC")
     environment = os.environ | {"WARPLENS_SPOOL": str(tmp_path), "WARPLENS_NVTX_CHAIN": str(tool)}
-    done = subprocess.run([target("nvtx_init_fork"), AGENT], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [target("nvtx_init_fork"), AGENT],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "slow\n")

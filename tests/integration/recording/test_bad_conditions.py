@@ -35,7 +35,9 @@ def lost(report: Path, what: str) -> int:
     return int(rows(report, sql)[0][0])
 
 
-def profiled(folder: Path, *words: str | Path, code: int = 0, out: str = "done\n", **variables: str) -> tuple[Path, str]:
+def profiled(
+    folder: Path, *words: str | Path, code: int = 0, out: str = "done\n", **variables: str
+) -> tuple[Path, str]:
     """Run a program that must end with `code` and print `out` as it would without us; return the report and what we said."""
     done = warplens("profile", "-f", "-o", folder / "run", *words, cwd=folder, env=environment(**variables))
     assert (done.returncode, done.stdout) == (code, out), done.stderr
@@ -53,7 +55,19 @@ def child_of(launcher: subprocess.Popen[str]) -> int:
 def test_a_kill_in_the_middle_loses_no_closed_range(tmp_path: Path, target: Target) -> None:
     threads, counts = 8, tmp_path / "counts"
     launcher = subprocess.Popen(
-        [*COMMAND, "profile", "--light", "-q", "-o", "run", target("nvtx_storm"), str(threads), "1000000", "wait", counts],
+        [
+            *COMMAND,
+            "profile",
+            "--light",
+            "-q",
+            "-o",
+            "run",
+            target("nvtx_storm"),
+            str(threads),
+            "1000000",
+            "wait",
+            counts,
+        ],
         cwd=tmp_path,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -77,20 +91,35 @@ def test_a_kill_in_the_middle_loses_no_closed_range(tmp_path: Path, target: Targ
     )
     assert [worker for worker, *_ in steps] == [f"worker {thread}" for thread in range(threads)]
     for counted, (worker, recorded, unfinished, elsewhere) in zip(closed, steps, strict=True):
-        assert recorded - counted in (0, 1), worker  # killed between the end of the range and the program's own count
+        assert recorded - counted in (0, 1), (
+            worker
+        )  # killed between the end of the range and the program's own count
         assert unfinished in (0, 1)
         assert elsewhere == 0
-    assert rows(report, "SELECT count(*)::INT AS n FROM nvtx_ranges WHERE message LIKE 'worker%' AND unfinished") == [(threads,)]
+    assert rows(
+        report, "SELECT count(*)::INT AS n FROM nvtx_ranges WHERE message LIKE 'worker%' AND unfinished"
+    ) == [(threads,)]
     assert rows(report, "SELECT count(*)::INT AS n FROM diagnostics") == [(0,)]
 
 
 @pytest.mark.parametrize(
     ("mode", "code"),
-    few([("segv", 128 + signal.SIGSEGV), ("_exit", 5), ("null", 128 + signal.SIGSEGV), ("abort", 128 + signal.SIGABRT)], 2),
+    few(
+        [
+            ("segv", 128 + signal.SIGSEGV),
+            ("_exit", 5),
+            ("null", 128 + signal.SIGSEGV),
+            ("abort", 128 + signal.SIGABRT),
+        ],
+        2,
+    ),
 )
 def test_a_crash_keeps_what_was_recorded(mode: str, code: int, tmp_path: Path, target: Target) -> None:
     report, _ = profiled(tmp_path, "-q", target("nvtx_odd"), mode, code=code, out="")
-    assert rows(report, "SELECT message, unfinished FROM nvtx_ranges ORDER BY id") == [("first", False), ("open", True)]
+    assert rows(report, "SELECT message, unfinished FROM nvtx_ranges ORDER BY id") == [
+        ("first", False),
+        ("open", True),
+    ]
     assert rows(report, "SELECT exit_status, exited FROM processes") == [(code, False)]
 
 
@@ -135,8 +164,12 @@ def test_a_full_disk_costs_ranges_which_are_counted(tmp_path: Path, tiny_disk: P
 def test_a_disk_that_others_fill_up(tmp_path: Path, tiny_disk: Path, target: Target) -> None:
     """Nothing is left for the spool when the program starts; it is room again for the next one."""
     fill = f"head -c 8m /dev/zero > {tiny_disk}/file; {target('nvtx_odd')} files 0; rm {tiny_disk}/file; {target('nvtx_odd')} files 10"
-    report, said = profiled(tmp_path, "--spool-dir", tiny_disk, "sh", "-c", f"{{ {fill}; }} 2>/dev/null", out="done\ndone\n")
-    assert rows(report, "SELECT message, count(*)::INT FROM nvtx_ranges GROUP BY message ORDER BY message") == [
+    report, said = profiled(
+        tmp_path, "--spool-dir", tiny_disk, "sh", "-c", f"{{ {fill}; }} 2>/dev/null", out="done\ndone\n"
+    )
+    assert rows(
+        report, "SELECT message, count(*)::INT FROM nvtx_ranges GROUP BY message ORDER BY message"
+    ) == [
         ("first", 1),
         ("open", 1),
         ("range", 10),
@@ -161,10 +194,16 @@ def test_limits_of_the_program_cost_ranges_not_signals(limit: str, tmp_path: Pat
     assert why in " ".join(said.split())
 
 
-@pytest.mark.parametrize("limit", few(map(pytest.param, [("nofile", "4"), ("fsize", "4096"), ("fsize", "0"), ("as", "16777216")]), 2))
+@pytest.mark.parametrize(
+    "limit",
+    few(map(pytest.param, [("nofile", "4"), ("fsize", "4096"), ("fsize", "0"), ("as", "16777216")]), 2),
+)
 def test_limits_from_the_start(limit: tuple[str, str], tmp_path: Path, target: Target) -> None:
     limited: list[str | Path] = ["prlimit", f"--{limit[0]}={limit[1]}", target("nvtx_odd"), "_exit"]
-    if shutil.which("prlimit") is None or subprocess.run(limited, check=False, capture_output=True).returncode != 5:
+    if (
+        shutil.which("prlimit") is None
+        or subprocess.run(limited, check=False, capture_output=True).returncode != 5
+    ):
         pytest.skip("the program itself does not run within these limits here")
     report, said = profiled(tmp_path, *limited, code=5, out="")
     recorded = rows(report, "SELECT count(*)::INT AS n FROM nvtx_ranges")[0][0]
@@ -173,12 +212,20 @@ def test_limits_from_the_start(limit: tuple[str, str], tmp_path: Path, target: T
 
 @pytest.mark.require("tmpfs")
 @pytest.mark.parametrize("when", few(["while", "before"]))
-def test_a_spool_directory_that_becomes_read_only(when: str, tmp_path: Path, tiny_disk: Path, target: Target) -> None:
+def test_a_spool_directory_that_becomes_read_only(
+    when: str, tmp_path: Path, tiny_disk: Path, target: Target
+) -> None:
     """As after an error of the disk: what is mapped stays writable, and nothing can be opened for writing any more."""
     read_only = f"mount --bind {tiny_disk} {tiny_disk} && mount -o remount,bind,ro {tiny_disk}"
     program = target("nvtx_odd")
-    line = f"{read_only}; {program} files 10" if when == "before" else f"{program} files 10; {read_only}; {program} files 10"
-    report, said = profiled(tmp_path, "--spool-dir", tiny_disk, "sh", "-c", line, out="done\n" * (1 if when == "before" else 2))
+    line = (
+        f"{read_only}; {program} files 10"
+        if when == "before"
+        else f"{program} files 10; {read_only}; {program} files 10"
+    )
+    report, said = profiled(
+        tmp_path, "--spool-dir", tiny_disk, "sh", "-c", line, out="done\n" * (1 if when == "before" else 2)
+    )
     subprocess.run(["umount", tiny_disk], check=True)
     assert "Read-only file system" in said
     assert rows(report, "SELECT count(*)::INT AS n FROM nvtx_ranges") == [(0 if when == "before" else 12,)]
@@ -201,7 +248,9 @@ def test_many_threads_with_one_range_each_take_little_room(how: str, tmp_path: P
 @pytest.mark.parametrize("mode", few(["children", "children of threads"]))
 def test_many_children(mode: str, tmp_path: Path, target: Target) -> None:
     count = 200
-    report, _ = profiled(tmp_path, "-q", "--keep-raw", target("nvtx_odd"), mode, str(count), out="failed 0\ndone\n")
+    report, _ = profiled(
+        tmp_path, "-q", "--keep-raw", target("nvtx_odd"), mode, str(count), out="failed 0\ndone\n"
+    )
     of_children = "FROM nvtx_ranges WHERE message LIKE 'child %' AND NOT inherited AND NOT unfinished"
     sql = f"SELECT count(DISTINCT message)::INT AS n, count(DISTINCT process)::INT AS p {of_children}"
     assert rows(report, sql) == [(count, count)]
@@ -218,10 +267,25 @@ def test_odd_names(tmp_path: Path, target: Target) -> None:
     report, _ = profiled(tmp_path, "-q", target("nvtx_odd"), "names")
     names = [name for (name,) in rows(report, "SELECT message FROM nvtx_ranges ORDER BY id")]
     lengthy = names.pop(2)
-    assert names == ["first", "open", "", "bad �� utf-8", "half �", "tab\tnew\nline \x1b[31mred", "日本語", None, None]
+    assert names == [
+        "first",
+        "open",
+        "",
+        "bad �� utf-8",
+        "half �",
+        "tab\tnew\nline \x1b[31mred",
+        "日本語",
+        None,
+        None,
+    ]
     assert set(lengthy) == {"x"}
     assert len(lengthy) >= 32_768
-    for command, *more in (("stats",), ("timeline",), ("info",), ("query", "SELECT message FROM nvtx_ranges")):
+    for command, *more in (
+        ("stats",),
+        ("timeline",),
+        ("info",),
+        ("query", "SELECT message FROM nvtx_ranges"),
+    ):
         done = warplens(command, report, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "\x1b" not in done.stdout, "a name must not steer the terminal"
@@ -235,7 +299,9 @@ def test_a_name_that_is_cut_is_told(tmp_path: Path, target: Target) -> None:
 def test_a_signal_handler_that_annotates_cannot_hang_the_program(tmp_path: Path, target: Target) -> None:
     count = 300_000  # new names each time: most of it is spent where locks are held
     report, _ = profiled(tmp_path, "-q", target("nvtx_odd"), "signals", str(count))
-    kept = rows(report, "SELECT count(*)::INT FROM nvtx_ranges WHERE message LIKE 'main %' AND style = 'PushPop'")[0][0]
+    kept = rows(
+        report, "SELECT count(*)::INT FROM nvtx_ranges WHERE message LIKE 'main %' AND style = 'PushPop'"
+    )[0][0]
     assert kept >= count * 0.99
     assert rows(report, "SELECT count(*) > 0 FROM nvtx_ranges WHERE message LIKE 'handler %'") == [(True,)]
 

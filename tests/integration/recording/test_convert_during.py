@@ -45,12 +45,17 @@ sys.exit(7)
 
 @contextmanager
 def recorded(
-    folder: Path, *options: str, report: str = "x", wrap: Callable[..., list[str]] = lambda *words: [*map(str, words)]
+    folder: Path,
+    *options: str,
+    report: str = "x",
+    wrap: Callable[..., list[str]] = lambda *words: [*map(str, words)],
 ) -> Iterator[subprocess.Popen[str]]:
     """Run the program with its report being written; it ends with the block. `wrap` makes a command that runs its words elsewhere."""
     path = program(folder / "storm.py", STORM)
     words = [*COMMAND, "profile", "--light", "-o", report, *options, str(path), str(folder)]
-    launcher = subprocess.Popen(wrap(*words), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    launcher = subprocess.Popen(
+        wrap(*words), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         yield launcher
     finally:
@@ -83,7 +88,10 @@ def children(pid: int) -> dict[int, str]:
     found = {}
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+            if (
+                entry.name.isdigit()
+                and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid
+            ):
                 found[int(entry.name)] = (entry / "cmdline").read_text()
         except OSError:
             continue
@@ -96,7 +104,10 @@ def tables(report: Path) -> dict[str, pa.Table]:
         (file,) = folder.iterdir()
         rows = pq.read_table(file)
         found[folder.name] = pa.table(
-            [column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column for column in rows.columns],
+            [
+                column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+                for column in rows.columns
+            ],
             names=rows.column_names,
         )
     return found
@@ -106,7 +117,9 @@ def test_it_equals_the_one_that_is_written_at_the_end(tmp_path: Path) -> None:
     with recorded(tmp_path, "--keep-raw", "-t", "nvtx,osrt", "--python-sampling", "true") as launcher:
         until(lambda: is_written(tmp_path), "part of the report", _PATIENCE_S)
         (converter,) = (pid for pid, line in children(launcher.pid).items() if "storm.py" not in line)
-        policies = {os.sched_getscheduler(int(task.name)) for task in Path(f"/proc/{converter}/task").iterdir()}
+        policies = {
+            os.sched_getscheduler(int(task.name)) for task in Path(f"/proc/{converter}/task").iterdir()
+        }
         assert os.SCHED_IDLE in policies
         assert Path(f"/proc/{converter}/oom_score_adj").read_text() == "1000\n"
     said = launcher.communicate()[1]
@@ -123,7 +136,9 @@ def test_it_equals_the_one_that_is_written_at_the_end(tmp_path: Path) -> None:
     for name, rows in wanted.items():
         assert found[name].equals(rows), name
     with pq.ParquetFile(next((report / "tables" / "nvtx_ranges").iterdir())) as file:
-        assert file.num_row_groups > 2  # the outermost range has one of its own, before those that ended first
+        assert (
+            file.num_row_groups > 2
+        )  # the outermost range has one of its own, before those that ended first
 
 
 @pytest.mark.parametrize("victim", ["converter", "launcher", "program"])
@@ -132,10 +147,15 @@ def test_whoever_is_killed_nothing_is_lost_or_doubled(tmp_path: Path, victim: st
     with recorded(tmp_path) as launcher:
         until(lambda: is_given_back(tmp_path), "space of the spool", _PATIENCE_S)
         mine = children(launcher.pid)
-        pids = {"launcher": launcher.pid} | {"program" if "storm.py" in line else "converter": pid for pid, line in mine.items()}
+        pids = {"launcher": launcher.pid} | {
+            "program" if "storm.py" in line else "converter": pid for pid, line in mine.items()
+        }
         os.kill(pids[victim], signal.SIGKILL)
     launcher.communicate()
-    assert launcher.returncode == {"converter": 7, "launcher": -signal.SIGKILL, "program": 128 + signal.SIGKILL}[victim]
+    assert (
+        launcher.returncode
+        == {"converter": 7, "launcher": -signal.SIGKILL, "program": 128 + signal.SIGKILL}[victim]
+    )
     if victim == "launcher":  # whoever writes the report goes on alone, and finishes it
         until(lambda: not (report / "pending.d").exists(), "the report", _PATIENCE_S)
     closed = int((tmp_path / "closed").read_bytes())
@@ -150,11 +170,15 @@ def test_a_small_container_has_its_report_written_during_the_run(tmp_path: Path)
         with recorded(tmp_path, wrap=group.wrap) as launcher:
             until(lambda: is_given_back(tmp_path), "space of the spool", _PATIENCE_S)
             (converter,) = (pid for pid, line in children(launcher.pid).items() if "storm.py" not in line)
-            memory = dict(line.split(":", 1) for line in Path(f"/proc/{converter}/status").read_text().splitlines())
+            memory = dict(
+                line.split(":", 1) for line in Path(f"/proc/{converter}/status").read_text().splitlines()
+            )
             assert int(memory["RssAnon"].split()[0]) < 64 << 10  # KiB
         said = launcher.communicate()[1]
         assert (launcher.returncode, group.kills) == (7, 0), said
-    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+    assert (
+        info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+    )
 
 
 def test_a_snapshot_has_what_was_taken_out_of_the_spool(tmp_path: Path) -> None:
@@ -163,10 +187,16 @@ def test_a_snapshot_has_what_was_taken_out_of_the_spool(tmp_path: Path) -> None:
         (note,) = pending.listed(tmp_path / "x.warplens")
         before = int((tmp_path / "closed").read_bytes())
         manifest = snapshot(note, tmp_path / "now.warplens")
-        assert before <= manifest.tables["nvtx_ranges"]["rows"] <= int((tmp_path / "closed").read_bytes()) + BATCH + 13
+        assert (
+            before
+            <= manifest.tables["nvtx_ranges"]["rows"]
+            <= int((tmp_path / "closed").read_bytes()) + BATCH + 13
+        )
         until(lambda: is_given_back(tmp_path), "the space, once more", _PATIENCE_S)
     launcher.communicate()
-    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+    assert (
+        info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+    )
 
 
 @pytest.mark.require("tmpfs")
@@ -188,13 +218,17 @@ def test_a_small_disk_holds_a_long_run(tmp_path: Path, tmpfs: Callable[[str], Pa
                 os.kill(pid, signal.SIGKILL)
     said = launcher.communicate()[1]
     assert launcher.returncode == 7
-    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12, said
+    assert (
+        info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == int((tmp_path / "closed").read_bytes()) + 12
+    ), said
     assert not list(disk.iterdir())
 
 
 def test_raw_files_are_kept_whole(tmp_path: Path) -> None:
     with recorded(tmp_path, "--keep-raw=true") as launcher:
-        until(lambda: is_written(tmp_path) and written(tmp_path) > 20 << 20, "part of the report", _PATIENCE_S)
+        until(
+            lambda: is_written(tmp_path) and written(tmp_path) > 20 << 20, "part of the report", _PATIENCE_S
+        )
         assert allocated(tmp_path) >= written(tmp_path) - (1 << 20)
     launcher.communicate()
     assert not list((tmp_path / "x.warplens").rglob("*.packed"))
@@ -211,7 +245,9 @@ def test_a_full_disk_costs_nothing_but_time(tmp_path: Path, tmpfs: Callable[[str
                     os.write(filler.fileno(), bytes(4096))
                 except OSError:
                     break
-        until(lambda: not is_written(disk), "the end of the one that writes", _PATIENCE_S)  # it has given up, and what it wrote is gone
+        until(
+            lambda: not is_written(disk), "the end of the one that writes", _PATIENCE_S
+        )  # it has given up, and what it wrote is gone
     said = launcher.communicate()[1]
     assert launcher.returncode == 7
     (disk / "filler").unlink()

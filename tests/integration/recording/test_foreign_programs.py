@@ -26,7 +26,9 @@ def record(folder: Path, *command: str | Path, **variables: str) -> tuple[str, P
     """Run a program under `warplens profile`, with no warplens importable in it; return what it printed and the report."""
     report = folder / "run.warplens"
     alone = ["env", "-u", "PYTHONPATH"]
-    done = warplens("profile", "-q", "-f", "-o", report, *alone, *command, cwd=folder, env=environment(**variables))
+    done = warplens(
+        "profile", "-q", "-f", "-o", report, *alone, *command, cwd=folder, env=environment(**variables)
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, report
 
@@ -39,7 +41,10 @@ def rows(report: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def diagnostics(report: Path) -> list[str]:
     """The codes of what the report complains about."""
-    return [code for (code,) in rows(report, "SELECT code FROM diagnostics WHERE severity <> 'info' ORDER BY code")]
+    return [
+        code
+        for (code,) in rows(report, "SELECT code FROM diagnostics WHERE severity <> 'info' ORDER BY code")
+    ]
 
 
 RANGES = """
@@ -54,7 +59,12 @@ BLUE, RED, GREEN = 0x0000FF, 0xFF0000, 0x008000
 def a_range(message: str | None, **differs: Any) -> tuple[Any, ...]:
     """A row of RANGES: a message and nothing else, apart from what `differs`; `elsewhere`: ended by another thread."""
     row = dict.fromkeys(("domain", "category", "category_id", "color", "payload_int", "payload_float"))
-    return (message, *(row | {"style": "PushPop", "inside": None, "unfinished": False, "elsewhere": False} | differs).values())
+    return (
+        message,
+        *(
+            row | {"style": "PushPop", "inside": None, "unfinished": False, "elsewhere": False} | differs
+        ).values(),
+    )
 
 
 def a_mark(message: str | None, **differs: Any) -> tuple[Any, ...]:
@@ -126,11 +136,15 @@ SCRIPT_MARKS = [
 ]
 
 
-@pytest.mark.parametrize("library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"])
+@pytest.mark.parametrize(
+    "library", [pytest.param("nvtx", marks=pytest.mark.require("nvtx")), "warplens.nvtx"]
+)
 def test_a_script_of_pypi_nvtx_gives_the_same_with_either_library(library: str, tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(SCRIPT.format(library=library), encoding="utf-8")
-    out, report = record(tmp_path, *([] if library == "nvtx" else ["env", f"PYTHONPATH={ROOT / 'src'}"]), sys.executable, path)
+    out, report = record(
+        tmp_path, *([] if library == "nvtx" else ["env", f"PYTHONPATH={ROOT / 'src'}"]), sys.executable, path
+    )
     assert out == "ran\n"
     assert rows(report, RANGES) == SCRIPT_RANGES
     assert rows(report, MARKS) == SCRIPT_MARKS
@@ -140,8 +154,18 @@ def test_a_script_of_pypi_nvtx_gives_the_same_with_either_library(library: str, 
 CORE = [
     a_range("outer"),
     a_range("wïde 😀", inside="outer"),
-    a_range("registered", domain="my.domain", category="three", category_id=3, color=0xFF00FF00, payload_float=2.5),
-    a_range("registered", domain="my.domain", category="three", category_id=3, color=0xFF00FF00, payload_float=2.5, style="StartEnd"),
+    a_range(
+        "registered", domain="my.domain", category="three", category_id=3, color=0xFF00FF00, payload_float=2.5
+    ),
+    a_range(
+        "registered",
+        domain="my.domain",
+        category="three",
+        category_id=3,
+        color=0xFF00FF00,
+        payload_float=2.5,
+        style="StartEnd",
+    ),
     a_range("crossed"),
     a_range("float", domain="my.domain", category="7", category_id=7, payload_float=0.5),
     a_range("process", style="StartEnd"),
@@ -153,7 +177,9 @@ CORE = [
 CORE_MARKS = [
     a_mark("mark"),
     a_mark("wide mark"),
-    a_mark("registered", domain="my.domain", category="three", category_id=3, color=0xFF00FF00, payload_float=2.5),
+    a_mark(
+        "registered", domain="my.domain", category="three", category_id=3, color=0xFF00FF00, payload_float=2.5
+    ),
     a_mark("uint32", category="seven", category_id=7, payload_int=42),
     a_mark("int32", category="seven", category_id=7, payload_int=-42),
     a_mark("int64", category="seven", category_id=7, payload_int=-1234567890123),
@@ -166,7 +192,9 @@ CROSSED = """
 
 
 @pytest.mark.require("gcc")
-@pytest.mark.parametrize("headers", ["PyPI nvidia-nvtx", pytest.param("CUDA 11", marks=pytest.mark.require("cu11"))])
+@pytest.mark.parametrize(
+    "headers", ["PyPI nvidia-nvtx", pytest.param("CUDA 11", marks=pytest.mark.require("cu11"))]
+)
 def test_a_c_program_with_the_nvtx_headers(headers: str, tmp_path: Path, target: Target) -> None:
     old = in_site_packages("nvidia/nvtx/include") if headers == "CUDA 11" else None
     out, report = record(tmp_path, target("nvtx_core", headers=old))
@@ -174,7 +202,9 @@ def test_a_c_program_with_the_nvtx_headers(headers: str, tmp_path: Path, target:
     assert rows(report, RANGES) == CORE
     assert rows(report, MARKS) == CORE_MARKS
     assert rows(report, "SELECT name FROM threads ORDER BY thread") == [("the main thread",), ("worker",)]
-    assert rows(report, CROSSED) == [(0, 1)]  # two domains need not nest: what overlaps lies in lanes of its own
+    assert rows(report, CROSSED) == [
+        (0, 1)
+    ]  # two domains need not nest: what overlaps lies in lanes of its own
     assert diagnostics(report) == []
 
 
@@ -213,22 +243,38 @@ nvtx.nvtxMarkA(b"mark")
 nvtx.nvtxRangeEnd(ctypes.c_uint64(nvtx.nvtxRangeStartW("started")))
 print("%d.%d" % sys.version_info[:2])
 """
-COUNTS = "SELECT message, count(*)::INT FROM nvtx_ranges WHERE NOT inherited GROUP BY message ORDER BY message"
+COUNTS = (
+    "SELECT message, count(*)::INT FROM nvtx_ranges WHERE NOT inherited GROUP BY message ORDER BY message"
+)
 
 
 def other_pythons() -> list[tuple[str, str]]:
     """Version and path of every other CPython of the machine."""
-    listed = subprocess.run([sys.executable, ROOT / "tools" / "pythons.py", "--others"], capture_output=True, text=True, check=True)
-    return [(version, path) for version, _, path in (line.partition(" ") for line in listed.stdout.splitlines())]
+    listed = subprocess.run(
+        [sys.executable, ROOT / "tools" / "pythons.py", "--others"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [
+        (version, path) for version, _, path in (line.partition(" ") for line in listed.stdout.splitlines())
+    ]
 
 
 @pytest.mark.require("interop")
 @pytest.mark.parametrize(
     ("version", "python"),
-    [("{}.{}".format(*sys.version_info), sys.executable), *(pytest.param(*other, id=other[0]) for other in other_pythons())],
+    [
+        ("{}.{}".format(*sys.version_info), sys.executable),
+        *(pytest.param(*other, id=other[0]) for other in other_pythons()),
+    ],
 )
-def test_any_python_that_calls_the_shared_library_of_nvtx_3(version: str, python: str, tmp_path: Path) -> None:
-    out, report = record(tmp_path, python, "-I", "-S", "-c", INTEROP, in_site_packages("nvidia/*/lib/libnvtx3interop.so*"))
+def test_any_python_that_calls_the_shared_library_of_nvtx_3(
+    version: str, python: str, tmp_path: Path
+) -> None:
+    out, report = record(
+        tmp_path, python, "-I", "-S", "-c", INTEROP, in_site_packages("nvidia/*/lib/libnvtx3interop.so*")
+    )
     assert out == f"{version.rstrip('t')}\n"
     assert rows(report, COUNTS) == [("from ctypes", 100), ("größer", 100), ("started", 1)]
     assert rows(report, MARKS) == [a_mark("mark")]
@@ -236,9 +282,22 @@ def test_any_python_that_calls_the_shared_library_of_nvtx_3(version: str, python
 
 
 @pytest.mark.require("nvtx", "other-python")
-@pytest.mark.parametrize(("version", "python"), [pytest.param(*other, id=other[0]) for other in other_pythons()[:1]] or [("none", "")])
+@pytest.mark.parametrize(
+    ("version", "python"),
+    [pytest.param(*other, id=other[0]) for other in other_pythons()[:1]] or [("none", "")],
+)
 def test_pypi_nvtx_in_another_python(version: str, python: str, tmp_path: Path) -> None:
-    pip = [python, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "packages"), "--only-binary=:all:", "nvtx"]
+    pip = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--target",
+        str(tmp_path / "packages"),
+        "--only-binary=:all:",
+        "nvtx",
+    ]
     subprocess.run(pip, check=True, capture_output=True)
     path = tmp_path / "script.py"
     path.write_text(SCRIPT.format(library="nvtx"), encoding="utf-8")
@@ -251,10 +310,15 @@ def test_pypi_nvtx_in_another_python(version: str, python: str, tmp_path: Path) 
 
 @pytest.mark.require("nvtx")
 def test_a_program_without_annotations_under_the_profiler_of_pypi_nvtx(tmp_path: Path) -> None:
-    (tmp_path / "plain.py").write_text("def f(n):\n    return n and f(n - 1)\nfor _ in range(10):\n    f(3)\nprint('ran')\n")
+    (tmp_path / "plain.py").write_text(
+        "def f(n):\n    return n and f(n - 1)\nfor _ in range(10):\n    f(3)\nprint('ran')\n"
+    )
     out, report = record(tmp_path, sys.executable, "-m", "nvtx", "plain.py")
     assert out == "ran\n"
-    called = rows(report, "SELECT count(*)::INT, max(depth) - min(depth) FROM nvtx_ranges WHERE message LIKE '%plain.py%(f)'")
+    called = rows(
+        report,
+        "SELECT count(*)::INT, max(depth) - min(depth) FROM nvtx_ranges WHERE message LIKE '%plain.py%(f)'",
+    )
     assert called == [(40, 3)]
 
 
@@ -285,7 +349,9 @@ def test_a_pool_of_processes(method: str, tmp_path: Path) -> None:
     out, report = record(tmp_path, sys.executable, "-W", "ignore::DeprecationWarning", "pool.py", method)
     assert out == "328350\n"
     assert rows(report, COUNTS) == [("main", 1), ("square", 100), ("work", 100)]
-    assert rows(report, "SELECT list_sort(list(payload_int)) AS l FROM nvtx_ranges WHERE message = 'square'") == [(list(range(100)),)]
+    assert rows(
+        report, "SELECT list_sort(list(payload_int)) AS l FROM nvtx_ranges WHERE message = 'square'"
+    ) == [(list(range(100)),)]
     assert rows(report, BY_PRIMARY.format("square")) == [(False,)]
     assert diagnostics(report) == []
 
@@ -338,18 +404,26 @@ REPLACED = [(False, "outer", "PushPop", False, False), (False, "process", "Start
         ("exec", [*REPLACED, *PARENT, *INHERITED, CHILD]),
     ],
 )
-def test_processes_that_multiply_in_c(mode: str, ranges: list[tuple[Any, ...]], tmp_path: Path, target: Target) -> None:
+def test_processes_that_multiply_in_c(
+    mode: str, ranges: list[tuple[Any, ...]], tmp_path: Path, target: Target
+) -> None:
     out, report = record(tmp_path, target("nvtx_fork"), mode)
     assert out == "child 0\n"
     assert sorted(rows(report, FORKED)) == sorted(ranges)
     mine = (False, "before the fork", "forked")
-    assert rows(report, FORKED_MARKS) == ([mine] if mode == "vfork" else [mine, (True, "child mark", None), (True, *mine[1:])])
-    assert rows(report, "SELECT count(DISTINCT pid)::INT AS pids FROM processes WHERE recorded") == [(1 if mode == "vfork" else 2,)]
+    assert rows(report, FORKED_MARKS) == (
+        [mine] if mode == "vfork" else [mine, (True, "child mark", None), (True, *mine[1:])]
+    )
+    assert rows(report, "SELECT count(DISTINCT pid)::INT AS pids FROM processes WHERE recorded") == [
+        (1 if mode == "vfork" else 2,)
+    ]
     assert diagnostics(report) == []
 
 
 @pytest.mark.require("gcc")
-def test_a_program_that_closes_all_descriptors_keeps_its_files_to_itself(tmp_path: Path, target: Target) -> None:
+def test_a_program_that_closes_all_descriptors_keeps_its_files_to_itself(
+    tmp_path: Path, target: Target
+) -> None:
     out, report = record(tmp_path, target("nvtx_fork"), "closed")
     assert out == "mine 0\n"
     assert rows(report, COUNTS) == [("after close", 100_000), ("outer", 1), ("process", 1)]

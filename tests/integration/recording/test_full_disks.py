@@ -24,7 +24,11 @@ Target = Callable[..., Path]
 BTRFS = ("mkfs.btrfs", "-q")
 FULL = "no space left while writing"
 NO_INODES = "the disk takes no more files (all its inodes are in use)"
-USED_UP = {"space": "the disk is full", "inodes": "all its inodes are in use", "quota": "the disk quota is used up"}
+USED_UP = {
+    "space": "the disk is full",
+    "inodes": "all its inodes are in use",
+    "quota": "the disk quota is used up",
+}
 
 # Uses up what there is of DISK: `fill(False)` all bytes, `fill(True)` all inodes.
 FILL = """
@@ -64,7 +68,11 @@ def empty(disk: Path) -> None:
 
 def quota(folder: Path) -> Path:
     """Make a subvolume that may take 6 MiB."""
-    for words in (["quota", "enable", folder], ["subvolume", "create", folder / "of us"], ["qgroup", "limit", "6M", folder / "of us"]):
+    for words in (
+        ["quota", "enable", folder],
+        ["subvolume", "create", folder / "of us"],
+        ["qgroup", "limit", "6M", folder / "of us"],
+    ):
         subprocess.run(["btrfs", *map(str, words)], check=True, capture_output=True)
     return folder / "of us"
 
@@ -91,7 +99,9 @@ KINDS = [
 
 
 @pytest.mark.parametrize("disk", KINDS, indirect=True, ids=lambda kind: kind.replace(" ", "-"))
-def test_a_report_that_cannot_be_written_is_finished_later(disk: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_report_that_cannot_be_written_is_finished_later(
+    disk: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """The program uses up what there is while it is recorded; the launcher says so in one line, and how to finish."""
     kind = request.node.callspec.id.split("-")[-1]
     words = program(
@@ -140,8 +150,9 @@ def test_processes_for_whose_spools_there_are_no_inodes(tmp_path: Path, tmpfs: M
     )
     done = warplens("profile", "-o", tmp_path / "x", "--spool-dir", disk, *words, disk, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "could not record, because no spool could be opened: the disk takes no more files (all its inodes are in use)" in " ".join(
-        done.stderr.split()
+    assert (
+        "could not record, because no spool could be opened: the disk takes no more files (all its inodes are in use)"
+        in " ".join(done.stderr.split())
     )
     assert info(tmp_path / "x.warplens")["tables"]["nvtx_marks"] == 2
 
@@ -151,7 +162,9 @@ def test_a_disk_without_inodes_is_told_from_the_first(tmp_path: Path, tmpfs: Mou
     disk = tmpfs("size=200m,nr_inodes=3")
     for name in "ab":
         (disk / name).touch()
-    done = warplens("profile", "-o", tmp_path / "x", "--spool-dir", disk, "sh", "-c", "echo ran; exit 7", cwd=tmp_path)
+    done = warplens(
+        "profile", "-o", tmp_path / "x", "--spool-dir", disk, "sh", "-c", "echo ran; exit 7", cwd=tmp_path
+    )
     assert (done.returncode, done.stdout) == (7, "ran\n")
     assert done.stderr == f"warplens: NOTHING IS RECORDED: Cannot write to --spool-dir {disk}: {NO_INODES}.\n"
 
@@ -183,7 +196,9 @@ def test_a_control_file_that_cannot_be_written_ends_nobody(loop_disk: Mount) -> 
     with (disk / "control").open("wb") as file:
         file.truncate(1 << 20)
     fill(disk)
-    done = subprocess.run([sys.executable, "-c", HOLE, disk], env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", HOLE, disk], env=environment(), capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "28\nalive\n"), done.stderr
 
 
@@ -209,8 +224,13 @@ def test_a_full_disk_that_writes_elsewhere_ends_neither_program_nor_launcher(
             "600000",
             "steady",
         ]
-        with subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-            until(lambda: sum(path.stat().st_blocks for path in disk.rglob("*.spool")) > 4096, "some MiB of the spool")
+        with subprocess.Popen(
+            words, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as run:
+            until(
+                lambda: sum(path.stat().st_blocks for path in disk.rglob("*.spool")) > 4096,
+                "some MiB of the spool",
+            )
             fill(disk)
             out, err = run.communicate(timeout=120)
     assert (run.returncode, out) == (0, "done\n"), err
@@ -249,7 +269,13 @@ def test_an_overlay_promises_what_the_disk_below_it_does(
     disk = tmpfs("size=64m") if below == "tmpfs" else loop_disk("mkfs.ext4", "-q")
     with overlaid(disk, tmp_path) as spool:
         capture = Capture(spool / "spool", open=True)
-        done = subprocess.run([target("nvtx_storm"), "2", "1000"], env=capture.environment(), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [target("nvtx_storm"), "2", "1000"],
+            env=capture.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (done.returncode, done.stdout) == (0, "done\n")
         (path,) = spool_files(capture.spool)
         with SpoolFile(path) as file:

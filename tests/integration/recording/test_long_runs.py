@@ -17,7 +17,9 @@ MIB = 1 << 20
 
 
 @pytest.mark.parametrize("memory", few([128, 256, 512], 1))
-def test_a_program_with_everything_on_in_a_small_container(memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_everything_on_in_a_small_container(
+    memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Exit code, output and report are whole: `measure` raises where they are not. The program stays as small as is promised."""
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     long_run = importlib.import_module("long_run")

@@ -48,7 +48,9 @@ def files(folder: Path) -> Iterator[Path]:
 
 def holders(folder: Path, secrets: list[str]) -> list[str]:
     """The files below the folder that hold one of the secrets, as bytes."""
-    return [str(path) for path in files(folder) if any(secret.encode() in path.read_bytes() for secret in secrets)]
+    return [
+        str(path) for path in files(folder) if any(secret.encode() in path.read_bytes() for secret in secrets)
+    ]
 
 
 def told(report: Path) -> str:
@@ -63,7 +65,13 @@ def test_no_value_of_the_environment_is_in_spool_or_report(tmp_path: Path) -> No
     path = program(tmp_path / "p.py", SECRETIVE + READY + "os.kill(os.getpid(), signal.SIGSTOP)")
     words = ["profile", "--light", "-o", "x", "-e", f"GIVEN={secrets[1]}", "--keep-raw", str(path)]
     launcher = subprocess.Popen(
-        [*COMMAND, *words], cwd=tmp_path, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *words],
+        cwd=tmp_path,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert launcher.stdin is not None
     launcher.stdin.write(secrets[2] + "\n")
@@ -97,13 +105,32 @@ def test_only_the_owner_reads_a_spool(tmp_path: Path) -> None:
     """Whatever the umask: what is recorded may be private, and who can write the control page steers the program."""
     temporary = tmp_path / "temporary"
     temporary.mkdir(mode=0o777)
-    path = program(tmp_path / "p.py", "import subprocess; subprocess.run(['true'])\n" + READY + "time.sleep(30)")
+    path = program(
+        tmp_path / "p.py", "import subprocess; subprocess.run(['true'])\n" + READY + "time.sleep(30)"
+    )
     line = 'umask 0; exec "$@"'
-    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "--light", "-o", "x", "--spool-dir", str(temporary), str(path)]
-    launcher = subprocess.Popen(words, cwd=tmp_path, env=environment(TMPDIR=str(temporary)), stderr=subprocess.DEVNULL)
+    words = [
+        "sh",
+        "-c",
+        line,
+        "sh",
+        *COMMAND,
+        "profile",
+        "--light",
+        "-o",
+        "x",
+        "--spool-dir",
+        str(temporary),
+        str(path),
+    ]
+    launcher = subprocess.Popen(
+        words, cwd=tmp_path, env=environment(TMPDIR=str(temporary)), stderr=subprocess.DEVNULL
+    )
     try:
         until(lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text(), "the program")
-        until(lambda: list(temporary.glob("*/*.spool")) and list(temporary.glob("*/clocks.jsonl")), "the spool")
+        until(
+            lambda: list(temporary.glob("*/*.spool")) and list(temporary.glob("*/clocks.jsonl")), "the spool"
+        )
         for folder in temporary.iterdir():
             if "spool" in folder.name or list(folder.glob("*.spool")):
                 assert stat.S_IMODE(folder.stat().st_mode) == 0o700, folder
@@ -144,7 +171,9 @@ def test_nothing_is_created_where_others_could_have_prepared_it(tmp_path: Path) 
     (hooks / "sitecustomize.py").write_text(HOOK)
     env = environment(TMPDIR=str(shared), AUDIT_LOG=str(tmp_path / "audit"))
     env["PYTHONPATH"] = f"{hooks}{os.pathsep}{env['PYTHONPATH']}"
-    done = warplens("profile", "-o", "x", "--spool-dir", shared, program(tmp_path / "p.py"), cwd=tmp_path, env=env)
+    done = warplens(
+        "profile", "-o", "x", "--spool-dir", shared, program(tmp_path / "p.py"), cwd=tmp_path, env=env
+    )
     assert done.returncode == 0, done.stderr
     created = [line.split(" ", 2) for line in (tmp_path / "audit").read_text().splitlines()]
     assert any(name.startswith(str(shared)) for _, _, name in created)
@@ -184,18 +213,38 @@ os.execv(sys.executable, [sys.executable, "-m", "warplens", "profile", "--light"
 
 @pytest.mark.parametrize("keep_raw", few([False, True]), ids=["drop", "keep"])
 @pytest.mark.parametrize("force", [False, True], ids=["open", "overwrite"])
-def test_a_note_from_others_moves_and_removes_nothing_outside_the_report(force: bool, keep_raw: bool, tmp_path: Path) -> None:
+def test_a_note_from_others_moves_and_removes_nothing_outside_the_report(
+    force: bool, keep_raw: bool, tmp_path: Path
+) -> None:
     """A report may come from anybody. Its note names a directory of mine, with files whose names the agent also uses."""
     mine = tmp_path / "mine"
     mine.mkdir()
-    contents = {"control": "Source: mine\n", "launch.json": "{}", "clocks.jsonl": "{}\n", "a.spool": "not a spool", "processes.log": "log"}
+    contents = {
+        "control": "Source: mine\n",
+        "launch.json": "{}",
+        "clocks.jsonl": "{}\n",
+        "a.spool": "not a spool",
+        "processes.log": "log",
+    }
     for name, text in contents.items():
         (mine / name).write_text(text)
     report = tmp_path / "x.warplens"
     (report / "pending.d").mkdir(parents=True)
-    note = {"id": "n", "spool": str(mine), "host": socket.gethostname(), "boot_id": "b", "pid": 0, "start_ticks": 0, "keep_raw": keep_raw}
+    note = {
+        "id": "n",
+        "spool": str(mine),
+        "host": socket.gethostname(),
+        "boot_id": "b",
+        "pid": 0,
+        "start_ticks": 0,
+        "keep_raw": keep_raw,
+    }
     (report / "pending.d" / "n.json").write_text(json.dumps(note))
-    done = warplens("profile", "-f", "-o", "x", "true", cwd=tmp_path) if force else warplens("info", "x", cwd=tmp_path)
+    done = (
+        warplens("profile", "-f", "-o", "x", "true", cwd=tmp_path)
+        if force
+        else warplens("info", "x", cwd=tmp_path)
+    )
     assert "Traceback" not in done.stderr
     assert {path.name: path.read_text() for path in mine.iterdir()} == contents
 
@@ -206,12 +255,21 @@ def test_a_note_cannot_name_files_elsewhere(name: str, tmp_path: Path) -> None:
     (report / "pending.d").mkdir(parents=True)
     spool = tmp_path / "spool"
     spool.mkdir()
-    note = {"id": name, "spool": str(spool), "host": socket.gethostname(), "boot_id": "b", "pid": 0, "start_ticks": 0}
+    note = {
+        "id": name,
+        "spool": str(spool),
+        "host": socket.gethostname(),
+        "boot_id": "b",
+        "pid": 0,
+        "start_ticks": 0,
+    }
     (report / "pending.d" / "n.json").write_text(json.dumps(note))
     before = sorted(tmp_path.rglob("*"))
     done = warplens("info", report, cwd=tmp_path)
     assert "Traceback" not in done.stderr
-    assert [path for path in sorted(tmp_path.rglob("*")) if path not in before and report not in path.parents] == []
+    assert [
+        path for path in sorted(tmp_path.rglob("*")) if path not in before and report not in path.parents
+    ] == []
     assert not Path("/abs.json").exists()
 
 

@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from tests.support.programs.launching import until
-from tests.support.programs.process_register import AGENT, STUB, Outcome, alone, followed, new_spool, read_notes
+from tests.support.programs.process_register import (
+    AGENT,
+    STUB,
+    Outcome,
+    alone,
+    followed,
+    new_spool,
+    read_notes,
+)
 
 Target = Callable[..., Path]
 pytestmark = [pytest.mark.require("native", "gcc")]
@@ -112,7 +120,10 @@ def test_a_daemon(tmp_path: Path, target: Target) -> None:
     until(lambda: any(note.status == 11 for note in read_notes(spool)), "the daemon's end")
     notes = read_notes(spool)
     first, second = (note.pid for note in notes if note.kind == "fork")
-    assert [(note.pid, note.ppid) for note in notes if note.kind == "fork"] == [(first, went.pid), (second, first)]
+    assert [(note.pid, note.ppid) for note in notes if note.kind == "fork"] == [
+        (first, went.pid),
+        (second, first),
+    ]
     assert [note.pid for note in notes if note.status == 11] == [second]  # whichever of the two ended last
 
 
@@ -128,7 +139,9 @@ def test_without_a_register_nothing_is_done(tmp_path: Path, target: Target) -> N
     ):
         went = alone(tmp_path, program, LD_PRELOAD=str(STUB), **variables)
         assert (went.status, went.stdout, went.stderr) == (7, expected, "on stderr\n")
-        assert same(alone(tmp_path, "/bin/sh", "-c", f"env -i {program}", LD_PRELOAD=str(STUB), **variables), bare)
+        assert same(
+            alone(tmp_path, "/bin/sh", "-c", f"env -i {program}", LD_PRELOAD=str(STUB), **variables), bare
+        )
     assert not spool.exists()
     assert not (tmp_path / "spool").exists()
 
@@ -154,12 +167,25 @@ def test_a_program_without_variables_gets_ours_alone(named: tuple[str, ...], tmp
     spool = tmp_path / "spool"
     tools: dict[str, Any] = {f"{name}_INJECTION64_PATH": str(AGENT) for name in named}
     went = followed(tmp_path, "/usr/bin/env", "-i", "A=1", "/usr/bin/env", WARPLENS_OTHER="x y", **tools)
-    given = {"A": "1", "LD_PRELOAD": str(STUB), **tools, "WARPLENS_OTHER": "x y", "WARPLENS_SPOOL": str(spool)}
+    given = {
+        "A": "1",
+        "LD_PRELOAD": str(STUB),
+        **tools,
+        "WARPLENS_OTHER": "x y",
+        "WARPLENS_SPOOL": str(spool),
+    }
     assert variables_told(went) == given
 
 
 def test_what_is_there_already_is_left_as_it_is(tmp_path: Path) -> None:
-    order = ["A=1", f"LD_PRELOAD=:{STUB} libm.so.6", "B=2", "LD_PRELOADED=", f"WARPLENS_SPOOL={tmp_path / 'spool'}", "C=3"]
+    order = [
+        "A=1",
+        f"LD_PRELOAD=:{STUB} libm.so.6",
+        "B=2",
+        "LD_PRELOADED=",
+        f"WARPLENS_SPOOL={tmp_path / 'spool'}",
+        "C=3",
+    ]
     went = followed(tmp_path, "/usr/bin/env", "-i", *order, "/usr/bin/env")
     assert went.stdout.splitlines() == order
 
@@ -177,12 +203,16 @@ def test_another_tools_library_is_not_put_back(name: str, tmp_path: Path) -> Non
     went = followed(tmp_path, "/usr/bin/env", "-i", "/usr/bin/env", **other)
     assert name not in went.stdout
     ours: dict[str, Any] = {name: str(AGENT)}
-    kept = followed(mkdir(tmp_path / "kept"), "/usr/bin/env", f"{name}=/somebody/else.so", "/usr/bin/env", **ours)
+    kept = followed(
+        mkdir(tmp_path / "kept"), "/usr/bin/env", f"{name}=/somebody/else.so", "/usr/bin/env", **ours
+    )
     assert f"{name}=/somebody/else.so" in kept.stdout.splitlines()
 
 
 def test_the_child_of_another_recording_is_left_to_it(tmp_path: Path) -> None:
-    went = followed(tmp_path, "/usr/bin/env", "-i", "WARPLENS_SPOOL=/elsewhere", "/usr/bin/env", WARPLENS_OTHER="1")
+    went = followed(
+        tmp_path, "/usr/bin/env", "-i", "WARPLENS_SPOOL=/elsewhere", "/usr/bin/env", WARPLENS_OTHER="1"
+    )
     assert went.stdout == "WARPLENS_SPOOL=/elsewhere\n"
 
 
@@ -327,7 +357,9 @@ def test_all_that_python_starts(tmp_path: Path) -> None:
 
 
 def test_a_thousand_short_children(tmp_path: Path) -> None:
-    went = followed(tmp_path, "/bin/sh", "-c", "i=0; while [ $i -lt 1000 ]; do /bin/true $i; i=$((i+1)); done")
+    went = followed(
+        tmp_path, "/bin/sh", "-c", "i=0; while [ $i -lt 1000 ]; do /bin/true $i; i=$((i+1)); done"
+    )
     assert [note.texts[2] for note in went.started("true")] == list(map(str, range(1000)))
     assert went.count("exit") == 1001
     assert went.count("waited") == 1000
@@ -347,18 +379,31 @@ FOREIGN = {
     "thread sanitizer": (5, "gcc", "-fsanitize=thread"),
     "leak sanitizer": (5, "gcc", "-fsanitize=leak"),
 }
-NEEDS = {"32 bits": "multilib", "another machine": "aarch64", "musl": "musl", "musl, static": "musl", "address sanitizer": "sanitizers"}
+NEEDS = {
+    "32 bits": "multilib",
+    "another machine": "aarch64",
+    "musl": "musl",
+    "musl, static": "musl",
+    "address sanitizer": "sanitizers",
+}
 NEEDS |= {"thread sanitizer": "sanitizers", "leak sanitizer": "sanitizers"}
 WITHOUT_AGENT = ("32 bits", "another machine", "musl")
 STARTERS = {
     "sh": ("/bin/sh", "-c", '"$0"; exit $?'),
     "env": ("/usr/bin/env",),
-    "python": (sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], close_fds=False).returncode)"),
+    "python": (
+        sys.executable,
+        "-c",
+        "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], close_fds=False).returncode)",
+    ),
 }
 
 
 @pytest.mark.parametrize("starter", STARTERS)
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.require(NEEDS[kind]) if kind in NEEDS else ()) for kind in FOREIGN])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.require(NEEDS[kind]) if kind in NEEDS else ()) for kind in FOREIGN],
+)
 def test_foreign_programs_run_unharmed(kind: str, starter: str, tmp_path: Path, target: Target) -> None:
     reason, compiler, word = FOREIGN[kind]
     program = target("told", *word.split(), compiler=compiler)
@@ -382,8 +427,13 @@ def test_foreign_programs_run_unharmed(kind: str, starter: str, tmp_path: Path, 
 
 
 @pytest.mark.require("multilib")
-@pytest.mark.parametrize("variables", [{}, {"WARPLENS_SPOOL": "/not/there"}, {"WARPLENS_SPOOL": "/not/there", "WARPLENS_FOLLOW": "0"}])
-def test_they_are_kept_from_harm_also_when_nothing_is_recorded(variables: dict[str, str], tmp_path: Path, target: Target) -> None:
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"WARPLENS_SPOOL": "/not/there"}, {"WARPLENS_SPOOL": "/not/there", "WARPLENS_FOLLOW": "0"}],
+)
+def test_they_are_kept_from_harm_also_when_nothing_is_recorded(
+    variables: dict[str, str], tmp_path: Path, target: Target
+) -> None:
     """A daemon that outlives its recording still has us in LD_PRELOAD."""
     program = target("told", "-m32")
     for starter in STARTERS.values():
@@ -452,7 +502,9 @@ def test_as_another_user(public: Path) -> None:
     spool = new_spool(public)
     for path in (spool, spool / "processes.log"):
         os.chown(path, 1000, 1000)
-    went = followed(public, *AS_USER, "/bin/sh", "-c", "/bin/true; env -i /bin/true; exit 3", stub=stub, spool=spool)
+    went = followed(
+        public, *AS_USER, "/bin/sh", "-c", "/bin/true; env -i /bin/true; exit 3", stub=stub, spool=spool
+    )
     assert (went.status, went.stderr) == (3, "")
     assert len(went.started("true")) == 2
 
@@ -469,7 +521,9 @@ def test_a_program_that_drops_its_rights(tmp_path: Path, public: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["libseccomp"]], ids=["prctl", "libseccomp"])
-def test_a_program_in_a_sandbox_makes_no_calls_for_us(words: list[str], tmp_path: Path, target: Target) -> None:
+def test_a_program_in_a_sandbox_makes_no_calls_for_us(
+    words: list[str], tmp_path: Path, target: Target
+) -> None:
     """It may die of a system call that it does not know of."""
     if alone(tmp_path, target("sandbox"), *words).status == 6:
         pytest.skip("this kernel has no seccomp")

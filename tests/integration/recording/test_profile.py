@@ -60,13 +60,20 @@ def place(tmp_path: Path) -> Path:
 # Each option once; other command lines have the same in other company.
 ONCE = ("cudabacktrace=all", "duration", "trace=cuda,mpi", "delay", "-p MESSAGE", "apis.out", "cpuctxsw")
 LINES = [
-    pytest.param(line, said, marks=() if any(part in line for part in ONCE) else pytest.mark.exhaustive, id=line) for line, said in SEEN
+    pytest.param(
+        line, said, marks=() if any(part in line for part in ONCE) else pytest.mark.exhaustive, id=line
+    )
+    for line, said in SEEN
 ]
 
 
 @pytest.mark.parametrize(("line", "said"), LINES)
 def test_command_lines_of_nsys_are_accepted(line: str, said: str, place: Path) -> None:
-    done = warplens(*line.split(), cwd=place, env=environment(PATH=f"{place / 'bin'}:{os.environ['PATH']}", PYTHONHOME=sys.base_prefix))
+    done = warplens(
+        *line.split(),
+        cwd=place,
+        env=environment(PATH=f"{place / 'bin'}:{os.environ['PATH']}", PYTHONHOME=sys.base_prefix),
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "done\n" * (4 if "mpirun" in line else 1)
     later = [text for text in done.stderr.splitlines() if "not built yet" in text]
@@ -85,7 +92,9 @@ def test_stats_of_an_nsys_report_say_in_one_line_that_it_cannot_be_read(tmp_path
             (tmp_path / "overview.nsys-rep").write_bytes(b"\0" * 100)
         done = warplens("stats", "overview.nsys-rep", cwd=tmp_path)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1 if present else 2)
-        assert ("nsys export -t sqlite overview.nsys-rep" if present else "There is no report overview.nsys-rep") in done.stderr
+        assert (
+            "nsys export -t sqlite overview.nsys-rep" if present else "There is no report overview.nsys-rep"
+        ) in done.stderr
 
 
 def test_stats_of_what_profile_wrote_under_that_name(place: Path) -> None:
@@ -110,7 +119,9 @@ def test_stats_of_what_profile_wrote_under_that_name(place: Path) -> None:
         (("profile", "--spool-dir=/proc", "true"), 1, "--spool-dir"),
     ],
 )
-def test_what_cannot_start_is_said_and_leaves_no_report(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+def test_what_cannot_start_is_said_and_leaves_no_report(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path
+) -> None:
     (tmp_path / "demo.txt").write_text("text")
     (tmp_path / "bad-interpreter").write_text("#!/no/such/interpreter\n")
     (tmp_path / "bad-interpreter").chmod(0o755)
@@ -140,7 +151,12 @@ def test_a_script_without_interpreter_line_runs_in_the_shell(tmp_path: Path) -> 
 def test_input_and_output_are_the_programs_own(tmp_path: Path) -> None:
     content = bytes(range(256)) * 1000
     done = subprocess.run(
-        [*COMMAND, "profile", "--light", "-q", "cat"], cwd=tmp_path, env=environment(), input=content, capture_output=True, check=True
+        [*COMMAND, "profile", "--light", "-q", "cat"],
+        cwd=tmp_path,
+        env=environment(),
+        input=content,
+        capture_output=True,
+        check=True,
     )
     assert done.stdout == content
     reader, writer = os.pipe()
@@ -175,7 +191,9 @@ def test_the_environment_is_passed_on_added_to_and_not_recorded(tmp_path: Path) 
 @pytest.mark.parametrize("locale", few([{"LANG": "C"}, {}, {"LC_CTYPE": "POSIX"}, {"LC_CTYPE": "C.UTF-8"}]))
 def test_the_locale_is_the_callers(locale: dict[str, str], tmp_path: Path) -> None:
     """Python changes LC_CTYPE of the C locale for itself; programs sort and print by it."""
-    env = {name: value for name, value in environment().items() if name != "LANG" and not name.startswith("LC_")} | locale
+    env = {
+        name: value for name, value in environment().items() if name != "LANG" and not name.startswith("LC_")
+    } | locale
     done = warplens("profile", "-q", "env", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     lines = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith(("LANG=", "LC_")))
@@ -186,9 +204,18 @@ def test_report_names(tmp_path: Path) -> None:
     path = program(tmp_path / "p.py")
     for _ in range(2):
         assert warplens("profile", "-q", path, cwd=tmp_path).returncode == 0
-    assert warplens("profile", "-q", "-o", "run-%q{RANK}-%n-%%", path, cwd=tmp_path, env=environment(RANK="3")).returncode == 0
+    assert (
+        warplens(
+            "profile", "-q", "-o", "run-%q{RANK}-%n-%%", path, cwd=tmp_path, env=environment(RANK="3")
+        ).returncode
+        == 0
+    )
     assert warplens("profile", "-q", "-o", "ein Ordner/läuft 日本", path, cwd=tmp_path).returncode == 0
-    assert {file.name for file in tmp_path.glob("*.warplens")} == {"report1.warplens", "report2.warplens", "run-3-1-%.warplens"}
+    assert {file.name for file in tmp_path.glob("*.warplens")} == {
+        "report1.warplens",
+        "report2.warplens",
+        "run-3-1-%.warplens",
+    }
     assert info(tmp_path / "ein Ordner" / "läuft 日本.warplens")["tables"]["nvtx_ranges"] == 11
 
 
@@ -225,7 +252,9 @@ def test_ranks_of_a_job_share_a_report_and_another_job_does_not(tmp_path: Path) 
     assert sorted(process["rank"] for process in facts["processes"] if process["recorded"]) == [0, 1, 2]
     assert facts["tables"]["nvtx_ranges"] == 33
     assert {part["job"] for part in facts["parts"]} == {"slurm:7.0"}
-    other = warplens("profile", "-o", "x", path, cwd=tmp_path, env=environment(SLURM_JOB_ID="8", SLURM_STEP_ID="0"))
+    other = warplens(
+        "profile", "-o", "x", path, cwd=tmp_path, env=environment(SLURM_JOB_ID="8", SLURM_STEP_ID="0")
+    )
     assert other.returncode == 1
     assert "not of this job" in other.stderr
 
@@ -234,11 +263,20 @@ def test_two_launchers_at_once_without_a_job_do_not_mix(tmp_path: Path) -> None:
     path = program(tmp_path / "p.py", "time.sleep(0.5)")
     for words, codes_wanted in ((("-o", "x"), [0, 1]), ((), [0, 0])):
         both = [
-            subprocess.Popen([*COMMAND, "profile", "--light", *words, path], cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
+            subprocess.Popen(
+                [*COMMAND, "profile", "--light", *words, path],
+                cwd=tmp_path,
+                env=environment(),
+                stderr=subprocess.DEVNULL,
+            )
             for _ in range(2)
         ]
         assert sorted(each.wait(60) for each in both) == codes_wanted
-    assert {file.name for file in tmp_path.glob("*.warplens")} == {"x.warplens", "report1.warplens", "report2.warplens"}
+    assert {file.name for file in tmp_path.glob("*.warplens")} == {
+        "x.warplens",
+        "report1.warplens",
+        "report2.warplens",
+    }
     for file in tmp_path.glob("*.warplens"):
         assert info(file)["tables"]["nvtx_ranges"] == 11
 
@@ -247,7 +285,9 @@ def test_the_summary_says_what_was_recorded_and_what_next(tmp_path: Path) -> Non
     done = warplens("profile", "-o", "x", program(tmp_path / "p.py"), cwd=tmp_path)
     lines = done.stderr.splitlines()
     assert any(line.startswith("Recorded  1 process, 1 thread, 11 ranges in ") for line in lines), done.stderr
-    assert any(re.match(r"On +cuda; nvtx: \d+ ns a range here, .*% of the run", line) for line in lines), done.stderr
+    assert any(re.match(r"On +cuda; nvtx: \d+ ns a range here, .*% of the run", line) for line in lines), (
+        done.stderr
+    )
     assert any(re.match(r"Longest .* 1 x  outer$", line) for line in lines), done.stderr
     assert any(re.match(r" .* 10 x  inner$", line) for line in lines), done.stderr
     assert "warplens stats x.warplens" in done.stderr
@@ -269,16 +309,33 @@ def test_a_program_without_nvtx_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_program_with_nvtx_switched_off_is_told_so(tmp_path: Path) -> None:
-    done = warplens("profile", "-o", "x", program(tmp_path / "p.py", "nvtx.mark('x')"), cwd=tmp_path, env=environment(NVTX_DISABLE="0"))
+    done = warplens(
+        "profile",
+        "-o",
+        "x",
+        program(tmp_path / "p.py", "nvtx.mark('x')"),
+        cwd=tmp_path,
+        env=environment(NVTX_DISABLE="0"),
+    )
     assert codes(tmp_path / "x.warplens") == ["no-nvtx"]
     assert "NVTX_DISABLE is set (to '0'" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("trace", "ours", "code"), [("none", "False False", "nothing-traced"), ("cuda", "False True", "no-cuda"), ("nvtx", "True False", None)]
+    ("trace", "ours", "code"),
+    [
+        ("none", "False False", "nothing-traced"),
+        ("cuda", "False True", "no-cuda"),
+        ("nvtx", "True False", None),
+    ],
 )
-def test_what_is_not_traced_leaves_the_programs_own_tools_alone(trace: str, ours: str, code: str | None, tmp_path: Path) -> None:
-    path = program(tmp_path / "p.py", "print(*('agent' in os.environ.get(f'{name}_INJECTION64_PATH', '') for name in ('NVTX', 'CUDA')))")
+def test_what_is_not_traced_leaves_the_programs_own_tools_alone(
+    trace: str, ours: str, code: str | None, tmp_path: Path
+) -> None:
+    path = program(
+        tmp_path / "p.py",
+        "print(*('agent' in os.environ.get(f'{name}_INJECTION64_PATH', '') for name in ('NVTX', 'CUDA')))",
+    )
     done = warplens("profile", "-o", "x", "-t", trace, path, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"{ours}\n")
     assert ("there is nothing to show" in " ".join(done.stderr.split())) == bool(code)
@@ -297,7 +354,10 @@ def test_info_says_what_a_report_holds(tmp_path: Path) -> None:
     assert facts["tables"]["nvtx_ranges"] == 12
     assert facts["parts"][0]["exit_status"] == 3
     # the script's `#! /bin/sh` became Python
-    assert [(process["primary"], process["recorded"]) for process in facts["processes"]] == [(True, True), (False, False)]
+    assert [(process["primary"], process["recorded"]) for process in facts["processes"]] == [
+        (True, True),
+        (False, False),
+    ]
     assert facts["end"] > facts["origin"]
 
 
@@ -306,7 +366,14 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run([*COMMAND, "info", "x"], cwd=tmp_path, env=environment(), stdout=writer, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*COMMAND, "info", "x"],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
     finally:
         os.close(writer)
     assert done.stderr == b""
@@ -317,8 +384,29 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 def test_missing_streams_do_not_matter(redirection: str, tmp_path: Path) -> None:
     text = "open('ran', 'w').close(); sys.exit(3)"
     line = f'"$@" {redirection}'
-    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "--light", "-o", "x", "-t", "nvtx,cuda", str(program(tmp_path / "p.py", text))]
-    done = subprocess.run(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    words = [
+        "sh",
+        "-c",
+        line,
+        "sh",
+        *COMMAND,
+        "profile",
+        "--light",
+        "-o",
+        "x",
+        "-t",
+        "nvtx,cuda",
+        str(program(tmp_path / "p.py", text)),
+    ]
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "ran").exists()
@@ -329,16 +417,33 @@ def test_without_any_package_a_recording_is_left_for_another_machine(tmp_path: P
     bare = [sys.executable, "-S", "-m", "warplens"]  # no site-packages: what `pip install --no-deps` gives
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*bare, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [*bare, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+        )
 
     path = program(tmp_path / "p.py", "sys.exit(3)")
-    done = run("profile", "--light", "-o", "x", "--spool-dir=elsewhere", "-e", "A=1", "--wait=primary", "--gpuctxsw", "true", str(path))
+    done = run(
+        "profile",
+        "--light",
+        "-o",
+        "x",
+        "--spool-dir=elsewhere",
+        "-e",
+        "A=1",
+        "--wait=primary",
+        "--gpuctxsw",
+        "true",
+        str(path),
+    )
     assert done.returncode == 3, done.stderr
     assert "--gpuctxsw is not built yet" in done.stderr
     assert "the report is not finished" in done.stderr
     refused = run("stats", "x")
     assert refused.returncode == 2
-    assert f"{shlex.quote(sys.executable)} -m pip install adbc_driver_manager adbc_driver_sqlite click " in refused.stderr
+    assert (
+        f"{shlex.quote(sys.executable)} -m pip install adbc_driver_manager adbc_driver_sqlite click "
+        in refused.stderr
+    )
     assert run("--help").stdout.startswith("Usage: warplens profile")
     assert run("profile", "--light", "--wait=never", "true").returncode == 2
     assert run("no-such-program").returncode == 127
@@ -353,9 +458,22 @@ def test_doctor_says_what_works(tmp_path: Path) -> None:
     done = warplens("doctor", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "Programs can be recorded here." in done.stdout
-    checks = {check["name"]: check for check in json.loads(warplens("doctor", "-f", "json", cwd=tmp_path).stdout)["checks"]}
+    checks = {
+        check["name"]: check
+        for check in json.loads(warplens("doctor", "-f", "json", cwd=tmp_path).stdout)["checks"]
+    }
     assert checks["agent"]["state"] == "ok"
-    assert {"clock", "nvtx", "spool", "desk", "perf", "thread states", "python stacks", "cuda", "cupti"} <= set(checks)
+    assert {
+        "clock",
+        "nvtx",
+        "spool",
+        "desk",
+        "perf",
+        "thread states",
+        "python stacks",
+        "cuda",
+        "cupti",
+    } <= set(checks)
 
 
 def test_nothing_heavy_is_loaded_before_the_program_runs(tmp_path: Path) -> None:
@@ -369,11 +487,21 @@ child.os.posix_spawn = stop
 from warplens.cli.main import main
 main(["profile", "--light", "-o", "x", "true"])
 """
-    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
-@pytest.mark.parametrize(("words", "absent"), few([(("-q",), "duckdb pandas pyarrow.compute rich"), ((), "pandas pyarrow.compute rich")]))
+@pytest.mark.parametrize(
+    ("words", "absent"),
+    few([(("-q",), "duckdb pandas pyarrow.compute rich"), ((), "pandas pyarrow.compute rich")]),
+)
 def test_little_is_loaded_to_finish_a_short_run(words: tuple[str, ...], absent: str, tmp_path: Path) -> None:
     text = """
 import os, sys
@@ -386,7 +514,9 @@ os._exit = note
 main(["profile", "--light", *sys.argv[1:]])
 """
     command = [sys.executable, "-c", text, *words, "-o", "x", str(program(tmp_path / "p.py"))]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     loaded = set((tmp_path / "modules").read_text().split())
     assert "pyarrow" in loaded
@@ -439,7 +569,10 @@ def test_the_launched_process_is_the_primary_one(tmp_path: Path) -> None:
     assert warplens("profile", "-o", "x", path, cwd=tmp_path).returncode == 0
     processes = info(tmp_path / "x.warplens")["processes"]
     recorded = [process for process in processes if process["recorded"]]
-    assert [("child.py" in process["command"], process["primary"]) for process in recorded] == [(False, True), (True, False)]
+    assert [("child.py" in process["command"], process["primary"]) for process in recorded] == [
+        (False, True),
+        (True, False),
+    ]
     by_key = {process["process"]: process for process in processes}
     shell = by_key[recorded[1]["parent"]]  # what the child was before its `exec`
     assert (shell["pid"], shell["parent"]) == (recorded[1]["pid"], recorded[0]["process"])
@@ -448,15 +581,25 @@ def test_the_launched_process_is_the_primary_one(tmp_path: Path) -> None:
 def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("needs setpriv to become another user")
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env"] if os.geteuid() == 0 else []
+    nobody = (
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env"] if os.geteuid() == 0 else []
+    )
     paths = os.pathsep.join([str(SRC), *(path for path in sys.path if path.endswith("site-packages"))])
-    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": paths, "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": paths,
+        "HOME": str(tmp_path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     probe = "import warplens.cli.main, pyarrow, duckdb"
     pythons = [
         python
         for python in (sys.executable, f"/usr/bin/python{version}")
-        if subprocess.run([*nobody, python, "-c", probe], env=env, check=False, capture_output=True).returncode == 0
+        if subprocess.run(
+            [*nobody, python, "-c", probe], env=env, check=False, capture_output=True
+        ).returncode
+        == 0
     ]
     if not pythons:
         pytest.skip(f"another user can run no Python {version} here")
@@ -476,7 +619,12 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "11 ranges" in done.stderr
-        assert json.loads(next((place / "x.warplens" / "manifest.d").glob("*.json")).read_text())["tables"]["nvtx_ranges"]["rows"] == 11
+        assert (
+            json.loads(next((place / "x.warplens" / "manifest.d").glob("*.json")).read_text())["tables"][
+                "nvtx_ranges"
+            ]["rows"]
+            == 11
+        )
         if nobody:
             place.chmod(0o755)
             done = subprocess.run(

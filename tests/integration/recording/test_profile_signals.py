@@ -13,7 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs.launching import COMMAND, alive, codes, environment, heard, info, program, start_profile, until, warplens
+from tests.support.programs.launching import (
+    COMMAND,
+    alive,
+    codes,
+    environment,
+    heard,
+    info,
+    program,
+    start_profile,
+    until,
+    warplens,
+)
 from tests.support.thorough import few
 
 pytestmark = pytest.mark.require("native")
@@ -84,7 +95,18 @@ def test_a_killed_program_is_128_plus_the_signal(number: signal.Signals, tmp_pat
 
 @pytest.mark.parametrize(
     "number",
-    few([signal.SIGTERM, signal.SIGINT, signal.SIGRTMIN + 2, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGWINCH], 3),
+    few(
+        [
+            signal.SIGTERM,
+            signal.SIGINT,
+            signal.SIGRTMIN + 2,
+            signal.SIGHUP,
+            signal.SIGQUIT,
+            signal.SIGUSR1,
+            signal.SIGWINCH,
+        ],
+        3,
+    ),
 )
 def test_a_signal_to_the_launcher_reaches_the_program_once(number: int, tmp_path: Path) -> None:
     launcher = start_profile(tmp_path, program(tmp_path / "p.py", COUNTING + READY + UNTIL_SIGNALLED))
@@ -108,8 +130,21 @@ def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
 def test_a_signal_that_is_ignored_does_not_end_the_waiting(tmp_path: Path) -> None:
     """As under nohup: the hang-up of the terminal means nothing to the program, nor to what it left running."""
     line = "trap '' HUP; exec \"$@\""
-    words = ["sh", "-c", line, "sh", *COMMAND, "profile", "--light", "-o", "x", str(_leave(tmp_path / "p.py"))]
-    launcher = subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    words = [
+        "sh",
+        "-c",
+        line,
+        "sh",
+        *COMMAND,
+        "profile",
+        "--light",
+        "-o",
+        "x",
+        str(_leave(tmp_path / "p.py")),
+    ]
+    launcher = subprocess.Popen(
+        words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert launcher.stderr is not None
     heard(launcher.stderr, WAITING)
     os.kill(launcher.pid, signal.SIGHUP)
@@ -129,7 +164,13 @@ usual = (1 << 31) - 1 & ~(1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1)  # 
 print(mask["SigBlk"], mask["SigIgn"] & usual)
 """
     path = program(tmp_path / "p.py", text)
-    bare = subprocess.run(["sh", "-c", "trap '' HUP INT; exec \"$0\"", path], env=environment(), capture_output=True, text=True, check=True)
+    bare = subprocess.run(
+        ["sh", "-c", "trap '' HUP INT; exec \"$0\"", path],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     line = 'trap "" HUP INT; exec "$@"'
     under = subprocess.run(
         ["sh", "-c", line, "sh", *COMMAND, "profile", "--light", "-q", path],
@@ -161,11 +202,17 @@ class Terminal:
     def __init__(self, cwd: Path, *words: str | Path) -> None:
         self.output = ""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of other threads, which a child that runs a program does not miss
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # of other threads, which a child that runs a program does not miss
             self.pid, self.master = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
-            os.execve(COMMAND[0], [*COMMAND, "profile", "--light", "-o", "x", *map(str, words)], environment(TERM="xterm", COLUMNS="80"))
+            os.execve(
+                COMMAND[0],
+                [*COMMAND, "profile", "--light", "-o", "x", *map(str, words)],
+                environment(TERM="xterm", COLUMNS="80"),
+            )
 
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())

@@ -13,7 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs.launching import COMMAND, alive, codes, environment, info, program, until, warplens
+from tests.support.programs.launching import (
+    COMMAND,
+    alive,
+    codes,
+    environment,
+    info,
+    program,
+    until,
+    warplens,
+)
 from warplens.report import open as open_report
 
 pytestmark = pytest.mark.require("native")
@@ -86,7 +95,11 @@ def test_a_deleted_directory_is_rescued(what: str, tmp_path: Path) -> None:
     until(lambda: list(spool.glob("*.spool")), "the spool")
     # the launcher looks four times a second, and has the file open then
     until(
-        lambda: any(".spool" in str(link.readlink()) for link in Path(f"/proc/{launcher.pid}/fd").iterdir() if link.is_symlink()),
+        lambda: any(
+            ".spool" in str(link.readlink())
+            for link in Path(f"/proc/{launcher.pid}/fd").iterdir()
+            if link.is_symlink()
+        ),
         "the launcher to look",
     )
     shutil.rmtree(report if what == "report" else spool)
@@ -102,7 +115,9 @@ def test_a_deleted_directory_is_rescued(what: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.require("tmpfs")
-def test_a_process_that_cannot_open_a_spool_is_an_error_in_the_report(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+def test_a_process_that_cannot_open_a_spool_is_an_error_in_the_report(
+    tmp_path: Path, tmpfs: Callable[[str], Path]
+) -> None:
     disk = tmpfs("size=64m,nr_inodes=30")
     child = program(tmp_path / "child.py", "print('ran')")
     text = f"""
@@ -141,7 +156,9 @@ def test_a_full_disk_costs_records_and_says_so(tmp_path: Path, tmpfs: Callable[[
 
 
 @pytest.mark.require("tmpfs")
-def test_a_disk_that_is_full_when_the_report_is_due_leaves_the_exit_code(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+def test_a_disk_that_is_full_when_the_report_is_due_leaves_the_exit_code(
+    tmp_path: Path, tmpfs: Callable[[str], Path]
+) -> None:
     disk = tmpfs("size=48m")
     text = f"""
 nvtx.mark("m")
@@ -152,7 +169,9 @@ with open({str(disk / "filler")!r}, "wb", buffering=0) as file:
     except OSError:
         pass
 """
-    done = warplens("profile", "-o", disk / "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path)
+    done = warplens(
+        "profile", "-o", disk / "x", "--spool-dir", disk, program(tmp_path / "p.py", text), cwd=tmp_path
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "no space left while writing" in done.stderr
     assert "finishes it" in done.stderr
@@ -163,7 +182,10 @@ with open({str(disk / "filler")!r}, "wb", buffering=0) as file:
 
 def _changed(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
     """Record in a launcher in which `text` has changed something."""
-    code = textwrap.dedent(text) + "\nfrom warplens.cli.main import main\nmain(['profile', '-o', 'x', 'sh', '-c', 'exit 3'])"
+    code = (
+        textwrap.dedent(text)
+        + "\nfrom warplens.cli.main import main\nmain(['profile', '-o', 'x', 'sh', '-c', 'exit 3'])"
+    )
     words = [sys.executable, "-c", code]
     return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
 
@@ -241,7 +263,9 @@ def test_an_interruption_before_the_report_is_begun_says_what_to_do(tmp_path: Pa
 
 
 @pytest.mark.require("tmpfs")
-def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(
+    tmp_path: Path, tmpfs: Callable[[str], Path]
+) -> None:
     disk = tmpfs("ro,size=1m")
     done = warplens("profile", "-o", disk / "x", "touch", tmp_path / "ran", cwd=tmp_path)
     assert done.returncode == 1
@@ -253,7 +277,9 @@ def test_a_read_only_place_for_the_report_is_said_before_the_program_runs(tmp_pa
 
 
 def test_a_range_that_a_killed_child_had_open_lasts_until_it_was_last_seen(tmp_path: Path) -> None:
-    (tmp_path / "child.py").write_text("from warplens import nvtx\nnvtx.push_range('open')\nprint(flush=True)\ninput()\n")
+    (tmp_path / "child.py").write_text(
+        "from warplens import nvtx\nnvtx.push_range('open')\nprint(flush=True)\ninput()\n"
+    )
     text = """
 import subprocess
 import sys
@@ -272,5 +298,7 @@ with subprocess.Popen([sys.executable, "child.py"], stdin=subprocess.PIPE, stdou
     assert (done.returncode, done.stderr) == (0, "")
     with open_report(tmp_path / "x.warplens") as report:
         (meanwhile,) = report.sql("SELECT start FROM nvtx_ranges WHERE message = 'meanwhile'").to_pylist()
-        (ended,) = report.sql("SELECT \"end\" FROM nvtx_ranges WHERE message = 'open' AND unfinished").to_pylist()
+        (ended,) = report.sql(
+            "SELECT \"end\" FROM nvtx_ranges WHERE message = 'open' AND unfinished"
+        ).to_pylist()
     assert ended["end"] > meanwhile["start"]

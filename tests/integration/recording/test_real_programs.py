@@ -41,19 +41,30 @@ class Ended:
 
 def _files(folder: Path, patterns: tuple[str, ...]) -> dict[str, bytes]:
     return {
-        str(path.relative_to(folder)): path.read_bytes() for pattern in patterns for path in sorted(folder.glob(pattern)) if path.is_file()
+        str(path.relative_to(folder)): path.read_bytes()
+        for pattern in patterns
+        for path in sorted(folder.glob(pattern))
+        if path.is_file()
     }
 
 
 def run(
-    place: Path, words: list[str], *, profiled: bool, prepare: Callable[[Path], None], patterns: tuple[str, ...], **variables: str
+    place: Path,
+    words: list[str],
+    *,
+    profiled: bool,
+    prepare: Callable[[Path], None],
+    patterns: tuple[str, ...],
+    **variables: str,
 ) -> Ended:
     """Run a program in a fresh folder, always of the same name, so that paths in its output are the same."""
     folder = place / "work"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     prepare(folder)
-    command = [*COMMAND, "profile", "--light", "-q", "-f", "-o", str(place / "x"), *words] if profiled else words
+    command = (
+        [*COMMAND, "profile", "--light", "-q", "-f", "-o", str(place / "x"), *words] if profiled else words
+    )
     done = subprocess.run(
         command,
         cwd=folder,
@@ -77,7 +88,10 @@ def same(
     **variables: str,
 ) -> Ended:
     """Run a program alone and under the launcher; output (as `lines` sees it), exit code and files must not differ."""
-    alone, ours = (run(place, words, profiled=profiled, prepare=prepare, patterns=patterns, **variables) for profiled in (False, True))
+    alone, ours = (
+        run(place, words, profiled=profiled, prepare=prepare, patterns=patterns, **variables)
+        for profiled in (False, True)
+    )
     assert (ours.code, lines(ours.out), lines(ours.err)) == (alone.code, lines(alone.out), lines(alone.err))
     assert sorted(ours.files) == sorted(alone.files)
     assert [name for name in ours.files if ours.files[name] != alone.files[name]] == []
@@ -127,7 +141,9 @@ def _c_project(folder: Path) -> None:
         (folder / f"{name}.c").write_text(f'int {name}(void) {{ return sizeof("{name}"); }}\n')
     calls = " + ".join(f"{name}()" for name in names)
     declared = "".join(f"int {name}(void);\n" for name in names)
-    (folder / "main.c").write_text(f'#include <stdio.h>\n{declared}int main(void) {{ printf("%d\\n", {calls}); return 3; }}\n')
+    (folder / "main.c").write_text(
+        f'#include <stdio.h>\n{declared}int main(void) {{ printf("%d\\n", {calls}); return 3; }}\n'
+    )
     objects = " ".join(f"{name}.o" for name in [*names, "main"])
     (folder / "Makefile").write_text(
         f"all: program\n\t@$(MAKE) --no-print-directory -f Makefile run\nprogram: {objects}\n\t$(CC) -o $@ $^\n"
@@ -138,7 +154,13 @@ def _c_project(folder: Path) -> None:
 @pytest.mark.require("make", "gcc")
 def test_a_parallel_build(tmp_path: Path) -> None:
     """The order of lines is chance; the jobserver's pipe is inherited by everything."""
-    same(tmp_path, ["make", "-j4", "--output-sync"], _c_project, ("program", "out", "*.o"), lambda text: sorted(text.splitlines()))
+    same(
+        tmp_path,
+        ["make", "-j4", "--output-sync"],
+        _c_project,
+        ("program", "out", "*.o"),
+        lambda text: sorted(text.splitlines()),
+    )
     failed = same(tmp_path, ["make", "-j4", "bad"], _c_project)
     assert failed.code == 2
 
@@ -148,9 +170,13 @@ def _wheel(folder: Path) -> None:
     with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("tiny/__init__.py", "def main():\n    print('tiny')\n")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\ntiny = tiny:main\n")
-        wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in [*wheel.namelist(), f"{info}/RECORD"]))
+        wheel.writestr(
+            f"{info}/RECORD", "".join(f"{name},,\n" for name in [*wheel.namelist(), f"{info}/RECORD"])
+        )
 
 
 @pytest.mark.require("pip")
@@ -212,7 +238,9 @@ def _served(place: Path, number: int, *, profiled: bool) -> tuple[int, str, list
     words = [sys.executable, "-u", "-m", "http.server", str(port), "--bind", "127.0.0.1"]
     command = [*COMMAND, "profile", "--light", "-q", "-o", str(place / "x"), *words] if profiled else words
     with open(place / "err", "w", encoding="utf-8") as stderr:
-        server = subprocess.Popen(command, cwd=work, env=environment(), stdout=subprocess.PIPE, stderr=stderr, text=True)
+        server = subprocess.Popen(
+            command, cwd=work, env=environment(), stdout=subprocess.PIPE, stderr=stderr, text=True
+        )
     try:
         until(lambda: _answers(url), "the server")
         with ThreadPoolExecutor(8) as pool:
@@ -226,7 +254,11 @@ def _served(place: Path, number: int, *, profiled: bool) -> tuple[int, str, list
     err = (place / "err").read_text(encoding="utf-8")
     assert err.count('"GET /page HTTP/1.1" 200') >= 501
     code = server.returncode if server.returncode >= 0 else 128 - server.returncode
-    return code, out.replace(str(port), "PORT"), [line for line in err.splitlines() if "GET /page" not in line]
+    return (
+        code,
+        out.replace(str(port), "PORT"),
+        [line for line in err.splitlines() if "GET /page" not in line],
+    )
 
 
 @pytest.mark.parametrize("number", few([signal.SIGTERM, signal.SIGINT]), ids=["SIGTERM", "SIGINT"])
@@ -264,7 +296,18 @@ def test_a_server_that_restarts_its_workers(tmp_path: Path) -> None:
     work.mkdir()
     (work / "web.py").write_text(APPLICATION)
     port = _free_port()
-    words = [sys.executable, "-m", "gunicorn", "--workers", "2", "--bind", f"127.0.0.1:{port}", "--pid", "pid", "web:app"]
+    words = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--workers",
+        "2",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--pid",
+        "pid",
+        "web:app",
+    ]
     words += ["--max-requests", "150", "--graceful-timeout", "10", "--log-level", "warning"]
     server = subprocess.Popen(
         [*COMMAND, "profile", "--light", "-q", "-o", str(tmp_path / "x"), *words],

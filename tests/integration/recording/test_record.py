@@ -19,11 +19,27 @@ from warplens.report import open as open_report
 pytestmark = pytest.mark.require("native")
 
 
-def run(folder: Path, text: str, *words: str, code: int = 0, said: str | None = "", name: str = "p.py", **variables: str) -> str:
+def run(
+    folder: Path,
+    text: str,
+    *words: str,
+    code: int = 0,
+    said: str | None = "",
+    name: str = "p.py",
+    **variables: str,
+) -> str:
     """Run a Python program that must end with `code` and say `said` on stderr (None: whatever); return what it printed."""
-    (folder / name).write_text("import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + text, encoding="utf-8")
+    (folder / name).write_text(
+        "import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + text, encoding="utf-8"
+    )
     done = subprocess.run(
-        [sys.executable, name, *words], cwd=folder, env=environment(**variables), capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, name, *words],
+        cwd=folder,
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -122,7 +138,8 @@ def test_only_the_exit_status_is_unknown(both: Path) -> None:
     assert b["sources"]["nvtx"]["cost_ns"] > 0
     # Clocks are read once a second, and a launcher alone knows of processes that say nothing.
     steady = [
-        {name: rows for name, rows in report["tables"].items() if name not in ("clocks", "processes")} for report in (launched, itself)
+        {name: rows for name, rows in report["tables"].items() if name not in ("clocks", "processes")}
+        for report in (launched, itself)
     ]
     assert steady[0] == steady[1]
     assert steady[0]["payloads"] == 1
@@ -155,8 +172,12 @@ assert all(os.path.exists(library.path) for library in recording.silent_librarie
 assert [library.name for library in recording.attached_libraries] == ["warplens.nvtx._binding"]
 assert recording.wait()
 """
-    (tmp_path / "p.py").write_text("import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + text)
-    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    (tmp_path / "p.py").write_text(
+        "import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + text
+    )
+    done = subprocess.run(
+        [sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("warplens: x.warplens: ")
     assert "not heard: nvtx._lib." in done.stderr
@@ -179,7 +200,9 @@ for name in ("x", "y"):
     assert "nvtx._lib.lib" in {library.name for library in recording.silent_libraries}
 """
     (tmp_path / "p.py").write_text("import warplens\nfrom warplens import nvtx\n" + text)
-    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("not heard") == 1
     assert any(row["code"] == "late-library" for row in info(tmp_path / "y.warplens")["diagnostics"])
@@ -233,7 +256,9 @@ for name in ("first", "second"):
     run(tmp_path, text)
     for name in ("first", "second"):
         assert messages(tmp_path / f"{name}.warplens") == ["function", name, "still open"]
-        assert rows(tmp_path / f"{name}.warplens", "SELECT message FROM nvtx_ranges WHERE unfinished") == [("still open",)]
+        assert rows(tmp_path / f"{name}.warplens", "SELECT message FROM nvtx_ranges WHERE unfinished") == [
+            ("still open",)
+        ]
         assert codes(tmp_path / f"{name}.warplens") == []
 
 
@@ -274,7 +299,9 @@ assert sum(recording.recording for recording in made) == 1 and len({recording.pa
 print(warplens.stop().path.name)
 """
     (tmp_path / "p.py").write_text("import warplens\nfrom warplens import nvtx\n" + text)
-    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("is recorded already") == done.stderr.count("\n") == 3
     assert [path.name for path in tmp_path.glob("*.warplens")] == [done.stdout.strip()]
@@ -290,7 +317,13 @@ for output in (None, None, "ein Ordner/läuft 日本", pathlib.Path("run-%q{RANK
     print(recording.path.relative_to(os.getcwd()))
 """
     printed = run(tmp_path, text, RANK="3", PYTHONUTF8="1")
-    names = ["report1.warplens", "report2.warplens", "ein Ordner/läuft 日本.warplens", "run-3-1.warplens", "y.warplens"]
+    names = [
+        "report1.warplens",
+        "report2.warplens",
+        "ein Ordner/läuft 日本.warplens",
+        "run-3-1.warplens",
+        "y.warplens",
+    ]
     assert printed.splitlines() == names
     for name in names:
         assert info(tmp_path / name)["tables"]["nvtx_marks"] == 1
@@ -299,7 +332,11 @@ for output in (None, None, "ein Ordner/läuft 日本", pathlib.Path("run-%q{RANK
 def test_a_program_in_a_folder_with_spaces_records_there(tmp_path: Path) -> None:
     folder = tmp_path / "mein Ordner ü"
     folder.mkdir()
-    run(folder, "with warplens.record('x y', spool_dir='spöol dir'), nvtx.annotate('größe'): pass", name="mein Prögramm.py")
+    run(
+        folder,
+        "with warplens.record('x y', spool_dir='spöol dir'), nvtx.annotate('größe'): pass",
+        name="mein Prögramm.py",
+    )
     assert messages(folder / "x y.warplens") == ["größe"]
     assert not list((folder / "spöol dir").iterdir())
 
@@ -320,7 +357,9 @@ for number in range(5):
     assert "output=" in said
     assert "force=True" in said
     assert rows(tmp_path / "x.warplens", "SELECT message FROM nvtx_marks") == [("4",)]
-    assert [path.name for path in tmp_path.iterdir()] == ["p.py", "x.warplens"] or len(list(tmp_path.iterdir())) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["p.py", "x.warplens"] or len(
+        list(tmp_path.iterdir())
+    ) == 2
 
 
 @pytest.mark.parametrize(
@@ -332,7 +371,9 @@ for number in range(5):
         ("'file/x'", "ReportError", "not a directory"),
     ],
 )
-def test_what_cannot_begin_raises_and_leaves_nothing(words: str, kind: str, said: str, tmp_path: Path) -> None:
+def test_what_cannot_begin_raises_and_leaves_nothing(
+    words: str, kind: str, said: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     text = f"""
 before = dict(os.environ)
@@ -420,7 +461,9 @@ def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(text)
     env = environment()
     env["PYTHONPATH"] = f"{tmp_path / 'lack'}:{env['PYTHONPATH']}"
-    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
     assert "ended (SIGKILL, which the system sends where memory is short). Nothing is lost" in done.stderr
@@ -430,10 +473,14 @@ def test_a_child_that_dies_is_told_and_the_report_waits(tmp_path: Path) -> None:
 def test_without_the_packages_the_report_waits(tmp_path: Path) -> None:
     (tmp_path / "lack").mkdir()
     (tmp_path / "lack" / "pyarrow.py").write_text("raise ModuleNotFoundError('no', name='pyarrow')")
-    (tmp_path / "p.py").write_text("import warplens\nfrom warplens import nvtx\nwith warplens.record('x'), nvtx.annotate('x'): pass\n")
+    (tmp_path / "p.py").write_text(
+        "import warplens\nfrom warplens import nvtx\nwith warplens.record('x'), nvtx.annotate('x'): pass\n"
+    )
     env = environment()
     env["PYTHONPATH"] = f"{tmp_path / 'lack'}:{env['PYTHONPATH']}"
-    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "p.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "pyarrow is not installed here" in done.stderr
     assert "warplens info --trust" in done.stderr
@@ -441,12 +488,16 @@ def test_without_the_packages_the_report_waits(tmp_path: Path) -> None:
     assert messages(tmp_path / "carried.warplens") == ["x"]
 
 
-@pytest.mark.parametrize("change", ["sys.executable = ''", "sys.frozen = True", "sys.executable = '/no/such/python'"])
+@pytest.mark.parametrize(
+    "change", ["sys.executable = ''", "sys.frozen = True", "sys.executable = '/no/such/python'"]
+)
 def test_without_an_interpreter_for_the_child_the_report_waits(change: str, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(
         f"import sys, warplens\nfrom warplens import nvtx\n{change}\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass\n"
     )
-    done = subprocess.run([sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "p.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
     assert "x.warplens is not finished" in done.stderr
@@ -527,7 +578,11 @@ for name in ("first", "idle", "open"):
             nvtx.push_range("stays open")
 """
     run(tmp_path, text, said=None)
-    assert [codes(tmp_path / f"{name}.warplens") for name in ("first", "idle", "open")] == [[], ["no-nvtx"], []]
+    assert [codes(tmp_path / f"{name}.warplens") for name in ("first", "idle", "open")] == [
+        [],
+        ["no-nvtx"],
+        [],
+    ]
 
 
 Tmpfs = Callable[[str], Path]
@@ -569,20 +624,28 @@ def test_an_ordinary_user_can_record(tmp_path: Path) -> None:
         pytest.skip("needs root and setpriv to become another user")
     python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env"]
-    paths = os.pathsep.join([environment()["PYTHONPATH"], *(path for path in sys.path if path.endswith("site-packages"))])
+    paths = os.pathsep.join(
+        [environment()["PYTHONPATH"], *(path for path in sys.path if path.endswith("site-packages"))]
+    )
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    if subprocess.run([*nobody, python, "-c", "import warplens, pyarrow"], env=env, check=False, capture_output=True).returncode:
+    if subprocess.run(
+        [*nobody, python, "-c", "import warplens, pyarrow"], env=env, check=False, capture_output=True
+    ).returncode:
         pytest.skip("another user can run no such Python here")
     place = Path(tempfile.mkdtemp())  # not below tmp_path, which only we may enter
     place.chmod(0o777)
     try:
         program = "import warplens\nfrom warplens import nvtx\nwith warplens.record('x', wait=True), nvtx.annotate('x'): pass"
-        done = subprocess.run([*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            [*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True
+        )
         assert (done.returncode, done.stderr) == (0, "")
         assert messages(place / "x.warplens") == ["x"]
         place.chmod(0o755)
         program = program.replace("'x', wait", "'y', wait")
-        done = subprocess.run([*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            [*nobody, python, "-c", program], cwd=place, env=env, check=False, capture_output=True, text=True
+        )
         assert done.returncode == 1
         assert "Cannot create the report" in done.stderr
     finally:

@@ -21,9 +21,17 @@ pytestmark = pytest.mark.require("native")
 def start(folder: Path, text: str, **options: Any) -> subprocess.Popen[str]:
     """Start a program; its folder is that of the reports."""
     text = "import os, sys, time\nimport warplens\nfrom warplens import nvtx\n" + textwrap.dedent(text)
-    if not (folder / "p.py").exists() or (folder / "p.py").read_text() != text:  # another one may be reading it just now
+    if (
+        not (folder / "p.py").exists() or (folder / "p.py").read_text() != text
+    ):  # another one may be reading it just now
         (folder / "p.py").write_text(text)
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder, "env": environment()}
+    pipes: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "cwd": folder,
+        "env": environment(),
+    }
     return subprocess.Popen([sys.executable, "p.py"], **{**pipes, **options})
 
 
@@ -309,16 +317,28 @@ def test_a_deleted_report_is_made_again(tmp_path: Path) -> None:
     assert program.returncode == 0, err
     assert names(tmp_path / "x.warplens") == [("x", False)]
     told = {row["code"] for row in info(tmp_path / "x.warplens")["diagnostics"]}
-    assert told - {"clock-corrected"} == {"spool-deleted"}  # the former where the machine's clock was set meanwhile
+    assert told - {"clock-corrected"} == {
+        "spool-deleted"
+    }  # the former where the machine's clock was set meanwhile
 
 
 def test_ranks_of_a_job_share_a_report_also_when_each_records_twice(tmp_path: Path) -> None:
     text = "for number in range(2):\n    with warplens.record('job'), nvtx.annotate(f'{os.environ[\"SLURM_PROCID\"]}.{number}'): pass"
-    ranks = [start(tmp_path, text, env=environment(SLURM_JOB_ID="7", SLURM_STEP_ID="0", SLURM_PROCID=str(rank))) for rank in range(3)]
+    ranks = [
+        start(tmp_path, text, env=environment(SLURM_JOB_ID="7", SLURM_STEP_ID="0", SLURM_PROCID=str(rank)))
+        for rank in range(3)
+    ]
     for rank in ranks:
         _, err = rank.communicate(timeout=60)
         assert (rank.returncode, err) == (0, "")
     facts = info(tmp_path / "job.warplens")
     assert len(facts["parts"]) == 6
-    assert sorted(name for name, _ in names(tmp_path / "job.warplens")) == ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"]
+    assert sorted(name for name, _ in names(tmp_path / "job.warplens")) == [
+        "0.0",
+        "0.1",
+        "1.0",
+        "1.1",
+        "2.0",
+        "2.1",
+    ]
     assert sorted(row["rank"] for row in facts["processes"]) == [0, 0, 1, 1, 2, 2]

@@ -19,7 +19,14 @@ pytestmark = pytest.mark.require("native", "memory-cgroup", "nvtx")
 
 MIB = 1 << 20
 ALL = (
-    *("-t", "nvtx,osrt,gc,gil,import,python,python-events", "--sample", "process-tree", "--cpuctxsw", "process-tree"),
+    *(
+        "-t",
+        "nvtx,osrt,gc,gil,import,python,python-events",
+        "--sample",
+        "process-tree",
+        "--cpuctxsw",
+        "process-tree",
+    ),
     *("--python-sampling", "true", "-q"),
 )
 CALLS = 60_000  # of each of three threads
@@ -60,21 +67,43 @@ def test_a_python_program_with_all_sources(tmp_path: Path, size: int) -> None:
     program.write_text(PROGRAM)
     words = [*map(str, COMMAND), "profile", "--light", *ALL, "-o", "x", sys.executable, str(program)]
     with memory_cgroup(size * MIB) as group:
-        done = subprocess.run(group.wrap(*words), cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(
+            group.wrap(*words),
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
         killed = group.kills
     assert (done.returncode, done.stdout, killed) == (7, "done\n", 0), done.stderr
     report = tmp_path / "x.warplens"
     assert "not finished" not in done.stderr
     assert counts(report)["nvtx_ranges"] == 3 * CALLS
     tables = info(report)["tables"]
-    assert min(tables[name] for name in ("osrt", "thread_states", "gil", "gc", "samples", "frames", "python_calls")) > 0
+    assert (
+        min(
+            tables[name]
+            for name in ("osrt", "thread_states", "gil", "gc", "samples", "frames", "python_calls")
+        )
+        > 0
+    )
 
 
 def test_millions_of_ranges_in_128_megabytes(tmp_path: Path, target: Target) -> None:
     storm = target("nvtx_storm")
     words = [*COMMAND, "profile", "--light", "-q", "-o", "x", "sh", "-c", f"{storm} 2 1500000; exit 7"]
     with memory_cgroup(128 * MIB) as group:
-        done = subprocess.run(group.wrap(*words), cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(
+            group.wrap(*words),
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
         killed = group.kills
     assert (done.returncode, done.stdout, done.stderr, killed) == (7, "done\n", "", 0)
     assert counts(tmp_path / "x.warplens")["nvtx_ranges"] == 3_000_002
@@ -93,7 +122,9 @@ def test_questions_about_millions_of_ranges(tmp_path: Path, target: Target, comm
 
 
 def _asked(words: list[Any], folder: Path) -> tuple[int, str]:
-    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        words, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=300
+    )
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout
 
@@ -104,7 +135,14 @@ def test_the_limit_of_address_space_counts_too(tmp_path: Path) -> None:
         "mapped = available._mapped(); resource.setrlimit(resource.RLIMIT_AS, (mapped + (100 << 20), -1)); "
         "print(json.dumps([before, available.budget()]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     before, after = json.loads(done.stdout)
     assert before == 128 * MIB
     assert 45 * MIB < after <= 50 * MIB

@@ -22,7 +22,15 @@ def test_the_exit_code_is_the_programs_in_a_small_container(tmp_path: Path, targ
     storm = target("nvtx_storm")
     words = [*COMMAND, "profile", "--light", "-o", "x", "sh", "-c", f"{storm} 2 {RANGES}; exit 7"]
     with memory_cgroup((256 if THOROUGH else 150) * MIB) as group:
-        done = subprocess.run(group.wrap(*words), cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(
+            group.wrap(*words),
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         killed = group.kills
     assert (done.returncode, done.stdout) == (7, "done\n"), done.stderr
     if killed:

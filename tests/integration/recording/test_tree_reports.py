@@ -47,7 +47,11 @@ def test_a_shell_and_what_it_runs(tmp_path: Path) -> None:
     rows = processes(tmp_path / "x.warplens")
     inner_row, listing, sleep = named(rows, "inner.py"), named(rows, "ls"), named(rows, "sleep")
     assert (inner_row["recorded"], inner_row["exit_status"], inner_row["ended"]) == (True, 3, "exit")
-    assert (listing["recorded"], listing["exit_status"], listing["not_recorded"]) == (False, 0, "made no NVTX or CUDA call")
+    assert (listing["recorded"], listing["exit_status"], listing["not_recorded"]) == (
+        False,
+        0,
+        "made no NVTX or CUDA call",
+    )
     assert (sleep["began"], sleep["exit_status"]) == ("exec", 0)  # env became it, and handed no variable on
     assert ancestors(rows, inner_row)[-1] == "sh"
     (primary,) = (row for row in rows if row["primary"])
@@ -102,10 +106,28 @@ def test_a_daemon_that_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_daemon_that_outlives_the_recording(tmp_path: Path) -> None:
     wait = "while not os.path.exists('began'):\n    time.sleep(0.01)\n"
-    command = [*COMMAND, "profile", "--light", "--wait", "primary", "-o", "x", str(program(tmp_path / "daemon.py", DAEMON + wait))]
+    command = [
+        *COMMAND,
+        "profile",
+        "--light",
+        "--wait",
+        "primary",
+        "-o",
+        "x",
+        str(program(tmp_path / "daemon.py", DAEMON + wait)),
+    ]
     # no pipes: the daemon would hold them open
     nowhere = subprocess.DEVNULL
-    subprocess.run(command, cwd=tmp_path, env=environment(), stdin=nowhere, stdout=nowhere, stderr=nowhere, check=True, timeout=60)
+    subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment(),
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        check=True,
+        timeout=60,
+    )
     (tmp_path / "end").touch()
     rows = processes(tmp_path / "x.warplens")
     (daemon,) = (row for row in rows if row["ended"] == "running")
@@ -115,11 +137,22 @@ def test_a_daemon_that_outlives_the_recording(tmp_path: Path) -> None:
 
 
 def test_the_launcher_is_killed_while_children_run(tmp_path: Path) -> None:
-    script = program(tmp_path / "parent.py", "import subprocess\nsubprocess.run(['sh', '-c', 'sleep 60; true'])")
+    script = program(
+        tmp_path / "parent.py", "import subprocess\nsubprocess.run(['sh', '-c', 'sleep 60; true'])"
+    )
     with subprocess.Popen(
-        [*COMMAND, "profile", "--light", "-o", "x", str(script)], cwd=tmp_path, env=environment(), start_new_session=True
+        [*COMMAND, "profile", "--light", "-o", "x", str(script)],
+        cwd=tmp_path,
+        env=environment(),
+        start_new_session=True,
     ) as launcher:
-        until(lambda: any(b"sleep\x0060\0" in path.read_bytes() for path in tmp_path.glob("x.warplens/spool/*/processes.log")), "the child")
+        until(
+            lambda: any(
+                b"sleep\x0060\0" in path.read_bytes()
+                for path in tmp_path.glob("x.warplens/spool/*/processes.log")
+            ),
+            "the child",
+        )
         launcher.kill()
         launcher.wait()
         os.killpg(launcher.pid, signal.SIGKILL)
@@ -138,7 +171,12 @@ def test_programs_that_cannot_be_followed(tmp_path: Path) -> None:
     assert alone.returncode == 5
     assert "cannot be followed, because it is linked statically" in alone.stderr
     (row,) = processes(tmp_path / "alone.warplens")
-    assert (row["primary"], row["exit_status"], row["not_recorded"], row["name"]) == (True, 5, "static", "fixed")
+    assert (row["primary"], row["exit_status"], row["not_recorded"], row["name"]) == (
+        True,
+        5,
+        "static",
+        "fixed",
+    )
     below = warplens("profile", "-o", "below", "sh", "-c", "./fixed; ls >/dev/null", cwd=tmp_path)
     assert below.returncode == 0, below.stderr
     rows = processes(tmp_path / "below.warplens")
@@ -148,13 +186,28 @@ def test_programs_that_cannot_be_followed(tmp_path: Path) -> None:
 
 
 def test_warplens_in_a_directory_that_ld_preload_cannot_name(tmp_path: Path) -> None:
-    shutil.copytree(SRC / "warplens", tmp_path / "a b:c" / "warplens", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        SRC / "warplens", tmp_path / "a b:c" / "warplens", ignore=shutil.ignore_patterns("__pycache__")
+    )
     runtime = tmp_path / "run"
     runtime.mkdir(mode=0o700)
     begin = f"import sys; sys.path.insert(0, {str(tmp_path / 'a b:c')!r}); from warplens.cli.main import main; main()"
     env = {**environment(XDG_RUNTIME_DIR=str(runtime)), "PYTHONPATH": ""}
-    command = [sys.executable, "-c", begin, "profile", "--light", "-o", "x", "sh", "-c", "ls / >/dev/null; true"]
-    result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
+    command = [
+        sys.executable,
+        "-c",
+        begin,
+        "profile",
+        "--light",
+        "-o",
+        "x",
+        "sh",
+        "-c",
+        "ls / >/dev/null; true",
+    ]
+    result = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60
+    )
     assert result.returncode == 0, result.stderr
     assert "ERROR: ld.so" not in result.stderr
     assert named(processes(tmp_path / "x.warplens"), "ls")["exit_status"] == 0
@@ -163,7 +216,16 @@ def test_warplens_in_a_directory_that_ld_preload_cannot_name(tmp_path: Path) -> 
 
 def test_the_users_own_preload_stays_first(tmp_path: Path) -> None:
     text = "print(os.environ['LD_PRELOAD'])"
-    result = warplens("profile", "-q", "-o", "x", "-e", "LD_PRELOAD=libm.so.6", program(tmp_path / "p.py", text), cwd=tmp_path)
+    result = warplens(
+        "profile",
+        "-q",
+        "-o",
+        "x",
+        "-e",
+        "LD_PRELOAD=libm.so.6",
+        program(tmp_path / "p.py", text),
+        cwd=tmp_path,
+    )
     assert result.stdout.strip().split(":")[0] == "libm.so.6", result.stderr
     assert result.stdout.strip().endswith("libwarplens_preload.so")
 
@@ -171,7 +233,9 @@ def test_the_users_own_preload_stays_first(tmp_path: Path) -> None:
 def test_no_variable_of_the_program_is_in_the_report(tmp_path: Path) -> None:
     text = "import subprocess\nsubprocess.run(['true'])"
     env = environment(A_SECRET="correct horse battery staple")
-    warplens("profile", "-q", "--keep-raw", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path, env=env)
+    warplens(
+        "profile", "-q", "--keep-raw", "-o", "x", program(tmp_path / "p.py", text), cwd=tmp_path, env=env
+    )
     for path in (tmp_path / "x.warplens").rglob("*"):
         assert not path.is_file() or b"battery staple" not in path.read_bytes(), path
     (raw,) = (tmp_path / "x.warplens" / "raw").rglob("processes.log")

@@ -34,7 +34,9 @@ main()
 
 def _profile(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, "profile", "-o", "run", *words]
-    return subprocess.run(command, cwd=folder, env=environment(), text=True, capture_output=True, check=False, timeout=300)
+    return subprocess.run(
+        command, cwd=folder, env=environment(), text=True, capture_output=True, check=False, timeout=300
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,9 @@ def test_memory_and_time_of_each_process_are_known(plain: tuple[str, Path]) -> N
         assert 1e9 < python["user_time"] + python["system_time"] < 10e9
         assert shell["max_rss"] < 32 << 20  # of the shell, not of the Python that it was
         assert shell["recorded"] is False
-        memory = report.sql("SELECT max(value) AS most FROM host_metrics WHERE metric = 'RSS'").to_pylist()[0]["most"]
+        memory = report.sql("SELECT max(value) AS most FROM host_metrics WHERE metric = 'RSS'").to_pylist()[
+            0
+        ]["most"]
         assert 64 << 20 < memory < 1.02 * python["max_rss"]  # the kernel counts pages in batches
         assert report.manifests[0].usage["user_ns"] >= python["user_time"] // 2
 
@@ -98,7 +102,9 @@ def test_light_records_what_is_annotated_and_no_more(tmp_path: Path) -> None:
     assert _profile(tmp_path, "--light", "-q", sys.executable, "plain.py").returncode == 0
     with _opened(tmp_path / "run.warplens") as report:
         assert report.tables["nvtx_ranges"] == 1
-        assert not any(report.tables[name] for name in ("samples", "thread_states", "gc", "imports", "host_metrics"))
+        assert not any(
+            report.tables[name] for name in ("samples", "thread_states", "gc", "imports", "host_metrics")
+        )
 
 
 ANNOTATED = """
@@ -132,7 +138,11 @@ def test_beside_ranges_the_lines_account_for_all_of_the_main_thread(tmp_path: Pa
         block.append(line)
     assert len(block) - 1 <= 8
     assert any(re.search(r"waits for other threads +.*plain.py:14", line) for line in block), done.stderr
-    shares = [int(match[1]) for line in block[1:] if "other thread ran" not in line and (match := re.search(r"(\d+) %", line))]
+    shares = [
+        int(match[1])
+        for line in block[1:]
+        if "other thread ran" not in line and (match := re.search(r"(\d+) %", line))
+    ]
     assert 95 <= sum(shares) <= 105, done.stderr
 
 
@@ -147,11 +157,15 @@ os.kill(os.getpid(), signal.SIGKILL)
 LARGE = "import subprocess, sys; kept = b'x' * (500 << 20); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 
 
-@pytest.mark.parametrize("starter", [(), (sys.executable, "-c", LARGE)], ids=["", "started by a large process"])
+@pytest.mark.parametrize(
+    "starter", [(), (sys.executable, "-c", LARGE)], ids=["", "started by a large process"]
+)
 def test_the_memory_of_a_program_that_was_killed_is_known(tmp_path: Path, starter: tuple[str, ...]) -> None:
     (tmp_path / "killed.py").write_text(KILLED)
     words = [*starter, *map(str, COMMAND), "profile", "-o", "run", sys.executable, "killed.py"]
-    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 137
     match = re.search(r"at most (\d+) MiB of\s+memory in\s+killed.py", done.stderr)
     assert match is not None, done.stderr

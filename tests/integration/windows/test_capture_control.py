@@ -14,7 +14,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs.launching import SHEBANG, alive, codes, environment, given_time, start_profile, until, warplens
+from tests.support.programs.launching import (
+    SHEBANG,
+    alive,
+    codes,
+    environment,
+    given_time,
+    start_profile,
+    until,
+    warplens,
+)
 from tests.support.thorough import few
 from warplens.handover.pending import living_writer
 from warplens.report import open as open_report
@@ -71,7 +80,15 @@ def _rows(table: Any) -> Sequence[dict[str, Any]]:
 
 
 def test_the_first_capture_range_and_nothing_else(tmp_path: Path) -> None:
-    done = _profile(tmp_path, "-q", "-c", "nvtx", "-p", "step", _program(tmp_path / "p", "steps(3); print('all'); sys.exit(7)"))
+    done = _profile(
+        tmp_path,
+        "-q",
+        "-c",
+        "nvtx",
+        "-p",
+        "step",
+        _program(tmp_path / "p", "steps(3); print('all'); sys.exit(7)"),
+    )
     assert (done.returncode, done.stdout) == (7, "all\n")
     assert _windows(tmp_path) == [("nvtx", "nvtx")]
     # the outer one was open when the window began
@@ -110,7 +127,9 @@ def test_in_c_a_registered_message_matches_too(tmp_path: Path, target: Any) -> N
 @pytest.mark.parametrize("end", few(["repeat-shutdown:2", "stop-shutdown"]))
 def test_a_shutdown_writes_the_report_while_the_program_goes_on(end: str, tmp_path: Path) -> None:
     text = "steps(3); open('ready', 'w'); until('go'); steps(5); print('all'); sys.exit(7)"
-    run = start_profile(tmp_path, "-c", "nvtx", "-p", "step", "--capture-range-end", end, _program(tmp_path / "p", text))
+    run = start_profile(
+        tmp_path, "-c", "nvtx", "-p", "step", "--capture-range-end", end, _program(tmp_path / "p", text)
+    )
     try:
         report = tmp_path / "x.warplens"
         until(lambda: (tmp_path / "ready").exists(), "the program")
@@ -158,14 +177,23 @@ def test_a_program_that_ends_by_itself_when_told_is_128_plus_the_signal_all_the_
     text = "signal.signal(signal.SIGTERM, lambda number, frame: (print('bye'), sys.exit(0)))\nsteps(1); until('never')"
     path = _program(tmp_path / "p", text)
     done = given_time(
-        lambda seconds: _profile(tmp_path, "-q", "-f", "--duration", f"{seconds}", "--kill=sigterm", path), _said_something, 0.5
+        lambda seconds: _profile(tmp_path, "-q", "-f", "--duration", f"{seconds}", "--kill=sigterm", path),
+        _said_something,
+        0.5,
     )
     assert (done.returncode, done.stdout) == (143, "bye\n")
     assert _windows(tmp_path) == [("start", "time")]
 
 
 def test_a_program_that_has_ended_before_is_not_killed(tmp_path: Path) -> None:
-    done = _profile(tmp_path, "-q", "--duration", "30", "--kill=sigterm", _program(tmp_path / "p", "steps(1); sys.exit(7)"))
+    done = _profile(
+        tmp_path,
+        "-q",
+        "--duration",
+        "30",
+        "--kill=sigterm",
+        _program(tmp_path / "p", "steps(1); sys.exit(7)"),
+    )
     assert done.returncode == 7
     assert _windows(tmp_path) == [("start", "end")]
 
@@ -227,7 +255,9 @@ sys.exit(7)
         ranges = _rows(report.table("nvtx_ranges"))
         assert len(ranges) > 10
         assert all(row["start"] < window["end"] and row["end"] > window["start"] for row in ranges)
-        assert all(window["start"] <= row["start"] <= window["end"] for row in _rows(report.table("nvtx_marks")))
+        assert all(
+            window["start"] <= row["start"] <= window["end"] for row in _rows(report.table("nvtx_marks"))
+        )
 
 
 def test_a_program_that_ends_within_the_delay(tmp_path: Path) -> None:
@@ -305,7 +335,9 @@ sys.exit(7)
 """
 
 
-@pytest.mark.parametrize("words", [("-c", "cudaProfilerApi", "--capture-range-end", "repeat"), ("--start-later",)])
+@pytest.mark.parametrize(
+    "words", [("-c", "cudaProfilerApi", "--capture-range-end", "repeat"), ("--start-later",)]
+)
 def test_windows_from_python(words: Sequence[str], tmp_path: Path) -> None:
     done = _profile(tmp_path, "-q", *words, _program(tmp_path / "p", PROFILER))
     assert done.returncode == 7, done.stderr
@@ -316,7 +348,15 @@ def test_windows_from_python(words: Sequence[str], tmp_path: Path) -> None:
 
 def test_windows_from_python_are_nothing_elsewhere(tmp_path: Path) -> None:
     path = _program(tmp_path / "p", PROFILER)
-    plain = subprocess.run([sys.executable, path], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    plain = subprocess.run(
+        [sys.executable, path],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (plain.returncode, plain.stdout, plain.stderr) == (7, "", "")
     assert _profile(tmp_path, "-q", path).returncode == 7
     assert _windows(tmp_path) == [("start", "end")]
@@ -339,7 +379,9 @@ until("never")
     os.kill(run.pid, signal.SIGINT)
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 9, errors
-    assert _windows(tmp_path) == {(): [("start", "end")], ("--delay", "60"): []}.get(tuple(words), [("start", "time")])
+    assert _windows(tmp_path) == {(): [("start", "end")], ("--delay", "60"): []}.get(
+        tuple(words), [("start", "time")]
+    )
     if "--duration" not in words:  # it may be over before the program says anything
         assert _ranges(tmp_path).count("between") == (0 if words else 2)
 
@@ -403,7 +445,10 @@ until("go on")
 """
     run = start_profile(tmp_path, "--keep-last", "0.5", _program(tmp_path / "p", text))
     launched = tmp_path / "x.warplens" / "spool"
-    until(lambda: "ended-before" in "".join(path.read_text() for path in launched.glob("*/launch.json")), "the launcher's note")
+    until(
+        lambda: "ended-before" in "".join(path.read_text() for path in launched.glob("*/launch.json")),
+        "the launcher's note",
+    )
     run.kill()
     run.communicate()
     (tmp_path / "go on").touch()
@@ -440,5 +485,8 @@ sys.exit(7)
     done = _profile(tmp_path, "--max-size", "2M", _program(tmp_path / "p", text))
     assert done.returncode == 7, done.stderr
     assert _windows(tmp_path) == [("start", "max-size")]
-    assert re.search(r"reached its --max-size of 2 MiB [\d.]+ m?s after it began, and stopped there", " ".join(done.stderr.split()))
+    assert re.search(
+        r"reached its --max-size of 2 MiB [\d.]+ m?s after it began, and stopped there",
+        " ".join(done.stderr.split()),
+    )
     assert len(_ranges(tmp_path)) > 1000

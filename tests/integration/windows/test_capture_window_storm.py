@@ -21,7 +21,9 @@ from warplens.recording.agent.control_file import Window
 pytestmark = [pytest.mark.require("gcc")]
 Target = Callable[..., Path]
 EVENT = struct.Struct("<6Q")
-READ_AHEAD = 200  # ns: a counter may be read that much earlier or later than what stands beside it in the program
+READ_AHEAD = (
+    200  # ns: a counter may be read that much earlier or later than what stands beside it in the program
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Event:
 
 def logged(path: Path) -> list[Event]:
     """All events of the storm."""
-    return [Event(id_, kind, (a, b), (c, d)) for id_, kind, a, b, c, d in EVENT.iter_unpack(path.read_bytes())]
+    return [
+        Event(id_, kind, (a, b), (c, d)) for id_, kind, a, b, c, d in EVENT.iter_unpack(path.read_bytes())
+    ]
 
 
 def edges(windows: Iterable[Window]) -> list[tuple[int, int]]:
@@ -110,9 +114,13 @@ def test_every_decision_agrees_with_the_times(tmp_path: Path, target: Target, wo
 def storm(program: Path, capture: Capture, log: Path, events: int, words: list[str]) -> None:
     """Six threads make so many events each, while others open and close windows."""
     stop = threading.Event()
-    togglers = [threading.Thread(target=toggle, args=(capture, stop, seed)) for seed in range(1 if words else 2)]
+    togglers = [
+        threading.Thread(target=toggle, args=(capture, stop, seed)) for seed in range(1 if words else 2)
+    ]
     try:
-        with subprocess.Popen([program, "6", str(events), log, *words], env=capture.environment(), stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            [program, "6", str(events), log, *words], env=capture.environment(), stdout=subprocess.PIPE
+        ) as process:
             for toggler in togglers:
                 toggler.start()
             assert process.wait(timeout=200) == 0

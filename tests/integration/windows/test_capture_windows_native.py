@@ -28,12 +28,34 @@ def flags(capture: Capture) -> dict[str | None, bool]:
 def test_ranges_are_kept_where_they_overlap_a_window(tmp_path: Path, program: Path) -> None:
     capture = Capture(tmp_path / "spool")
     with steps(program, capture) as do:
-        do("push - a over-all", "start 0 - a started-before", "push - a before", "pop -", "mark - a early", "push - a into")
+        do(
+            "push - a over-all",
+            "start 0 - a started-before",
+            "push - a before",
+            "pop -",
+            "mark - a early",
+            "push - a into",
+        )
         assert capture.open() == 1
-        assert do("pop -", "push - a within", "pop -", "mark - a mark", "end 0", "start 1 - a started-within") == [1, 1, 1, 0, 0, 1]
+        assert do(
+            "pop -", "push - a within", "pop -", "mark - a mark", "end 0", "start 1 - a started-within"
+        ) == [1, 1, 1, 0, 0, 1]
         do("push - a out-of", "sample - 7", "acquire -")
         assert capture.close() == 1
-        assert do("pop -", "push - a behind", "pop -", "mark - a late", "end 1", "sample - 8", "acquire -", "pop -", "pop -")[-1] == -1
+        assert (
+            do(
+                "pop -",
+                "push - a behind",
+                "pop -",
+                "mark - a late",
+                "end 1",
+                "sample - 8",
+                "acquire -",
+                "pop -",
+                "pop -",
+            )[-1]
+            == -1
+        )
     assert capture.names("mark") == ["mark"]
     assert flags(capture) == {
         "over-all": True,
@@ -50,7 +72,9 @@ def test_ranges_are_kept_where_they_overlap_a_window(tmp_path: Path, program: Pa
     for record in capture.records("range", "start_end"):
         assert record["start"] < window.close_ns
         assert record["end"] > window.open_ns
-        assert bool(record["flags"] & CLIPPED) == (record["start"] < window.open_ns or record["end"] > window.close_ns)
+        assert bool(record["flags"] & CLIPPED) == (
+            record["start"] < window.open_ns or record["end"] > window.close_ns
+        )
 
 
 def test_a_thread_that_slept_through_windows_still_writes_its_range(tmp_path: Path, program: Path) -> None:
@@ -67,7 +91,13 @@ def test_a_thread_that_slept_through_windows_still_writes_its_range(tmp_path: Pa
 
 def test_windows_open_once_and_close_once(tmp_path: Path) -> None:
     capture = Capture(tmp_path / "spool", open=True)
-    assert (capture.open(), capture.close(), capture.close(), capture.open(), capture.open()) == (0, 1, 0, 2, 0)
+    assert (capture.open(), capture.close(), capture.close(), capture.open(), capture.open()) == (
+        0,
+        1,
+        0,
+        2,
+        0,
+    )
     first, second = capture.windows()
     assert 0 < first.open_ns < first.close_ns <= second.open_ns
     assert second.close_ns == 0
@@ -113,7 +143,11 @@ def test_events_of_the_past_are_kept_by_their_own_times(tmp_path: Path, program:
         (within,) = do("now")
         capture.close()
         (behind,) = do("now")
-        do(f"deferred - early {before - 10} {before}", f"deferred - across {before} {within}", f"deferred - all {before} {behind}")
+        do(
+            f"deferred - early {before - 10} {before}",
+            f"deferred - across {before} {within}",
+            f"deferred - all {before} {behind}",
+        )
         do(f"deferred - late {behind} {behind + 5}", f"deferred - inside {within - 1} {within}")
     assert flags(capture) == {"across": True, "all": True, "inside": False}
 
@@ -134,11 +168,23 @@ def test_a_fork_child_judges_inherited_ranges_for_itself(tmp_path: Path, program
 def test_profiler_calls_open_windows_up_to_the_limit(tmp_path: Path, program: Path) -> None:
     capture = Capture(tmp_path / "spool", trigger=2, window_limit=2)
     with steps(program, capture) as do:
-        assert do("profiler stop", "profiler start", "profiler start", "profiler stop", "profiler stop") == [0, 1, 0, 1, 0]
+        assert do("profiler stop", "profiler start", "profiler start", "profiler stop", "profiler stop") == [
+            0,
+            1,
+            0,
+            1,
+            0,
+        ]
         capture.open()
         assert do("profiler stop") == [0]  # it is not theirs
         capture.close()
-        assert do("profiler start", "push - a second", "pop -", "profiler stop", "profiler start") == [1, 0, 0, 1, 0]
+        assert do("profiler start", "push - a second", "pop -", "profiler stop", "profiler start") == [
+            1,
+            0,
+            0,
+            1,
+            0,
+        ]
     assert [(w.opened_by, w.closed_by) for w in capture.windows()] == [
         ("cudaProfilerApi", "cudaProfilerApi"), ("command", "command"), ("cudaProfilerApi", "cudaProfilerApi"),
     ]  # fmt: skip
@@ -184,7 +230,9 @@ NESTED = (
         ({"any_domain": True}, "push - a capture", "pop -"),
     ],
 )
-def test_a_range_opens_a_window_around_itself(tmp_path: Path, program: Path, settings: dict[str, Any], begin: str, end: str) -> None:
+def test_a_range_opens_a_window_around_itself(
+    tmp_path: Path, program: Path, settings: dict[str, Any], begin: str, end: str
+) -> None:
     capture = Capture(tmp_path / "spool", trigger=1, message="capture", **settings)
     with steps(program, capture) as do:
         do(*(line.format(begin=begin, end=end) for line in NESTED))
@@ -200,11 +248,26 @@ def test_a_range_opens_a_window_around_itself(tmp_path: Path, program: Path, set
     ("settings", "lines"),
     [
         ({}, ["push mine a capture", "pop mine"]),
-        ({"domain": "mine"}, ["push - a capture", "pop -", "push other a capture", "pop other", "start 0 other a capture", "end 0"]),
-        ({"any_domain": True}, ["push - a capture2", "pop -", "mark - a capture", "push mine a Capture", "pop mine"]),
+        (
+            {"domain": "mine"},
+            [
+                "push - a capture",
+                "pop -",
+                "push other a capture",
+                "pop other",
+                "start 0 other a capture",
+                "end 0",
+            ],
+        ),
+        (
+            {"any_domain": True},
+            ["push - a capture2", "pop -", "mark - a capture", "push mine a Capture", "pop mine"],
+        ),
     ],
 )
-def test_what_does_not_match_opens_nothing(tmp_path: Path, program: Path, settings: dict[str, Any], lines: list[str]) -> None:
+def test_what_does_not_match_opens_nothing(
+    tmp_path: Path, program: Path, settings: dict[str, Any], lines: list[str]
+) -> None:
     capture = Capture(tmp_path / "spool", trigger=1, message="capture", **settings)
     with steps(program, capture) as do:
         do(*lines)
@@ -214,14 +277,23 @@ def test_what_does_not_match_opens_nothing(tmp_path: Path, program: Path, settin
 def test_only_the_range_that_opened_the_window_closes_it(tmp_path: Path, program: Path) -> None:
     capture = Capture(tmp_path / "spool", trigger=1, message="capture")
     with steps(program, capture) as do:
-        do("push - a capture", "push - a capture", "pop -", "start 0 - a capture", "end 0", "thread push - a capture")
+        do(
+            "push - a capture",
+            "push - a capture",
+            "pop -",
+            "start 0 - a capture",
+            "end 0",
+            "thread push - a capture",
+        )
         assert capture.control.gate() == 1
         do("push mine a x", "pop -")  # below another domain's range
         assert capture.control.gate() == 2
         do("start 0 - a capture")
         assert capture.control.gate() == 3
         capture.close()
-        do("start 1 - a capture", "end 0")  # its own window is closed already; the other's is not its to close
+        do(
+            "start 1 - a capture", "end 0"
+        )  # its own window is closed already; the other's is not its to close
         assert capture.control.gate() == 5
         do("end 1")
     assert capture.control.gate() == 6
@@ -269,9 +341,12 @@ def test_where_its_end_never_comes_the_window_closes_all_the_same(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("kind", "names", "kept"), [(1, ("mine",), "mine"), (2, ("", "other"), "mine"), (1, ("",), "-"), (2, ("mine", "other"), "-")]
+    ("kind", "names", "kept"),
+    [(1, ("mine",), "mine"), (2, ("", "other"), "mine"), (1, ("",), "-"), (2, ("mine", "other"), "-")],
 )
-def test_domains_are_left_out(tmp_path: Path, program: Path, kind: int, names: tuple[str, ...], kept: str) -> None:
+def test_domains_are_left_out(
+    tmp_path: Path, program: Path, kind: int, names: tuple[str, ...], kept: str
+) -> None:
     capture = Capture(tmp_path / "spool", open=True, filter=kind, domains=names)
     each = (
         "push {} a p",
@@ -289,7 +364,9 @@ def test_domains_are_left_out(tmp_path: Path, program: Path, kind: int, names: t
     with steps(program, capture) as do:
         (now,) = do("now")
         for place in ("mine", "-", "other"):
-            answers[place] = do(*(line.format(place) for line in (*each, f"deferred {{}} d {now} {now + 1}", "enabled {}")))
+            answers[place] = do(
+                *(line.format(place) for line in (*each, f"deferred {{}} d {now} {now + 1}", "enabled {}"))
+            )
     assert answers.pop(kept) == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
     assert all(answer == [-2, -2, 0, 0, 0, 0, 0, -2, -2, 0, 0, 0] for answer in answers.values())
     assert sorted(map(str, capture.names())) == ["d", "m", "m", "p", "p", "s"]
@@ -297,7 +374,9 @@ def test_domains_are_left_out(tmp_path: Path, program: Path, kind: int, names: t
 
 
 def test_a_trigger_in_a_domain_that_is_left_out_opens_nothing(tmp_path: Path, program: Path) -> None:
-    capture = Capture(tmp_path / "spool", trigger=1, message="capture", any_domain=True, filter=2, domains=("quiet",))
+    capture = Capture(
+        tmp_path / "spool", trigger=1, message="capture", any_domain=True, filter=2, domains=("quiet",)
+    )
     with steps(program, capture) as do:
         do("push quiet a capture", "pop quiet")
         assert capture.control.gate() == 0

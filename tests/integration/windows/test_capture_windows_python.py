@@ -30,7 +30,9 @@ def play(capture: Capture, program: str, *turns: Callable[[], object]) -> None:
     """Run a program; at each of its turns do the next thing."""
     environment = {**capture.environment(), "PYTHONPATH": str(SRC)}
     command = [sys.executable, "-c", _TURN + program]
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for do in turns:
@@ -56,7 +58,9 @@ def tasks_of(capture: Capture) -> dict[str | None, int]:
 def origin_of(capture: Capture, name: str) -> Record:
     """The record that explains the start/end range of this name."""
     records = capture.records("start_end", "origin")
-    return next(after for before, after in pairwise(records) if before.name == name and after.type == "origin")
+    return next(
+        after for before, after in pairwise(records) if before.name == name and after.type == "origin"
+    )
 
 
 def test_a_window_over_python_ranges(tmp_path: Path) -> None:

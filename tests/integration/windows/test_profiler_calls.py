@@ -33,7 +33,14 @@ class Bench:
         """Build a runtime `lib<name>.so.12` that calls itself `name`."""
         library = self.folder / f"lib{name}.so.12"
         if not library.exists():
-            self._gcc("profiler_runtime", library, "-shared", "-fPIC", f"-Wl,-soname,{library.name}", f'-DWHICH="{name}"')
+            self._gcc(
+                "profiler_runtime",
+                library,
+                "-shared",
+                "-fPIC",
+                f"-Wl,-soname,{library.name}",
+                f'-DWHICH="{name}"',
+            )
         return library
 
     def program(self, *words: str | Path) -> Path:
@@ -59,11 +66,30 @@ class Bench:
 
     def start(self, *command: str | Path, **variables: Any) -> Outcome:
         """Run it with the stub."""
-        return followed(self.folder, *command, spool=self.spool, CONTROL=str(self.spool / "control"), GATE=str(GATE), **variables)
+        return followed(
+            self.folder,
+            *command,
+            spool=self.spool,
+            CONTROL=str(self.spool / "control"),
+            GATE=str(GATE),
+            **variables,
+        )
 
     def _gcc(self, source: str, out: Path, *words: str | Path) -> None:
         subprocess.run(
-            ["gcc", "-O1", "-Wall", "-Werror", "-Wl,--no-as-needed", SOURCES / f"{source}.c", *words, "-o", out, "-ldl"], check=True
+            [
+                "gcc",
+                "-O1",
+                "-Wall",
+                "-Werror",
+                "-Wl,--no-as-needed",
+                SOURCES / f"{source}.c",
+                *words,
+                "-o",
+                out,
+                "-ldl",
+            ],
+            check=True,
         )
 
 
@@ -72,7 +98,9 @@ def bench(tmp_path: Path) -> Bench:
     """A spool whose windows the profiler's calls open."""
     spool = new_spool(tmp_path)
     agent = load_agent()
-    agent.create_control(spool / "control", agent.clock_sample(), CaptureSettings(open=False, trigger=PROFILER_API))
+    agent.create_control(
+        spool / "control", agent.clock_sample(), CaptureSettings(open=False, trigger=PROFILER_API)
+    )
     return Bench(tmp_path, spool)
 
 
@@ -80,7 +108,11 @@ def test_a_program_that_is_linked_with_the_runtime(bench: Bench) -> None:
     program = bench.program(bench.runtime("cudart"), f"-Wl,-rpath,{bench.folder}")
     lines, [window], went = bench.run(program)
     assert lines == [*(f"cudart {line}" for line in LINE), "41 42"]
-    assert (window.opened_by, window.closed_by, window.pid) == ("cudaProfilerApi", "cudaProfilerApi", went.pid)
+    assert (window.opened_by, window.closed_by, window.pid) == (
+        "cudaProfilerApi",
+        "cudaProfilerApi",
+        went.pid,
+    )
 
 
 def test_a_runtime_that_only_a_plugin_sees(bench: Bench) -> None:

@@ -103,7 +103,13 @@ def sessions_environment(folder: Path) -> dict[str, str]:
 def asked(folder: Path, *words: str, command: Sequence[str] = COMMAND) -> subprocess.CompletedProcess[str]:
     """Run `warplens WORDS`, as in another terminal."""
     return subprocess.run(
-        [*command, *words], cwd=folder, env=sessions_environment(folder), text=True, capture_output=True, check=False, timeout=60
+        [*command, *words],
+        cwd=folder,
+        env=sessions_environment(folder),
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=60,
     )
 
 
@@ -156,7 +162,9 @@ def test_several_windows_of_one_run(launch: Callable[..., Launched], tmp_path: P
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_stop_brings_the_report_up_to_date_while_the_program_goes_on(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_a_stop_brings_the_report_up_to_date_while_the_program_goes_on(
+    launch: Callable[..., Launched], tmp_path: Path
+) -> None:
     program = launch("launch", "--light", "-o", "x")
     done(tmp_path, "start")
     program.does("one")
@@ -173,7 +181,9 @@ def test_a_stop_brings_the_report_up_to_date_while_the_program_goes_on(launch: C
     assert ranges(tmp_path / "x.warplens") == ["one", "two"]
 
 
-def test_a_profile_can_be_stopped_early_and_started_again(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_a_profile_can_be_stopped_early_and_started_again(
+    launch: Callable[..., Launched], tmp_path: Path
+) -> None:
     program = launch("profile", "--light", "-o", "x", "--session-new", "mine")
     program.does("one")
     done(tmp_path, "stop", "--session", "mine", "--no-wait")
@@ -185,7 +195,9 @@ def test_a_profile_can_be_stopped_early_and_started_again(launch: Callable[..., 
     assert causes(tmp_path / "x.warplens") == [("start", "command"), ("command", "end")]
 
 
-def test_shutdown_finishes_the_report_and_the_program_goes_on(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_shutdown_finishes_the_report_and_the_program_goes_on(
+    launch: Callable[..., Launched], tmp_path: Path
+) -> None:
     program = launch("profile", "--light", "-o", "x")
     program.does("one")
     assert "the report is finished" in done(tmp_path, "shutdown")
@@ -228,7 +240,9 @@ def test_which_of_several_sessions_is_meant(launch: Callable[..., Launched], tmp
     assert ranges(tmp_path / "y.warplens") == ["two"]
 
 
-def test_a_name_is_for_one_session_and_costs_no_report(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_a_name_is_for_one_session_and_costs_no_report(
+    launch: Callable[..., Launched], tmp_path: Path
+) -> None:
     old = launch("profile", "--light", "-o", "old")
     old.does("precious")
     old.ends()
@@ -247,7 +261,9 @@ def test_names_know_the_fields_of_reports(launch: Callable[..., Launched], tmp_p
     assert state(tmp_path)["session"][1:].isdecimal()
 
 
-def test_a_killed_launcher_is_told_and_its_report_finished_later(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_a_killed_launcher_is_told_and_its_report_finished_later(
+    launch: Callable[..., Launched], tmp_path: Path
+) -> None:
     program = launch("profile", "--light", "-o", "x", "--session-new", "mine")
     program.does("one")
     program.process.kill()
@@ -268,14 +284,24 @@ def test_a_killed_launcher_is_told_and_its_report_finished_later(launch: Callabl
     again.ends()
 
 
-def test_who_waits_for_a_snapshot_gets_the_report_when_the_program_ends(launch: Callable[..., Launched], tmp_path: Path) -> None:
+def test_who_waits_for_a_snapshot_gets_the_report_when_the_program_ends(
+    launch: Callable[..., Launched], tmp_path: Path
+) -> None:
     program = launch("profile", "--light", "-o", "x")
     program.does("one")
     stopping = subprocess.Popen(
-        [*COMMAND, "stop"], cwd=tmp_path, env=sessions_environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "stop"],
+        cwd=tmp_path,
+        env=sessions_environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     children = list(Path(f"/proc/{program.process.pid}/task").glob("*/children"))
-    until(lambda: len("".join(path.read_text() for path in children).split()) > 1, "the child that writes the snapshot")
+    until(
+        lambda: len("".join(path.read_text() for path in children).split()) > 1,
+        "the child that writes the snapshot",
+    )
     os.kill(program.pid, signal.SIGTERM)
     said, errors = stopping.communicate(timeout=60)
     assert stopping.returncode == 0, errors
@@ -287,7 +313,10 @@ def test_who_waits_for_a_snapshot_gets_the_report_when_the_program_ends(launch: 
 def test_a_suspended_launcher_is_told_at_once(launch: Callable[..., Launched], tmp_path: Path) -> None:
     program = launch("launch", "--light", "-o", "x")
     os.kill(program.process.pid, signal.SIGSTOP)
-    until(lambda: "T" in Path(f"/proc/{program.process.pid}/stat").read_text().rpartition(")")[2].split()[0], "the launcher to stop")
+    until(
+        lambda: "T" in Path(f"/proc/{program.process.pid}/stat").read_text().rpartition(")")[2].split()[0],
+        "the launcher to stop",
+    )
     refused = asked(tmp_path, "start")
     assert refused.returncode == 1
     assert f"kill -CONT {program.process.pid}" in refused.stderr
@@ -344,7 +373,12 @@ def test_a_program_that_cannot_start_leaves_no_session(tmp_path: Path) -> None:
 def test_in_the_background_of_a_shell(tmp_path: Path) -> None:
     script = f'{shlex.join(map(str, COMMAND))} launch -o x sh -c "cat; exit 5" < /dev/null & wait $!; echo $?'
     result = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=sessions_environment(tmp_path), text=True, capture_output=True, timeout=60
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env=sessions_environment(tmp_path),
+        text=True,
+        capture_output=True,
+        timeout=60,
     )
     assert result.stdout == "5\n"
 
@@ -360,7 +394,9 @@ def test_sessions_of_others_are_not_seen(launch: Callable[..., Launched], tmp_pa
         command(["-f", "json"], standalone_mode=False)
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    result = subprocess.run(command, env=sessions_environment(tmp_path), text=True, capture_output=True, timeout=60)
+    result = subprocess.run(
+        command, env=sessions_environment(tmp_path), text=True, capture_output=True, timeout=60
+    )
     assert result.stdout.startswith('[\n  {\n    "session": "mine"')
     assert result.stdout.endswith("]\n[]\n")
     assert result.stderr == ""
@@ -398,7 +434,11 @@ def test_the_commands_load_nothing_heavy(words: str, tmp_path: Path) -> None:
         sys.exit(", ".join(heavy & set(sys.modules)) or 0)
     """
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], env=sessions_environment(tmp_path), text=True, capture_output=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=sessions_environment(tmp_path),
+        text=True,
+        capture_output=True,
+        timeout=60,
     )
     assert "ession" in result.stderr
     assert result.returncode == 0, result.stderr
@@ -429,7 +469,9 @@ def test_the_signal_reaches_programs_without_flight_recorder(tmp_path: Path) -> 
         stdout=subprocess.PIPE,
         text=True,
     )
-    until(lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text(), "the program to be ready")
+    until(
+        lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text(), "the program to be ready"
+    )
     process.send_signal(signal.SIGUSR2)
     assert process.communicate(timeout=60)[0] == "got it\n"
     assert process.returncode == 4

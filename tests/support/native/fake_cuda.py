@@ -48,17 +48,35 @@ def build(words: Sequence[str] = (), compiler: str = "g++") -> Path:
             _compile(made, compiler, words)
             made.rename(folder)
             for old in base.iterdir():
-                if old.is_dir() and old != folder and not words and old.stat().st_mtime < folder.stat().st_mtime - 86400:
+                if (
+                    old.is_dir()
+                    and old != folder
+                    and not words
+                    and old.stat().st_mtime < folder.stat().st_mtime - 86400
+                ):
                     shutil.rmtree(old, ignore_errors=True)
     return folder
 
 
 def _compile(folder: Path, compiler: str, words: Sequence[str]) -> None:
-    common: list[str | Path] = [compiler, "-std=c++20", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", *words]
+    common: list[str | Path] = [
+        compiler,
+        "-std=c++20",
+        "-O1",
+        "-g1",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *words,
+    ]
     sources = [path for path in sorted(SOURCES.glob("*.cpp")) if path.name != "version.cpp"]
 
     def compile_one(path: Path) -> int:
-        return subprocess.run([*ONCE, *common, "-c", path.name, "-o", folder / f"{path.stem}.o"], cwd=SOURCES, check=False).returncode
+        return subprocess.run(
+            [*ONCE, *common, "-c", path.name, "-o", folder / f"{path.stem}.o"], cwd=SOURCES, check=False
+        ).returncode
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         if any(pool.map(compile_one, sources)):
@@ -67,8 +85,23 @@ def _compile(folder: Path, compiler: str, words: Sequence[str]) -> None:
     for version, (toolkit, cupti, cudart) in VERSIONS.items():
         (folder / version).mkdir()
         library = folder / version / "libcuda.so.1"
-        link = ["-shared", f"-DFAKE_TOOLKIT={toolkit}", f"-Wl,--version-script=exports-{toolkit}.map", "-Wl,-soname,libcuda.so.1"]
-        command: list[str | Path] = [*common, *link, "-Wl,-Bsymbolic", "version.cpp", *objects, "-o", library, "-pthread", "-ldl"]
+        link = [
+            "-shared",
+            f"-DFAKE_TOOLKIT={toolkit}",
+            f"-Wl,--version-script=exports-{toolkit}.map",
+            "-Wl,-soname,libcuda.so.1",
+        ]
+        command: list[str | Path] = [
+            *common,
+            *link,
+            "-Wl,-Bsymbolic",
+            "version.cpp",
+            *objects,
+            "-o",
+            library,
+            "-pthread",
+            "-ldl",
+        ]
         subprocess.run(command, cwd=SOURCES, check=True)
         # One file under all three names: they are one loaded library, and share what they know.
         for name in (cupti, cudart, "libcuda.so", "libcudart.so"):
@@ -85,12 +118,25 @@ class FakeCuda:
         self.cudart = self.folder / VERSIONS[version][2]
 
     def environment(
-        self, *, traps: str = "", log: Path | None = None, truth: Path | None = None, agent: Path | None = None, **more: str
+        self,
+        *,
+        traps: str = "",
+        log: Path | None = None,
+        truth: Path | None = None,
+        agent: Path | None = None,
+        **more: str,
     ) -> dict[str, str]:
         """Variables for a program: where the libraries are; which traps are set (README.md of the fakes); where to write what."""
         before = os.environ.get("LD_LIBRARY_PATH")
-        found = {"LD_LIBRARY_PATH": f"{self.folder}:{before}" if before else str(self.folder), "FAKE_CUPTI_TRAPS": traps}
-        for name, path in (("FAKE_CUDA_LOG", log), ("FAKE_CUDA_TRUTH", truth), ("CUDA_INJECTION64_PATH", agent)):
+        found = {
+            "LD_LIBRARY_PATH": f"{self.folder}:{before}" if before else str(self.folder),
+            "FAKE_CUPTI_TRAPS": traps,
+        }
+        for name, path in (
+            ("FAKE_CUDA_LOG", log),
+            ("FAKE_CUDA_TRUTH", truth),
+            ("CUDA_INJECTION64_PATH", agent),
+        ):
             if path is not None:
                 found[name] = str(path)
         return {**found, **more}
@@ -112,4 +158,6 @@ def violations(path: Path) -> list[str]:
 
 def truth(path: Path) -> list[dict[str, Any]]:
     """What the GPUs did: the lines of FAKE_CUDA_TRUTH, times in ns of CLOCK_MONOTONIC."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    )

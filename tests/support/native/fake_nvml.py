@@ -13,6 +13,12 @@ def fake_nvml(folder: Path, words: str = "", gpus: int = 2) -> dict[str, str]:
     """Build the library into `folder`, and return the variables for a program that is to load it."""
     library = folder / "libnvidia-ml.so.1"
     if not library.exists():
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", SOURCE, "-o", library], check=True)
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", SOURCE, "-o", library], check=True
+        )
     before = os.environ.get("LD_LIBRARY_PATH")
-    return {"LD_LIBRARY_PATH": f"{folder}:{before}" if before else str(folder), "FAKE_NVML": words, "FAKE_NVML_GPUS": str(gpus)}
+    return {
+        "LD_LIBRARY_PATH": f"{folder}:{before}" if before else str(folder),
+        "FAKE_NVML": words,
+        "FAKE_NVML_GPUS": str(gpus),
+    }

@@ -24,11 +24,20 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserType, ConsoleMessage, Locator, Page
 
 PATIENCE = 60_000  # ms
-PROGRAMS = {"chromium": ("chromium", "chromium-browser", "google-chrome"), "firefox": ("firefox-esr", "firefox")}
+PROGRAMS = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "firefox": ("firefox-esr", "firefox"),
+}
 SIZE = (1280, 720)
 _URL = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):\d+/\S*")
 # Canvas text is the same on every machine that has the same fonts, and smooth edges are where they differ.
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb", "--font-render-hinting=none", "--hide-scrollbars"]
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--force-color-profile=srgb",
+    "--font-render-hinting=none",
+    "--hide-scrollbars",
+]
 # Over BiDi, Playwright does not set what a window prefers, and adds the style "body {}" for a screenshot, which our policy blocks.
 _SCREENSHOT = "sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA="
 _REDUCED_MOTION, _COLOR_SCHEME = "ui.prefersReducedMotion", "layout.css.prefers-color-scheme.content-override"
@@ -47,7 +56,14 @@ class Server:
 def served(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Iterator[Server]:
     """Run `warplens view --no-browser WORDS` until it prints its address; AssertionError with what it said if it prints none."""
     command = [*COMMAND, "view", "--no-browser", *map(str, words)]
-    process = subprocess.Popen(command, cwd=cwd, env=env or environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=env or environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     said: list[str] = []
     found = threading.Event()
 
@@ -95,7 +111,9 @@ def _launch(kind: BrowserType, *, dark: bool = False) -> Browser:
     program = next(filter(None, map(shutil.which, PROGRAMS[kind.name])))
     if kind.name == "firefox":
         preferences: dict[str, str | float | bool] = {_REDUCED_MOTION: 1, _COLOR_SCHEME: 0 if dark else 1}
-        return kind.launch(executable_path=program, channel="moz-firefox", firefox_user_prefs=preferences, timeout=PATIENCE)
+        return kind.launch(
+            executable_path=program, channel="moz-firefox", firefox_user_prefs=preferences, timeout=PATIENCE
+        )
     return kind.launch(executable_path=program, args=_FLAGS, timeout=PATIENCE)
 
 
@@ -109,8 +127,13 @@ class Visit:
         parts = urlsplit(url)
         home = f"{parts.scheme}://{parts.netloc}"
         page.on("console", self._heard)
-        page.on("pageerror", lambda error: None if _SCREENSHOT in str(error) else self.complaints.append(str(error)))
-        page.on("request", lambda request: None if _own(request.url, home) else self.strangers.append(request.url))
+        page.on(
+            "pageerror",
+            lambda error: None if _SCREENSHOT in str(error) else self.complaints.append(str(error)),
+        )
+        page.on(
+            "request", lambda request: None if _own(request.url, home) else self.strangers.append(request.url)
+        )
         page.set_default_timeout(PATIENCE)
         page.goto(url, timeout=PATIENCE)
         self.settled()
@@ -132,7 +155,9 @@ class Visit:
 
     def settled(self) -> None:
         """Wait until the timeline is drawn and no answer for what is seen is still on its way."""
-        self.page.wait_for_function("() => document.documentElement.dataset.settled === 'yes'", timeout=PATIENCE)
+        self.page.wait_for_function(
+            "() => document.documentElement.dataset.settled === 'yes'", timeout=PATIENCE
+        )
 
     def until(self, condition: str, argument: Any = None) -> Any:
         """Wait for a JavaScript condition; return what it gave."""
@@ -141,7 +166,9 @@ class Visit:
     def view(self) -> tuple[float, float]:
         """Begin and end of what is seen, ns, from the address; it is written down when the view rests."""
         self.settled()
-        match = re.search(r"[#&]t=(-?[\d.]+),(-?[\d.]+)", self.until("() => /[#&]t=/.test(location.hash) && location.hash"))
+        match = re.search(
+            r"[#&]t=(-?[\d.]+),(-?[\d.]+)", self.until("() => /[#&]t=/.test(location.hash) && location.hash")
+        )
         assert match is not None
         return float(match[1]), float(match[2])
 
@@ -192,7 +219,13 @@ def _own(url: str, home: str) -> bool:
 
 @contextmanager
 def visiting(
-    browser: Browser, url: str, *, size: tuple[int, int] = SIZE, dark: bool = False, strict: bool = True, address: bool = True
+    browser: Browser,
+    url: str,
+    *,
+    size: tuple[int, int] = SIZE,
+    dark: bool = False,
+    strict: bool = True,
+    address: bool = True,
 ) -> Iterator[Visit]:
     """Open a page in a fresh profile; in the end, hold it to its good behaviour unless `strict` is false.
 

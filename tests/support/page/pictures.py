@@ -15,7 +15,9 @@ GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "view"
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _FAR = 48  # of 255, in any colour: more than smooth edges differ
 _COMMON = 0.9  # of the larger picture that both must have
-_BLOCK = 4  # pixels: a picture is compared by the means of squares, for a glyph or an edge may lie a pixel beside
+_BLOCK = (
+    4  # pixels: a picture is compared by the means of squares, for a glyph or an edge may lie a pixel beside
+)
 
 
 def pixels(png: bytes) -> tuple[int, int, bytes]:
@@ -44,7 +46,10 @@ def pixels(png: bytes) -> tuple[int, int, bytes]:
 def _unfiltered(raw: bytes, stride: int, height: int, step: int) -> bytearray:
     out, above = bytearray(), bytes(stride)
     for row in range(height):
-        kind, line = raw[row * (stride + 1)], bytearray(raw[row * (stride + 1) + 1 : (row + 1) * (stride + 1)])
+        kind, line = (
+            raw[row * (stride + 1)],
+            bytearray(raw[row * (stride + 1) + 1 : (row + 1) * (stride + 1)]),
+        )
         if kind == 1:
             for i in range(step, stride):
                 line[i] = (line[i] + line[i - step]) & 255
@@ -55,10 +60,14 @@ def _unfiltered(raw: bytes, stride: int, height: int, step: int) -> bytearray:
                 line[i] = (line[i] + ((line[i - step] if i >= step else 0) + above[i]) // 2) & 255
         elif kind == 4:
             for i in range(stride):
-                left, up, corner = (line[i - step], above[i], above[i - step]) if i >= step else (0, above[i], 0)
+                left, up, corner = (
+                    (line[i - step], above[i], above[i - step]) if i >= step else (0, above[i], 0)
+                )
                 guess = left + up - corner
                 far = (abs(guess - left), abs(guess - up), abs(guess - corner))
-                line[i] = (line[i] + (left if far[0] == min(far) else up if far[1] == min(far) else corner)) & 255
+                line[i] = (
+                    line[i] + (left if far[0] == min(far) else up if far[1] == min(far) else corner)
+                ) & 255
         out += line
         above = bytes(line)
     return out
@@ -97,5 +106,7 @@ def _array(png: bytes) -> Float64Array:
 
 def _means(whole: Float64Array, height: int, width: int) -> Float64Array:
     high, wide = height // _BLOCK, width // _BLOCK
-    found: Float64Array = whole[: high * _BLOCK, : wide * _BLOCK].reshape(high, _BLOCK, wide, _BLOCK, 3).mean(axis=(1, 3))
+    found: Float64Array = (
+        whole[: high * _BLOCK, : wide * _BLOCK].reshape(high, _BLOCK, wide, _BLOCK, 3).mean(axis=(1, 3))
+    )
     return found

@@ -43,10 +43,14 @@ def picture(steps: int = STEPS) -> str:
     return "\n".join(whole)
 
 
-def training(path: Path, *, steps: int = STEPS, slower: int = 1, rename: dict[str, str] | None = None, **options: Any) -> Path:
+def training(
+    path: Path, *, steps: int = STEPS, slower: int = 1, rename: dict[str, str] | None = None, **options: Any
+) -> Path:
     """Write the report; `slower` multiplies all times, `rename` replaces messages of ranges by any text. Returns its path."""
     extra = {old: {"message": new} for old, new in (rename or {}).items()}
-    kernels = {f"gemm_{way[0]}{step}": f"gemm_{way}" for way in ("forward", "backward") for step in range(steps)}
+    kernels = {
+        f"gemm_{way[0]}{step}": f"gemm_{way}" for way in ("forward", "backward") for step in range(steps)
+    }
     cuda = {label: dict.fromkeys(("name", "demangled", "mangled"), name) for label, name in kernels.items()}
     timeline(
         path,

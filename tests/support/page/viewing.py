@@ -70,7 +70,9 @@ class Client:
         assert answer.status == 303, answer
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
 
-    def ask(self, path: str, *, method: str = "GET", body: bytes | None = None, **headers: str | None) -> Answer:
+    def ask(
+        self, path: str, *, method: str = "GET", body: bytes | None = None, **headers: str | None
+    ) -> Answer:
         """Send one request, whatever is in it."""
         given: dict[str, str | None] = {"host": f"127.0.0.1:{self.door.port}", "cookie": self.cookie or None}
         if body is not None:
@@ -84,7 +86,9 @@ class Client:
                     connection.putheader(name, value)
             connection.endheaders(body)
             answer = connection.getresponse()
-            return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+            return Answer(
+                answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            )
         finally:
             connection.close()
 
@@ -98,18 +102,28 @@ class Client:
         """Ask one thing of the API."""
         from urllib.parse import urlencode
 
-        return self.ask(f"/api/1/{name}?{urlencode({key.rstrip('_'): value for key, value in query.items()})}")
+        return self.ask(
+            f"/api/1/{name}?{urlencode({key.rstrip('_'): value for key, value in query.items()})}"
+        )
 
     def sql(self, text: str, report: int = 0) -> Answer:
         """Ask in SQL."""
-        return self.ask("/api/1/sql", method="POST", body=json.dumps({"report": report, "text": text}).encode())
+        return self.ask(
+            "/api/1/sql", method="POST", body=json.dumps({"report": report, "text": text}).encode()
+        )
 
 
 class Talk:
     """A WebSocket to a server, with the headers that a test wants; `status`: how the handshake ended, 101: it is open."""
 
-    def __init__(self, client: Client, path: str = "/api/1/channel", headers: Mapping[str, str | None] | None = None) -> None:
-        given: dict[str, str | None] = {"host": f"127.0.0.1:{client.door.port}", "cookie": client.cookie, "upgrade": "websocket"}
+    def __init__(
+        self, client: Client, path: str = "/api/1/channel", headers: Mapping[str, str | None] | None = None
+    ) -> None:
+        given: dict[str, str | None] = {
+            "host": f"127.0.0.1:{client.door.port}",
+            "cookie": client.cookie,
+            "upgrade": "websocket",
+        }
         given |= {
             "connection": "Upgrade",
             "sec-websocket-key": base64.b64encode(bytes(16)).decode(),
@@ -117,7 +131,12 @@ class Talk:
             **(headers or {}),
         }
         self._socket = socket.create_connection(("127.0.0.1", client.door.port), PATIENCE_S)
-        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items() if value is not None), "", ""]
+        lines = [
+            f"GET {path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in given.items() if value is not None),
+            "",
+            "",
+        ]
         self._socket.sendall("\r\n".join(lines).encode("latin-1"))
         self._file = self._socket.makefile("rb")
         self.status = int(self._file.readline().split()[1])
@@ -145,7 +164,9 @@ class Talk:
                 return None
             size = head[1]
             if size > 125:
-                (size,) = struct.unpack(">H" if size == 126 else ">Q", self._file.read(2 if size == 126 else 8))
+                (size,) = struct.unpack(
+                    ">H" if size == 126 else ">Q", self._file.read(2 if size == 126 else 8)
+                )
             data = self._file.read(size)
             if head[0] & 15 == 2:
                 return data

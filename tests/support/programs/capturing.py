@@ -55,11 +55,20 @@ class Capture:
 
     def environment(self) -> dict[str, str]:
         """What makes a program record into it."""
-        return {**os.environ, "NVTX_INJECTION64_PATH": str(self.agent.path), "WARPLENS_SPOOL": str(self.spool)}
+        return {
+            **os.environ,
+            "NVTX_INJECTION64_PATH": str(self.agent.path),
+            "WARPLENS_SPOOL": str(self.spool),
+        }
 
     def records(self, *kinds: str) -> list[Record]:
         """What was written, without open ranges: records of these kinds, of all processes."""
-        return [record for spool in read_spools(self.spool) for record in spool.records if record.type in kinds and not record.open]
+        return [
+            record
+            for spool in read_spools(self.spool)
+            for record in spool.records
+            if record.type in kinds and not record.open
+        ]
 
     def names(self, *kinds: str) -> list[str | None]:
         """The names of those."""
@@ -79,7 +88,12 @@ class Steps:
 
     def __init__(self, program: Path, capture: Capture) -> None:
         self.process = subprocess.Popen(
-            [program], env=capture.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [program],
+            env=capture.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
         )
 
     def __call__(self, *lines: str) -> list[int]:

@@ -18,7 +18,9 @@ from warplens.recording.agent.library import CudaSettings
 
 TRACE, ALL_APIS, GRAPH_NODES, MEMORY, UM, EVENTS, TOGGLE, NO_API = 1, 2, 4, 8, 16, 128, 256, 512
 # CudaNotice of cuda_records.h.
-RECORDING, DRIVER, NO_CUPTI, BUSY, FAILED, STOLEN, CLOCK, CONVERTED, FLUSH_HUNG, TOO_OLD, GATED, FINALIZED = range(1, 13)
+RECORDING, DRIVER, NO_CUPTI, BUSY, FAILED, STOLEN, CLOCK, CONVERTED, FLUSH_HUNG, TOO_OLD, GATED, FINALIZED = (
+    range(1, 13)
+)
 CUPTI_DROPPED, CUPTI_INVALID, CUPTI_UNFINISHED, CUPTI_UNKNOWN, CUPTI_REPEATED = range(56, 61)
 PROFILER_API = 2  # Trigger
 PATIENCE_S = 100
@@ -43,7 +45,11 @@ class CudaRun:
 
     def notices(self) -> dict[int, Record]:
         """The last notice of each number, without those that every run has."""
-        return {record["notice"]: record for record in self.of("notice") if record["notice"] not in (RECORDING, DRIVER)}
+        return {
+            record["notice"]: record
+            for record in self.of("notice")
+            if record["notice"] not in (RECORDING, DRIVER)
+        }
 
     def dropped(self, slot: int) -> int:
         """What was counted there, in all processes."""
@@ -65,16 +71,29 @@ class CudaPrograms:
         """A control file for the next run."""
         settings = {"open": True, **settings}
         number = len(list(self.folder.glob("spool*")))
-        return Capture(self.folder / f"spool{number}", cuda=CudaSettings(flags=flags, flush_ms=flush_ms), **settings)
+        return Capture(
+            self.folder / f"spool{number}", cuda=CudaSettings(flags=flags, flush_ms=flush_ms), **settings
+        )
 
     def environment(
-        self, capture: Capture, version: str = DEFAULT, traps: str = "", variables: Mapping[str, str] | None = None
+        self,
+        capture: Capture,
+        version: str = DEFAULT,
+        traps: str = "",
+        variables: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
         """What makes a program use CUDA and be recorded."""
         fake = FakeCuda(version)
         agent = capture.agent.path
-        logged = fake.environment(traps=traps, agent=agent, log=capture.spool / "log", truth=capture.spool / "truth")
-        return {**capture.environment(), **logged, "TRUTH": str(capture.spool / "program"), **(variables or {})}
+        logged = fake.environment(
+            traps=traps, agent=agent, log=capture.spool / "log", truth=capture.spool / "truth"
+        )
+        return {
+            **capture.environment(),
+            **logged,
+            "TRUTH": str(capture.spool / "program"),
+            **(variables or {}),
+        }
 
     def program(self, version: str = DEFAULT, name: str = "cuda_program") -> Path:
         """The program, linked against that version."""
@@ -82,7 +101,9 @@ class CudaPrograms:
 
     def result(self, capture: Capture, done: subprocess.CompletedProcess[str]) -> CudaRun:
         """What became of a run."""
-        return CudaRun(done, read_spools(capture.spool), log(capture.spool / "log"), truth(capture.spool / "truth"))
+        return CudaRun(
+            done, read_spools(capture.spool), log(capture.spool / "log"), truth(capture.spool / "truth")
+        )
 
     def until(
         self,
@@ -119,7 +140,9 @@ class CudaPrograms:
     ) -> CudaRun:
         """Run `cuda_program` with these words (a text), or another command; its exit code must be `code`, and no rule broken."""
         capture = capture or self.capture()
-        command: list[str | Path] = [self.program(version), *words.split()] if isinstance(words, str) else [*words]
+        command: list[str | Path] = (
+            [self.program(version), *words.split()] if isinstance(words, str) else [*words]
+        )
         done = subprocess.run(
             command,
             env=self.environment(capture, version, traps, variables),

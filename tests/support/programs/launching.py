@@ -48,7 +48,9 @@ def light(words: Sequence[str | Path]) -> tuple[str | Path, ...]:
     return (words[0], "--light", *words[1:]) if words[:1] in (("profile",), ("launch",)) else tuple(words)
 
 
-def warplens(*words: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+def warplens(
+    *words: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
     """Run `warplens WORDS` in `cwd` and return how it went; a recording that asks for nothing else is one of NVTX and CUDA."""
     return subprocess.run(
         [*COMMAND, *map(str, light(words))],

@@ -32,7 +32,12 @@ class MemoryCgroup:
         """Bytes of file pages (`cache`), and how many of them wait for the disk (`dirty`)."""
         numbers = dict(line.split() for line in (self._path / "memory.stat").read_text().splitlines())
         cache = int(numbers.get("cache", numbers.get("file", 0)))
-        return {"cache": cache, "dirty": sum(int(numbers.get(name, 0)) for name in ("dirty", "file_dirty", "writeback", "file_writeback"))}
+        return {
+            "cache": cache,
+            "dirty": sum(
+                int(numbers.get(name, 0)) for name in ("dirty", "file_dirty", "writeback", "file_writeback")
+            ),
+        }
 
     @property
     def kills(self) -> int:

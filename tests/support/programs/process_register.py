@@ -77,12 +77,26 @@ def read_notes(spool: Path) -> list[Note]:
     data = (spool / "processes.log").read_bytes()
     notes, at = [], 0
     while at < len(data):
-        magic, size, kind, pid, ppid, status, time, rank, local_rank, texts, flags = _RECORD.unpack_from(data, at)
+        magic, size, kind, pid, ppid, status, time, rank, local_rank, texts, flags = _RECORD.unpack_from(
+            data, at
+        )
         assert magic == b"WPRC"
         assert size % 8 == 0
         assert _RECORD.size <= size <= 65536
         words = data[at + _RECORD.size : at + size].split(b"\0")[:texts] if texts else []
-        notes.append(Note(KINDS[kind], pid, ppid, status, time, rank, local_rank, tuple(map(os.fsdecode, words)), bool(flags & 1)))
+        notes.append(
+            Note(
+                KINDS[kind],
+                pid,
+                ppid,
+                status,
+                time,
+                rank,
+                local_rank,
+                tuple(map(os.fsdecode, words)),
+                bool(flags & 1),
+            )
+        )
         at += size
     return sorted(notes, key=lambda note: note.time)
 
@@ -100,7 +114,9 @@ def new_spool(folder: Path) -> Path:
     return spool
 
 
-def followed(folder: Path, *command: str | Path, stub: Path = STUB, spool: Path | None = None, **variables: str) -> Outcome:
+def followed(
+    folder: Path, *command: str | Path, stub: Path = STUB, spool: Path | None = None, **variables: str
+) -> Outcome:
     """Run a program with the stub in it, to its end, and read the register."""
     spool = spool or new_spool(folder)
     environment = bare_environment() | {"LD_PRELOAD": str(stub), "WARPLENS_SPOOL": str(spool)} | variables
@@ -112,10 +128,18 @@ def alone(folder: Path, *command: str | Path, **variables: str) -> Outcome:
     return _run(folder, command, bare_environment() | variables, None)
 
 
-def _run(folder: Path, command: tuple[str | Path, ...], environment: dict[str, str], spool: Path | None) -> Outcome:
+def _run(
+    folder: Path, command: tuple[str | Path, ...], environment: dict[str, str], spool: Path | None
+) -> Outcome:
     words = [str(word) for word in command]
     with subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+        words,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
     ) as process:
         out, err = process.communicate(timeout=60)
     return Outcome(process.pid, process.returncode, out, err, read_notes(spool) if spool is not None else [])

@@ -45,7 +45,11 @@ def _versions() -> dict[str, tuple[int, int]]:
 def interpreters() -> list[str]:
     """The CPythons of this machine, one of each minor version, with and without a GIL, and the one that Debian links into one file."""
     system = Path("/usr/bin/python3")
-    own = [str(system)] if _is_static(system) and system.resolve() not in map(Path.resolve, map(Path, _versions())) else []
+    own = (
+        [str(system)]
+        if _is_static(system) and system.resolve() not in map(Path.resolve, map(Path, _versions()))
+        else []
+    )
     return [*_versions(), *own]
 
 
@@ -65,10 +69,19 @@ def representatives(*, gil: bool = False) -> list[Any]:
     `gil`: only those with a GIL, for what it does. Of those without one the newest release runs each time, too.
     """
     chosen = [path for path in interpreters() if not (gil and is_free_threaded(path))]
-    newest = max((version for path, version in _versions().items() if not is_free_threaded(path)), default=None)
-    kept = {path for path in chosen if _versions().get(path) in (newest, sys.version_info[:2]) and not is_free_threaded(path)}
+    newest = max(
+        (version for path, version in _versions().items() if not is_free_threaded(path)), default=None
+    )
+    kept = {
+        path
+        for path in chosen
+        if _versions().get(path) in (newest, sys.version_info[:2]) and not is_free_threaded(path)
+    }
     kept |= {path for path in free_threaded()[:1] if path in chosen}
-    return [pytest.param(path, marks=() if path in kept or not kept else pytest.mark.exhaustive) for path in chosen]
+    return [
+        pytest.param(path, marks=() if path in kept or not kept else pytest.mark.exhaustive)
+        for path in chosen
+    ]
 
 
 def _is_static(python: Path) -> bool:
@@ -79,7 +92,9 @@ def version_of(python: str) -> tuple[int, int]:
     """Return major and minor."""
     if python in _versions():
         return _versions()[python]
-    asked = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True)
+    asked = subprocess.run(
+        [python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True
+    )
     major, minor = map(int, asked.stdout.split())
     return major, minor
 
@@ -131,7 +146,9 @@ class PythonPrograms:
 
     def environment(self, capture: Capture, **variables: str) -> dict[str, str]:
         """What makes a program record into it."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLENS_"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLENS_"))
+        }
         return {
             **kept,
             "LD_PRELOAD": str(CPU_STUB),
@@ -141,7 +158,12 @@ class PythonPrograms:
         }
 
     def run(
-        self, command: Sequence[str | Path], flags: int, stdin: str = "", capture: Capture | None = None, **variables: str
+        self,
+        command: Sequence[str | Path],
+        flags: int,
+        stdin: str = "",
+        capture: Capture | None = None,
+        **variables: str,
     ) -> PythonRun:
         """Run a command to its end."""
         capture = capture or self.capture(flags)
@@ -157,9 +179,13 @@ class PythonPrograms:
         )
         return PythonRun(done.returncode, done.stdout, done.stderr, read_spools(capture.spool))
 
-    def bare(self, command: Sequence[str | Path], stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def bare(
+        self, command: Sequence[str | Path], stdin: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """The same without us."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLENS_"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WARPLENS_"))
+        }
         return subprocess.run(
             [str(word) for word in command],
             env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **variables},

@@ -239,7 +239,17 @@ CALLS = {
 LEFT_OUT = {"vhangup", "sync"}
 # What is passed on and not told of: what leads to another program or to the end, and what frees or never waits. And what is told of
 # only where it had to wait.
-NOT_TOLD = {"_exit", "quick_exit", "execve", "execvpe", "fexecve", "execveat", "prctl", "closefrom", "pthread_testcancel"}
+NOT_TOLD = {
+    "_exit",
+    "quick_exit",
+    "execve",
+    "execvpe",
+    "fexecve",
+    "execveat",
+    "prctl",
+    "closefrom",
+    "pthread_testcancel",
+}
 ONLY_WAITING = re.compile(r"pthread_(mutex|rwlock|spin)_.*lock|sem_\w*wait")
 
 
@@ -305,7 +315,9 @@ def source() -> str:
     """Return the program."""
     chosen = [one for one in table() if one.name not in LEFT_OUT]
     calls = "\n".join(map(_call, chosen))
-    declared = "\n".join(f"{one.result} {one.name}({one.parameters});" for one in chosen if one.name.startswith("__"))
+    declared = "\n".join(
+        f"{one.result} {one.name}({one.parameters});" for one in chosen if one.name.startswith("__")
+    )
     rows = ",\n".join(f'  {{"{one.name}", call_{one.name}}}' for one in chosen)
     text = (Path(__file__).parents[2] / "targets" / "wrapper_calls.c.in").read_text(encoding="utf-8")
     return text.replace("@DECLARED@", declared).replace("@CALLS@", calls).replace("@ROWS@", rows)

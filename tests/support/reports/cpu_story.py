@@ -55,19 +55,68 @@ def tables(samples: str = "python", app: str = "/app") -> dict[str, list[dict[st
     for frame, (parent, kind, function, module, file, line, first_line) in sorted(FRAMES.items()):
         depths[frame] = depths[parent] + 1
         file = file.replace("/app", app) if file else None
-        place = {"module": module, "file": file, "line": line, "first_line": first_line, "address": 4096 + frame if module else None}
+        place = {
+            "module": module,
+            "file": file,
+            "line": line,
+            "first_line": first_line,
+            "address": 4096 + frame if module else None,
+        }
         place |= {"path": f"/usr/lib/{module}", "build_id": "ab12"} if module else {}
-        frames.append({"frame": frame, "process": 0, "parent": parent, "depth": depths[frame], "kind": kind, "function": function, **place})
+        frames.append(
+            {
+                "frame": frame,
+                "process": 0,
+                "parent": parent,
+                "depth": depths[frame],
+                "kind": kind,
+                "function": function,
+                **place,
+            }
+        )
     seen = []
     for begin, end, stack, on_cpu, thread in SAMPLES:
         count = (end - begin) * 1000 // TICK
-        row = _row(begin, end - TICK // 1000, thread, kind=samples, count=count, weight=count * TICK, on_cpu=on_cpu, stack=stack)
+        row = _row(
+            begin,
+            end - TICK // 1000,
+            thread,
+            kind=samples,
+            count=count,
+            weight=count * TICK,
+            on_cpu=on_cpu,
+            stack=stack,
+        )
         seen.append({**row, "gil": on_cpu if samples == "python" else None})
-    states = [_row(begin, end, thread, state=state, exact=True, cpu=0) for begin, end, state, thread in STATES]
+    states = [
+        _row(begin, end, thread, state=state, exact=True, cpu=0) for begin, end, state, thread in STATES
+    ]
     calls = [
-        _row(0, 590, LOADER, name="recv", group="socket", result=100, fd=5, target="10.0.0.1:80", bytes=100, stack=8),
+        _row(
+            0,
+            590,
+            LOADER,
+            name="recv",
+            group="socket",
+            result=100,
+            fd=5,
+            target="10.0.0.1:80",
+            bytes=100,
+            stack=8,
+        ),
         _row(300, 500, MAIN, name="pthread_cond_wait", group="lock", result=0, object=4096, stack=5),
-        _row(640, 1000, LOADER, name="recv", group="socket", result=-1, error="EAGAIN", fd=5, target="10.0.0.1:80", stack=8),
+        _row(
+            640,
+            1000,
+            LOADER,
+            name="recv",
+            group="socket",
+            result=-1,
+            error="EAGAIN",
+            fd=5,
+            target="10.0.0.1:80",
+            stack=8,
+        ),
         _row(10, 60, MAIN, name="fread", group="file", result=1, target="/data/a", bytes=10),
         _row(15, 55, MAIN, name="read", group="file", result=10, fd=3, target="/data/a", bytes=10),
     ]
@@ -89,7 +138,14 @@ def tables(samples: str = "python", app: str = "/app") -> dict[str, list[dict[st
     ]
     access = [_row(15, 55, MAIN, name="read", operation="read", path="/data/a", fd=3, bytes=10, asked=20)]
     collected = [_row(700, 800, MAIN, generation=2, collected=10, uncollectable=0)]
-    found = {"samples": seen, "thread_states": states, "osrt": calls, "file_access": access, "gc": collected, "gil": gil}
+    found = {
+        "samples": seen,
+        "thread_states": states,
+        "osrt": calls,
+        "file_access": access,
+        "gc": collected,
+        "gil": gil,
+    }
     found |= {"python_calls": python, "imports": imports}
     for rows in found.values():
         rows.sort(key=lambda row: (row["start"], -row["end"]))
@@ -112,4 +168,10 @@ def write_program(folder: Path) -> Path:
 
 
 def _row(begin: int, end: int, thread: int, **more: Any) -> dict[str, Any]:
-    return {"process": 0, "thread": thread, "start": ORIGIN + begin * 1000, "end": ORIGIN + end * 1000, **more}
+    return {
+        "process": 0,
+        "thread": thread,
+        "start": ORIGIN + begin * 1000,
+        "end": ORIGIN + end * 1000,
+        **more,
+    }

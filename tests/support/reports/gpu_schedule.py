@@ -25,40 +25,87 @@ class Schedule:
     ranks: dict[int, int] = field(default_factory=dict)
     end: int = 0
 
-    def call(self, thread: int, start: int, end: int, name: str = "cudaLaunchKernel", process: int = 0) -> Row:
+    def call(
+        self, thread: int, start: int, end: int, name: str = "cudaLaunchKernel", process: int = 0
+    ) -> Row:
         """Add an API call; `thread` counts from 0 in its process."""
         key = process * THREADS_PER_PROCESS + thread
         return self._add("cuda_api", process, start, end, thread=key, api="runtime", name=name, result=0)
 
     def kernel(
-        self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, name: str = "gemm", process: int = 0, **more: Any
+        self,
+        api: Row | None,
+        start: int,
+        end: int,
+        device: int = 0,
+        stream: int = 7,
+        name: str = "gemm",
+        process: int = 0,
+        **more: Any,
     ) -> Row:
         """Add a kernel."""
-        known = {**_KERNEL, "registers": 1, "static_shared": 0, "dynamic_shared": 0, "name": name, "demangled": name}
+        known = {
+            **_KERNEL,
+            "registers": 1,
+            "static_shared": 0,
+            "dynamic_shared": 0,
+            "name": name,
+            "demangled": name,
+        }
         return self._ran("kernels", api, start, end, device, stream, process, **{**known, **more})
 
     def copy(
-        self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, process: int = 0, kind: str = "HtoD", **more: Any
+        self,
+        api: Row | None,
+        start: int,
+        end: int,
+        device: int = 0,
+        stream: int = 7,
+        process: int = 0,
+        kind: str = "HtoD",
+        **more: Any,
     ) -> Row:
         """Add a copy."""
         kinds = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device"}
-        return self._ran("memcpys", api, start, end, device, stream, process, kind=kinds[kind], **{"bytes": 4096, **more})
+        return self._ran(
+            "memcpys", api, start, end, device, stream, process, kind=kinds[kind], **{"bytes": 4096, **more}
+        )
 
-    def memset(self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, process: int = 0) -> Row:
+    def memset(
+        self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, process: int = 0
+    ) -> Row:
         """Add a memset."""
         return self._ran("memsets", api, start, end, device, stream, process, bytes=512, value=0)
 
-    def graph(self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, process: int = 0) -> Row:
+    def graph(
+        self, api: Row | None, start: int, end: int, device: int = 0, stream: int = 7, process: int = 0
+    ) -> Row:
         """Add a graph that was recorded as a whole."""
         return self._ran("graphs", api, start, end, device, stream, process, graph=1)
 
     def record(self, api: Row, stream: int, event: int, device: int = 0, process: int = 0) -> None:
         """Add an event that is recorded into a stream."""
-        self._add("cuda_events", process, api["start"], None, device=device, context=device + 1, stream=stream, event=event, api=api)
+        self._add(
+            "cuda_events",
+            process,
+            api["start"],
+            None,
+            device=device,
+            context=device + 1,
+            stream=stream,
+            event=event,
+            api=api,
+        )
 
     def wait(self, api: Row, stream: int, event: int, device: int = 0, process: int = 0) -> None:
         """Add a stream's wait for an event."""
-        about = {"kind": "Stream wait event", "context": device + 1, "stream": stream, "event": event, "api": api}
+        about = {
+            "kind": "Stream wait event",
+            "context": device + 1,
+            "stream": stream,
+            "event": event,
+            "api": api,
+        }
         self._add("syncs", process, api["start"], api["end"], **about)
 
     def write(self, path: Path, **more: Any) -> Path:
@@ -79,14 +126,41 @@ class Schedule:
                 else:
                     row["correlation"] = row["id"]
         threads = sorted({(row["process"], row["thread"]) for row in self.rows.get("cuda_api", [])})
-        found = sorted({(row["process"], row["device"]) for rows in self.rows.values() for row in rows if row.get("device") is not None})
-        facts = Facts("host-100-1", "host", "boot", command=["run"], origin=0, end=self.end, sources={"cuda": {"on": True}})
-        shared = {"host": "host", "start": 0, "end": self.end, "parent_pid": 1, "executable": "run", "command": "run", "exited": True}
+        found = sorted(
+            {
+                (row["process"], row["device"])
+                for rows in self.rows.values()
+                for row in rows
+                if row.get("device") is not None
+            }
+        )
+        facts = Facts(
+            "host-100-1",
+            "host",
+            "boot",
+            command=["run"],
+            origin=0,
+            end=self.end,
+            sources={"cuda": {"on": True}},
+        )
+        shared = {
+            "host": "host",
+            "start": 0,
+            "end": self.end,
+            "parent_pid": 1,
+            "executable": "run",
+            "command": "run",
+            "exited": True,
+        }
         tables = {
             "processes": [
-                {"process": key, "pid": 100 + key, "rank": self.ranks.get(key), "primary": key == 0, **shared} for key in processes
+                {"process": key, "pid": 100 + key, "rank": self.ranks.get(key), "primary": key == 0, **shared}
+                for key in processes
             ],
-            "threads": [{"thread": key, "process": p, "tid": 1000 + key % 1000, "name": f"t{key}", "start": 0} for p, key in threads],
+            "threads": [
+                {"thread": key, "process": p, "tid": 1000 + key % 1000, "name": f"t{key}", "start": 0}
+                for p, key in threads
+            ],
             "devices": [{"process": p, "device": d, "name": f"GPU {d}", **more} for p, d in found],
             "contexts": [{"process": p, "device": d, "context": d + 1} for p, d in found],
             **self.rows,
@@ -94,8 +168,20 @@ class Schedule:
         write_part(path, facts, tables)
         return path
 
-    def _ran(self, table: str, api: Row | None, start: int, end: int, device: int, stream: int, process: int, **more: Any) -> Row:
-        return self._add(table, process, start, end, device=device, context=device + 1, stream=stream, api=api, **more)
+    def _ran(
+        self,
+        table: str,
+        api: Row | None,
+        start: int,
+        end: int,
+        device: int,
+        stream: int,
+        process: int,
+        **more: Any,
+    ) -> Row:
+        return self._add(
+            table, process, start, end, device=device, context=device + 1, stream=stream, api=api, **more
+        )
 
     def _add(self, table: str, process: int, start: int, end: int | None, **more: Any) -> Row:
         row: Row = {"process": process, "start": start, **({} if end is None else {"end": end}), **more}
@@ -110,7 +196,9 @@ class Scenes:
     The stream is 7, what it waits for is on the streams from 20 on; `truth` are the pieces of the idle time of stream 7.
     """
 
-    def __init__(self, schedule: Schedule, rng: random.Random, device: int, process: int = 0, thread: int = 0) -> None:
+    def __init__(
+        self, schedule: Schedule, rng: random.Random, device: int, process: int = 0, thread: int = 0
+    ) -> None:
         self._schedule, self._rng = schedule, rng
         self._place: dict[str, Any] = {"device": device, "process": process}
         self._process, self._thread, self._device = process, thread, device
@@ -119,7 +207,9 @@ class Scenes:
         self._elsewhere: list[tuple[int, int]] = []
         self.host = 100 + rng.randrange(50)  # when the host is free for the next call
         self.first = self.host + 1_000
-        self.now = self.first + 200_000 + self._some(50_000)  # when the stream gets idle: the host has long been ready by then
+        self.now = (
+            self.first + 200_000 + self._some(50_000)
+        )  # when the stream gets idle: the host has long been ready by then
         self._work: Callable[[int, int], Row] = self._kernel
         self._api: Row | None = self._call()
         self._running = self._kernel(self.first, self.now)
@@ -151,7 +241,9 @@ class Scenes:
         """The host waits in a call that began before the gap, then needs some time, which counts up to what it had waited, and 1 ms."""
         waited = self._rng.choice([self._some(2_000), self._some(90_000)])
         returns = self.now + self._some(8_000)
-        name = self._rng.choice(["cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMemcpy", "cudaFree", "cuCtxSynchronize"])
+        name = self._rng.choice(
+            ["cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMemcpy", "cudaFree", "cuCtxSynchronize"]
+        )
         self._schedule.call(self._thread, self.now - waited, returns, name, self._process)
         called = returns + self._some(200_000)
         counted = min(called, returns + min(waited, 1_000_000))
@@ -163,7 +255,9 @@ class Scenes:
         self.now += 4_000_000
         self._running["end"] = self.now
         returns = self.now + 1_000
-        self._schedule.call(self._thread, self.now - 3_500_000, returns, "cudaDeviceSynchronize", self._process)
+        self._schedule.call(
+            self._thread, self.now - 3_500_000, returns, "cudaDeviceSynchronize", self._process
+        )
         called = returns + 1_000_000 + self._some(900_000)
         self._piece(self.now, returns + 1_000_000, "sync-bound")
         return self._launch(returns + 1_000_000, "host-bound", called)
@@ -264,7 +358,9 @@ class Scenes:
     def _launch(self, since: int, cause: str, called: int) -> int:
         """The host calls, and the work begins some time after that; the call may last longer."""
         begin = called + self._some(20_000)
-        self._api = self._schedule.call(self._thread, called, called + self._some(30_000), process=self._process)
+        self._api = self._schedule.call(
+            self._thread, called, called + self._some(30_000), process=self._process
+        )
         self._piece(since, called, cause)
         self._piece(called, begin, "launch-bound")
         return begin
@@ -287,7 +383,16 @@ class Scenes:
 
 
 SCENES = [
-    *("host_late", "synchronized", "synchronized_for_long", "waits_within", "in_time", "calling", "held_by_nothing", "without_call"),
+    *(
+        "host_late",
+        "synchronized",
+        "synchronized_for_long",
+        "waits_within",
+        "in_time",
+        "calling",
+        "held_by_nothing",
+        "without_call",
+    ),
     *("staged", "after_a_copy", "after_a_collective", "after_work", "graph_nodes"),
 ]
 
@@ -302,7 +407,10 @@ def chaos(seed: int) -> Schedule:
             now = rng.randrange(40)
             for _ in range(40):
                 end = now + rng.randrange(1, 30)
-                name = rng.choice(["cudaLaunchKernel"] * 3 + ["cudaDeviceSynchronize", "cudaMemcpy", "cudaMalloc", "cudaMemcpyAsync"])
+                name = rng.choice(
+                    ["cudaLaunchKernel"] * 3
+                    + ["cudaDeviceSynchronize", "cudaMemcpy", "cudaMalloc", "cudaMemcpyAsync"]
+                )
                 calls.append(schedule.call(thread, now, end, name, process))
                 if rng.random() < 0.2:  # the driver within the runtime
                     schedule.call(thread, now, end - rng.randrange(2), "cuCtxSynchronize", process)
@@ -316,9 +424,13 @@ def chaos(seed: int) -> Schedule:
                     kind = rng.random()
                     place: dict[str, Any] = {"device": device, "stream": stream, "process": process}
                     if kind < 0.6:
-                        schedule.kernel(api, now, end, name=rng.choice(["gemm", "ncclDevKernel_AllReduce"]), **place)
+                        schedule.kernel(
+                            api, now, end, name=rng.choice(["gemm", "ncclDevKernel_AllReduce"]), **place
+                        )
                     elif kind < 0.8:
-                        schedule.copy(api, now, end, **place, source_kind=rng.choice(["Pageable", "Pinned", None]))
+                        schedule.copy(
+                            api, now, end, **place, source_kind=rng.choice(["Pageable", "Pinned", None])
+                        )
                     else:
                         schedule.memset(api, now, end, **place)
                     now = end + rng.choice([0, 0, rng.randrange(80), -rng.randrange(1, 20)])

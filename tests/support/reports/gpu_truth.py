@@ -40,7 +40,9 @@ class Gpu:
 
     def parts(self) -> Counter[frozenset[str]]:
         """For how long which roles ran at once; nothing: from the first to the last operation."""
-        edges = sorted([(op.start, 1, op.role) for op in self.ops] + [(op.end, -1, op.role) for op in self.ops])
+        edges = sorted(
+            [(op.start, 1, op.role) for op in self.ops] + [(op.end, -1, op.role) for op in self.ops]
+        )
         running: Counter[str] = Counter()
         found: Counter[frozenset[str]] = Counter()
         before = edges[0][0]
@@ -82,7 +84,9 @@ class Gpu:
                 now = end
         pieces.append((now, called, "host-bound"))
         late = call[2] <= begin and op.start - called > 50_000
-        pieces.append((called, op.start, "unknown" if late else "copy-bound" if op.staged else "launch-bound"))
+        pieces.append(
+            (called, op.start, "unknown" if late else "copy-bound" if op.staged else "launch-bound")
+        )
         return pieces
 
     def queue(self, stream: int) -> tuple[int, int, float]:
@@ -91,7 +95,10 @@ class Gpu:
         for op in self.ops:
             if op.stream == stream and op.call in self.calls:
                 begun[op.call] = min(op.start, begun.get(op.call, op.start))
-        edges = sorted([(self.calls[key][1], -1) for key in begun] + [(max(start, self.calls[key][1]), 1) for key, start in begun.items()])
+        edges = sorted(
+            [(self.calls[key][1], -1) for key in begun]
+            + [(max(start, self.calls[key][1]), 1) for key, start in begun.items()]
+        )
         length = most = area = 0
         before = edges[0][0]
         for time, change in edges:
@@ -152,14 +159,18 @@ def of_nsys(file: Path) -> dict[int, Gpu]:
                 f"SELECT {shared}, copyKind, bytes, srcKind, dstKind FROM CUPTI_ACTIVITY_KIND_MEMCPY"
             ):
                 key, staged = (process, correlation), 0 in (first, last)
-                found[device].ops.append(Op(start, end, stream, "memory", key, f"[CUDA memcpy {kinds[kind]}]", size, staged))
+                found[device].ops.append(
+                    Op(start, end, stream, "memory", key, f"[CUDA memcpy {kinds[kind]}]", size, staged)
+                )
                 if staged and key in calls:
                     waits[calls[key][0]].append(calls[key][1:])
         if "CUPTI_ACTIVITY_KIND_MEMSET" in tables:
             for process, correlation, device, stream, start, end, size in source.execute(
                 f"SELECT {shared}, bytes FROM CUPTI_ACTIVITY_KIND_MEMSET"
             ):
-                found[device].ops.append(Op(start, end, stream, "memory", (process, correlation), "[CUDA memset]", size))
+                found[device].ops.append(
+                    Op(start, end, stream, "memory", (process, correlation), "[CUDA memset]", size)
+                )
     for gpu in found.values():
         gpu.calls, gpu.waits = calls, {thread: _joined(spans) for thread, spans in waits.items()}
     return dict(found)
@@ -187,9 +198,26 @@ def of_kineto(file: Path) -> dict[int, Gpu]:
             name, direction = str(event["name"]), ""
             role = _role(name) if category == "kernel" else "memory"
             if role == "memory":
-                ends = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device", "PtoP": "Peer-to-Peer"}
-                direction = next((f"[CUDA memcpy {text}]" for short, text in ends.items() if short in name), "[CUDA memset]")
-            op = Op(start, end, about["stream"], role, about.get("correlation"), direction, int(about.get("bytes", 0)), "Pageable" in name)
+                ends = {
+                    "HtoD": "Host-to-Device",
+                    "DtoH": "Device-to-Host",
+                    "DtoD": "Device-to-Device",
+                    "PtoP": "Peer-to-Peer",
+                }
+                direction = next(
+                    (f"[CUDA memcpy {text}]" for short, text in ends.items() if short in name),
+                    "[CUDA memset]",
+                )
+            op = Op(
+                start,
+                end,
+                about["stream"],
+                role,
+                about.get("correlation"),
+                direction,
+                int(about.get("bytes", 0)),
+                "Pageable" in name,
+            )
             found[about["device"]].ops.append(op)
     for gpu in found.values():
         staged = [calls[op.call] for op in gpu.ops if op.staged and op.call in calls]

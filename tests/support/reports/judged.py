@@ -42,7 +42,15 @@ CASES = ROOT / "tests" / "judged"
 SHARED = ROOT.parent / "shared" / "data"
 _COUNTS = ("high", "medium")
 # Rules whose fix lets a GPU that does nothing begin sooner: none wins more than the time in which one did nothing.
-_IDLE = ("gpu_waits_for_cpu", "unneeded_sync", "cuda_api_sync", "cuda_memcpy_sync", "cuda_memset_sync", "data_loader", "small_kernels")
+_IDLE = (
+    "gpu_waits_for_cpu",
+    "unneeded_sync",
+    "cuda_api_sync",
+    "cuda_memcpy_sync",
+    "cuda_memset_sync",
+    "data_loader",
+    "small_kernels",
+)
 
 
 @dataclass(frozen=True)
@@ -93,12 +101,23 @@ def compared(path: Path, folder: Path) -> Verdict:
     findings = judgement.distinct
     must, may, never = (case.get(name, []) for name in ("must", "may", "never"))
     wrong = []
-    missing = [want for want in must if not any(_meets(finding, place, want) for place, finding in enumerate(findings, 1))]
+    missing = [
+        want
+        for want in must
+        if not any(_meets(finding, place, want) for place, finding in enumerate(findings, 1))
+    ]
     wrong += [f"missing: {want}" for want in missing]
-    wrong += [f"reported although never: {finding.title}" for finding in findings for no in never if _is(finding, no)]
+    wrong += [
+        f"reported although never: {finding.title}"
+        for finding in findings
+        for no in never
+        if _is(finding, no)
+    ]
     serious = [finding for finding in findings if finding.severity in _COUNTS]
     false = [finding for finding in serious if not any(_is(finding, known) for known in (*must, *may))]
-    wrong += [f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false]
+    wrong += [
+        f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false
+    ]
     wrong += [
         f"more than the idle time ({room / 1e6:.3f} ms): {finding.title}"
         for finding in judgement.findings
@@ -111,12 +130,24 @@ def compared(path: Path, folder: Path) -> Verdict:
         for finding in findings
         if _is(finding, want) and finding.estimate is not None
     ]
-    return Verdict(path.stem, len(serious), len(serious) - len(false), len(must), len(must) - len(missing), tuple(wrong), tuple(won))
+    return Verdict(
+        path.stem,
+        len(serious),
+        len(serious) - len(false),
+        len(must),
+        len(must) - len(missing),
+        tuple(wrong),
+        tuple(won),
+    )
 
 
 def _room(report: Report, judgement: Judgement) -> int | None:
     """Return for how long any GPU did nothing in the time that was judged, ns; None without a GPU."""
-    begin, end = (judgement.begin, judgement.end) if judgement.loop is None else (judgement.loop.begin, judgement.loop.end)
+    begin, end = (
+        (judgement.begin, judgement.end)
+        if judgement.loop is None
+        else (judgement.loop.begin, judgement.loop.end)
+    )
     idle = hosts.idle(report, Selection(time=(begin - report.origin, end - report.origin)), whole=True)
     return None if idle is None else idle.total
 
@@ -127,4 +158,8 @@ def _is(finding: Finding, wanted: Mapping[str, Any]) -> bool:
 
 def _meets(finding: Finding, place: int, wanted: Mapping[str, Any]) -> bool:
     low, high = wanted.get("saves", (0, float("inf")))
-    return _is(finding, wanted) and place <= wanted.get("place", place) and low <= (finding.estimate or 0) / 1e9 <= high
+    return (
+        _is(finding, wanted)
+        and place <= wanted.get("place", place)
+        and low <= (finding.estimate or 0) / 1e9 <= high
+    )

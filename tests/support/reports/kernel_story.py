@@ -20,9 +20,13 @@ class Unit:
     row: Row
     events: list[Row]
 
-    def region(self, tag: str, start: int, end: int, kind: str = "region", payload: int | None = None) -> Unit:
+    def region(
+        self, tag: str, start: int, end: int, kind: str = "region", payload: int | None = None
+    ) -> Unit:
         """Add a region."""
-        self.events.append({"tag": tag, "start": ORIGIN + start, "end": ORIGIN + end, "kind": kind, "payload": payload})
+        self.events.append(
+            {"tag": tag, "start": ORIGIN + start, "end": ORIGIN + end, "kind": kind, "payload": payload}
+        )
         return self
 
     def mark(self, tag: str, at: int) -> Unit:
@@ -39,7 +43,15 @@ class Launch:
 
     def unit(self, cta: int, warp: int, sm: int, start: int, end: int, dropped: int = 0) -> Unit:
         """Add a warp that recorded."""
-        row = {"cta": cta, "warp": warp, "sm": sm, "sm_end": sm, "start": ORIGIN + start, "end": ORIGIN + end, "dropped": dropped}
+        row = {
+            "cta": cta,
+            "warp": warp,
+            "sm": sm,
+            "sm_end": sm,
+            "start": ORIGIN + start,
+            "end": ORIGIN + end,
+            "dropped": dropped,
+        }
         self.units.append(Unit({**row, "ended": True}, []))
         return self.units[-1]
 
@@ -50,11 +62,35 @@ class Story:
 
     launches: list[Launch] = field(default_factory=list)
 
-    def launch(self, name: str | None = "gemm", start: int = 0, end: int = 1000, device: int | None = 0, **more: Any) -> Launch:
+    def launch(
+        self, name: str | None = "gemm", start: int = 0, end: int = 1000, device: int | None = 0, **more: Any
+    ) -> Launch:
         """Add a launch from `start` to `end`."""
-        about = {"buffer": 1, "buffer_name": None, "generation": len(self.launches) + 1, "launched": ORIGIN + start}
-        how = {"mode": "slices", "clock": "globaltimer", "merged": "kernel", "units_lost": 0, "unended": 0, "stored": True, "thread": 0}
-        row = {"name": name, "start": ORIGIN + start, "end": ORIGIN + end, "device": device, "process": 0, **about, **how, **more}
+        about = {
+            "buffer": 1,
+            "buffer_name": None,
+            "generation": len(self.launches) + 1,
+            "launched": ORIGIN + start,
+        }
+        how = {
+            "mode": "slices",
+            "clock": "globaltimer",
+            "merged": "kernel",
+            "units_lost": 0,
+            "unended": 0,
+            "stored": True,
+            "thread": 0,
+        }
+        row = {
+            "name": name,
+            "start": ORIGIN + start,
+            "end": ORIGIN + end,
+            "device": device,
+            "process": 0,
+            **about,
+            **how,
+            **more,
+        }
         self.launches.append(Launch(row))
         return self.launches[-1]
 
@@ -65,14 +101,21 @@ class Story:
         events: list[Row] = []
         for number, launch in enumerate(self.launches):
             dropped = sum(unit.row["dropped"] for unit in launch.units)
-            counts = {"units": len(launch.units), "events": sum(len(unit.events) for unit in launch.units), "dropped": dropped}
+            counts = {
+                "units": len(launch.units),
+                "events": sum(len(unit.events) for unit in launch.units),
+                "dropped": dropped,
+            }
             launches.append({"id": number, **counts, "slots": 64, "needed_slots": 64 + dropped, **launch.row})
             for unit in launch.units:
                 ordered = sorted(unit.events, key=lambda row: (row["start"], -row["end"]))
                 events += [
-                    {"id": len(events) + at, "process": 0, "launch": number, "unit": len(units), **row} for at, row in enumerate(ordered)
+                    {"id": len(events) + at, "process": 0, "launch": number, "unit": len(units), **row}
+                    for at, row in enumerate(ordered)
                 ]
-                units.append({"id": len(units), "process": 0, "launch": number, "events": len(unit.events), **unit.row})
+                units.append(
+                    {"id": len(units), "process": 0, "launch": number, "events": len(unit.events), **unit.row}
+                )
         who = {"pid": 1, "parent_pid": 0, "executable": "t", "command": "t", "primary": True, "exited": True}
         facts = Facts("t-1-1", "t", "boot", command=["t"], origin=ORIGIN, end=ORIGIN + end)
         tables: dict[str, list[Row]] = {
@@ -100,5 +143,10 @@ def chance(seed: int, launches: int = 3, ctas: int = 5, warps: int = 3) -> Story
                 for _ in range(dice.randrange(12)):
                     first, last = sorted(dice.choices(range(low, high + 1), k=2))
                     kind = dice.choice(["region", "region", "region", "asynchronous", "mark"])
-                    unit.region(dice.choice(["load", "mma", "wait", "store"]), first, first if kind == "mark" else last, kind)
+                    unit.region(
+                        dice.choice(["load", "mma", "wait", "store"]),
+                        first,
+                        first if kind == "mark" else last,
+                        kind,
+                    )
     return story

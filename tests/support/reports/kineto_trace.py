@@ -23,15 +23,34 @@ def event(category: str | None, name: str, start: float, length: float | None = 
 
 def op(name: str, start: float, length: float, *, tid: int = HOST, **args: Any) -> Event:
     """Return an operation; `args` with `_` for spaces."""
-    return event("cpu_op", name, start, length, tid=tid, args={key.replace("_", " "): value for key, value in args.items()})
+    return event(
+        "cpu_op",
+        name,
+        start,
+        length,
+        tid=tid,
+        args={key.replace("_", " "): value for key, value in args.items()},
+    )
 
 
-def call(name: str, start: float, length: float, correlation: int, category: str = "cuda_runtime", **more: Any) -> Event:
+def call(
+    name: str, start: float, length: float, correlation: int, category: str = "cuda_runtime", **more: Any
+) -> Event:
     """Return an API call."""
     return event(category, name, start, length, args={"cbid": 211, "correlation": correlation}, **more)
 
 
-def gpu(category: str, name: str, start: float, length: float, correlation: int, *, device: int = 0, stream: int = 7, **args: Any) -> Event:
+def gpu(
+    category: str,
+    name: str,
+    start: float,
+    length: float,
+    correlation: int,
+    *,
+    device: int = 0,
+    stream: int = 7,
+    **args: Any,
+) -> Event:
     """Return work of a GPU."""
     told = {"device": device, "context": 1, "stream": stream, "correlation": correlation, **args}
     return event(category, name, start, length, pid=device, tid=stream, args=told)
@@ -46,7 +65,9 @@ def kernel(name: str, start: float, length: float, correlation: int, **more: Any
 def write(path: Path, events: list[Event] | str, **header: Any) -> Path:
     """Write a trace as an object; `events` may be the text of their array."""
     text = events if isinstance(events, str) else json.dumps(events, indent=2)
-    members = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in ({"schemaVersion": 1} | header).items())
+    members = "".join(
+        f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in ({"schemaVersion": 1} | header).items()
+    )
     return write_text(path, "{\n" + members + f'"traceEvents": {text}\n}}\n')
 
 

@@ -9,7 +9,20 @@ from typing import Any
 
 Version = tuple[int, int]
 # Schema versions of real files; (0, 0) stands for the time of .qdrep files, which do not say theirs.
-ERAS: tuple[Version, ...] = ((0, 0), (2, 9), (3, 0), (3, 1), (3, 4), (3, 11), (3, 17), (3, 20), (3, 24), (3, 25), (3, 28), (3, 30))
+ERAS: tuple[Version, ...] = (
+    (0, 0),
+    (2, 9),
+    (3, 0),
+    (3, 1),
+    (3, 4),
+    (3, 11),
+    (3, 17),
+    (3, 20),
+    (3, 24),
+    (3, 25),
+    (3, 28),
+    (3, 30),
+)
 MACHINE = 1 << 48
 SECRET = "TOKEN-of-somebody-0123456789"
 
@@ -106,7 +119,8 @@ class Export:
                 found = [self._there(column) for column in text.split()]
                 self.columns[name] = [column.rstrip("$%") for column, known in found if known]
                 self.types |= {
-                    f"{name}.{column.rstrip('$%')}": {"$": "TEXT", "%": "REAL"}.get(column[-1], "INTEGER") for column, _ in found
+                    f"{name}.{column.rstrip('$%')}": {"$": "TEXT", "%": "REAL"}.get(column[-1], "INTEGER")
+                    for column, _ in found
                 }
         self.rows: dict[str, list[dict[str, Any]]] = {}
         self._strings: dict[str, int] = {}
@@ -136,7 +150,10 @@ class Export:
             declared = ", ".join(f'"{column}" {self.types[f"{table}.{column}"]}' for column in columns)
             connection.execute(f'CREATE TABLE "{table}" ({declared})')
             marks = ", ".join("?" * len(columns))
-            connection.executemany(f'INSERT INTO "{table}" VALUES ({marks})', [[row.get(column) for column in columns] for row in rows])
+            connection.executemany(
+                f'INSERT INTO "{table}" VALUES ({marks})',
+                [[row.get(column) for column in columns] for row in rows],
+            )
         connection.commit()
         connection.close()
         return path
@@ -157,28 +174,80 @@ def global_id(pid: int, tid: int = 0) -> int:
     return MACHINE | pid << 24 | tid
 
 
-def call(export: Export, name: str, start: int, end: int, correlation: int, tid: tuple[int, int] = (100, 100), **more: Any) -> None:
+def call(
+    export: Export,
+    name: str,
+    start: int,
+    end: int,
+    correlation: int,
+    tid: tuple[int, int] = (100, 100),
+    **more: Any,
+) -> None:
     """Add an API call."""
-    row = {"start": start, "end": end, "eventClass": 0, "globalTid": global_id(*tid), "correlationId": correlation, "returnValue": 0}
+    row = {
+        "start": start,
+        "end": end,
+        "eventClass": 0,
+        "globalTid": global_id(*tid),
+        "correlationId": correlation,
+        "returnValue": 0,
+    }
     export.add("CUPTI_ACTIVITY_KIND_RUNTIME", **{**row, "nameId": export.string(name), **more})
 
 
-def work(kind: str, export: Export, start: int, end: int, correlation: int, pid: int = 100, **more: Any) -> None:
+def work(
+    kind: str, export: Export, start: int, end: int, correlation: int, pid: int = 100, **more: Any
+) -> None:
     """Add what a GPU did, e.g. of the kind `MEMCPY`."""
-    row = {"start": start, "end": end, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": correlation}
+    row = {
+        "start": start,
+        "end": end,
+        "deviceId": 0,
+        "contextId": 1,
+        "streamId": 7,
+        "correlationId": correlation,
+    }
     export.add(f"CUPTI_ACTIVITY_KIND_{kind}", **{**row, "globalPid": global_id(pid), **more})
 
 
 def kernel(export: Export, name: str, start: int, end: int, correlation: int, **more: Any) -> None:
     """Add a kernel called `void ns::NAME<int>(int)`."""
-    sizes = {"gridX": 8, "gridY": 2, "gridZ": 1, "blockX": 128, "blockY": 1, "blockZ": 1, "registersPerThread": 32, "launchType": 1}
-    memory = {"staticSharedMemory": 64, "dynamicSharedMemory": 1024, "localMemoryPerThread": 0, "localMemoryTotal": 4096}
+    sizes = {
+        "gridX": 8,
+        "gridY": 2,
+        "gridZ": 1,
+        "blockX": 128,
+        "blockY": 1,
+        "blockZ": 1,
+        "registersPerThread": 32,
+        "launchType": 1,
+    }
+    memory = {
+        "staticSharedMemory": 64,
+        "dynamicSharedMemory": 1024,
+        "localMemoryPerThread": 0,
+        "localMemoryTotal": 4096,
+    }
     names = {"shortName": name, "demangledName": f"void ns::{name}<int>(int)", "mangledName": f"_ZN2ns{name}"}
     numbers = {column: export.string(text) for column, text in names.items()}
-    work("KERNEL", export, start, end, correlation, **{**sizes, **memory, **numbers, "sharedMemoryExecuted": 2048, **more})
+    work(
+        "KERNEL",
+        export,
+        start,
+        end,
+        correlation,
+        **{**sizes, **memory, **numbers, "sharedMemoryExecuted": 2048, **more},
+    )
 
 
-def nvtx(export: Export, kind: int, start: int, end: int | None = None, tid: tuple[int, int] = (100, 100), **more: Any) -> None:
+def nvtx(
+    export: Export,
+    kind: int,
+    start: int,
+    end: int | None = None,
+    tid: tuple[int, int] = (100, 100),
+    **more: Any,
+) -> None:
     """Add a row of `NVTX_EVENTS`."""
     row = {"start": start, "end": end, "eventType": kind, "globalTid": global_id(*tid), "domainId": 0}
     export.add("NVTX_EVENTS", **{**row, "eventId": len(export.rows.get("NVTX_EVENTS", ())), **more})
@@ -187,7 +256,11 @@ def nvtx(export: Export, kind: int, start: int, end: int | None = None, tid: tup
 def chain(export: Export, table: str, number: int, *frames: tuple[str, str], kernel: int = 0) -> None:
     """Add a call chain: symbols and modules, the outermost first; the innermost `kernel` of them are the kernel's."""
     for depth, (symbol, module) in enumerate(reversed(frames)):
-        names = {"symbol": export.string(symbol), "module": export.string(module), "kernelMode": int(depth < kernel)}
+        names = {
+            "symbol": export.string(symbol),
+            "module": export.string(module),
+            "kernelMode": int(depth < kernel),
+        }
         export.add(table, id=number, **names, unresolved=0, originalIP=0x1000 + len(symbol), stackDepth=depth)
 
 

@@ -27,18 +27,42 @@ TIMES: dict[str, tuple[tuple[int, int], ...]] = {
 # Texts that have a form of their own; `definition` as the layout of a schema without entries.
 _TEXTS = {"json": "{}", "definition": '{"type": 0, "entries": []}', "type": "json", "schema": None}
 _WORDS = re.compile(r"`([^`]+)`")
-_KEYS = {"process": 0, "stack": 1, "frame": 1, "range": 0, "api": 0, "event": 0, "launch": 0, "unit": 0, "counter": 0}
-_KEYS |= {"context": 1, "stream": 7, "device": 0, "correlation": 1, "task": 0, "pid": 100, "tid": 100, "rank": 0}
+_KEYS = {
+    "process": 0,
+    "stack": 1,
+    "frame": 1,
+    "range": 0,
+    "api": 0,
+    "event": 0,
+    "launch": 0,
+    "unit": 0,
+    "counter": 0,
+}
+_KEYS |= {
+    "context": 1,
+    "stream": 7,
+    "device": 0,
+    "correlation": 1,
+    "task": 0,
+    "pid": 100,
+    "tid": 100,
+    "rank": 0,
+}
 
 
 def odd(path: Path, kind: str, tables: Iterable[str] | None = None) -> Path:
     """Write a report of one of `TIMES`; rows only in `tables`, or in every one."""
     times = TIMES[kind]
-    rows: dict[str, list[dict[str, Any]]] = {"processes": [_process(times)], "threads": [_thread(0, times), _thread(1, times)]}
+    rows: dict[str, list[dict[str, Any]]] = {
+        "processes": [_process(times)],
+        "threads": [_thread(0, times), _thread(1, times)],
+    }
     wanted = set(TABLES if tables is None else tables)
     for table in TABLES.values():
         if table.name in wanted and table.name not in rows:
-            rows[table.name] = [_row(table, number, *span) for number, span in enumerate(_spans(table, times))]
+            rows[table.name] = [
+                _row(table, number, *span) for number, span in enumerate(_spans(table, times))
+            ]
     edges = [time for span in times for time in span] or [0]
     sources = {name: {"on": True} for name in ("nvtx", "cuda", "osrt", "gc", "gil", "import")}
     facts = Facts("odd", "box", "b", command=["odd"], origin=min(edges), end=max(edges), sources=sources)
@@ -49,11 +73,26 @@ def odd(path: Path, kind: str, tables: Iterable[str] | None = None) -> Path:
 def _process(times: tuple[tuple[int, int], ...]) -> dict[str, Any]:
     start, end = times[0] if times else (0, 0)
     about = {"executable": "/bin/odd", "command": "odd", "name": "odd.py", "host": "box"}
-    return {"process": 0, "pid": 100, "parent_pid": 1, "start": start, "end": end, "primary": True, "exited": True, **about}
+    return {
+        "process": 0,
+        "pid": 100,
+        "parent_pid": 1,
+        "start": start,
+        "end": end,
+        "primary": True,
+        "exited": True,
+        **about,
+    }
 
 
 def _thread(number: int, times: tuple[tuple[int, int], ...]) -> dict[str, Any]:
-    return {"thread": number, "process": 0, "tid": 100 + number, "name": None, "start": times[0][0] if times else 0}
+    return {
+        "thread": number,
+        "process": 0,
+        "tid": 100 + number,
+        "name": None,
+        "start": times[0][0] if times else 0,
+    }
 
 
 def _spans(table: Table, times: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
@@ -68,7 +107,9 @@ def _value(table: Table, column: Column, number: int, start: int, end: int) -> A
     name = column.name
     if column.clock:
         return end if name == "end" else start
-    if name == "id" or (table.sort[:1] == (name,) and name != "process" and column.type == "int64" and name not in _KEYS):
+    if name == "id" or (
+        table.sort[:1] == (name,) and name != "process" and column.type == "int64" and name not in _KEYS
+    ):
         return number
     if name in _TEXTS:
         return _TEXTS[name]

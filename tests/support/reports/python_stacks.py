@@ -64,7 +64,10 @@ def samples_of(spool: RawSpool, kinds: Sequence[int] = OF_THREADS) -> Iterator[S
         for inner in reversed(missing):
             record = nodes[inner]
             frame = StackFrame(
-                record.name or "", spool.text(record["file"]) if record["file"] else "", record["line"], record["first_line"]
+                record.name or "",
+                spool.text(record["file"]) if record["file"] else "",
+                record["line"],
+                record["first_line"],
             )
             stacks[inner] = (*stacks[record["parent"]], frame)
         return stacks[missing[0] if missing else node]
@@ -94,7 +97,12 @@ def sampled(
     """Run a program, with a number of seconds as its last word, until there is `enough` to see in samples of these kinds."""
 
     def once(seconds: float) -> tuple[PythonRun, list[Sample]]:
-        run = programs.run([*command, str(seconds)], PYTHON_SAMPLES, capture=programs.capture(PYTHON_SAMPLES, python_hz=1000), **variables)
+        run = programs.run(
+            [*command, str(seconds)],
+            PYTHON_SAMPLES,
+            capture=programs.capture(PYTHON_SAMPLES, python_hz=1000),
+            **variables,
+        )
         assert run.status == 0, run.stderr
         return run, samples(run, kinds)
 

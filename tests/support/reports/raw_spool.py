@@ -46,7 +46,9 @@ def read_raw(path: Path) -> RawSpool:
     data = path.read_bytes()
     _, _, first, json_at, json_size, _, _, chunk_end, end_ns, error, _, *dropped = HEADER.unpack_from(data)
     notes = json.loads(data[json_at : json_at + json_size].decode(errors="replace"))
-    spool = RawSpool(notes["process"], end_ns, error, {number: count for number, count in enumerate(dropped) if count})
+    spool = RawSpool(
+        notes["process"], end_ns, error, {number: count for number, count in enumerate(dropped) if count}
+    )
     kinds = {layout["id"]: (name, layout["fields"]) for name, layout in notes["records"].items()}
     found: list[tuple[int, int, int]] = []
     at = first
@@ -64,7 +66,10 @@ def read_raw(path: Path) -> RawSpool:
         at += size
     for kind, place, thread in found:
         name, fields = kinds[data[place]]
-        values = {key: int.from_bytes(data[place + offset : place + offset + int(type_[1:])], "little") for key, type_, offset in fields}
+        values = {
+            key: int.from_bytes(data[place + offset : place + offset + int(type_[1:])], "little")
+            for key, type_, offset in fields
+        }
         text = spool.strings[values["name"]] if values.get("name") else None
         (spool.records if kind == RECORDS else spool.open).append(Record(name, values, text, thread))
     return spool

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 SMALL = ("mock.sqlite", "rank0.json.gz")  # quick enough for `make check`
-EXAMPLES = (*SMALL, "h100_2gpu_1s.sqlite", "tracelens_h100_qwen15_05b.json.gz", "tracelens_b200_eager.json.gz")
+EXAMPLES = (
+    *SMALL,
+    "h100_2gpu_1s.sqlite",
+    "tracelens_h100_qwen15_05b.json.gz",
+    "tracelens_b200_eager.json.gz",
+)
 
 
 def some(paths: Iterable[str]) -> list[Any]:

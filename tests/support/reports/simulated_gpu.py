@@ -42,7 +42,16 @@ class Machine:
         for _ in range(kernels):
             self._run(ns, api, 7, 0)
 
-    def copy(self, ns: int, size: int, memory: Memory, *, waits: bool, stream: int = 7, name: str = "cudaMemcpyAsync") -> int:
+    def copy(
+        self,
+        ns: int,
+        size: int,
+        memory: Memory,
+        *,
+        waits: bool,
+        stream: int = 7,
+        name: str = "cudaMemcpyAsync",
+    ) -> int:
         """Copy to the GPU; return when it is done."""
         start = self.now
         begin = max(start + LATENCY, self._free.get(stream, 0))

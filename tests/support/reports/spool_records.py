@@ -13,7 +13,14 @@ MAGIC = b"WLSPOOL1"
 _CHUNK = struct.Struct("<IBBHQII")
 _BLOB = struct.Struct("<IIQQ")
 _LETTERS = {"u1": "B", "u2": "<H", "u4": "<I", "u8": "<Q", "i4": "<i", "i8": "<q"}
-_NUMBERS: dict[int, tuple[int, str]] = {1: (8, "<Q"), 2: (8, "<q"), 3: (8, "<d"), 4: (4, "<I"), 5: (8, "<q"), 6: (4, "<f")}
+_NUMBERS: dict[int, tuple[int, str]] = {
+    1: (8, "<Q"),
+    2: (8, "<q"),
+    3: (8, "<d"),
+    4: (4, "<I"),
+    5: (8, "<q"),
+    6: (4, "<f"),
+}
 RECORDS, STRINGS, OPEN, BLOBS, WIDE = 1, 2, 3, 4, 5
 
 
@@ -69,7 +76,11 @@ class RawSpool:
     def of(self, kind: str, domain: str | Literal[False] | None = False) -> list[Record]:
         """The records of one type (of one domain; None: the default one)."""
         found = [record for record in self.records if record.type == kind]
-        return found if domain is False else [record for record in found if self.domains.get(record["domain"]) == domain]
+        return (
+            found
+            if domain is False
+            else [record for record in found if self.domains.get(record["domain"]) == domain]
+        )
 
     def definitions(self, kind: str, domain: str | Literal[False] | None = False) -> list[Record]:
         """The definitions of one kind of object."""
@@ -111,8 +122,15 @@ class RawSpool:
                     continue
                 name, layout = kinds[number]
                 wide = kind == OPEN and stride > 40
-                fields = {word: struct.unpack_from(_LETTERS[code], self._data, cursor + offset)[0] for word, code, offset in layout}
-                fields |= {w: struct.unpack_from(_LETTERS[c], self._data, cursor + o)[0] for w, c, o in slot} if wide else {}
+                fields = {
+                    word: struct.unpack_from(_LETTERS[code], self._data, cursor + offset)[0]
+                    for word, code, offset in layout
+                }
+                fields |= (
+                    {w: struct.unpack_from(_LETTERS[c], self._data, cursor + o)[0] for w, c, o in slot}
+                    if wide
+                    else {}
+                )
                 if name == "thread_switch":
                     thread = fields["thread"]
                 yield self._record(name, fields, fields["thread"] if wide else thread, kind == OPEN)
@@ -125,7 +143,10 @@ class RawSpool:
                     break
                 assert self._data[cursor] == self._data[at + 5], hex(cursor)  # the chunk says what it holds
                 name, layout = kinds[self._data[cursor]]
-                fields = {word: struct.unpack_from(_LETTERS[code], self._data, cursor + offset)[0] for word, code, offset in layout}
+                fields = {
+                    word: struct.unpack_from(_LETTERS[code], self._data, cursor + offset)[0]
+                    for word, code, offset in layout
+                }
                 yield Record(name, fields, self._strings.get(fields["name"]), thread)
 
     def _record(self, kind: str, fields: dict[str, int], thread: int, is_open: bool) -> Record:

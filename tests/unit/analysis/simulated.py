@@ -14,7 +14,11 @@ from typing import Any
 
 from warplens.testing.timeline import timeline
 
-LATENCY, RETURN, OWN = 6, 4, 2  # from a call to its operation; from the end of work to that of the wait; a wait with nothing to wait for
+LATENCY, RETURN, OWN = (
+    6,
+    4,
+    2,
+)  # from a call to its operation; from the end of work to that of the wait; a wait with nothing to wait for
 ORIGIN = 1_000_000_000
 Row = dict[str, Any]
 Instruction = tuple[Any, ...]
@@ -34,7 +38,9 @@ class Run:
     """Rows of what happened, by table, and when the last of them ended: what a thread computes behind its last call nobody sees."""
 
     tables: dict[str, list[Row]] = field(
-        default_factory=lambda: {name: [] for name in ("cuda_api", "kernels", "memcpys", "syncs", "cuda_events")}
+        default_factory=lambda: {
+            name: [] for name in ("cuda_api", "kernels", "memcpys", "syncs", "cuda_events")
+        }
     )
     end: int = 0
     begins: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -63,7 +69,10 @@ def _once(threads: list[Thread], scale: Scale, meets: dict[str, int]) -> Run:
     now = [0] * len(threads)
     done = [0] * len(threads)
     while any(done[n] < len(thread.instructions) for n, thread in enumerate(threads)):
-        n = min((n for n, thread in enumerate(threads) if done[n] < len(thread.instructions)), key=lambda n: (now[n], n))
+        n = min(
+            (n for n, thread in enumerate(threads) if done[n] < len(thread.instructions)),
+            key=lambda n: (now[n], n),
+        )
         process = threads[n].process
         what, *arguments = threads[n].instructions[done[n]]
         done[n] += 1
@@ -83,19 +92,35 @@ def _once(threads: list[Thread], scale: Scale, meets: dict[str, int]) -> Run:
             now[n] = end + RETURN if what == "cudaMemcpy" else begin + int(calling * scale(what))
             number = result.add("cuda_api", {**call, "end": now[n]})
             table = "kernels" if what == "cudaLaunchKernel" else "memcpys"
-            result.add(table, {"process": process, "stream": stream, "start": start, "end": end, "name": name, "call": number})
+            result.add(
+                table,
+                {
+                    "process": process,
+                    "stream": stream,
+                    "start": start,
+                    "end": end,
+                    "name": name,
+                    "call": number,
+                },
+            )
             continue
         now[n] = begin + OWN
         if what == "cudaEventRecord":
             event, stream = arguments
             events[process, event] = (free.get((process, stream), 0), len(result.tables["cuda_events"]) + 1)
             number = result.add("cuda_api", {**call, "end": now[n]})
-            result.add("cuda_events", {"process": process, "stream": stream, "start": begin, "event": event, "call": number})
+            result.add(
+                "cuda_events",
+                {"process": process, "stream": stream, "start": begin, "event": event, "call": number},
+            )
             continue
         kind, awaited, about = "Context", 0, {}
         if what == "cudaStreamWaitEvent":
             event, stream = arguments
-            kind, about = "Stream wait event", {"stream": stream, "event": event, "event_sync": events[process, event][1]}
+            kind, about = (
+                "Stream wait event",
+                {"stream": stream, "event": event, "event_sync": events[process, event][1]},
+            )
             free[process, stream] = max(free.get((process, stream), 0), events[process, event][0])
         elif what == "cudaStreamSynchronize":
             kind, awaited, about = "Stream", free.get((process, arguments[0]), 0), {"stream": arguments[0]}
@@ -110,17 +135,26 @@ def _once(threads: list[Thread], scale: Scale, meets: dict[str, int]) -> Run:
         if awaited:
             now[n] = max(now[n], awaited + RETURN)
         number = result.add("cuda_api", {**call, "end": now[n]})
-        result.add("syncs", {"process": process, "start": begin, "end": now[n], "kind": kind, "call": number, **about})
+        result.add(
+            "syncs",
+            {"process": process, "start": begin, "end": now[n], "kind": kind, "call": number, **about},
+        )
     return result
 
 
-def program(rng: random.Random, *, processes: int = 1, threads: int = 1, length: int = 25, collectives: bool = False) -> list[Thread]:
+def program(
+    rng: random.Random, *, processes: int = 1, threads: int = 1, length: int = 25, collectives: bool = False
+) -> list[Thread]:
     """Make a random program. Every thread has streams of its own; it begins with each thing once while nothing else goes on."""
     made = [Thread(process) for process in range(processes) for _ in range(threads)]
     for n, thread in enumerate(made):
         streams = [n * 2, n * 2 + 1]
         todo = thread.instructions
-        todo += [("cudaLaunchKernel", streams[0], "warm", 20, 4), ("cudaStreamSynchronize", streams[0]), ("cpu", 30)]
+        todo += [
+            ("cudaLaunchKernel", streams[0], "warm", 20, 4),
+            ("cudaStreamSynchronize", streams[0]),
+            ("cpu", 30),
+        ]
         todo += [
             ("cudaMemcpyAsync", streams[0], "HtoD", 20, 4),
             ("cudaEventRecord", n, streams[0]),
@@ -143,7 +177,9 @@ def program(rng: random.Random, *, processes: int = 1, threads: int = 1, length:
             elif choice < 0.62:
                 todo += [("cudaMemcpy", stream, "DtoH", size, calling)]
             elif choice < 0.75:
-                event = 1000 * (n + 1) + rng.randrange(1, 4)  # threads share none: which comes first could change
+                event = 1000 * (n + 1) + rng.randrange(
+                    1, 4
+                )  # threads share none: which comes first could change
                 todo += [("cudaEventRecord", event, stream), ("cudaStreamWaitEvent", event, other)]
             elif choice < 0.82:
                 todo += [("cudaStreamSynchronize", stream)]
@@ -162,12 +198,16 @@ def write(path: Path, happened: Run, threads: list[Thread], **more: Any) -> Path
     """Write what happened as a report. Keys of processes and threads are those of a drawn report with `p0/t0`, `p0/t1`."""
     heads = [f"p{thread.process}/t{n} |!" for n, thread in enumerate(threads)]
     per_process, per_thread = 1 << 32, 1 << 20
-    numbers = [sum(1 for one in threads[:n] if one.process == thread.process) for n, thread in enumerate(threads)]
+    numbers = [
+        sum(1 for one in threads[:n] if one.process == thread.process) for n, thread in enumerate(threads)
+    ]
     keys = [thread.process * per_thread + number for thread, number in zip(threads, numbers, strict=True)]
     ids: dict[str, list[int]] = {}
     tables: dict[str, list[Row]] = {}
     for name, rows in happened.tables.items():
-        order = sorted(range(len(rows)), key=lambda place: (rows[place]["process"], rows[place]["start"], place))
+        order = sorted(
+            range(len(rows)), key=lambda place: (rows[place]["process"], rows[place]["start"], place)
+        )
         counts: dict[int, int] = {}
         ids[name] = [0] * len(rows)
         for place in order:
@@ -183,7 +223,14 @@ def write(path: Path, happened: Run, threads: list[Thread], **more: Any) -> Path
             sequence = int(name.removeprefix("nccl"))
             about = {"name": "all_reduce", "group": "world", "sequence": sequence}
             groups.append(
-                {"id": row["id"], "process": row["process"], "start": row["start"], "end": row["end"], "kernel": row["id"], **about}
+                {
+                    "id": row["id"],
+                    "process": row["process"],
+                    "start": row["start"],
+                    "end": row["end"],
+                    "kernel": row["id"],
+                    **about,
+                }
             )
     tables["collectives"] = sorted(groups, key=lambda row: (row["process"], row["start"]))
     timeline(path, "\n".join(heads), tick_ns=1, origin=ORIGIN, tables=tables, **more)
@@ -199,10 +246,24 @@ def _row(table: str, row: Row, calls: list[int], threads: list[int]) -> Row:
         found["api"] = calls[row["call"]]
     place = {"device": 0, "context": 1}
     if table == "cuda_api":
-        return {**found, "thread": threads[row["thread"]], "api": "runtime", "result": 0, "correlation": row["at"]}
+        return {
+            **found,
+            "thread": threads[row["thread"]],
+            "api": "runtime",
+            "result": 0,
+            "correlation": row["at"],
+        }
     if table == "kernels":
         size = {f"{what}_{axis}": 1 for what in ("grid", "block") for axis in "xyz"}
-        return {**found, **place, "demangled": row["name"], **size, "registers": 32, "static_shared": 0, "dynamic_shared": 0}
+        return {
+            **found,
+            **place,
+            "demangled": row["name"],
+            **size,
+            "registers": 32,
+            "static_shared": 0,
+            "dynamic_shared": 0,
+        }
     if table == "memcpys":
         del found["name"]
         kind = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device"}[row["name"]]

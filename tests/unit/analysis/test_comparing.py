@@ -48,10 +48,15 @@ def recorded(path: Path, steps: int = 12) -> warplens.Report:
                 ]
             )
             rows["main:api"] += f"({call}#{number})"
-            rows["gpu0.7"] = rows["gpu0.7"].ljust(len(rows["main:api"])) + f"({work}#{number}{' ' * chance.randint(0, 30)})"
+            rows["gpu0.7"] = (
+                rows["gpu0.7"].ljust(len(rows["main:api"]))
+                + f"({work}#{number}{' ' * chance.randint(0, 30)})"
+            )
         rows["main "] += f" [batch {number}{' ' * chance.randint(0, 9)}]"
         rows["main:os"] += f"(read{' ' * chance.randint(0, 9)})"
-        end = max(len(rows["main:api"]), len(rows["main "]), len(rows["main:os"]), begin + 8) - chance.randint(0, 3)
+        end = max(
+            len(rows["main:api"]), len(rows["main "]), len(rows["main:os"]), begin + 8
+        ) - chance.randint(0, 3)
         rows["main"] += f"[step{' ' * (end - begin - 6)}]"
     timeline(path, "\n".join(f"{name} |{row}" for name, row in rows.items()))
     return warplens.open(path)
@@ -63,15 +68,25 @@ def test_figures_are_what_sql_gives(tmp_path: Path, stepped: bool) -> None:
     with recorded(tmp_path / "a.warplens") as report:
         found = training_steps(report, Selection(), None) if stepped else None
         table, launched = figures(report, Selection(), found)
-        told = {(row["kind"], row["name"]): row for row in table.to_pylist() if row["kind"] not in ("step", "gpu")}
+        told = {
+            (row["kind"], row["name"]): row for row in table.to_pylist() if row["kind"] not in ("step", "gpu")
+        }
         expected = {
-            (row["kind"], row["name"]): row for row in report.sql(f"SELECT kind, name, {_SUMS} FROM ({_ROWS}) GROUP BY ALL").to_pylist()
+            (row["kind"], row["name"]): row
+            for row in report.sql(f"SELECT kind, name, {_SUMS} FROM ({_ROWS}) GROUP BY ALL").to_pylist()
         }
         assert told.keys() == expected.keys()
         assert {kind for kind, _ in told} == {"kernel", "memory", "range", "api", "os"}
         for key, row in expected.items():
             assert {name: told[key][name] for name in row} == pytest.approx(row, nan_ok=True), key
-        each = {(row["kind"], row["name"]): row for row in report.sql(f"WITH rows AS ({_ROWS}) {_STEPS}").to_pylist()} if stepped else {}
+        each = (
+            {
+                (row["kind"], row["name"]): row
+                for row in report.sql(f"WITH rows AS ({_ROWS}) {_STEPS}").to_pylist()
+            }
+            if stepped
+            else {}
+        )
         for key, row in told.items():
             own = each.get(key, {"steps": 0, "step_mean": 0, "step_variance": 0})
             assert {name: row[name] for name in own} == pytest.approx(own, abs=1e-6), key

@@ -49,12 +49,21 @@ def told(report: Report, stepped: bool) -> dict[str, dict[str, float]]:
 def test_figures_are_what_sql_gives(tmp_path: Path, stepped: bool) -> None:
     with recorded(tmp_path / "a.warplens") as report:
         own = told(report, stepped)
-        expected = {row["name"]: row for row in report.sql(f"SELECT name, {_SUMS} FROM ({_ROWS}) GROUP BY ALL").to_pylist()}
-        regions = {f"{name}: {tag}" for name in ("gemm", "softmax") for tag in ("tile", "load", "wait", "compute")}
+        expected = {
+            row["name"]: row
+            for row in report.sql(f"SELECT name, {_SUMS} FROM ({_ROWS}) GROUP BY ALL").to_pylist()
+        }
+        regions = {
+            f"{name}: {tag}" for name in ("gemm", "softmax") for tag in ("tile", "load", "wait", "compute")
+        }
         assert own.keys() == expected.keys() == {"gemm", "softmax", *regions}, "no marks"
         for name, row in expected.items():
             assert {key: own[name][key] for key in row} == pytest.approx(row), name
-        each = {row["name"]: row for row in report.sql(f"WITH rows AS ({_ROWS}) {_STEPS}").to_pylist()} if stepped else {}
+        each = (
+            {row["name"]: row for row in report.sql(f"WITH rows AS ({_ROWS}) {_STEPS}").to_pylist()}
+            if stepped
+            else {}
+        )
         assert len(each) == (len(own) if stepped else 0)
         for name, row in own.items():
             expected_step = each.get(name, {"steps": 0, "step_mean": 0, "step_variance": 0})

@@ -45,7 +45,12 @@ def test_a_what_if_is_what_another_run_gives(tmp_path: Path, seed: int, shape: s
                 def scale(one: str, name: str = name, factor: float = factor) -> float:
                     kernel = one in ("gemm", "relu", "softmax", "warm")
                     copy = one in ("HtoD", "DtoD", "DtoH")
-                    means = one == name or (name == "CPU" and one == "cpu") or (name == "kernel" and kernel) or (name == "memcpy" and copy)
+                    means = (
+                        one == name
+                        or (name == "CPU" and one == "cpu")
+                        or (name == "kernel" and kernel)
+                        or (name == "memcpy" and copy)
+                    )
                     return factor if means else 1.0
 
                 assert found.what_if(found.matching(name), factor) == run(threads, scale).end, (name, factor)

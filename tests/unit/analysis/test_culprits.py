@@ -12,7 +12,21 @@ import pytest
 
 from tests.support.thorough import few
 from tests.unit.stats.cpu_story import LENGTH, ORIGIN, THREADS, tell
-from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, OP, OS, RANGE, UNKNOWN, culprits, filled, pieces
+from warplens.analysis.cpu.culprits import (
+    API,
+    CPU,
+    FUNCTION,
+    GC,
+    GIL,
+    IMPORT,
+    OP,
+    OS,
+    RANGE,
+    UNKNOWN,
+    culprits,
+    filled,
+    pieces,
+)
 from warplens.analysis.flatten import innermost, outermost
 from warplens.report import Report
 from warplens.report import open as open_report
@@ -83,9 +97,16 @@ def test_a_package_stands_under_the_line_that_called_it(tmp_path: Path) -> None:
     )
     with open_report(tmp_path / "r.warplens") as report:
         (thread,) = report.sql("SELECT thread FROM threads").column(0).to_pylist()
-        known = {culprit.name: culprit.time // 1_000 for culprit in culprits(report, thread, ORIGIN, ORIGIN + 67_000)}
+        known = {
+            culprit.name: culprit.time // 1_000
+            for culprit in culprits(report, thread, ORIGIN, ORIGIN + 67_000)
+        }
     assert known.pop("", 0) <= 1
-    assert known == {"train (app.py:12), in torch": 30, "train (app.py:12), in numpy": 20, "boot (threads.py), in torch": 16}
+    assert known == {
+        "train (app.py:12), in torch": 30,
+        "train (app.py:12), in numpy": 20,
+        "boot (threads.py), in torch": 16,
+    }
 
 
 def test_the_names_of_xla_lose_their_numbers(tmp_path: Path) -> None:
@@ -95,7 +116,9 @@ def test_the_names_of_xla_lose_their_numbers(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", picture, tick_ns=1_000, origin=ORIGIN)
     with open_report(tmp_path / "r.warplens") as report:
         (thread,) = report.sql("SELECT thread FROM threads").column(0).to_pylist()
-        assert {culprit.name for culprit in culprits(report, thread, ORIGIN - 1, ORIGIN + 84_000)} >= {"TSL:XlaCompile"}
+        assert {culprit.name for culprit in culprits(report, thread, ORIGIN - 1, ORIGIN + 84_000)} >= {
+            "TSL:XlaCompile"
+        }
 
 
 def test_the_innermost_of_ranges_ops_and_functions(tmp_path: Path) -> None:
@@ -116,8 +139,14 @@ def test_the_innermost_of_ranges_ops_and_functions(tmp_path: Path) -> None:
 
 
 def test_operations_that_pytorch_numbers_are_one(tmp_path: Path) -> None:
-    names = {"add1": {"message": "aten::add, seq = 7, op_id = 12"}, "add2": {"message": "aten::add, op_id = 13, sizes = [[2]]"}}
-    assert asked(tmp_path, "main |[add1   ][add2    ]", 0, 22, extra=names) == [(OP, "aten::add", 19), (UNKNOWN, "", 3)]
+    names = {
+        "add1": {"message": "aten::add, seq = 7, op_id = 12"},
+        "add2": {"message": "aten::add, op_id = 13, sizes = [[2]]"},
+    }
+    assert asked(tmp_path, "main |[add1   ][add2    ]", 0, 22, extra=names) == [
+        (OP, "aten::add", 19),
+        (UNKNOWN, "", 3),
+    ]
 
 
 def test_another_thread_and_nothing_at_all(tmp_path: Path) -> None:
@@ -131,9 +160,20 @@ def test_another_thread_and_nothing_at_all(tmp_path: Path) -> None:
 def test_no_stretch_and_an_empty_one(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |[a ]", tick_ns=1, origin=0)
     with open_report(tmp_path / "r.warplens") as report:
-        none = pa.table({"thread": pa.array([], pa.int64()), "start": pa.array([], pa.int64()), "end": pa.array([], pa.int64())})
+        none = pa.table(
+            {
+                "thread": pa.array([], pa.int64()),
+                "start": pa.array([], pa.int64()),
+                "end": pa.array([], pa.int64()),
+            }
+        )
         assert filled(report, none).num_rows == 0
-        assert filled(report, pa.table({"thread": [0], "start": [2], "end": [2]})).column_names == ["stretch", "kind", "name", "time"]
+        assert filled(report, pa.table({"thread": [0], "start": [2], "end": [2]})).column_names == [
+            "stretch",
+            "kind",
+            "name",
+            "time",
+        ]
 
 
 # --- against each moment, one by one ----------------------------------------------------------------------------------------------------
@@ -141,20 +181,45 @@ def test_no_stretch_and_an_empty_one(tmp_path: Path) -> None:
 
 def layers(report: Report, thread: int) -> dict[str, list[dict[str, Any]]]:
     rows = {
-        name: [row for row in report.table(name).to_pylist() if row["thread"] == thread and row["end"] > row["start"]]
-        for name in ("gc", "gil", "cuda_api", "imports", "osrt", "thread_states", "nvtx_ranges", "python_calls", "samples")
+        name: [
+            row
+            for row in report.table(name).to_pylist()
+            if row["thread"] == thread and row["end"] > row["start"]
+        ]
+        for name in (
+            "gc",
+            "gil",
+            "cuda_api",
+            "imports",
+            "osrt",
+            "thread_states",
+            "nvtx_ranges",
+            "python_calls",
+            "samples",
+        )
     }
     rows["gil"] = [row for row in rows["gil"] if row["state"] == "wait"]
-    rows["thread_states"] = [row for row in rows["thread_states"] if row["state"] == "runnable" and row["exact"]]
+    rows["thread_states"] = [
+        row for row in rows["thread_states"] if row["state"] == "runnable" and row["exact"]
+    ]
     rows["python_calls"] = [row for row in rows["python_calls"] if row["kind"] == "function"]
-    rows["nvtx_ranges"] = [row for row in rows["nvtx_ranges"] if row["style"] == "PushPop" and row["task"] is None]
+    rows["nvtx_ranges"] = [
+        row for row in rows["nvtx_ranges"] if row["style"] == "PushPop" and row["task"] is None
+    ]
     return rows
 
 
 def kind_at(rows: dict[str, list[dict[str, Any]]], time: int, begin: int, end: int) -> str:
     """The kind that has a moment, of a stretch from `begin` to `end`; samples are left to what remains."""
     here = {name: [row for row in table if row["start"] <= time < row["end"]] for name, table in rows.items()}
-    for name, kind in (("gc", GC), ("gil", GIL), ("cuda_api", API), ("imports", IMPORT), ("osrt", OS), ("thread_states", CPU)):
+    for name, kind in (
+        ("gc", GC),
+        ("gil", GIL),
+        ("cuda_api", API),
+        ("imports", IMPORT),
+        ("osrt", OS),
+        ("thread_states", CPU),
+    ):
         if here[name]:
             return kind
     inner = max(
@@ -179,7 +244,13 @@ def test_every_moment_of_random_reports(tmp_path: Path, seed: int) -> None:
     asked_for = []
     for _ in range(40):
         begin = ORIGIN + rng.randrange(-2_000, LENGTH)
-        asked_for.append({"thread": rng.choice(THREADS), "start": begin, "end": begin + rng.choice((0, 7, 300, 5_000, LENGTH))})
+        asked_for.append(
+            {
+                "thread": rng.choice(THREADS),
+                "start": begin,
+                "end": begin + rng.choice((0, 7, 300, 5_000, LENGTH)),
+            }
+        )
     stretches = pa.Table.from_pylist(asked_for)
     found = pieces(report, stretches).to_pylist()
     sums = filled(report, stretches).to_pylist()
@@ -189,7 +260,9 @@ def test_every_moment_of_random_reports(tmp_path: Path, seed: int) -> None:
         edges = [stretch["start"], *(row["end"] for row in own)]
         assert [row["start"] for row in own] == edges[:-1], "pieces follow each other"
         assert edges[-1] == stretch["end"], "and fill the stretch"
-        assert sum(row["time"] for row in sums if row["stretch"] == number) == stretch["end"] - stretch["start"]
+        assert (
+            sum(row["time"] for row in sums if row["stretch"] == number) == stretch["end"] - stretch["start"]
+        )
         for row in own:
             for time in {row["start"], (row["start"] + row["end"]) // 2, row["end"] - 1}:
                 kind = kind_at(known[stretch["thread"]], time, stretch["start"], stretch["end"])
@@ -203,9 +276,19 @@ def test_a_small_part_of_a_report_is_read_alone(tmp_path: Path) -> None:
     report = tell(tmp_path, seed=7, rows=60, python_calls=[])
     rng = random.Random(7)
     starts = [ORIGIN + rng.randrange(LENGTH) for _ in range(12)]
-    stretches = pa.table({"thread": [rng.choice(THREADS) for _ in starts], "start": starts, "end": [start + 900 for start in starts]})
+    stretches = pa.table(
+        {
+            "thread": [rng.choice(THREADS) for _ in starts],
+            "start": starts,
+            "end": [start + 900 for start in starts],
+        }
+    )
     together = filled(report, stretches).to_pylist()
-    alone = [{**row, "stretch": number} for number in range(len(starts)) for row in filled(report, stretches.slice(number, 1)).to_pylist()]
+    alone = [
+        {**row, "stretch": number}
+        for number in range(len(starts))
+        for row in filled(report, stretches.slice(number, 1)).to_pylist()
+    ]
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         return row["stretch"], row["kind"], row["name"], row["time"]
@@ -229,7 +312,9 @@ def test_flattened_intervals(seed: int, crossing: bool) -> None:
     order = np.lexsort((-end, start))
     start, end = start[order].astype(np.int64), end[order].astype(np.int64)
     rows, begins, ends = innermost(start, end)
-    seen = {time: int(row) for row, low, high in zip(rows, begins, ends, strict=True) for time in range(low, high)}
+    seen = {
+        time: int(row) for row, low, high in zip(rows, begins, ends, strict=True) for time in range(low, high)
+    }
     for time in range(95):
         here = [row for row in range(len(start)) if start[row] <= time < end[row]]
         assert seen.get(time) == (max(here) if here else None)

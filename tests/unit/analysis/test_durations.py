@@ -53,11 +53,24 @@ def test_groups_of_any_size_are_counted_in_whatever_pieces_they_come() -> None:
     lengths = numbers.integers(0, 1 << 34, len(names))  # some are longer than 4.3 s
     with Durations() as durations:
         for some in np.array_split(numbers.permutation(len(names)), 7):
-            whole = {"start": np.zeros(len(some), np.int64), "end": lengths[some], "message": names[some].tolist()}
-            durations.add(pa.table({**whole, "style": ["PushPop"] * len(some), "domain": pa.nulls(len(some), pa.string())}))
+            whole = {
+                "start": np.zeros(len(some), np.int64),
+                "end": lengths[some],
+                "message": names[some].tolist(),
+            }
+            durations.add(
+                pa.table(
+                    {**whole, "style": ["PushPop"] * len(some), "domain": pa.nulls(len(some), pa.string())}
+                )
+            )
         rows = {row["message"]: row for row in durations.result().to_pylist()}
     for size in sizes:
         mine = lengths[names == f"n{size}"]
         row = rows[f"n{size}"]
-        assert (row["count"], row["total"], row["min"], row["max"]) == (size, mine.sum(), mine.min(), mine.max())
+        assert (row["count"], row["total"], row["min"], row["max"]) == (
+            size,
+            mine.sum(),
+            mine.min(),
+            mine.max(),
+        )
         assert row["median"] == np.median(mine)

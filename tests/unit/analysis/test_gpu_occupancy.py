@@ -32,7 +32,9 @@ def test_rows_and_their_columns(tmp_path: Path) -> None:
     report = open_report(tmp_path / "r.warplens")
     window = (0, 400)
     rows = gpu_rows(report, window)
-    assert [(row.process, row.device, row.context, row.stream, row.what, row.number, row.busy) for row in rows] == [
+    assert [
+        (row.process, row.device, row.context, row.stream, row.what, row.number, row.busy) for row in rows
+    ] == [
         (0, 0, 1, 7, None, 1, 100),
         (0, 0, 1, 9, None, 1, 100),
         (0, 0, None, None, "Host-to-Device", 1, 100),
@@ -40,7 +42,8 @@ def test_rows_and_their_columns(tmp_path: Path) -> None:
         (1, 0, 1, 7, None, 1, 40),
     ]
     cells = [
-        (row["thread"], row["col"], round(row["busy"], 3), row["top"]["message"]) for row in gpu_cells(report, window, 4, rows).to_pylist()
+        (row["thread"], row["col"], round(row["busy"], 3), row["top"]["message"])
+        for row in gpu_cells(report, window, 4, rows).to_pylist()
     ]
     assert cells == [
         (0, 0, 0.5, "gemm"),
@@ -58,15 +61,26 @@ def test_overlapping_work_is_busy_once(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", PICTURE, tick_ns=10, origin=0)
     report = open_report(tmp_path / "r.warplens")
     found = utilization(report, (0, 400), 4)
-    assert {key: value.round(3).tolist() for key, value in found.items()} == {(0, 0): [0.5, 0.8, 0.9, 0], (1, 0): [0.4, 0, 0, 0]}
+    assert {key: value.round(3).tolist() for key, value in found.items()} == {
+        (0, 0): [0.5, 0.8, 0.9, 0],
+        (1, 0): [0.4, 0, 0, 0],
+    }
 
 
 def test_calls_within_calls_are_left_out(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", PICTURE, tick_ns=10, origin=0)
     report = open_report(tmp_path / "r.warplens")
     assert list(api_threads(report, (0, 400))) == [(0, 0)]
-    cells = [(row["col"], row["number"], row["top"]["message"]) for row in api_cells(report, (0, 400), 4, [0]).to_pylist()]
-    assert cells == [(0, 1, "cudaLaunchKernel"), (1, 1, "cudaLaunchKernel"), (2, 2, "cudaFree"), (3, 1, "cudaFree")]
+    cells = [
+        (row["col"], row["number"], row["top"]["message"])
+        for row in api_cells(report, (0, 400), 4, [0]).to_pylist()
+    ]
+    assert cells == [
+        (0, 1, "cudaLaunchKernel"),
+        (1, 1, "cudaLaunchKernel"),
+        (2, 2, "cudaFree"),
+        (3, 1, "cudaFree"),
+    ]
 
 
 @given(st.lists(st.tuples(st.integers(-50, 450), st.integers(1, 120)), max_size=20), st.integers(1, 50))

@@ -67,7 +67,10 @@ def test_generated_schedules(tmp_path: Path, seed: int) -> None:
     by_stream, by_device = asked(report, "stream"), asked(report, "device")
     assert {key[:2] for key in by_stream} == set(stages)
     for (process, device), stage in stages.items():
-        edges = [(0, stage.first, "head"), *([(stage.now, schedule.end, "tail")] if stage.now < schedule.end else [])]
+        edges = [
+            (0, stage.first, "head"),
+            *([(stage.now, schedule.end, "tail")] if stage.now < schedule.end else []),
+        ]
         assert joined(by_stream[process, device, 7]) == joined(stage.truth + edges)
         assert joined(by_device[process, device, None]) == joined(stage.alone + edges)
 
@@ -80,7 +83,9 @@ def test_who_ended_a_gap(tmp_path: Path) -> None:
     schedule.kernel(late, 300, 400)
     schedule.kernel(None, 420, 500)
     rows = idle(open_report(schedule.write(tmp_path / "r.warplens")), Selection()).to_pylist()
-    assert [(row["start"], row["end"], row["cause"], row["api"], row["thread"], row["waits"]) for row in rows] == [
+    assert [
+        (row["start"], row["end"], row["cause"], row["api"], row["thread"], row["waits"]) for row in rows
+    ] == [
         (0, 20, "head", None, None, False),
         (100, 110, "launch-bound", 1, 1, True),
         (200, 250, "host-bound", 2, 1, False),
@@ -95,15 +100,23 @@ def slowly(schedule: Schedule, begin: int, finish: int) -> dict[tuple[int, int],
     rows = schedule.rows
     work = [row for table in ("kernels", "memcpys", "memsets") for row in rows[table]]
     calls = {row["id"]: row for row in rows["cuda_api"]}
-    copies = [row for row in rows["memcpys"] if row["start"] < finish and (row["end"] > begin or row["start"] >= begin)]
+    copies = [
+        row
+        for row in rows["memcpys"]
+        if row["start"] < finish and (row["end"] > begin or row["start"] >= begin)
+    ]
     staged = {row["api"] for row in copies if row["source_kind"] == "Pageable"}
     synchronous = [
-        row for row in calls.values() if row["name"] in ("cudaDeviceSynchronize", "cudaMemcpy", "cuCtxSynchronize") or row["id"] in staged
+        row
+        for row in calls.values()
+        if row["name"] in ("cudaDeviceSynchronize", "cudaMemcpy", "cuCtxSynchronize") or row["id"] in staged
     ]
     found: dict[tuple[int, int], Counter[str]] = {}
     for process, device in {(row["process"], row["device"]) for row in work}:
         own = [row for row in work if (row["process"], row["device"]) == (process, device)]
-        inside = [row for row in own if row["start"] < finish and (row["end"] > begin or row["start"] >= begin)]
+        inside = [
+            row for row in own if row["start"] < finish and (row["end"] > begin or row["start"] >= begin)
+        ]
         counts = found[process, device] = Counter()
         first = min(max(row["start"], begin) for row in inside)
         last = max(min(row["end"], finish) for row in inside)
@@ -117,8 +130,13 @@ def slowly(schedule: Schedule, begin: int, finish: int) -> dict[tuple[int, int],
             started = [max(row["start"], begin) for row in inside if max(row["start"], begin) > now]
             nexts = [row for row in inside if max(row["start"], begin) == min(started)]
             order = {"kernels": 0, "memcpys": 1, "memsets": 2}
-            following = min(nexts, key=lambda row: (row["stream"], next(order[t] for t in order if row in rows[t]), row["id"]))
-            counts[_why(now, opened, min(started), following, calls, synchronous, following in rows["memcpys"])] += 1
+            following = min(
+                nexts,
+                key=lambda row: (row["stream"], next(order[t] for t in order if row in rows[t]), row["id"]),
+            )
+            counts[
+                _why(now, opened, min(started), following, calls, synchronous, following in rows["memcpys"])
+            ] += 1
     return found
 
 
@@ -188,7 +206,9 @@ def test_only_long_gaps(tmp_path: Path) -> None:
         lengths[row["process"], row["device"], row["gap"]] += row["end"] - row["start"]
     wanted = [row for row in whole.to_pylist() if lengths[row["process"], row["device"], row["gap"]] > 20]
     shown = [{name: value for name, value in row.items() if name != "gap"} for row in wanted]
-    assert [{name: value for name, value in row.items() if name != "gap"} for row in long.to_pylist()] == shown
+    assert [
+        {name: value for name, value in row.items() if name != "gap"} for row in long.to_pylist()
+    ] == shown
 
 
 def test_nothing_ran(tmp_path: Path) -> None:
@@ -200,11 +220,17 @@ def test_nothing_ran(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "cause"), [("ncclDevKernel_AllReduce", "collective wait"), ("relu", "dependency"), (None, "copy-bound")])
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [("ncclDevKernel_AllReduce", "collective wait"), ("relu", "dependency"), (None, "copy-bound")],
+)
 def test_a_gpu_waits_for_another_one(tmp_path: Path, name: str | None, cause: str) -> None:
     """Events join streams of two GPUs of a process that have the same number."""
     schedule = Schedule()
-    calls = [schedule.call(0, 10 * n, 10 * n + 5, which) for n, which in enumerate(["launch", "launch", "record", "wait", "launch"])]
+    calls = [
+        schedule.call(0, 10 * n, 10 * n + 5, which)
+        for n, which in enumerate(["launch", "launch", "record", "wait", "launch"])
+    ]
     schedule.kernel(calls[0], 50, 100, device=1)
     if name is None:
         schedule.copy(calls[1], 60, 5_000, device=0)
@@ -231,7 +257,11 @@ def test_an_event_that_is_recorded_again(tmp_path: Path) -> None:
     schedule.record(calls[6], 13, event=1)
     schedule.kernel(calls[7], 40_200, 40_300)
     found = asked(open_report(schedule.write(tmp_path / "r.warplens")), "stream")[0, 0, 7]
-    assert found[1:4] == [(200, 30_000, "dependency"), (30_000, 30_100, "launch-bound"), (40_000, 40_200, "launch-bound")]
+    assert found[1:4] == [
+        (200, 30_000, "dependency"),
+        (30_000, 30_100, "launch-bound"),
+        (40_000, 40_200, "launch-bound"),
+    ]
 
 
 @pytest.mark.slow
@@ -268,7 +298,10 @@ def test_a_recording_that_begins_in_the_middle_has_earlier_work(tmp_path: Path) 
     from tests.support.reports.gpu_schedule import Schedule
 
     ms = 1_000_000
-    for begins, wanted in ((400 * ms, {"head": 1 * ms, "earlier work": 399 * ms}), (ms + 30_000, {"head": ms + 30_000})):
+    for begins, wanted in (
+        (400 * ms, {"head": 1 * ms, "earlier work": 399 * ms}),
+        (ms + 30_000, {"head": ms + 30_000}),
+    ):
         schedule = Schedule()
         call = schedule.call(0, 1 * ms, 1 * ms + 20_000, "cudaLaunchKernel")
         schedule.kernel(call, begins, begins + 50 * ms, stream=7)

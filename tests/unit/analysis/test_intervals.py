@@ -12,7 +12,10 @@ from warplens.analysis import intervals
 pytestmark = pytest.mark.slow
 
 
-pairs = st.lists(st.tuples(st.integers(-20, 40), st.integers(-3, 15)).map(lambda pair: (pair[0], pair[0] + pair[1])), max_size=15)
+pairs = st.lists(
+    st.tuples(st.integers(-20, 40), st.integers(-3, 15)).map(lambda pair: (pair[0], pair[0] + pair[1])),
+    max_size=15,
+)
 
 
 def points(start: list[int], end: list[int]) -> set[int]:
@@ -44,12 +47,16 @@ def test_different_lengths() -> None:
 
 @given(pairs, pairs)
 def test_covers(items: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
-    cover, other = (intervals.Cover([first for first, _ in some], [last for _, last in some]) for some in (items, others))
+    cover, other = (
+        intervals.Cover([first for first, _ in some], [last for _, last in some]) for some in (items, others)
+    )
     mine, theirs = (points(some.start.tolist(), some.end.tolist()) for some in (cover, other))
     assert cover.total == len(mine)
     begin, end = np.arange(-25, 60), np.arange(-25, 60)[::-1]
     assert cover.before(begin).tolist() == [len({point for point in mine if point < time}) for time in begin]
-    assert cover.within(begin, end).tolist() == [len({p for p in mine if a <= p < b}) for a, b in zip(begin, end, strict=True)]
+    assert cover.within(begin, end).tolist() == [
+        len({p for p in mine if a <= p < b}) for a, b in zip(begin, end, strict=True)
+    ]
     for found, expected in ((cover.both(other), mine & theirs), (cover.without(other), mine - theirs)):
         assert points(found.start.tolist(), found.end.tolist()) == expected
         assert found.total == len(expected)

@@ -119,7 +119,9 @@ def test_every_class_has_names_here() -> None:
     assert tuple(sorted(NAMES)) == tuple(sorted(CLASSES))
 
 
-@pytest.mark.parametrize(("wanted", "name"), [(wanted, name) for wanted, names in NAMES.items() for name in names])
+@pytest.mark.parametrize(
+    ("wanted", "name"), [(wanted, name) for wanted, names in NAMES.items() for name in names]
+)
 def test_names_of_libraries(wanted: str, name: str) -> None:
     assert class_of(name) == wanted
 
@@ -127,7 +129,11 @@ def test_names_of_libraries(wanted: str, name: str) -> None:
 def test_arrays() -> None:
     names = ["volta_sgemm_128x32_nt", None, "ncclDevKernel_Generic(x)", "volta_sgemm_128x32_nt"]
     wanted = ["gemm", None, "communication", "gemm"]
-    for array in (pa.array(names), pa.array(names).dictionary_encode(), pa.chunked_array([names[:2], names[2:]], pa.string())):
+    for array in (
+        pa.array(names),
+        pa.array(names).dictionary_encode(),
+        pa.chunked_array([names[:2], names[2:]], pa.string()),
+    ):
         assert classes(array).to_pylist() == wanted
     assert classes(pa.array([], pa.string())).to_pylist() == []
 
@@ -175,7 +181,11 @@ def real_kernels(path: Path) -> Iterator[tuple[str, int]]:
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings of real GPUs are not here ({DATA})")
 def test_little_is_other_in_recordings_of_others() -> None:
-    paths = [*DATA.glob("nsys/*.sqlite"), *DATA.glob("kineto/*.json.gz"), *DATA.glob("kineto/*/rank*.json.gz")]
+    paths = [
+        *DATA.glob("nsys/*.sqlite"),
+        *DATA.glob("kineto/*.json.gz"),
+        *DATA.glob("kineto/*/rank*.json.gz"),
+    ]
     shares = {path.name: other_share(real_kernels(path)) for path in paths}
     assert len(shares) > 10
     assert {name: share for name, share in shares.items() if share >= 0.1} == {}

@@ -39,11 +39,20 @@ def made(path: Path, rows: list[Row], **more: Any) -> Report:
 def sample(number: int, thread: int, start: int, end: int, count: int = 1) -> Row:
     process = thread >> 24
     times = {"start": 1000 + start, "end": 1000 + end, "count": count, "weight": count * 1000}
-    return {"id": (process << 32) + number, "process": process, "thread": thread, "kind": "python", "on_cpu": True, **times}
+    return {
+        "id": (process << 32) + number,
+        "process": process,
+        "thread": thread,
+        "kind": "python",
+        "on_cpu": True,
+        **times,
+    }
 
 
 def found(report: Report, selection: Selection) -> dict[int, tuple[int, float]]:
-    rows = report.sql(f"SELECT id, inside, part FROM {pieces(report, selection, 'samples')} ORDER BY id").to_pylist()
+    rows = report.sql(
+        f"SELECT id, inside, part FROM {pieces(report, selection, 'samples')} ORDER BY id"
+    ).to_pylist()
     whole = report.sql(f"SELECT id FROM {chosen(report, selection, 'samples')} ORDER BY id").to_pylist()
     assert [row["id"] for row in rows] == [row["id"] for row in whole]
     return {row["id"]: (row["inside"], row["part"]) for row in rows}
@@ -60,8 +69,14 @@ def expected(rows: list[Row], spans: dict[int, list[tuple[int, int]]]) -> dict[i
     return result
 
 
-def spans_of(report: Report, domain: str | None, time: tuple[int, int] | None, index: int | None) -> dict[int, list[tuple[int, int]]]:
-    ranges = [row for row in report.table("nvtx_ranges").to_pylist() if row["message"] == "step" and domain in ("*", row["domain"])]
+def spans_of(
+    report: Report, domain: str | None, time: tuple[int, int] | None, index: int | None
+) -> dict[int, list[tuple[int, int]]]:
+    ranges = [
+        row
+        for row in report.table("nvtx_ranges").to_pylist()
+        if row["message"] == "step" and domain in ("*", row["domain"])
+    ]
     ranges.sort(key=lambda row: (row["start"], row["id"]))
     result: dict[int, list[tuple[int, int]]] = {}
     for row in ranges if index is None else ranges[index : index + 1]:
@@ -79,7 +94,9 @@ def test_random_rows(seed: int, windowed: bool, tmp_path: Path) -> None:
     rows = []
     for number in range(300):
         start = rng.randrange(0, 450)
-        rows.append(sample(number, rng.choice([0, 1, 1 << 24]), start, start + rng.choice((0, 1, 2, 10, 40, 200))))
+        rows.append(
+            sample(number, rng.choice([0, 1, 1 << 24]), start, start + rng.choice((0, 1, 2, 10, 40, 200)))
+        )
     rows.sort(key=lambda row: (row["process"], row["start"]))
     report = made(tmp_path, rows)
     asked = report.window(1) if windowed else report
@@ -94,7 +111,11 @@ def test_random_rows(seed: int, windowed: bool, tmp_path: Path) -> None:
         mine = [row for row in rows if row["thread"] == thread]
         for time in (None, (35, 210)):
             span = (1000 + time[0], 1000 + time[1]) if time else (0, 10_000)
-            result = {id: value for id, value in found(asked, Selection(time)).items() if id in {row["id"] for row in mine}}
+            result = {
+                id: value
+                for id, value in found(asked, Selection(time)).items()
+                if id in {row["id"] for row in mine}
+            }
             assert result == expected(mine, {thread: [span]})
 
 
@@ -102,18 +123,38 @@ def test_a_range_that_ends_on_another_thread_is_that_of_its_process(tmp_path: Pa
     times = {"start": 1100, "end": 1200, "style": "StartEnd", "message": "request", "depth": 0}
     flags = {"unfinished": False, "inherited": False, "clipped": False}
     crossing = {"id": 1 << 20, "process": 0, "thread": 0, "end_thread": 1, **times, **flags}
-    samples = [sample(0, 0, 150, 150), sample(1, 1, 150, 150), sample(2, 1, 250, 250), sample(3, 1 << 24, 150, 150)]
+    samples = [
+        sample(0, 0, 150, 150),
+        sample(1, 1, 150, 150),
+        sample(2, 1, 250, 250),
+        sample(3, 1 << 24, 150, 150),
+    ]
     report = made(tmp_path, samples)
     ranges = [*report.table("nvtx_ranges").to_pylist(), crossing]
-    timeline(tmp_path / "more.warplens", PICTURE, tick_ns=10, origin=1000, tables={"samples": samples, "nvtx_ranges": ranges})
-    assert set(found(open_report(tmp_path / "more.warplens"), Selection(nvtx=("request", None, None)))) == {0, 1}
+    timeline(
+        tmp_path / "more.warplens",
+        PICTURE,
+        tick_ns=10,
+        origin=1000,
+        tables={"samples": samples, "nvtx_ranges": ranges},
+    )
+    assert set(found(open_report(tmp_path / "more.warplens"), Selection(nvtx=("request", None, None)))) == {
+        0,
+        1,
+    }
 
 
 def test_what_was_looked_at_is_said(tmp_path: Path) -> None:
     report = made(tmp_path, [])
     assert said(report, Selection()) == said(report, Selection((0, 5))) == ""
-    assert said(report, Selection(nvtx=("step", None, None))) == "of what threads did in 6 ranges 'step' of their own (3 threads)."
-    assert said(report, Selection(nvtx=("step", None, 2))) == "of what threads did in 1 range 'step' of their own (1 thread)."
+    assert (
+        said(report, Selection(nvtx=("step", None, None)))
+        == "of what threads did in 6 ranges 'step' of their own (3 threads)."
+    )
+    assert (
+        said(report, Selection(nvtx=("step", None, 2)))
+        == "of what threads did in 1 range 'step' of their own (1 thread)."
+    )
     with pytest.raises(MissingData, match="no range 'nothing'"):
         said(report, Selection(nvtx=("nothing", None, None)))
     with pytest.raises(MissingData, match="no occurrence 9"):
@@ -121,7 +162,13 @@ def test_what_was_looked_at_is_said(tmp_path: Path) -> None:
 
 
 def test_a_name_with_quotes(tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warplens", "main |[it's  ]", tick_ns=10, origin=1000, tables={"samples": [sample(0, 0, 20, 20)]})
+    timeline(
+        tmp_path / "r.warplens",
+        "main |[it's  ]",
+        tick_ns=10,
+        origin=1000,
+        tables={"samples": [sample(0, 0, 20, 20)]},
+    )
     assert set(found(open_report(tmp_path / "r.warplens"), Selection(nvtx=("it's", None, None)))) == {0}
 
 
@@ -134,7 +181,10 @@ def test_a_window_has_its_share_of_what_is_spread_over_a_row(tmp_path: Path) -> 
         sample(4, 0, 70, 90, 7),
     ]
     report = made(tmp_path, sorted(rows, key=lambda row: row["start"])).window(1)  # from 50 to 280
-    values = [(row["id"], row["start"], row["end"], row["count"], row["weight"]) for row in report.table("samples").to_pylist()]
+    values = [
+        (row["id"], row["start"], row["end"], row["count"], row["weight"])
+        for row in report.table("samples").to_pylist()
+    ]
     assert sorted(values) == [
         (0, 1050, 1100, 6, 5500),
         (1, 1060, 1060, 3, 3000),

@@ -59,7 +59,13 @@ def test_one_over_the_other(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_unions_of_groups(seed: int) -> None:
     rng = random.Random(seed)
-    rows = [(rng.randrange(4), begin, begin + rng.randrange(9)) for begin in (rng.randrange(-30, 50) for _ in range(rng.randrange(30)))]
+    rows = [
+        (rng.randrange(4), begin, begin + rng.randrange(9))
+        for begin in (rng.randrange(-30, 50) for _ in range(rng.randrange(30)))
+    ]
     group, start, end = columns(rows, 3)
-    expected = [len({tick for of, begin, end in rows if of == group for tick in range(begin, end)}) for group in range(5)]
+    expected = [
+        len({tick for of, begin, end in rows if of == group for tick in range(begin, end)})
+        for group in range(5)
+    ]
     assert grouped_union(group, start, end, 5).tolist() == expected

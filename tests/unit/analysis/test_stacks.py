@@ -21,23 +21,37 @@ Path = tuple[tuple[Any, ...], ...]
 
 
 def frames_of(rows: list[dict[str, Any]]) -> FrameTable:
-    return FrameTable(schema.build("frames", [{"process": 0, "depth": 0, "kind": "python", **row} for row in rows]))
+    return FrameTable(
+        schema.build("frames", [{"process": 0, "depth": 0, "kind": "python", **row} for row in rows])
+    )
 
 
 def chain(*functions: str) -> FrameTable:
     """One stack, the outermost function first; keys count from 10."""
-    return frames_of([{"frame": 10 + n, "parent": 9 + n if n else None, "function": name} for n, name in enumerate(functions)])
+    return frames_of(
+        [
+            {"frame": 10 + n, "parent": 9 + n if n else None, "function": name}
+            for n, name in enumerate(functions)
+        ]
+    )
 
 
 def weights(frames: FrameTable, samples: list[Sample]) -> Weights:
-    rows = schema.build("samples", [{"stack": key, "weight": weight, "count": count} for _, key, weight, count in samples])
+    rows = schema.build(
+        "samples", [{"stack": key, "weight": weight, "count": count} for _, key, weight, count in samples]
+    )
     return Weights.of(frames, rows, np.array([group for group, *_ in samples], np.int64))
 
 
 def named(frames: FrameTable, tree: StackTree, **limits: Any) -> list[tuple[int, str, int, int]]:
     """Level, function, own and total time in the order of reading."""
     return [
-        (int(tree.level[node]), frames.frame(int(tree.example[node])).function, int(tree.own[node]), int(tree.total[node]))
+        (
+            int(tree.level[node]),
+            frames.frame(int(tree.example[node])).function,
+            int(tree.own[node]),
+            int(tree.total[node]),
+        )
         for node in tree.order(**limits)
     ]
 
@@ -68,10 +82,15 @@ def test_callers_below_the_frames_that_samples_ended_in() -> None:
     ]
     assert named(frames, tree, depth=1) == [(0, "fib", 8, 8), (0, "sum", 5, 5)]
     assert named(frames, tree, least=7) == [(0, "fib", 8, 8), (1, "fib", 0, 7), (2, "main", 0, 7)]
-    short = bottom_up(frames, "function", weights(frames, [(0, 13, 5, 1), (0, 12, 7, 2), (0, 11, 1, 1)]), least=7)
+    short = bottom_up(
+        frames, "function", weights(frames, [(0, 13, 5, 1), (0, 12, 7, 2), (0, 11, 1, 1)]), least=7
+    )
     assert named(frames, short, least=7) == named(frames, tree, least=7)
     assert len(short) < len(tree)
-    assert named(frames, bottom_up(frames, "function", weights(frames, [(0, 13, 5, 1)]), depth=2)) == [(0, "sum", 5, 5), (1, "fib", 0, 5)]
+    assert named(frames, bottom_up(frames, "function", weights(frames, [(0, 13, 5, 1)]), depth=2)) == [
+        (0, "sum", 5, 5),
+        (1, "fib", 0, 5),
+    ]
 
 
 def test_lines_functions_and_modules() -> None:
@@ -82,8 +101,24 @@ def test_lines_functions_and_modules() -> None:
             {"frame": 2, "function": "f", "line": 3, **where},
             {"frame": 3, "parent": 1, "function": "g", "line": 9, **where},
             {"frame": 4, "parent": 3, "function": "f", "line": 2, "file": "/b.py", "first_line": 1},
-            {"frame": 5, "parent": 4, "function": "memcpy", "kind": "native", "module": "libc.so.6", "file": "m.S", "line": 3},
-            {"frame": 6, "parent": 5, "function": "memcpy", "kind": "native", "module": "libc.so.6", "file": "other.S", "line": 8},
+            {
+                "frame": 5,
+                "parent": 4,
+                "function": "memcpy",
+                "kind": "native",
+                "module": "libc.so.6",
+                "file": "m.S",
+                "line": 3,
+            },
+            {
+                "frame": 6,
+                "parent": 5,
+                "function": "memcpy",
+                "kind": "native",
+                "module": "libc.so.6",
+                "file": "other.S",
+                "line": 8,
+            },
         ]
     )
     seen = weights(frames, [(0, 2, 1, 1), (0, 4, 10, 1), (0, 6, 100, 1)])
@@ -96,7 +131,9 @@ def test_lines_functions_and_modules() -> None:
     ]
     assert len(flat(top_down(frames, "line", seen))) == 6
     assert len(flat(top_down(frames, "function", seen))) == 4
-    assert [(level, own, total) for level, _, own, total in named(frames, top_down(frames, "module", seen))] == [
+    assert [
+        (level, own, total) for level, _, own, total in named(frames, top_down(frames, "module", seen))
+    ] == [
         (0, 1, 111),  # a.py
         (1, 10, 110),  # b.py
         (2, 100, 100),  # libc
@@ -118,16 +155,26 @@ def test_functions_of_python_alone() -> None:
     ]
     table = schema.build("frames", [{"process": 0, "depth": 0, "kind": "python", **row} for row in rows])
     frames = FrameTable(table, only_python=True)
-    tree = top_down(frames, "function", weights(frames, [(0, 6, 1, 1), (0, 5, 10, 1), (0, 4, 100, 1), (0, 7, 1000, 1), (0, None, 5, 1)]))
+    tree = top_down(
+        frames,
+        "function",
+        weights(frames, [(0, 6, 1, 1), (0, 5, 10, 1), (0, 4, 100, 1), (0, 7, 1000, 1), (0, None, 5, 1)]),
+    )
     assert named(frames, tree) == [(0, NO_STACK, 1005, 1005), (0, "main", 100, 111), (1, "step", 11, 11)]
-    assert [frame.function for frame in frames.path(int(frames.positions(pa.array([6]))[0]))] == ["main", "step"]
+    assert [frame.function for frame in frames.path(int(frames.positions(pa.array([6]))[0]))] == [
+        "main",
+        "step",
+    ]
 
 
 def test_without_a_stack() -> None:
     frames = chain("main")
-    assert [stack for stack, *_ in each_stack(frames, schema.build("samples", [{"stack": None, "weight": 3, "count": 1}]))] == [
-        (Frame("native", NO_STACK),)
-    ]
+    assert [
+        stack
+        for stack, *_ in each_stack(
+            frames, schema.build("samples", [{"stack": None, "weight": 3, "count": 1}])
+        )
+    ] == [(Frame("native", NO_STACK),)]
     tree = top_down(frames, "function", weights(frames, [(0, None, 3, 1), (0, 10, 4, 1), (0, 999, 1, 1)]))
     assert named(frames, tree) == [(0, "main", 4, 4), (0, NO_STACK, 4, 4)]
 
@@ -136,7 +183,13 @@ def test_without_a_stack() -> None:
 def test_no_frames_and_no_samples(by: str) -> None:
     for frames in (frames_of([]), chain("main", "f")):
         tree = top_down(frames, by, weights(frames, []))
-        assert len(tree) == len(flat(tree)) == len(bottom_up(frames, by, weights(frames, []))) == len(tree.order()) == 0
+        assert (
+            len(tree)
+            == len(flat(tree))
+            == len(bottom_up(frames, by, weights(frames, [])))
+            == len(tree.order())
+            == 0
+        )
 
 
 def test_frames_in_a_circle_do_no_harm() -> None:
@@ -156,12 +209,16 @@ def test_random_trees(seed: int) -> None:
     names = {"function": _function, "line": _line, "module": _module}
     for by, label in names.items():
         stacks: list[tuple[int, Path, int]] = []
-        for group, position, weight in zip(seen.group.tolist(), seen.stack.tolist(), seen.weight.tolist(), strict=True):
+        for group, position, weight in zip(
+            seen.group.tolist(), seen.stack.tolist(), seen.weight.tolist(), strict=True
+        ):
             path = tuple(label(frame) for frame in paths[position])
             stacks.append((group, _squeezed(path) if by == "module" else path, weight))
         tree = top_down(frames, by, seen)
         below = bottom_up(frames, by, seen)
-        assert _nodes(frames, tree, label) == _expected([(group, path, weight) for group, path, weight in stacks])
+        assert _nodes(frames, tree, label) == _expected(
+            [(group, path, weight) for group, path, weight in stacks]
+        )
         upside = [(group, tuple(reversed(path)), weight) for group, path, weight in stacks]
         assert {key: total for key, (_, total) in _nodes(frames, below, label).items()} == {
             key: total for key, (_, total) in _expected(upside).items()
@@ -189,7 +246,13 @@ def test_random_trees(seed: int) -> None:
 
 def _function(frame: Frame) -> tuple[Any, ...]:
     python = frame.kind == "python"
-    return (frame.kind, frame.function, frame.module, frame.file if python else None, frame.first_line if python else None)
+    return (
+        frame.kind,
+        frame.function,
+        frame.module,
+        frame.file if python else None,
+        frame.first_line if python else None,
+    )
 
 
 def _line(frame: Frame) -> tuple[Any, ...]:
@@ -229,7 +292,11 @@ def _random(rng: random.Random) -> tuple[FrameTable, list[Sample]]:
     rows: list[dict[str, Any]] = []
     for number in range(rng.randrange(1, 120)):
         kind = rng.choice(("python", "python", "native"))
-        row: dict[str, Any] = {"frame": 100 + 3 * number, "parent": rng.choice([None, *(row["frame"] for row in rows)]), "kind": kind}
+        row: dict[str, Any] = {
+            "frame": 100 + 3 * number,
+            "parent": rng.choice([None, *(row["frame"] for row in rows)]),
+            "kind": kind,
+        }
         row |= {"function": rng.choice("fgh"), "line": rng.choice((1, 2, None))}
         if kind == "python":
             row |= {"file": rng.choice(("/a.py", "/b.py")), "first_line": rng.choice((1, 2))}
@@ -238,5 +305,7 @@ def _random(rng: random.Random) -> tuple[FrameTable, list[Sample]]:
         rows.append(row)
     keys = [row["frame"] for row in rows]
     rng.shuffle(rows)
-    samples: list[Sample] = [(rng.randrange(3), rng.choice([None, *keys]), rng.randrange(1, 100), 1) for _ in range(200)]
+    samples: list[Sample] = [
+        (rng.randrange(3), rng.choice([None, *keys]), rng.randrange(1, 100), 1) for _ in range(200)
+    ]
     return frames_of(rows), samples

@@ -20,9 +20,14 @@ def drawn(path: Path, picture: str) -> Report:
     return open_report(path / "r.warplens")
 
 
-def found(report: Report, name: str | None = None, selection: Selection | None = None) -> list[tuple[int, str, int, int]]:
+def found(
+    report: Report, name: str | None = None, selection: Selection | None = None
+) -> list[tuple[int, str, int, int]]:
     rows = steps(report, selection or Selection(), name).to_pylist()
-    return [(row["index"], row["name"], (row["start"] - ORIGIN) // TICK, (row["end"] - ORIGIN) // TICK) for row in rows]
+    return [
+        (row["index"], row["name"], (row["start"] - ORIGIN) // TICK, (row["end"] - ORIGIN) // TICK)
+        for row in rows
+    ]
 
 
 def test_the_profilers_steps_come_first(tmp_path: Path) -> None:
@@ -37,14 +42,19 @@ def test_the_profilers_steps_come_first(tmp_path: Path) -> None:
     assert [row[1] for row in found(report, "step")] == ["step", "step"]
 
 
-@pytest.mark.parametrize("name", ["step", "train_step", "Iteration", "batch", "step_#", "iter:#", "training-step.#", "run_training_batch"])
+@pytest.mark.parametrize(
+    "name",
+    ["step", "train_step", "Iteration", "batch", "step_#", "iter:#", "training-step.#", "run_training_batch"],
+)
 def test_names_that_people_give(tmp_path: Path, name: str) -> None:
     first, second = (name.replace("#", str(number)) for number in (1, 2))
     report = drawn(tmp_path, f"main |[{first:<20}]  [{second:<10}]\nmain |  [load ]")
     assert [(index, text) for index, text, _, _ in found(report)] == [(0, first), (1, second)]
 
 
-@pytest.mark.parametrize("name", ["load", "Optimizer.step#SGD.step", "epoch", "stepping", "load_batch", "batch_norm"])
+@pytest.mark.parametrize(
+    "name", ["load", "Optimizer.step#SGD.step", "epoch", "stepping", "load_batch", "batch_norm"]
+)
 def test_what_is_no_step(tmp_path: Path, name: str) -> None:
     report = drawn(tmp_path, f"main |[{name:<24}]  [{name:<24}]")
     with pytest.raises(MissingData, match=r"`:step=NAME` says which"):
@@ -83,7 +93,16 @@ def test_each_process_has_its_own_and_numbers_stay_in_a_selection(tmp_path: Path
         b/main |[iter   ][iter   ]
         """,
     )
-    assert [row[:2] for row in found(report)] == [(0, "step"), (1, "step"), (2, "step"), (0, "iter"), (1, "iter")]
-    assert found(report, selection=Selection((10 * TICK, 18 * TICK))) == [(1, "step", 9, 18), (1, "iter", 9, 18)]
+    assert [row[:2] for row in found(report)] == [
+        (0, "step"),
+        (1, "step"),
+        (2, "step"),
+        (0, "iter"),
+        (1, "iter"),
+    ]
+    assert found(report, selection=Selection((10 * TICK, 18 * TICK))) == [
+        (1, "step", 9, 18),
+        (1, "iter", 9, 18),
+    ]
     with pytest.raises(MissingData, match="in the selected part"):
         steps(report, Selection((40 * TICK, 50 * TICK)))

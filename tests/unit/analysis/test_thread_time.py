@@ -40,7 +40,12 @@ io:python   |     (io;read                                                 )
 
 
 def test_the_parts_of_a_thread_are_all_of_its_time(tmp_path: Path) -> None:
-    report = drawn(tmp_path, PICTURE, tick_ns=MS, cpu={name: {"file": "/app/train.py"} for name in ("main", "hot", "wait", "io", "read")})
+    report = drawn(
+        tmp_path,
+        PICTURE,
+        tick_ns=MS,
+        cpu={name: {"file": "/app/train.py"} for name in ("main", "hot", "wait", "io", "read")},
+    )
     thread = next(time for time in thread_times(report) if time.samples.num_rows == 2)
     parts = [round(float(part) / MS) for part in (thread.ran.sum(), thread.waited.sum(), thread.starved)]
     assert parts == [34, 18, 11]

@@ -38,9 +38,16 @@ def test_every_rule_is_told_somewhere(run: Path) -> None:
     result = ask(run, "-f", "json")
     assert result.exit_code == 0, result.exception
     told = json.loads(result.stdout)
-    rules = {*told["silent"], *(row["rule"] for row in told["not_judged"]), *(finding["rule"] for finding in told["findings"])}
+    rules = {
+        *told["silent"],
+        *(row["rule"] for row in told["not_judged"]),
+        *(finding["rule"] for finding in told["findings"]),
+    }
     assert rules == {unit.id for unit in catalog.units("rules.checks")}
-    assert all(finding["fix"] and finding["link"].startswith("https://") and finding["wrong_when"] for finding in told["findings"])
+    assert all(
+        finding["fix"] and finding["link"].startswith("https://") and finding["wrong_when"]
+        for finding in told["findings"]
+    )
 
 
 def test_one_rule_with_its_finding(run: Path) -> None:

@@ -16,7 +16,9 @@ from warplens.testing.timeline import timeline
 
 @pytest.fixture
 def report(tmp_path: Path) -> str:
-    timeline(tmp_path / "run.warplens", "main |[step     ][step ]\nmain | [load ]\nmain@io | !saved\nw |<open")
+    timeline(
+        tmp_path / "run.warplens", "main |[step     ][step ]\nmain | [load ]\nmain@io | !saved\nw |<open"
+    )
     return str(tmp_path / "run")
 
 
@@ -63,19 +65,38 @@ def test_stats_prints_the_default_tables_in_the_order_of_nsys() -> None:
 
 def test_stats_csv_is_data_and_nothing_else(report: str) -> None:
     result = call("stats", "-r", "nvtx_sum", "-f", "csv", "--timeunit", "us", report)
-    assert result.stdout.splitlines()[0] == "Time (%),Total Time (us),Instances,Avg (us),Med (us),Min (us),Max (us),StdDev (us),Style,Range"
+    assert (
+        result.stdout.splitlines()[0]
+        == "Time (%),Total Time (us),Instances,Avg (us),Med (us),Min (us),Max (us),StdDev (us),Style,Range"
+    )
     assert "unfinished" in result.stderr
 
 
 def test_stats_lists_go_together_and_repeat_their_last(report: str, tmp_path: Path) -> None:
     base = str(tmp_path / "out")
-    result = call("stats", "-r", "nvtx_sum,nvtx_pushpop_sum", "-r", "nvtx_pushpop_trace", "-f", "csv,json", "-o", f"-,{base}", report)
+    result = call(
+        "stats",
+        "-r",
+        "nvtx_sum,nvtx_pushpop_sum",
+        "-r",
+        "nvtx_pushpop_trace",
+        "-f",
+        "csv,json",
+        "-o",
+        f"-,{base}",
+        report,
+    )
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Time (%),")
     assert json.loads((tmp_path / "out_nvtx_pushpop_sum.json").read_text())[0]["Range"] == ":open"
     assert len(json.loads((tmp_path / "out_nvtx_pushpop_trace.json").read_text())) == 4
     assert "exists" in refused("stats", "-r", "nvtx_pushpop_sum", "-f", "json", "-o", base, report)
-    assert call("stats", "-r", "nvtx_pushpop_sum", "-f", "json", "-o", base, "--force-overwrite=true", report).exit_code == 0
+    assert (
+        call(
+            "stats", "-r", "nvtx_pushpop_sum", "-f", "json", "-o", base, "--force-overwrite=true", report
+        ).exit_code
+        == 0
+    )
 
 
 def test_stats_without_data_is_skipped(report: str) -> None:
@@ -96,7 +117,10 @@ def test_stats_help_reports_explains(report: str) -> None:
     listed = call("stats", "--help-reports").stdout
     assert "nvtx_pushpop_trace" in listed
     assert "## Traps" in call("stats", "--help-reports", "nvtx_sum").stdout
-    assert "- by (str = 'function'): what calls are kept apart by" in call("stats", "--help-reports", "osrt_sum").stdout
+    assert (
+        "- by (str = 'function'): what calls are kept apart by"
+        in call("stats", "--help-reports", "osrt_sum").stdout
+    )
 
 
 def test_formats_and_tables_are_explained() -> None:
@@ -104,7 +128,10 @@ def test_formats_and_tables_are_explained() -> None:
     assert "## What is lost" in call("export", "--help-formats", "speedscope").stdout
     assert "## Made by" in call("import", "--help-formats", "kineto,nsys-sqlite").stdout
     assert "  kernels " in call("query", "--help-tables").stdout
-    assert "- start (int64, ns): First time the agent saw the thread." in call("query", "--help-tables", "threads").stdout
+    assert (
+        "- start (int64, ns): First time the agent saw the thread."
+        in call("query", "--help-tables", "threads").stdout
+    )
     assert "## " not in call("query", "--help-tables", "ALL").stdout
     assert "did you mean nvtx_ranges?" in refused("query", "--help-tables", "nvtx_range")
 
@@ -133,8 +160,16 @@ def test_query_answers_in_every_format(report: str) -> None:
 
 @pytest.mark.slow
 def test_query_errors_name_the_tables(report: str) -> None:
-    for question in ("SELECT nope FROM nvtx_ranges", "SELECT 1 FROM nowhere", "DROP VIEW nvtx_ranges", "SELECT 1; SELECT 2", "SELEC"):
-        assert "processes, threads, capture_windows, nvtx_ranges" in refused("query", report, question), question
+    for question in (
+        "SELECT nope FROM nvtx_ranges",
+        "SELECT 1 FROM nowhere",
+        "DROP VIEW nvtx_ranges",
+        "SELECT 1; SELECT 2",
+        "SELEC",
+    ):
+        assert "processes, threads, capture_windows, nvtx_ranges" in refused("query", report, question), (
+            question
+        )
     assert call("query", report, "DESCRIBE nvtx_ranges", "--any").exit_code == 0
 
 
@@ -160,7 +195,10 @@ def test_export_to_a_folder_that_is_not_there(report: str, tmp_path: Path) -> No
 def test_tables_that_come_unasked_are_silent_without_data(report: str, tmp_path: Path) -> None:
     result = call("stats", report)
     assert "counter" not in result.stdout + result.stderr
-    assert "does not contain NVTX counter data" in call("stats", "-r", "nvtx_counter_sum,nvtx_sum", report).stderr
+    assert (
+        "does not contain NVTX counter data"
+        in call("stats", "-r", "nvtx_counter_sum,nvtx_sum", report).stderr
+    )
     timeline(tmp_path / "nothing.warplens", "main |")
     nothing = call("stats", str(tmp_path / "nothing"))
     assert nothing.exit_code == 1
@@ -190,5 +228,7 @@ def test_duckdb_alone_opens_it_with_the_views_that_are_printed(tmp_path: Path) -
     assert printed.exit_code == 0, printed.output
     with duckdb.connect() as connection:
         connection.execute(printed.stdout)
-        assert connection.execute("SELECT message, count(*) FROM nvtx_ranges GROUP BY 1").fetchall() == [("step", 2)]
+        assert connection.execute("SELECT message, count(*) FROM nvtx_ranges GROUP BY 1").fetchall() == [
+            ("step", 2)
+        ]
         assert connection.execute("SELECT count(*) FROM kernels").fetchall() == [(0,)]

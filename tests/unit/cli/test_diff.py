@@ -73,7 +73,11 @@ def test_markdown_and_files(two: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_json(two: tuple[Path, Path]) -> None:
     told = json.loads(ask("-f", "json", "--no-rules", "--fail-if", "step.p50 > +5%", *two).stdout)
-    assert (told["schema"], told["per"], told["steps"]) == ("warplens.diff/1", "step", {"before": 2, "after": 2})
+    assert (told["schema"], told["per"], told["steps"]) == (
+        "warplens.diff/1",
+        "step",
+        {"before": 2, "after": 2},
+    )
     (gemm,) = [change for change in told["changes"] if change["name"] == "gemm"]
     assert (gemm["status"], gemm["delta"], gemm["before"]["p50"]) == ("changed", 10_000, 10_000)
     assert told["findings"] == []

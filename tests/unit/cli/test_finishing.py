@@ -14,7 +14,9 @@ from warplens.errors import ReportError
 from warplens.handover import pending
 
 
-def _finish(tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatch, what: str = "finish") -> bool:
+def _finish(
+    tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatch, what: str = "finish"
+) -> bool:
     def fail(*arguments: object, **options: object) -> None:
         raise error
 
@@ -23,9 +25,15 @@ def _finish(tmp_path: Path, error: BaseException, monkeypatch: pytest.MonkeyPatc
     return recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
 
 
-@pytest.mark.parametrize(("error", "said"), [(ReportError("no space"), "no space"), (RuntimeError("odd"), "RuntimeError: odd")])
+@pytest.mark.parametrize(
+    ("error", "said"), [(ReportError("no space"), "no space"), (RuntimeError("odd"), "RuntimeError: odd")]
+)
 def test_what_fails_is_said(
-    error: Exception, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: Exception,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert not _finish(tmp_path, error, monkeypatch)
     assert said in capsys.readouterr().err
@@ -48,10 +56,15 @@ def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(query, "open", overwrite)
     assert recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
-    assert "x.warplens was finished, and has been removed or overwritten since.\n  Name another" in capsys.readouterr().err
+    assert (
+        "x.warplens was finished, and has been removed or overwritten since.\n  Name another"
+        in capsys.readouterr().err
+    )
 
 
-def test_there_is_no_bar_where_nobody_sees_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_there_is_no_bar_where_nobody_sees_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(finishing, "_PATIENCE_S", 0.0)
     with progress_bar() as progress:
         progress("decode", 0.5)
@@ -59,7 +72,9 @@ def test_there_is_no_bar_where_nobody_sees_it(monkeypatch: pytest.MonkeyPatch, c
     assert captured.out + captured.err == ""
 
 
-def test_a_bar_on_a_terminal_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bar_on_a_terminal_is_gone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     import sys
 
     monkeypatch.setattr(finishing, "_PATIENCE_S", 0.0)

@@ -57,7 +57,9 @@ def test_no_line_is_too_long(story: Path) -> None:
             assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
 
 
-def test_only_samples_of_threads_that_handled_an_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_samples_of_threads_that_handled_an_exception(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = cpu_story.tables()
     for row in told["samples"]:
         row["exception"] = row["stack"] in (3, 6)  # load, Model.forward
@@ -69,7 +71,9 @@ def test_only_samples_of_threads_that_handled_an_exception(tmp_path: Path, monke
     assert "no thread of run.warplens was seen to handle an exception in the selected part." in str(
         ask(tmp_path / "run.warplens", "--exceptions", "--filter-time", "900us/1ms").exception
     )
-    assert "leave out --kind" in str(ask(tmp_path / "run.warplens", "--exceptions", "--kind", "native").exception)
+    assert "leave out --kind" in str(
+        ask(tmp_path / "run.warplens", "--exceptions", "--kind", "native").exception
+    )
 
 
 def test_reports_that_do_not_know_of_exceptions_say_so(story: Path) -> None:
@@ -94,7 +98,9 @@ def test_levels_and_shares_that_are_left_out_are_told(story: Path) -> None:
     assert "Self" not in draw(story, "--top", "0")
 
 
-def test_shares_are_compared_with_a_baseline(story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_are_compared_with_a_baseline(
+    story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     same = draw(story, "--baseline", str(story))
     assert same.count("84 Python samples") == 2
     assert "(+" not in same
@@ -106,19 +112,30 @@ def test_shares_are_compared_with_a_baseline(story: Path, tmp_path: Path, monkey
     shown = draw(story, "--baseline", str(tmp_path / "before.warplens"), "--width", "120")
     now, then = 400 / 840, 100 / 740
     assert f"Model.forward {now:.0%} ({(now - then) * 100:+.1f})" in shown
-    assert f"{(now - then) * 100:+5.1f} %  {now * 100:4.1f} %  {then * 100:4.1f} %  Model.forward  model.py:5" in shown
+    assert (
+        f"{(now - then) * 100:+5.1f} %  {now * 100:4.1f} %  {then * 100:4.1f} %  Model.forward  model.py:5"
+        in shown
+    )
     assert f"{(200 + 50) / 840 * 100 - 500 / 740 * 100:+5.1f} %" in shown, "load has less of its own"
     tree = draw(story, "--tree", "--baseline", str(tmp_path / "before.warplens"))
     assert "  Total    Self  Change" in tree
     assert f"{now * 100:5.1f} %  {now * 100:4.1f} % {(now - then) * 100:+5.1f} %" in tree
 
 
-def test_a_share_that_grew_is_red_and_one_that_shrank_is_blue(story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_share_that_grew_is_red_and_one_that_shrank_is_blue(
+    story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.setattr(cpu_story, "SAMPLES", [(0, 500, 3, True, 0), (500, 600, 6, True, 0), *cpu_story.SAMPLES[5:]])
+    monkeypatch.setattr(
+        cpu_story, "SAMPLES", [(0, 500, 3, True, 0), (500, 600, 6, True, 0), *cpu_story.SAMPLES[5:]]
+    )
     cpu_story.write(tmp_path / "before.warplens")
-    shown = draw(story, "--baseline", str(tmp_path / "before.warplens"), "--color", "always", "--width", "120")
-    colors = {name: re.search(rf"48;2;(\d+);(\d+);(\d+);[^m]*m.{name}", shown) for name in ("Model.forward", "load")}
+    shown = draw(
+        story, "--baseline", str(tmp_path / "before.warplens"), "--color", "always", "--width", "120"
+    )
+    colors = {
+        name: re.search(rf"48;2;(\d+);(\d+);(\d+);[^m]*m.{name}", shown) for name in ("Model.forward", "load")
+    }
     grew, shrank = (tuple(map(int, found.groups())) for found in colors.values() if found)
     assert grew == (0xDC, 0x50, 0x50)
     assert shrank == (0x50, 0x78, 0xDC)
@@ -155,7 +172,9 @@ main:task |(B<*A;main;*B;fetch;get)
 
 def test_tasks_stand_below_those_that_await_them(tmp_path: Path) -> None:
     timeline(tmp_path / "run.warplens", TASKS, tick_ns=1_000_000)
-    lines = draw(tmp_path / "run.warplens", "--kind", "tasks", "--wall", "--tree", "--color", "never").splitlines()
+    lines = draw(
+        tmp_path / "run.warplens", "--kind", "tasks", "--wall", "--tree", "--color", "never"
+    ).splitlines()
     assert lines[0] == "run: 54 samples of asyncio tasks that ran or waited, 1 thread"
     assert [re.sub(r"  \S+:\d+$", "", line[17:]) for line in lines[2:]] == [
         "task A",
@@ -168,12 +187,17 @@ def test_tasks_stand_below_those_that_await_them(tmp_path: Path) -> None:
     ran = draw(tmp_path / "run.warplens", "--kind", "tasks", "--tree", "--color", "never")
     assert "30 samples of asyncio tasks that ran," in ran
     assert "task B" not in ran
-    assert "100.0 %   0.0 %  tasks  task" in draw(tmp_path / "run.warplens", "--kind", "tasks", "--tree", "--by", "module")
+    assert "100.0 %   0.0 %  tasks  task" in draw(
+        tmp_path / "run.warplens", "--kind", "tasks", "--tree", "--by", "module"
+    )
 
 
 def test_what_it_says_where_no_task_was_seen(tmp_path: Path, story: Path) -> None:
     refused = str(ask(story, "--kind", "tasks").exception)
-    assert "run.warplens has no samples of asyncio tasks; record a program that uses asyncio, with CPython 3.11 or later" in refused
+    assert (
+        "run.warplens has no samples of asyncio tasks; record a program that uses asyncio, with CPython 3.11 or later"
+        in refused
+    )
     timeline(tmp_path / "waits.warplens", "main:task |(B<*B;get )")
     refused = str(ask(tmp_path / "waits.warplens", "--kind", "tasks").exception)
     assert "samples of tasks that waited alone; --wall shows those" in refused

@@ -35,13 +35,21 @@ def _exit(*arguments: str) -> object:
 def _meant(*words: str) -> list[str]:
     context = click.Context(commands, info_name="warplens", **commands.context_settings)
     commands.parse_args(context, list(words))
-    first: list[str] = getattr(context, "_protected_args", None) or getattr(context, "protected_args", [])  # before click 8.2
+    first: list[str] = getattr(context, "_protected_args", None) or getattr(
+        context, "protected_args", []
+    )  # before click 8.2
     return [*first, *context.args]
 
 
 @pytest.mark.parametrize(
     "words",
-    [("--output=x", "python3", "demo.py"), ("sh", "-c", "exit 3"), ("-t", "cuda", "true"), ("--", "info"), ("/bin/sh", "x")],
+    [
+        ("--output=x", "python3", "demo.py"),
+        ("sh", "-c", "exit 3"),
+        ("-t", "cuda", "true"),
+        ("--", "info"),
+        ("/bin/sh", "x"),
+    ],
 )
 def test_without_a_command_profile_is_meant(words: tuple[str, ...]) -> None:
     assert _meant(*words) == ["profile", *words]
@@ -119,7 +127,9 @@ def test_exit_codes(error: BaseException, code: int, monkeypatch: pytest.MonkeyP
         ("x.txt", "is a file, not a report"),
     ],
 )
-def test_files_of_other_tools(name: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_other_tools(
+    name: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / name).touch()
     assert _exit("info", str(tmp_path / name)) == 1
     err = capsys.readouterr().err
@@ -127,7 +137,9 @@ def test_files_of_other_tools(name: str, words: str, tmp_path: Path, capsys: pyt
     assert err.count("\n") == 1
 
 
-def test_a_report_that_is_not_there_names_those_that_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_that_is_not_there_names_those_that_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "run.warplens").mkdir()
     assert _exit("info", str(tmp_path / "rum")) == 1
     assert "There is: run.warplens." in capsys.readouterr().err
@@ -135,7 +147,9 @@ def test_a_report_that_is_not_there_names_those_that_are(tmp_path: Path, capsys:
 
 def _redirected(words: str, where: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     line = f"{shlex.join(COMMAND)} {words} {where}"
-    return subprocess.run(["sh", "-c", line], cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["sh", "-c", line], cwd=cwd, env=environment(), capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.slow
@@ -146,13 +160,21 @@ def test_output_that_nobody_takes(words: str, tmp_path: Path) -> None:
     os.close(reading)
     try:
         left = subprocess.run(
-            [*COMMAND, *shlex.split(words)], cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, check=False
+            [*COMMAND, *shlex.split(words)],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            check=False,
         )
     finally:
         os.close(writing)
     assert (left.returncode, left.stderr) == (141, b"")  # as `| head` leaves others
     full = _redirected(words, ">/dev/full", tmp_path)
-    assert (full.returncode, full.stderr) == (1, "warplens: error: cannot write the output: No space left on device.\n")
+    assert (full.returncode, full.stderr) == (
+        1,
+        "warplens: error: cannot write the output: No space left on device.\n",
+    )
     closed = _redirected(words, ">&-", tmp_path)
     assert (closed.returncode, closed.stderr) == (0, "")
 

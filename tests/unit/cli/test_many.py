@@ -33,18 +33,51 @@ def asked(*words: str | Path) -> list[str]:
 
 
 def _process(key: int, command: str, **more: Any) -> dict[str, Any]:
-    about = {"pid": 1000 + key, "parent_pid": 1, "host": "h", "executable": command.split()[0], "command": command, "primary": key == 0}
+    about = {
+        "pid": 1000 + key,
+        "parent_pid": 1,
+        "host": "h",
+        "executable": command.split()[0],
+        "command": command,
+        "primary": key == 0,
+    }
     ended = {"exited": True, "ended": "exit", "exit_status": 0, "recorded": True, "began": "exec"}
-    return {"process": key, "name": Path(command.split()[0]).name, "start": 0, "end": 10**9, **about, **ended, **more}
+    return {
+        "process": key,
+        "name": Path(command.split()[0]).name,
+        "start": 0,
+        "end": 10**9,
+        **about,
+        **ended,
+        **more,
+    }
 
 
 def _thread(process: int, number: int, name: str) -> dict[str, Any]:
-    return {"thread": process * THREADS_PER_PROCESS + number, "process": process, "tid": 5000 + number, "name": name, "start": 0}
+    return {
+        "thread": process * THREADS_PER_PROCESS + number,
+        "process": process,
+        "tid": 5000 + number,
+        "name": name,
+        "start": 0,
+    }
 
 
 def _range(process: int, thread: int, number: int, message: str, start: int, length: int) -> dict[str, Any]:
-    where = {"id": process * RANGES_PER_PROCESS + number, "process": process, "thread": process * THREADS_PER_PROCESS + thread}
-    return {**where, "start": start, "end": start + length, "message": message, "style": "PushPop", "depth": 0, **_FLAGS}
+    where = {
+        "id": process * RANGES_PER_PROCESS + number,
+        "process": process,
+        "thread": process * THREADS_PER_PROCESS + thread,
+    }
+    return {
+        **where,
+        "start": start,
+        "end": start + length,
+        "message": message,
+        "style": "PushPop",
+        "depth": 0,
+        **_FLAGS,
+    }
 
 
 def _written(report: Path, **tables: Any) -> Path:
@@ -57,7 +90,9 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A shell that started 300 short processes, one of them longer; each has a range and says something that all say."""
     rows = [_process(0, "sh loop.sh")]
     rows += [
-        _process(key, "/bin/true", parent=0, start=key * 10**6, end=key * 10**6 + (9 if key == 7 else 2) * 10**6)
+        _process(
+            key, "/bin/true", parent=0, start=key * 10**6, end=key * 10**6 + (9 if key == 7 else 2) * 10**6
+        )
         for key in range(1, PROCESSES + 1)
     ]
     told = [
@@ -71,12 +106,21 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
         for key in range(1, PROCESSES + 1)
     ]
-    lost = {"severity": "error", "code": "dropped-records", "source": "nvtx", "message": "5 range records were dropped", "count": 5}
+    lost = {
+        "severity": "error",
+        "code": "dropped-records",
+        "source": "nvtx",
+        "message": "5 range records were dropped",
+        "count": 5,
+    }
     return _written(
         tmp_path_factory.mktemp("many") / "processes.warplens",
         processes=rows,
         threads=[_thread(key, 0, "sh" if key == 0 else "true") for key in range(PROCESSES + 1)],
-        nvtx_ranges=[_range(key, 0, 0, "loading" if key == 9 else "all", key * 10**6, 10**6) for key in range(PROCESSES + 1)],
+        nvtx_ranges=[
+            _range(key, 0, 0, "loading" if key == 9 else "all", key * 10**6, 10**6)
+            for key in range(PROCESSES + 1)
+        ],
         diagnostics=[*told, lost],
     )
 
@@ -102,15 +146,23 @@ def threads(tmp_path_factory: pytest.TempPathFactory) -> Path:
         processes=[_process(0, "./server --port 80")],
         threads=[_thread(0, number, name) for number, name in enumerate(names)],
         thread_states=states,
-        nvtx_ranges=[_range(0, number, number, "one", number * 1000, 500 if number < THREADS else 10) for number in range(len(names))],
+        nvtx_ranges=[
+            _range(0, number, number, "one", number * 1000, 500 if number < THREADS else 10)
+            for number in range(len(names))
+        ],
     )
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program in which 50,000 ranges have a name each, and some a name that means something."""
-    rows = [_range(0, 0, number, f"request {number}", number * 1000, 100 + number % 7) for number in range(NAMES)]
-    rows += [_range(0, 0, NAMES + number, f"train_step {number}", (NAMES + number) * 1000, 900) for number in range(5)]
+    rows = [
+        _range(0, 0, number, f"request {number}", number * 1000, 100 + number % 7) for number in range(NAMES)
+    ]
+    rows += [
+        _range(0, 0, NAMES + number, f"train_step {number}", (NAMES + number) * 1000, 900)
+        for number in range(5)
+    ]
     return _written(
         tmp_path_factory.mktemp("many") / "names.warplens",
         processes=[_process(0, "./server")],
@@ -134,16 +186,25 @@ def test_info_of_many_processes(processes: Path) -> None:
 def test_stats_of_many_threads_and_all_rows_on_request(threads: Path) -> None:
     lines = asked("stats", threads)
     assert len(lines) < 50
-    assert f"… and {THREADS + 2 - 10:,} more rows; -r thread_state_sum --rows 0 shows all, -f csv writes them" in lines
+    assert (
+        f"… and {THREADS + 2 - 10:,} more rows; -r thread_state_sum --rows 0 shows all, -f csv writes them"
+        in lines
+    )
     shown = asked("stats", "-q", "-r", "thread_state_sum", "--rows", "7", threads)
     assert len(shown) == 2 + 7 + 1
     assert len(asked("stats", "-q", "-r", "thread_state_sum", "--rows", "0", threads)) == 2 + THREADS + 2
     assert len(asked("stats", "-q", "-f", "csv", "-r", "thread_state_sum", threads)) == 1 + THREADS + 2
-    assert len(json.loads("\n".join(asked("stats", "-q", "-f", "json", "-r", "thread_state_sum", threads)))) == THREADS + 2
+    assert (
+        len(json.loads("\n".join(asked("stats", "-q", "-f", "json", "-r", "thread_state_sum", threads))))
+        == THREADS + 2
+    )
 
 
 def test_one_row_too_many_is_shown(threads: Path) -> None:
-    assert len(asked("stats", "-q", "-r", "thread_state_sum", "--rows", str(THREADS + 1), threads)) == 2 + THREADS + 2
+    assert (
+        len(asked("stats", "-q", "-r", "thread_state_sum", "--rows", str(THREADS + 1), threads))
+        == 2 + THREADS + 2
+    )
 
 
 def test_a_timeline_of_many_tracks_that_are_alike(threads: Path, processes: Path) -> None:
@@ -154,12 +215,20 @@ def test_a_timeline_of_many_tracks_that_are_alike(threads: Path, processes: Path
     assert any("writer" in line for line in lines)
     assert any(f"({THREADS - 3:,} like request of ./server --port #)" in line for line in lines)
     assert (
-        sum(line.strip().startswith("request") for line in asked("timeline", "--ascii", "--tracks", "30", threads)) == 28
+        sum(
+            line.strip().startswith("request")
+            for line in asked("timeline", "--ascii", "--tracks", "30", threads)
+        )
+        == 28
     )  # and the two others
-    assert any(f"({PROCESSES - 3} like /bin/true)" in line for line in asked("timeline", "--ascii", processes))
+    assert any(
+        f"({PROCESSES - 3} like /bin/true)" in line for line in asked("timeline", "--ascii", processes)
+    )
 
 
-def test_cells_are_the_same_whether_all_columns_come_at_once(names: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_are_the_same_whether_all_columns_come_at_once(
+    names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Report.open(names) as report:
         at_once = occupied.cells(report, report.span, 97, 4).to_pylist()
         monkeypatch.setattr(occupied, "_FEW_ROWS", 1 << 12)

@@ -32,10 +32,18 @@ PAYLOAD = {"process": 0, "event_type": "range", "type": "x", "at_end": False}
 BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
     "a task of no thread": (
         "main |[a ]",
-        {"extra": {"a": {"task": 5}}, "tables": {"tasks": [{"task": 5, "process": 0, "thread": 77, "library": "asyncio", "start": START}]}},
+        {
+            "extra": {"a": {"task": 5}},
+            "tables": {
+                "tasks": [{"task": 5, "process": 0, "thread": 77, "library": "asyncio", "start": START}]
+            },
+        },
     ),
     "a range of no task": ("main |[a ] !m", {"extra": {"a": {"task": 5}, "m": {"task": 5}}}),
-    "a counter of no process": ("main |[a ]", {"tables": {"nvtx_counters": [COUNTER], "nvtx_counter_samples": [SAMPLE | {"process": 99}]}}),
+    "a counter of no process": (
+        "main |[a ]",
+        {"tables": {"nvtx_counters": [COUNTER], "nvtx_counter_samples": [SAMPLE | {"process": 99}]}},
+    ),
     "a sample of no counter": ("main |[a ]", {"tables": {"nvtx_counter_samples": [SAMPLE]}}),
     "a payload of nothing": (
         "main |[a ]",
@@ -62,8 +70,14 @@ BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
 }
 ODD: dict[str, tuple[str, dict[str, Any]]] = {
     "counters alone": ("main~c |1 2 3", {}),
-    "the largest values": ("main~c |9223372036854775807 -9223372036854775808 1", {"counters": {"c": {"interpolation": "linear"}}}),
-    "large changes": ("main~c |9223372036854775807 9223372036854775807", {"counters": {"c": {"value_type": "delta"}}}),
+    "the largest values": (
+        "main~c |9223372036854775807 -9223372036854775808 1",
+        {"counters": {"c": {"interpolation": "linear"}}},
+    ),
+    "large changes": (
+        "main~c |9223372036854775807 9223372036854775807",
+        {"counters": {"c": {"value_type": "delta"}}},
+    ),
     "a huge scale": ("main~c |9223372036854775807 1 1", {"counters": {"c": {"scale": 1e300}}}),
     "no scale": ("main~c |3 1 1", {"counters": {"c": {"scale": 0.0}}}),
     "limits without room": ("main~c |5 5", {"counters": {"c": {"minimum": 5.0, "maximum": 5.0}}}),
@@ -74,7 +88,10 @@ ODD: dict[str, tuple[str, dict[str, Any]]] = {
             "counters": {"c": {"name": "\x1b[2Jx\n", "unit": "\x1b[31m\n", "description": "\0"}},
         },
     ),
-    "nameless": ("main#t |[a ]\nmain~c |1 2", {"tasks": {"t": {"name": None}}, "counters": {"c": {"name": None}}}),
+    "nameless": (
+        "main#t |[a ]\nmain~c |1 2",
+        {"tasks": {"t": {"name": None}}, "counters": {"c": {"name": None}}},
+    ),
 }
 
 

@@ -39,10 +39,16 @@ def test_a_preset_takes_no_value() -> None:
 
 def test_help_lists_each_option_once_under_headings_the_common_ones_first() -> None:
     text = CliRunner().invoke(command, ["--help"]).output
-    heads = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    heads = [
+        line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")
+    ]
     assert heads.index("What is recorded") < heads.index("The report") < heads.index("CPU, in detail")
     for name in ("--output", "--sample", "--cuda-memory-usage", "--keep-last"):
-        lines = [line for line in text.splitlines() if line.lstrip().startswith(("-", name)) and name in line.split("  ")[1]]
+        lines = [
+            line
+            for line in text.splitlines()
+            if line.lstrip().startswith(("-", name)) and name in line.split("  ")[1]
+        ]
         assert len(lines) == 1, name
 
 

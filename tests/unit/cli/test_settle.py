@@ -32,6 +32,11 @@ main([])
 def test_what_cannot_be_written_leaves_the_exit_code_alone(stream: str, tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-c", CODE.format(stream=stream)], cwd=tmp_path, env=environment(), stdout=full, stderr=full, check=False
+            [sys.executable, "-c", CODE.format(stream=stream)],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=full,
+            stderr=full,
+            check=False,
         )
     assert done.returncode == 3

@@ -42,14 +42,20 @@ def test_each_line_has_its_shares(story: Path, tmp_path: Path) -> None:
     assert " 95.2 %  11.9 %   80  line 80" in lines  # main: 10 of 84 samples end there
     assert " 23.8 %  23.8 %   20  line 20" in lines or " 29.8 %  23.8 %   20  line 20" in lines
     assert " " * 15 + "   79  line 79" in lines
-    assert not any(line.endswith("line 60") for line in lines), "lines that are not near a hot one are left out"
+    assert not any(line.endswith("line 60") for line in lines), (
+        "lines that are not near a hot one are left out"
+    )
     assert any(line.endswith("line 60") for line in draw(story, "train.py", "--all"))
 
 
 @pytest.mark.slow
 def test_the_program_comes_before_its_libraries(story: Path) -> None:
     shown = draw(story)
-    assert [Path(shown[at - 1]).name for at, line in enumerate(shown) if "ended here" in line] == ["train.py", "model.py", "loader.py"]
+    assert [Path(shown[at - 1]).name for at, line in enumerate(shown) if "ended here" in line] == [
+        "train.py",
+        "model.py",
+        "loader.py",
+    ]
     assert len([line for line in draw(story, "--files", "1") if "ended here" in line]) == 1
 
 
@@ -63,7 +69,9 @@ def test_a_file_that_is_not_here_or_changed_is_told(story: Path, tmp_path: Path)
     lines = draw(story, "model.py")
     assert "the file is not on this machine: lines are shown by their functions" in lines
     assert " 47.6 %  47.6 %  9  in Model.forward" in lines
-    assert "no sample was in a file none.py; the hottest files are train.py" in str(ask(story, "none.py").exception)
+    assert "no sample was in a file none.py; the hottest files are train.py" in str(
+        ask(story, "none.py").exception
+    )
 
 
 def page(path: Path, *options: str) -> str:
@@ -102,7 +110,9 @@ def test_the_hotter_a_line_the_greater_its_step(story: Path) -> None:
 
 
 @pytest.mark.slow
-def test_lines_of_libraries_are_shown_around_the_hot_ones(story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_libraries_are_shown_around_the_hot_ones(
+    story: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("warplens.cli.flame.source_page.is_library", lambda path: path.endswith("train.py"))
     near = [at for at in range(1, 101) if f'id="L{at}"' in page(story)]
     assert near == [*range(15, 28), *range(45, 56), *range(75, 96)]
@@ -140,8 +150,15 @@ def test_samples_without_lines_are_told(tmp_path: Path) -> None:
 
 
 def test_what_others_wrote_is_told_from_the_program() -> None:
-    libraries = ("<frozen os>", "/usr/lib/python3.11/json/encoder.py", "/usr/lib/python3/dist-packages/yaml/reader.py", "json.py")
-    assert all(is_library(file) for file in (*libraries, "/venv/lib/python3.12/site-packages/torch/nn/modules.py"))
+    libraries = (
+        "<frozen os>",
+        "/usr/lib/python3.11/json/encoder.py",
+        "/usr/lib/python3/dist-packages/yaml/reader.py",
+        "json.py",
+    )
+    assert all(
+        is_library(file) for file in (*libraries, "/venv/lib/python3.12/site-packages/torch/nn/modules.py")
+    )
     assert not any(is_library(file) for file in ("/app/train.py", "train.py", "/home/me/json.py"))
 
 

@@ -31,7 +31,9 @@ def rows(*words: str) -> list[dict[str, object]]:
 
 
 def test_it_is_the_argument_of_a_table(report: str) -> None:
-    assert rows("--by", "process", "-r", "temporal_breakdown", report) == rows("-r", "temporal_breakdown:by=process", report)
+    assert rows("--by", "process", "-r", "temporal_breakdown", report) == rows(
+        "-r", "temporal_breakdown:by=process", report
+    )
     assert len(rows("--by", "process", "-r", "temporal_breakdown", report)) == 2
     assert len(rows("--by", "stream", "-r", "temporal_breakdown", report)) == 8
 
@@ -56,13 +58,23 @@ def test_nobody_knows_it(report: str) -> None:
 
 
 def test_the_tables_are_printed(report: str, tmp_path: Path) -> None:
-    for name in ("queue_length", "launch_latency", "memory_bandwidth", "gpu_idle_trace", "kernel_breakdown", "comm_comp_overlap"):
+    for name in (
+        "queue_length",
+        "launch_latency",
+        "memory_bandwidth",
+        "gpu_idle_trace",
+        "kernel_breakdown",
+        "comm_comp_overlap",
+    ):
         result = CliRunner().invoke(commands, ["stats", "-r", name, report])
         assert result.exit_code == 0, result.output
         assert f"({name}):" in result.stdout
     timeline(tmp_path / "r.warplens", "main |[step ]")
     result = CliRunner().invoke(commands, ["stats", "-r", "gpu_utilization", str(tmp_path / "r.warplens")])
-    assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warplens does not contain CUDA kernel or GPU memory data.\n")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "SKIPPED: r.warplens does not contain CUDA kernel or GPU memory data.\n",
+    )
 
 
 SUMS = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_gpu_sum")
@@ -85,14 +97,19 @@ def test_sums_of_gpus_are_kept_apart_by_it(report: str, name: str) -> None:
         assert summed("--by", by, "-r", name) == whole
         found = rows("--by", by, "-r", name, report)
         sizes[by] = len(found)
-        assert all(("Stream" in row) == (by == "stream") and ("Device" in row) == (by in ("device", "stream")) for row in found)
+        assert all(
+            ("Stream" in row) == (by == "stream") and ("Device" in row) == (by in ("device", "stream"))
+            for row in found
+        )
     assert rows("--by", "device", "-r", name, report) == rows("-r", name, report)
     assert sizes["process"] < sizes["device"] < sizes["stream"]
 
 
 def test_calls_are_kept_apart_by_process_or_rank(report: str) -> None:
     whole, apart = rows("-r", "cuda_api_sum", report), rows("--by", "process", "-r", "cuda_api_sum", report)
-    assert sum(int(str(row["Num Calls"])) for row in apart) == sum(int(str(row["Num Calls"])) for row in whole)
+    assert sum(int(str(row["Num Calls"])) for row in apart) == sum(
+        int(str(row["Num Calls"])) for row in whole
+    )
     assert {"PID"} <= apart[0].keys()
     assert "PID" not in whole[0]
 
@@ -106,6 +123,8 @@ def test_regions_inside_kernels_are_kept_apart_by_it(tmp_path: Path, by: str) ->
     assert {"launch": "Launch", "sm": "SM"}.get(by, by.title()) in apart[0]
     assert sum(int(str(row["Count"])) for row in apart) == sum(int(str(row["Count"])) for row in whole)
     if by == "warp":
-        assert rows("--by", by, "-r", "intrakernel_overlap", inside) == rows("-r", f"intrakernel_overlap:by={by}", inside)
+        assert rows("--by", by, "-r", "intrakernel_overlap", inside) == rows(
+            "-r", f"intrakernel_overlap:by={by}", inside
+        )
     with pytest.raises(UsageError, match="intrakernel_sum"):
         CliRunner().invoke(commands, ["stats", "--by", by, "-r", "nvtx_sum", inside], catch_exceptions=False)

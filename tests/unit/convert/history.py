@@ -58,11 +58,17 @@ class History:
 
     def write(self, spool: Path, *, end: bool = False) -> None:
         """Write the spool as it is now; `end`: in an orderly way."""
-        about = [sw.meta("thread", 1, thread=number, tid=100 + number, start=SECOND) for number in range(self.threads)]
+        about = [
+            sw.meta("thread", 1, thread=number, tid=100 + number, start=SECOND)
+            for number in range(self.threads)
+        ]
         about += [sw.meta("domain", 7, domain=1), sw.meta("category", 6, category=1)]
         tables = []
         for thread, stack in enumerate(self._stacks):
-            items = [sw.event("range", one.start, 0, one.name, domain=one.domain, category=one.category) for one in stack]
+            items = [
+                sw.event("range", one.start, 0, one.name, domain=one.domain, category=one.category)
+                for one in stack
+            ]
             tables.append(sw.chunk(3, 40, thread, b"".join(items), 16384))
         slots = []
         for number, (one, thread, task) in self._shared.items():
@@ -70,13 +76,18 @@ class History:
             slots.append(sw.slot(record, thread, number, task=task))
         tables.append(sw.chunk(3, 64, sw.NO_THREAD, b"".join(slots), 65536))
         size = -(-(64 + 40 * self.per_chunk) // 4096) * 4096
-        records = [sw.chunk(1, 40, thread, b"".join(items), size, number) for number, (thread, items) in enumerate(self._chunks)]
+        records = [
+            sw.chunk(1, 40, thread, b"".join(items), size, number)
+            for number, (thread, items) in enumerate(self._chunks)
+        ]
         chunks = [_NAMES, sw.records(sw.NO_THREAD, about), *tables, *records]
         sw.write(spool, sw.spool(chunks, end_ns=self.now + 1 if end else 0))
 
     def _do(self, thread: int) -> None:
         draw, stack = self._random.random(), self._stacks[thread]
-        one = _Open(self.now, self._random.randrange(1, 6), self._random.randrange(2), self._random.randrange(2))
+        one = _Open(
+            self.now, self._random.randrange(1, 6), self._random.randrange(2), self._random.randrange(2)
+        )
         if draw < 0.35 and len(stack) < 12:
             stack.append(one)
         elif draw < 0.7:
@@ -85,7 +96,9 @@ class History:
                 stack.remove(mine[0])
                 self._record(thread, self._event("range", mine[0]))
         elif draw < 0.8:
-            self._record(thread, sw.event("mark", self.now, None, one.name, domain=one.domain, category=one.category))
+            self._record(
+                thread, sw.event("mark", self.now, None, one.name, domain=one.domain, category=one.category)
+            )
         elif draw < 0.9 and len(self._shared) < 20:
             self._shared[self._next] = one, thread, 0 if stack else 100 + self._next
             self._next += 1
@@ -93,7 +106,9 @@ class History:
             number = self._random.choice(list(self._shared))
             ended, began, task = self._shared.pop(number)
             self._record(
-                thread, self._event("start_end", ended), *([sw.origin(began, number, task=task)] if began != thread or task else [])
+                thread,
+                self._event("start_end", ended),
+                *([sw.origin(began, number, task=task)] if began != thread or task else []),
             )
 
     def _event(self, kind: str, one: _Open) -> bytes:

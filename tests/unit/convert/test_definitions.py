@@ -25,11 +25,22 @@ def made(tmp_path: Path) -> Make:
     """Finish a spool: strings by id, records of thread 0, payloads (as a function of where they lie)."""
 
     def make(
-        texts: dict[int, str], records: Callable[[list[int]], list[bytes]], payloads: list[bytes] | None = None, **more: Any
+        texts: dict[int, str],
+        records: Callable[[list[int]], list[bytes]],
+        payloads: list[bytes] | None = None,
+        **more: Any,
     ) -> Report:
         chunk, offsets = sw.blobs(0, payloads or [], sw.first_chunk())
         about = [sw.meta("thread", thread=0, tid=10, start=1), sw.meta("domain", 90, domain=1)]
-        data = sw.spool([chunk, sw.strings({90: "lib", **texts}), sw.records(sw.NO_THREAD, about), sw.records(0, records(offsets))], **more)
+        data = sw.spool(
+            [
+                chunk,
+                sw.strings({90: "lib", **texts}),
+                sw.records(sw.NO_THREAD, about),
+                sw.records(0, records(offsets)),
+            ],
+            **more,
+        )
         sw.write(tmp_path / "spool", data)
         finish(tmp_path / "spool", tmp_path / "r.warplens")
         return open_report(tmp_path / "r.warplens")
@@ -46,7 +57,9 @@ def entry(name: str, kind: int, **more: Any) -> dict[str, Any]:
 
 
 def test_payloads_are_one_row_per_blob(made: Make) -> None:
-    layout = sw.definition("schema", name="batch", type=1, flags=0, size=12, align=0, entries=[entry("n", 17), entry("loss", 43)])
+    layout = sw.definition(
+        "schema", name="batch", type=1, flags=0, size=12, align=0, entries=[entry("n", 17), entry("loss", 43)]
+    )
     blobs = [
         sw.blob(struct.pack("<qf", 3, 0.25), SCHEMA),
         sw.blob(b"abc", 76, flags=1),
@@ -72,31 +85,67 @@ def test_payloads_are_one_row_per_blob(made: Make) -> None:
     report = made({1: layout, 2: text}, records, blobs, dropped={28: 1, 29: 2})
     plain = {"process": 0, "at_end": False, "cut": False, "json": None, "schema": None}
     assert report.table("payloads").to_pylist() == [
-        {**plain, "event_type": "range", "event": 0, "schema": 0, "type": "batch", "data": struct.pack("<qf", 3, 0.25)},
+        {
+            **plain,
+            "event_type": "range",
+            "event": 0,
+            "schema": 0,
+            "type": "batch",
+            "data": struct.pack("<qf", 3, 0.25),
+        },
         {**plain, "event_type": "range", "event": 0, "type": "string", "at_end": True, "data": b"abc"},
         {**plain, "event_type": "range", "event": 1, "type": "float64", "data": struct.pack("<3d", 1, 2, 3)},
         {**plain, "event_type": "range", "event": 2, "type": "type 999", "data": b"x"},
-        {**plain, "event_type": "mark", "event": 0, "schema": 1, "type": "warplens.json", "cut": True, "data": None, "json": '{"a": 1}'},
+        {
+            **plain,
+            "event_type": "mark",
+            "event": 0,
+            "schema": 1,
+            "type": "warplens.json",
+            "cut": True,
+            "data": None,
+            "json": '{"a": 1}',
+        },
     ]
     schemas = report.table("nvtx_schemas").to_pylist()
-    assert [(row["schema"], row["domain"], row["id"], row["name"], row["kind"], row["size"]) for row in schemas] == [
+    assert [
+        (row["schema"], row["domain"], row["id"], row["name"], row["kind"], row["size"]) for row in schemas
+    ] == [
         (0, "lib", SCHEMA, "batch", "static", 12),
         (1, None, DYNAMIC, "warplens.json", "dynamic", None),
     ]
     assert schemas[0]["definition"] == layout
-    assert notes(report) == {"lost-payloads": 1, "cut-payloads": 2, "no-launch-record": None, "no-clock-log": None}
-    assert report.sql("SELECT octet_length(data) AS n FROM payloads WHERE type = 'batch'").to_pylist() == [{"n": 12}]
+    assert notes(report) == {
+        "lost-payloads": 1,
+        "cut-payloads": 2,
+        "no-launch-record": None,
+        "no-clock-log": None,
+    }
+    assert report.sql("SELECT octet_length(data) AS n FROM payloads WHERE type = 'batch'").to_pylist() == [
+        {"n": 12}
+    ]
 
 
 def test_registered_strings_in_payloads_keep_their_text(made: Make) -> None:
     layout = sw.definition("schema", name="s", type=1, entries=[entry("n", 15), entry("what", 80)])
-    blobs = [sw.blob(struct.pack("<iiQ", 1, 0, 5), SCHEMA), sw.blob(struct.pack("<iiQ", 1, 0, 77), SCHEMA), sw.blob(b"short", SCHEMA)]
+    blobs = [
+        sw.blob(struct.pack("<iiQ", 1, 0, 5), SCHEMA),
+        sw.blob(struct.pack("<iiQ", 1, 0, 77), SCHEMA),
+        sw.blob(b"short", SCHEMA),
+    ]
     report = made(
         {1: layout, 5: "registered"},
-        lambda at: [sw.define(1, SCHEMA), *(sw.event("mark", 20 + n, flags=7, payload=offset) for n, offset in enumerate(at))],
+        lambda at: [
+            sw.define(1, SCHEMA),
+            *(sw.event("mark", 20 + n, flags=7, payload=offset) for n, offset in enumerate(at)),
+        ],
         blobs,
     )
-    assert report.table("nvtx_schemas", ["definition"]).to_pylist()[0]["definition"].endswith('"strings": {"5": "registered"}}')
+    assert (
+        report.table("nvtx_schemas", ["definition"])
+        .to_pylist()[0]["definition"]
+        .endswith('"strings": {"5": "registered"}}')
+    )
 
 
 def test_counters(made: Make) -> None:
@@ -112,9 +161,13 @@ def test_counters(made: Make) -> None:
         }
     ]
     texts = {
-        1: sw.definition("counter", name="mem", description="used", schema=17, scope=DYNAMIC, semantics=semantics),
+        1: sw.definition(
+            "counter", name="mem", description="used", schema=17, scope=DYNAMIC, semantics=semantics
+        ),
         2: sw.definition("scope", path="gpu/0", parent=2),
-        3: sw.definition("schema", type=1, size=16, entries=[entry("a", 15), entry("name", 76, array=4), entry("b", 20)]),
+        3: sw.definition(
+            "schema", type=1, size=16, entries=[entry("a", 15), entry("name", 76, array=4), entry("b", 20)]
+        ),
         4: sw.definition("counter", name="both", schema=SCHEMA, scope=0, semantics=[]),
     }
     blobs = [
@@ -133,7 +186,9 @@ def test_counters(made: Make) -> None:
             sw.event("sample", 11, category=COUNTER + 1, flags=7, payload=at[0]),
             sw.event("sample", 12, domain=1, category=COUNTER, color=1),
             sw.event("sample", 13, category=COUNTER + 1, flags=7, payload=at[1]),
-            sw.event("sample", 14, category=99, flags=3, payload=struct.unpack("<Q", struct.pack("<d", 2.5))[0]),
+            sw.event(
+                "sample", 14, category=99, flags=3, payload=struct.unpack("<Q", struct.pack("<d", 2.5))[0]
+            ),
             sw.event("sample", 15, category=COUNTER + 1, color=2),
             sw.event("sample", 16, category=COUNTER + 1, flags=7, payload=at[2]),
         ]
@@ -147,11 +202,23 @@ def test_counters(made: Make) -> None:
         (3, None, 99, None, "float64"),
     ]
     about = ("description", "unit", "scale", "minimum", "maximum", "value_type", "interpolation", "scope")
-    assert tuple(counters[0][name] for name in about) == ("used", "bytes", 1024.0, -1.0, None, "delta", "until_next", "/machine/gpu/0")
+    assert tuple(counters[0][name] for name in about) == (
+        "used",
+        "bytes",
+        1024.0,
+        -1.0,
+        None,
+        "delta",
+        "until_next",
+        "/machine/gpu/0",
+    )
     assert tuple(counters[1][name] for name in about) == (None,) * 8
     samples = report.table("nvtx_counter_samples").to_pylist()
     assert [row["id"] for row in samples] == list(range(10))
-    assert [(row["start"], row["counter"], row["value_int"], row["value_float"], row["no_value"]) for row in samples] == [
+    assert [
+        (row["start"], row["counter"], row["value_int"], row["value_float"], row["no_value"])
+        for row in samples
+    ] == [
         (10, 0, 3, None, None),
         (11, 1, -5, None, None),
         (11, 2, None, 0.5, None),
@@ -163,7 +230,9 @@ def test_counters(made: Make) -> None:
         (15, 2, None, None, "unavailable"),
         (16, 1, None, None, None),
     ]
-    assert [(row["event_type"], row["event"], row["data"]) for row in report.table("payloads").to_pylist()] == [("sample", 9, b"no")]
+    assert [
+        (row["event_type"], row["event"], row["data"]) for row in report.table("payloads").to_pylist()
+    ] == [("sample", 9, b"no")]
     assert notes(report).items() >= {"unknown-counters": 1, "undecoded-samples": 1}.items()
 
 
@@ -209,13 +278,22 @@ def test_tasks(made: Make) -> None:
     assert [(row["start"], row["message"], row["task"], row["parent"], row["depth"]) for row in ranges] == [
         (10, "outer", None, None, 0),
         (15, "outer", None, None, 0),
-        (25, "in task", 1, 1, 0),  # made under the range that task 1 was made in, which began after the one around it
+        (
+            25,
+            "in task",
+            1,
+            1,
+            0,
+        ),  # made under the range that task 1 was made in, which began after the one around it
         (30, "sync", 1, 2, 1),
         (32, "child", 1, 2, 1),
         (40, "sync", 2, 0, 1),
         (70, "child", None, None, 0),
     ]
-    assert report.table("nvtx_marks", ["start", "task"]).to_pylist() == [{"start": 37, "task": 1}, {"start": 43, "task": 3}]
+    assert report.table("nvtx_marks", ["start", "task"]).to_pylist() == [
+        {"start": 37, "task": 1},
+        {"start": 43, "task": 3},
+    ]
     assert report.table("nvtx_counter_samples", ["task"]).to_pylist() == [{"task": 1}]
     assert notes(report)["lost-parents"] == 1
 
@@ -240,14 +318,27 @@ def test_objects_and_operations(made: Make) -> None:
     report = made(texts, lambda _: records)
     objects = report.table("nvtx_objects").to_pylist()
     assert [
-        (row["object"], row["domain"], row["id"], row["kind"], row["identifier"], row["name"], row["start"], row["end"]) for row in objects
+        (
+            row["object"],
+            row["domain"],
+            row["id"],
+            row["kind"],
+            row["identifier"],
+            row["name"],
+            row["start"],
+            row["end"],
+        )
+        for row in objects
     ] == [
         (0, "lib", 5, "sync", 4096, "m", 10, 30),
         (1, None, None, "cuda_stream", 77, "copies", 11, None),
         (2, "lib", 5, "sync", 4096, "again", 40, None),
     ]
     operations = report.table("nvtx_operations").to_pylist()
-    assert [(row["start"], row["domain"], row["action"], row["object"], row["target"], row["value"]) for row in operations] == [
+    assert [
+        (row["start"], row["domain"], row["action"], row["object"], row["target"], row["value"])
+        for row in operations
+    ] == [
         (20, "lib", "sync_acquire_start", 0, 5, None),
         (21, "lib", "sync_acquire_success", 0, 5, 3),
         (30, "lib", "sync_destroy", 0, 5, None),
@@ -262,7 +353,10 @@ def test_keys_of_a_later_process(tmp_path: Path) -> None:
     for pid in (10, 11):
         sw.write(
             tmp_path / "spool",
-            sw.spool([texts, sw.records(0, [sw.define(1, 3), sw.event("sample", 10, flags=2, category=3)])], {"pid": pid}),
+            sw.spool(
+                [texts, sw.records(0, [sw.define(1, 3), sw.event("sample", 10, flags=2, category=3)])],
+                {"pid": pid},
+            ),
             pid=pid,
         )
     finish(tmp_path / "spool", tmp_path / "r.warplens")
@@ -277,7 +371,11 @@ def test_keys_of_a_later_process(tmp_path: Path) -> None:
 def test_an_empty_name_is_a_name(made: Make) -> None:
     def records(_: list[int]) -> list[bytes]:
         named = [sw.meta("domain", 1, domain=2), sw.meta("category", 1, domain=2, category=3)]
-        return [*named, sw.event("range", 10, 20, 1, domain=2, category=3), sw.event("range", 30, 40, 1, domain=5, category=4)]
+        return [
+            *named,
+            sw.event("range", 10, 20, 1, domain=2, category=3),
+            sw.event("range", 30, 40, 1, domain=5, category=4),
+        ]
 
     report = made({1: ""}, records)
     found = report.sql("SELECT domain, category, message FROM nvtx_ranges ORDER BY start").to_pylist()

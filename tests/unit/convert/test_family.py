@@ -17,7 +17,9 @@ from warplens.storage.writer import PartWriter
 from warplens.testing.spool_writer import process_record as record
 
 
-def rows(tmp_path: Path, *records: bytes, launch: dict[str, Any] | None = None, children: int = 1) -> list[dict[str, Any]]:
+def rows(
+    tmp_path: Path, *records: bytes, launch: dict[str, Any] | None = None, children: int = 1
+) -> list[dict[str, Any]]:
     """Process 10 was launched and has a spool, its fork child 11 too; the register holds `records`."""
     spool = recording(tmp_path / "spool", launch=launch or {}, children=children)
     (spool / "processes.log").write_bytes(b"".join(records))
@@ -44,22 +46,36 @@ TREE = (
 
 def test_every_process_is_a_row(tmp_path: Path) -> None:
     found = rows(tmp_path, *TREE)
-    assert named(found, "pid", "parent", "parent_pid", "began", "ended", "exit_status", "recorded", "not_recorded") == [
+    assert named(
+        found, "pid", "parent", "parent_pid", "began", "ended", "exit_status", "recorded", "not_recorded"
+    ) == [
         (10, None, 5, "launch", "exit", 3, True, None),
         (11, 0, 10, "fork", "signal", 137, True, None),
         (12, 0, 10, "spawn", "exit", 2, False, "made no NVTX call"),
     ]
-    assert named(found, "start", "end", "primary", "rank") == [(90, 5_500, True, None), (1_500, 4_000, False, 0), (1_600, 1_700, False, 4)]
+    assert named(found, "start", "end", "primary", "rank") == [
+        (90, 5_500, True, None),
+        (1_500, 4_000, False, 0),
+        (1_600, 1_700, False, 4),
+    ]
     assert found[2]["command"] == "ls -l"
 
 
 def test_without_a_register_nothing_is_claimed(tmp_path: Path) -> None:
     found = rows(tmp_path)
-    assert named(found, "pid", "parent", "began", "recorded", "exit_status") == [(10, None, "launch", True, 3), (11, 0, None, True, None)]
+    assert named(found, "pid", "parent", "began", "recorded", "exit_status") == [
+        (10, None, "launch", True, 3),
+        (11, 0, None, True, None),
+    ]
 
 
 def test_a_silent_primary_has_the_launchers_status(tmp_path: Path) -> None:
-    found = rows(tmp_path, record("program", 9, 5, 60, "/bin/sh", "sh", "-c", "y"), record("fork", 10, 9, 70), launch={"pid": 9})
+    found = rows(
+        tmp_path,
+        record("program", 9, 5, 60, "/bin/sh", "sh", "-c", "y"),
+        record("fork", 10, 9, 70),
+        launch={"pid": 9},
+    )
     assert named(found, "pid", "name", "primary", "recorded", "exit_status", "parent") == [
         (9, "sh", True, False, 3, None),
         (10, "x", False, True, None, 0),
@@ -107,7 +123,9 @@ def test_still_running(tmp_path: Path) -> None:
 
 def test_what_goes_on_after_the_recording_does_not_lengthen_it(tmp_path: Path) -> None:
     """The spool says that its process ended at 5,000, a while after the launcher let go of it."""
-    spool = recording(tmp_path / "spool", launch={"end_ns": 3_000, "exit_status": None, "primary_end_ns": 0}, children=0)
+    spool = recording(
+        tmp_path / "spool", launch={"end_ns": 3_000, "exit_status": None, "primary_end_ns": 0}, children=0
+    )
     (spool / "processes.log").write_bytes(TREE[0] + record("running", 10, 5, 3_000))
     finish(spool, tmp_path / "r.warplens")
     with open_report(tmp_path / "r.warplens") as report:
@@ -117,7 +135,9 @@ def test_what_goes_on_after_the_recording_does_not_lengthen_it(tmp_path: Path) -
 
 def test_while_the_recording_goes_on(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={"end_ns": 0, "exit_status": None}, children=0)
-    (spool / "processes.log").write_bytes(b"".join(TREE[:-1]) + record("program", 13, 10, 4_500, "/bin/cat", "cat"))
+    (spool / "processes.log").write_bytes(
+        b"".join(TREE[:-1]) + record("program", 13, 10, 4_500, "/bin/cat", "cat")
+    )
     with PartWriter(tmp_path / "r.warplens", "host-1-2", "host") as part:
         part.commit(Builder(part, spool, as_of=9_000).build())
     with open_report(tmp_path / "r.warplens") as report:
@@ -148,7 +168,9 @@ def test_more_processes_than_a_part_has_keys(tmp_path: Path) -> None:
 
 
 def test_names() -> None:
-    assert program_name("/usr/bin/python3.11", ["python", "-u", "-X", "dev", "/a/train.py", "-c"]) == "train.py"
+    assert (
+        program_name("/usr/bin/python3.11", ["python", "-u", "-X", "dev", "/a/train.py", "-c"]) == "train.py"
+    )
     assert program_name("/usr/bin/python3.11", ["/opt/venv/bin/python", "-m", "http.server"]) == "http.server"
     assert program_name("/usr/bin/python3.11", ["python", "-c", "pass"]) == "python"
     assert program_name("/usr/bin/dash", ["sh", "/a/run.sh"]) == "run.sh"
@@ -162,7 +184,9 @@ def test_a_launch_record_of_a_stranger(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={})
     facts = json.loads((spool / "launch.json").read_text())
     (spool / "launch.json").write_text(json.dumps({**facts, "pid": 999_999}))
-    (spool / "processes.log").write_bytes(record("fork", 999_999, 999_999, 500) + record("waited", 999_999, 999_999, 501))
+    (spool / "processes.log").write_bytes(
+        record("fork", 999_999, 999_999, 500) + record("waited", 999_999, 999_999, 501)
+    )
     finish(spool, tmp_path / "r.warplens")
     with open_report(tmp_path / "r.warplens") as report:
         assert set(report.table("processes").column("pid").to_pylist()) == {10, 11, 999_999}

@@ -23,7 +23,9 @@ from warplens.report import open as open_report
 from warplens.storage import schema
 from warplens.testing import spool_writer as sw
 
-CLOCKS = "".join(json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000))
+CLOCKS = "".join(
+    json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000)
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +37,34 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 def test_processes(report: Report) -> None:
     primary, child = report.table("processes").to_pylist()
-    assert (primary["process"], primary["pid"], primary["primary"], primary["exit_status"], primary["exited"]) == (0, 10, True, 3, True)
-    assert (primary["parent"], primary["parent_pid"], primary["command"], primary["start"], primary["end"]) == (
+    assert (
+        primary["process"],
+        primary["pid"],
+        primary["primary"],
+        primary["exit_status"],
+        primary["exited"],
+    ) == (0, 10, True, 3, True)
+    assert (
+        primary["parent"],
+        primary["parent_pid"],
+        primary["command"],
+        primary["start"],
+        primary["end"],
+    ) == (
         None,
         1,
         "x 'a b'",
         100,
         5_000,
     )
-    assert (child["process"], child["pid"], child["parent"], child["primary"], child["exit_status"], child["exited"]) == (
+    assert (
+        child["process"],
+        child["pid"],
+        child["parent"],
+        child["primary"],
+        child["exit_status"],
+        child["exited"],
+    ) == (
         1,
         11,
         0,
@@ -55,7 +76,10 @@ def test_processes(report: Report) -> None:
 
 
 def test_threads_ranges_and_marks(report: Report) -> None:
-    assert [(t["thread"], t["process"], t["tid"], t["name"], t["start"]) for t in report.table("threads").to_pylist()] == [
+    assert [
+        (t["thread"], t["process"], t["tid"], t["name"], t["start"])
+        for t in report.table("threads").to_pylist()
+    ] == [
         (0, 0, 10, "python", 1_000),
         (1 << 24, 1, 0, None, 2_100),
     ]
@@ -71,13 +95,34 @@ def test_threads_ranges_and_marks(report: Report) -> None:
 
 def test_manifest_clocks_targets_and_diagnostics(report: Report) -> None:
     (manifest,) = report.manifests
-    assert (manifest.part, manifest.command, manifest.exit_status, manifest.realtime_offset) == (0, ["x", "a b"], 3, 10**18)
-    assert (manifest.origin, manifest.end, manifest.sources) == (100, 6_000, {"nvtx": {"on": True, "cost_ns": 20.5}})
+    assert (manifest.part, manifest.command, manifest.exit_status, manifest.realtime_offset) == (
+        0,
+        ["x", "a b"],
+        3,
+        10**18,
+    )
+    assert (manifest.origin, manifest.end, manifest.sources) == (
+        100,
+        6_000,
+        {"nvtx": {"on": True, "cost_ns": 20.5}},
+    )
     assert report.table("clocks").num_rows == 3
     (target,) = report.table("targets").to_pylist()
-    assert (target["host"], target["boot_id"], target["os"], target["cpus"], target["memory"]) == ("host", "boot", "Linux", 2, 1 << 34)
+    assert (target["host"], target["boot_id"], target["os"], target["cpus"], target["memory"]) == (
+        "host",
+        "boot",
+        "Linux",
+        2,
+        1 << 34,
+    )
     (told,) = report.diagnostics.to_pylist()
-    assert (told["severity"], told["code"], told["source"], told["message"], told["count"]) == ("warning", "told", "launcher", "so", 2)
+    assert (told["severity"], told["code"], told["source"], told["message"], told["count"]) == (
+        "warning",
+        "told",
+        "launcher",
+        "so",
+        2,
+    )
 
 
 def test_every_table_is_typed_even_when_empty(tmp_path: Path) -> None:
@@ -93,7 +138,9 @@ def test_every_table_is_typed_even_when_empty(tmp_path: Path) -> None:
 def test_processes_with_few_rows_share_a_row_group(report: Report) -> None:
     file = pq.ParquetFile(report.path / report.manifests[0].tables["nvtx_ranges"]["file"])
     column = file.schema_arrow.get_field_index("process")
-    bounds = [file.metadata.row_group(number).column(column).statistics for number in range(file.num_row_groups)]
+    bounds = [
+        file.metadata.row_group(number).column(column).statistics for number in range(file.num_row_groups)
+    ]
     assert [(found.min, found.max) for found in bounds] == [(0, 1)]
 
 
@@ -108,7 +155,10 @@ def test_the_spool_goes_and_can_be_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "r.warplens" / pending.DIRECTORY).exists()
     report = open_report(tmp_path / "r.warplens")
     assert [row["process"] for row in report.table("processes").to_pylist()] == [0, 1, 65536, 65537]
-    assert report.sql("SELECT count(DISTINCT id), count(*) FROM nvtx_ranges").to_pylist()[0] == {"count(DISTINCT id)": 8, "count_star()": 8}
+    assert report.sql("SELECT count(DISTINCT id), count(*) FROM nvtx_ranges").to_pylist()[0] == {
+        "count(DISTINCT id)": 8,
+        "count_star()": 8,
+    }
 
 
 def test_without_the_launchers_notes(tmp_path: Path) -> None:
@@ -116,11 +166,22 @@ def test_without_the_launchers_notes(tmp_path: Path) -> None:
     report = open_report(tmp_path / "r.warplens")
     assert [row["primary"] for row in report.table("processes").to_pylist()] == [True, False]
     assert {row["code"] for row in report.diagnostics.to_pylist()} == {"no-launch-record", "no-clock-log"}
-    assert (manifest.command, manifest.host, manifest.boot_id, manifest.exit_status) == (["x", "a b"], "host", "boot", None)
+    assert (manifest.command, manifest.host, manifest.boot_id, manifest.exit_status) == (
+        ["x", "a b"],
+        "host",
+        "boot",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"command": 3, "pid": "x", "exit_status": [], "diagnostics": {"a": 1}, "target": 5, "sources": []}']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"command": 3, "pid": "x", "exit_status": [], "diagnostics": {"a": 1}, "target": 5, "sources": []}',
+    ],
 )
 def test_with_half_written_notes(tmp_path: Path, text: str) -> None:
     spool = recording(tmp_path / "spool", clocks='{"counter": 1, "mono')
@@ -130,9 +191,14 @@ def test_with_half_written_notes(tmp_path: Path, text: str) -> None:
 
 
 def test_a_launched_program_that_recorded_nothing_itself_has_a_row(tmp_path: Path) -> None:
-    finish(recording(tmp_path / "spool", launch={"pid": 9, "command": ["sh", "-c", "x"]}), tmp_path / "r.warplens")
+    finish(
+        recording(tmp_path / "spool", launch={"pid": 9, "command": ["sh", "-c", "x"]}),
+        tmp_path / "r.warplens",
+    )
     rows = open_report(tmp_path / "r.warplens").table("processes").to_pylist()
-    assert [(row["process"], row["pid"], row["primary"], row["exit_status"], row["command"]) for row in rows] == [
+    assert [
+        (row["process"], row["pid"], row["primary"], row["exit_status"], row["command"]) for row in rows
+    ] == [
         (0, 9, True, 3, "sh -c x"),
         (1, 10, False, None, "x 'a b'"),
         (2, 11, False, None, "x 'a b'"),
@@ -157,7 +223,9 @@ def test_drifting_counters_are_corrected(tmp_path: Path) -> None:
     (spool / "clocks.jsonl").write_text("\n".join(map(json.dumps, lines)))
     finish(spool, tmp_path / "r.warplens")
     report = open_report(tmp_path / "r.warplens")
-    assert [(row["start"], row["end"]) for row in report.table("nvtx_ranges").to_pylist()] == [(30_000, 45_000)]
+    assert [(row["start"], row["end"]) for row in report.table("nvtx_ranges").to_pylist()] == [
+        (30_000, 45_000)
+    ]
     assert "clock-corrected" in {row["code"] for row in report.diagnostics.to_pylist()}
 
 
@@ -189,7 +257,11 @@ def test_processes_that_ended_as_they_began_to_record_are_counted(tmp_path: Path
 
 def test_progress_ends_at_one(tmp_path: Path) -> None:
     heard: list[tuple[str, float]] = []
-    finish(recording(tmp_path / "spool"), tmp_path / "r.warplens", progress=lambda stage, share: heard.append((stage, share)))
+    finish(
+        recording(tmp_path / "spool"),
+        tmp_path / "r.warplens",
+        progress=lambda stage, share: heard.append((stage, share)),
+    )
     shares = [share for _, share in heard]
     assert shares == sorted(shares)
     assert heard[-1] == ("write", 1.0)
@@ -257,7 +329,10 @@ def test_a_half_kept_spool_is_kept_again(tmp_path: Path) -> None:
     (report / "raw" / "one").mkdir(parents=True)
     (report / "raw" / "one" / next(spool.glob("*.spool")).name).write_text("half a copy")
     manifest = finish(note, report, keep_raw=True)
-    assert [path.read_bytes()[:4] != b"half" for path in (report / "raw" / manifest.id).glob("*.spool")] == [True, True]
+    assert [path.read_bytes()[:4] != b"half" for path in (report / "raw" / manifest.id).glob("*.spool")] == [
+        True,
+        True,
+    ]
 
 
 def test_finishing_again_is_no_new_part(tmp_path: Path) -> None:

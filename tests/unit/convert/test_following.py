@@ -34,7 +34,12 @@ def tables(report: Path) -> dict[str, pa.Table]:
         (file,) = folder.iterdir()
         rows = pq.read_table(file)
         found[folder.name] = rows.cast(
-            pa.schema([(name, _plain(kind)) for name, kind in zip(rows.column_names, rows.schema.types, strict=True)])
+            pa.schema(
+                [
+                    (name, _plain(kind))
+                    for name, kind in zip(rows.column_names, rows.schema.types, strict=True)
+                ]
+            )
         )
     return found
 
@@ -45,12 +50,16 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def describe(spool: Path) -> None:
     """Write what the launcher knows."""
-    (spool / "launch.json").write_text(json.dumps({"pid": 10, "start_ns": 500, "host": "host", "command": ["x"]}))
+    (spool / "launch.json").write_text(
+        json.dumps({"pid": 10, "start_ns": 500, "host": "host", "command": ["x"]})
+    )
     (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
     (spool / "clocks.jsonl").write_text('{"counter": 1, "monotonic": 1, "realtime": 5}\n')
 
 
-def recorded(folder: Path, history: History, looks: int, name: str = "one") -> tuple[pending.Pending, Begun | None]:
+def recorded(
+    folder: Path, history: History, looks: int, name: str = "one"
+) -> tuple[pending.Pending, Begun | None]:
     """Follow a process to its end; return the note of the recording, and what was written, None where that was given up."""
     spool = folder / "spool"
     spool.mkdir(parents=True)
@@ -69,7 +78,9 @@ def recorded(folder: Path, history: History, looks: int, name: str = "one") -> t
                 writing = None
     history.run(20)
     history.write(spool, end=True)
-    note.path.write_text(json.dumps(seals.sealed({**json.loads(note.path.read_text()), "pid": 0, "start_ticks": 0})))
+    note.path.write_text(
+        json.dumps(seals.sealed({**json.loads(note.path.read_text()), "pid": 0, "start_ticks": 0}))
+    )
     return note, writing
 
 
@@ -109,13 +120,18 @@ class Holes(History):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", few([1, 3, 4, 5], 1))
-def test_what_is_taken_out_is_needed_no_more(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_taken_out_is_needed_no_more(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(following, "ROWS_PER_SLICE", 3000)
     history = Holes(seed)
     monkeypatch.setattr(packed, "take_out", history.take_out)
     note, writing = recorded(tmp_path / "during", history, 8)
     assert writing is not None
-    assert sum(end - begin for begin, end in history.taken) > Path(note.spool, f"host-10-{sw.TICKS}.spool").stat().st_size / 6
+    assert (
+        sum(end - begin for begin, end in history.taken)
+        > Path(note.spool, f"host-10-{sw.TICKS}.spool").stat().st_size / 6
+    )
     finish.finish(note, note.report, begun=writing)
     history.taken = []
     spool = tmp_path / "end"

@@ -25,10 +25,28 @@ from warplens.testing import spool_writer as sw
 pytestmark = pytest.mark.slow
 
 
-CLOCKS = "".join(json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000))
+CLOCKS = "".join(
+    json.dumps({"counter": t, "monotonic": t, "realtime": 10**18 + t}) + "\n" for t in (1, 1000, 2000)
+)
 WINDOWS = [(400, 450, 1, 7, 0), (500, 2_150, 5, 5, 10), (2_150, 0, 3, 0, 11)]
 ODD: tuple[Any, ...] = (
-    *(None, True, -1, 0, 1, 1 << 31, 1 << 62, 1 << 63, 1 << 64, -(1 << 70), 10**30, 1.5, 1e308, float("inf"), float("nan")),
+    *(
+        None,
+        True,
+        -1,
+        0,
+        1,
+        1 << 31,
+        1 << 62,
+        1 << 63,
+        1 << 64,
+        -(1 << 70),
+        10**30,
+        1.5,
+        1e308,
+        float("inf"),
+        float("nan"),
+    ),
     *("", "x", "\0", "\ud800", "../../x", "/", "a" * 5_000, [], [[]], {}, {"a": 1}, ["\ud800", 3], "10"),
 )
 
@@ -113,11 +131,18 @@ def test_odd_values_in_the_launchers_notes(tmp_path: Path) -> None:
         folder.mkdir()
         report, note = world(folder)
         path = Path(note.spool) / "launch.json"
-        data = {**json.loads(path.read_text()), "primary_end_ns": 5, "job": "j", "last_alive": {"host-11-5.spool": 9}}
+        data = {
+            **json.loads(path.read_text()),
+            "primary_end_ns": 5,
+            "job": "j",
+            "last_alive": {"host-11-5.spool": 9},
+        }
         for _ in range(5):
             put_somewhere(data, value, chance)
         path.write_text(json.dumps(data))
-        (Path(note.spool) / "clocks.jsonl").write_text(json.dumps({"counter": value, "monotonic": 5, "realtime": value}) + "\n" + CLOCKS)
+        (Path(note.spool) / "clocks.jsonl").write_text(
+            json.dumps({"counter": value, "monotonic": 5, "realtime": value}) + "\n" + CLOCKS
+        )
         check(folder, report)
 
 
@@ -129,16 +154,31 @@ def test_odd_values_in_the_note(tmp_path: Path) -> None:
         (report / "spool").rename(report / "elsewhere")  # so that the note is what names the spool
         data = {**json.loads(note.path.read_text()), "spool": str(report / "elsewhere" / "one")}
         for member in ("id", "spool", "host", "boot_id", "pid", "start_ticks", "job", "keep_raw", "ended"):
-            (note.path.parent / f"{member}.json").write_text(json.dumps(seals.sealed({**data, "id": member, member: value})))
+            (note.path.parent / f"{member}.json").write_text(
+                json.dumps(seals.sealed({**data, "id": member, member: value}))
+            )
         note.path.unlink()
         check(folder, report)
 
 
 @pytest.mark.parametrize(
-    "make", few([Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to(path)], 2)
+    "make",
+    few(
+        [
+            Path.mkdir,
+            os.mkfifo,
+            lambda path: path.symlink_to("/dev/zero"),
+            lambda path: path.symlink_to(path),
+        ],
+        2,
+    ),
 )
 @pytest.mark.parametrize(
-    "name", few(["control", "launch.json", "host-77-1.spool", "pending", "manifest", "clocks.jsonl", "processes.log"], 5)
+    "name",
+    few(
+        ["control", "launch.json", "host-77-1.spool", "pending", "manifest", "clocks.jsonl", "processes.log"],
+        5,
+    ),
 )
 def test_things_that_are_no_files(tmp_path: Path, name: str, make: Callable[[Path], None]) -> None:
     report, note = world(tmp_path)
@@ -155,7 +195,9 @@ def test_very_long_logs_are_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(clock, "_MOST", 100)
     line = '{{"counter": {0}, "monotonic": {0}, "realtime": {0}}}\n'.format
-    (tmp_path / "clocks.jsonl").write_text("".join(map(line, range(1, 1_001))) + "x" * 100_000 + "\n" + line(2_000))
+    (tmp_path / "clocks.jsonl").write_text(
+        "".join(map(line, range(1, 1_001))) + "x" * 100_000 + "\n" + line(2_000)
+    )
     samples = clock.read_samples(tmp_path / "clocks.jsonl")
     assert 50 <= len(samples) <= 101
     assert len({second.counter - first.counter for first, second in itertools.pairwise(samples[:-1])}) == 1
@@ -165,5 +207,7 @@ def test_notes_name_no_file_outside(tmp_path: Path) -> None:
     report, note = world(tmp_path)
     for name in ("../../thesis.txt", "..", "a/b"):
         data = json.loads(note.path.read_text())
-        (report / "pending.d" / f"{re.sub('[^a-z]', '', name)}x.json").write_text(json.dumps(seals.sealed({**data, "id": name})))
+        (report / "pending.d" / f"{re.sub('[^a-z]', '', name)}x.json").write_text(
+            json.dumps(seals.sealed({**data, "id": name}))
+        )
     check(tmp_path, report)

@@ -20,7 +20,12 @@ def test_few_rows_are_written_together_many_by_themselves_and_in_order() -> None
         gathering.add("words", rows)
     gathering.add("others", _words("e"))
     gathering.finish()
-    assert [(table, rows.num_rows) for table, rows in written] == [("words", 3), ("words", FEW), ("words", 2), ("others", 1)]
+    assert [(table, rows.num_rows) for table, rows in written] == [
+        ("words", 3),
+        ("words", FEW),
+        ("words", 2),
+        ("others", 1),
+    ]
     assert written[0][1].column("word").to_pylist() == ["a", "b", "a"]
     assert written[2][1].column("word").to_pylist() == ["c", "d"]
     assert all(rows.column(0).num_chunks == 1 for _, rows in written)
@@ -30,7 +35,9 @@ def test_rows_are_copied_from_memory_that_changes() -> None:
     written: list[pa.Table] = []
     gathering = Gathering(lambda _, rows: written.append(rows))
     memory = np.array([1, 2, 3], np.int64)
-    gathering.add("numbers", pa.table({"n": pa.Array.from_buffers(pa.int64(), 3, [None, pa.py_buffer(memory)])}))
+    gathering.add(
+        "numbers", pa.table({"n": pa.Array.from_buffers(pa.int64(), 3, [None, pa.py_buffer(memory)])})
+    )
     memory[:] = 0
     gathering.add("numbers", pa.table({"n": pa.array([4])}))
     gathering.finish()

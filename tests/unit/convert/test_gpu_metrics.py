@@ -17,27 +17,37 @@ HEAD = {
 }
 
 
-def _rows(folder: Path, *lines: object, head: object = HEAD, begin: int = 0, end: int = 1 << 62) -> tuple[list[tuple[Any, ...]], int]:
+def _rows(
+    folder: Path, *lines: object, head: object = HEAD, begin: int = 0, end: int = 1 << 62
+) -> tuple[list[tuple[Any, ...]], int]:
     texts = [line if isinstance(line, str) else json.dumps(line) + "\n" for line in (head, *lines)]
     (folder / "gpu_metrics.jsonl").write_text("".join(texts))
     metrics = GpuMetrics(folder, "host")
     found = [
         row
         for columns in metrics.tables(lambda time: begin <= time < end)
-        for row in zip(*(columns[name] for name in ("gpu", "uuid", "start", "metric", "unit", "value")), strict=True)
+        for row in zip(
+            *(columns[name] for name in ("gpu", "uuid", "start", "metric", "unit", "value")), strict=True
+        )
     ]
     return found, sum(note.count or 0 for note in metrics.notes())
 
 
 def test_values_become_rows_and_missing_ones_none(tmp_path: Path) -> None:
     assert _rows(tmp_path, [100, 0, [300.5, 0, 12]], [101, 1, [200, None, None]]) == (
-        [(0, "GPU-a", 100, "Power", "W", 300.5), (0, "GPU-a", 100, "SM Active", "%", 12.0), (1, None, 101, "Power", "W", 200.0)],
+        [
+            (0, "GPU-a", 100, "Power", "W", 300.5),
+            (0, "GPU-a", 100, "SM Active", "%", 12.0),
+            (1, None, 101, "Power", "W", 200.0),
+        ],
         0,
     )
 
 
 def test_a_reason_to_throttle_is_a_metric_from_when_it_was_seen(tmp_path: Path) -> None:
-    rows, _ = _rows(tmp_path, *([time, 0, [None, bits, None]] for time, bits in ((1, 1), (2, 4), (3, 64 | 4), (4, 0))))
+    rows, _ = _rows(
+        tmp_path, *([time, 0, [None, bits, None]] for time, bits in ((1, 1), (2, 4), (3, 64 | 4), (4, 0)))
+    )
     assert [(time, metric, value) for _, _, time, metric, _, value in rows] == [
         (2, "Throttled: Power Cap", 1.0),
         (3, "Throttled: Power Cap", 1.0),
@@ -76,7 +86,9 @@ def test_nonsense_is_left_out_and_counted(line: object, tmp_path: Path) -> None:
 
 
 def test_values_that_are_none_are_left_out(tmp_path: Path) -> None:
-    assert _rows(tmp_path, [1, 0, ["x", -1, "NaN"]], "[2, 0, [NaN, 1e999, -Infinity]]\n", [3, 0, [1e301, 1 << 80, {}]]) == ([], 0)
+    assert _rows(
+        tmp_path, [1, 0, ["x", -1, "NaN"]], "[2, 0, [NaN, 1e999, -Infinity]]\n", [3, 0, [1e301, 1 << 80, {}]]
+    ) == ([], 0)
 
 
 def test_a_line_that_is_being_written_is_no_damage(tmp_path: Path) -> None:
@@ -95,5 +107,11 @@ def test_there_may_be_no_file(tmp_path: Path) -> None:
 
 def test_many_rows_come_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_metrics, "ROWS_AT_ONCE", 10)
-    (tmp_path / "gpu_metrics.jsonl").write_text(json.dumps(HEAD) + "\n" + "".join(f"[{time},0,[1,null,2]]\n" for time in range(1, 13)))
-    assert [len(columns["start"]) for columns in GpuMetrics(tmp_path, "host").tables(lambda time: True)] == [10, 10, 4]
+    (tmp_path / "gpu_metrics.jsonl").write_text(
+        json.dumps(HEAD) + "\n" + "".join(f"[{time},0,[1,null,2]]\n" for time in range(1, 13))
+    )
+    assert [len(columns["start"]) for columns in GpuMetrics(tmp_path, "host").tables(lambda time: True)] == [
+        10,
+        10,
+        4,
+    ]

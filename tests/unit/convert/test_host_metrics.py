@@ -12,7 +12,12 @@ from warplens.convert.host_metrics import HostMetrics
 
 PROCESSES = [
     {"process": 0, "pid": 7, "start": 100, "end": 1_000_000_000},
-    {"process": 1, "pid": 7, "start": 1_000_000_000, "end": 2_000_000_000},  # another program in the same process
+    {
+        "process": 1,
+        "pid": 7,
+        "start": 1_000_000_000,
+        "end": 2_000_000_000,
+    },  # another program in the same process
 ]
 
 
@@ -23,7 +28,9 @@ def _rows(folder: Path, *lines: object, begin: int = 0) -> tuple[list[tuple[Any,
     found = [
         row
         for columns in metrics.tables(lambda time: time >= begin)
-        for row in zip(*(columns[name] for name in ("process", "start", "metric", "unit", "value")), strict=True)
+        for row in zip(
+            *(columns[name] for name in ("process", "start", "metric", "unit", "value")), strict=True
+        )
     ]
     return found, sum(note.count or 0 for note in metrics.notes())
 

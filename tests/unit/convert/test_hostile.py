@@ -53,12 +53,18 @@ def rewrite(report: Path, table: str, change: Callable[[pa.Table], pa.Table]) ->
     edit(report, tables={**tables, table: {**tables[table], "rows": changed.num_rows}})
 
 
-def put(rows: pa.Table, column: str, values: Any, *, kind: pa.DataType | None = None, nullable: bool | None = None) -> pa.Table:
+def put(
+    rows: pa.Table, column: str, values: Any, *, kind: pa.DataType | None = None, nullable: bool | None = None
+) -> pa.Table:
     """Replace a column: by one value for all rows, or by an array."""
     index = rows.schema.get_field_index(column)
     old = rows.schema.field(index)
     kind = kind or old.type
-    array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array([values] * rows.num_rows).cast(kind)
+    array = (
+        values
+        if isinstance(values, (pa.Array, pa.ChunkedArray))
+        else pa.array([values] * rows.num_rows).cast(kind)
+    )
     field = pa.field(column, kind, nullable=old.nullable if nullable is None else nullable)
     return rows.set_column(index, field, array)
 
@@ -68,7 +74,9 @@ def ask_all(report: Path) -> list[str]:
     errors = []
     for command, *words in COMMANDS:
         question = ["SELECT * FROM nvtx_ranges JOIN threads USING (thread)"] if command == "query" else []
-        result = CliRunner().invoke(commands, [command, *words, str(report), *question], env={"COLUMNS": "80"})
+        result = CliRunner().invoke(
+            commands, [command, *words, str(report), *question], env={"COLUMNS": "80"}
+        )
         if isinstance(result.exception, WarplensError):
             errors.append(str(result.exception))
         elif result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -129,7 +137,9 @@ def test_a_manifest_nested_without_end(report: Path) -> None:
         (lambda rows: put(rows, "message", b"\xff", kind=pa.binary()), "'message' holds binary, not string"),
     ],
 )
-def test_a_table_of_other_columns_is_refused_by_every_question(report: Path, change: Callable[[pa.Table], pa.Table], said: str) -> None:
+def test_a_table_of_other_columns_is_refused_by_every_question(
+    report: Path, change: Callable[[pa.Table], pa.Table], said: str
+) -> None:
     rewrite(report, "nvtx_ranges", change)
     with pytest.raises(ReportError, match=said):
         open_report(report).table("nvtx_ranges")
@@ -150,7 +160,11 @@ def test_a_table_of_other_rows_is_refused(report: Path) -> None:
 
 @pytest.mark.slow
 def test_plain_strings_do_for_dictionaries(report: Path) -> None:
-    rewrite(report, "nvtx_ranges", lambda rows: put(rows, "message", rows.column("message").cast(pa.string()), kind=pa.string()))
+    rewrite(
+        report,
+        "nvtx_ranges",
+        lambda rows: put(rows, "message", rows.column("message").cast(pa.string()), kind=pa.string()),
+    )
     assert open_report(report).table("nvtx_ranges").column("message").to_pylist() == ["step", "open", "load"]
     assert ask_all(report) == []
 
@@ -189,7 +203,10 @@ def test_impossible_values_are_answered_or_refused(report: Path, table: str, col
 def test_nothing_steers_the_terminal(report: Path) -> None:
     evil = "a\x1b[2Jb\nc"
     edit(report, command=[evil], host=evil, clock=evil, sources={evil: {"on": True}}, job=evil)
-    for table, columns in (("processes", ("command", "host", "executable")), ("targets", ("host", "cpu", "os", "kernel", "machine"))):
+    for table, columns in (
+        ("processes", ("command", "host", "executable")),
+        ("targets", ("host", "cpu", "os", "kernel", "machine")),
+    ):
         for column in columns:
             rewrite(report, table, partial(put, column=column, values=evil))
     rewrite(report, "nvtx_ranges", lambda rows: put(rows, "message", evil))
@@ -210,7 +227,9 @@ def test_a_note_that_names_a_foreign_directory_costs_no_file_of_it(tmp_path: Pat
     report = tmp_path / "r.warplens"
     note = pending.adopt(report, home, "one")
     (home / "token").unlink()  # whoever wrote the note could not write there
-    note.path.write_text(json.dumps({**json.loads(note.path.read_text()), "keep_raw": keep, "token": "theirs"}))
+    note.path.write_text(
+        json.dumps({**json.loads(note.path.read_text()), "keep_raw": keep, "token": "theirs"})
+    )
     with pytest.raises(ReportError, match="what somebody else recorded is only read"):
         open_report(report)
     with pytest.raises(ReportError, match="does not say that it belongs to this report"):

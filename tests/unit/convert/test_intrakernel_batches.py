@@ -26,10 +26,25 @@ def _piece(dice: random.Random, begin: int, generation: int, keep: int) -> bytes
         count = dice.randrange(0, slots + (5 if odd < 0.1 else 1))
         times = sorted(dice.sample(range(begin, begin + 9_000), 2 * count))
         events = [
-            BufferEvent(dice.choice([0, 1, 7, 9]), GPU + first, GPU + last, payload=dice.randrange(100), flags=dice.choice([0, 0, 0, 2]))
+            BufferEvent(
+                dice.choice([0, 1, 7, 9]),
+                GPU + first,
+                GPU + last,
+                payload=dice.randrange(100),
+                flags=dice.choice([0, 0, 0, 2]),
+            )
             for first, last in zip(times[::2], times[1::2], strict=True)
         ]
-        units.append(BufferUnit(events, cta=cta, sm=cta, begin=GPU + begin, end=GPU + begin + 9_000, ended=odd < 0.9 or cta > 0))
+        units.append(
+            BufferUnit(
+                events,
+                cta=cta,
+                sm=cta,
+                begin=GPU + begin,
+                end=GPU + begin + 9_000,
+                ended=odd < 0.9 or cta > 0,
+            )
+        )
     more: dict[str, Any] = {"generation": generation, "keep": keep}
     if 0.1 < odd < 0.2:
         more["clock"] = "clock"
@@ -49,13 +64,21 @@ def test_together_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed
     count = 60
     noted = [note(number, 20_000 * number, generation=number) for number in range(1, count + 1)]
     reads = [
-        read(number, 20_000 * number + 15_000, 20_000 * number + 1_000, 20_000 * number + 10_000, tags=dice.choice([TAGS, TAGS, BUFFER]))
+        read(
+            number,
+            20_000 * number + 15_000,
+            20_000 * number + 1_000,
+            20_000 * number + 10_000,
+            tags=dice.choice([TAGS, TAGS, BUFFER]),
+        )
         for number in range(1, count + 1)
     ]
     pieces: dict[int, Sequence[bytes]] = {}
     for number in range(1, count + 1):
         keep = dice.choice([0] * 20 + [5])
-        pieces[number] = [_piece(dice, 20_000 * number + 1_000, number, keep) for _ in range(dice.randrange(1, 4))]
+        pieces[number] = [
+            _piece(dice, 20_000 * number + 1_000, number, keep) for _ in range(dice.randrange(1, 4))
+        ]
     assert TEXTS[BUFFER] != TEXTS[TAGS]
     (tmp_path / "together").mkdir()
     (tmp_path / "alone").mkdir()
@@ -65,5 +88,11 @@ def test_together_as_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed
     for table in TABLES:
         assert together[table] == alone[table]
     assert len(alone["intrakernel_events"]) > 500
-    for code in ("intrakernel-dropped", "intrakernel-garbled", "intrakernel-damaged", "intrakernel-unended", "intrakernel-keep"):
+    for code in (
+        "intrakernel-dropped",
+        "intrakernel-garbled",
+        "intrakernel-damaged",
+        "intrakernel-unended",
+        "intrakernel-keep",
+    ):
         assert [row["count"] for row in together.notes(code)] == [row["count"] for row in alone.notes(code)]

@@ -27,7 +27,8 @@ def _launches(
 
 
 @pytest.mark.parametrize(
-    ("count", "span_s", "drift"), [(1, 0, 0), (3, 0.01, 0), (100, 0.5, 2e-5), (1000, 30, -3e-5), (50, 60, 8e-5), (5000, 1, 1e-5)]
+    ("count", "span_s", "drift"),
+    [(1, 0, 0), (3, 0.01, 0), (100, 0.5, 2e-5), (1000, 30, -3e-5), (50, 60, 8e-5), (5000, 1, 1e-5)],
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_truth_lies_within_the_stated_uncertainty(count: int, span_s: float, drift: float, seed: int) -> None:
@@ -35,7 +36,10 @@ def test_truth_lies_within_the_stated_uncertainty(count: int, span_s: float, dri
     found = sandwich.fit(at, low, high)
     assert not found.odd.any()
     off = np.abs(found.offset - true)
-    assert (off <= found.uncertainty).mean() >= 0.99, (int((off - found.uncertainty).max()), found.uncertainty.max())
+    assert (off <= found.uncertainty).mean() >= 0.99, (
+        int((off - found.uncertainty).max()),
+        found.uncertainty.max(),
+    )
     assert found.uncertainty.max() < 20_000
     # Inside its kernel, whatever the others say (bounds that noise has turned round aside).
     sane = low <= high

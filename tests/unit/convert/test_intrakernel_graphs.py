@@ -28,21 +28,38 @@ class Story:
 
     def kernel(self, start: int, length: int, node: int = 0, grid: int = 4, device: int = 0) -> int:
         number = len(self.kernels)
-        self.kernels.append({"start": start, "end": start + length, "node": node, "grid": grid, "device": device, "id": number})
+        self.kernels.append(
+            {
+                "start": start,
+                "end": start + length,
+                "node": node,
+                "grid": grid,
+                "device": device,
+                "id": number,
+            }
+        )
         return number
 
-    def launch(self, launched: int, over: int, of: int, lead: int = 900, tail: int = 1100, blocks: int = 4) -> None:
+    def launch(
+        self, launched: int, over: int, of: int, lead: int = 900, tail: int = 1100, blocks: int = 4
+    ) -> None:
         """A buffer that was noted, and read, at these times; it holds what kernel `of` wrote."""
         kernel = self.kernels[of]
         number = len(self.noted) + 1
         self.noted.append({"launch": number, "start": launched, "device": kernel["device"]})
         times = {"first_ns": GPU + kernel["start"] + lead, "last_ns": GPU + kernel["end"] - tail}
-        self.reads.append({"launch": number, "domain": 1, "start": over, "units": 4, "blocks": blocks, **times})
+        self.reads.append(
+            {"launch": number, "domain": 1, "start": over, "units": 4, "blocks": blocks, **times}
+        )
         self.truth.append(of)
 
     def matched(self, known: dict[int, int] | None = None) -> list[int]:
         """Match; `known`: kernels of launches that need no graph."""
-        launches = Launches(_rows("intrakernel_launch", self.noted), _rows("intrakernel_read", self.reads), np.arange(len(self.noted)))
+        launches = Launches(
+            _rows("intrakernel_launch", self.noted),
+            _rows("intrakernel_read", self.reads),
+            np.arange(len(self.noted)),
+        )
         table = {name: np.array([row.get(name, 0) for row in self.kernels], np.int64) for name in NAMES}
         order = np.argsort(table["start"], kind="stable")
         row = np.full(len(self.noted), -1, np.int64)
@@ -86,9 +103,14 @@ def test_random_graphs(seed: int, clock_known: bool) -> None:
             last[node] = story.kernel(now, length + dice.randrange(500), node + 1)
             now += length + dice.randrange(600, 5_000)
     for node in watched:
-        story.launch(noted_at, now + 50_000, last[node], dice.randrange(400, 2_500), dice.randrange(600, 3_000))
+        story.launch(
+            noted_at, now + 50_000, last[node], dice.randrange(400, 2_500), dice.randrange(600, 3_000)
+        )
     found = story.matched(known)
-    assert all(mine in (-1, true) for mine, true in zip(found, story.truth, strict=True)), (found, story.truth)
+    assert all(mine in (-1, true) for mine, true in zip(found, story.truth, strict=True)), (
+        found,
+        story.truth,
+    )
     if clock_known:
         assert found == story.truth
 

@@ -56,8 +56,19 @@ class Capture:
             units = []
             for cta in range(2):
                 edges = sorted(dice.randrange(first, last) for _ in range(6))
-                regions = [BufferEvent(at % 2, self.gpu(edges[2 * at]), self.gpu(edges[2 * at + 1])) for at in range(3)]
-                units.append(BufferUnit(regions, cta=cta, sm=cta, begin=self.gpu(first if cta == 0 else edges[0]), end=self.gpu(last)))
+                regions = [
+                    BufferEvent(at % 2, self.gpu(edges[2 * at]), self.gpu(edges[2 * at + 1]))
+                    for at in range(3)
+                ]
+                units.append(
+                    BufferUnit(
+                        regions,
+                        cta=cta,
+                        sm=cta,
+                        begin=self.gpu(first if cta == 0 else edges[0]),
+                        end=self.gpu(last),
+                    )
+                )
             noted.append(note(number, now, generation=number))
             over = end + dice.randrange(2_000, 30_000)
             found = read(number, over, 0, 0)
@@ -75,7 +86,9 @@ class Capture:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("drift", "gap"), [(0.0, 200_000), (2e-5, 30_000_000), (-4e-5, 800_000_000)])
-def test_regions_lie_inside_and_truth_within_what_is_stated(tmp_path: Path, seed: int, drift: float, gap: int) -> None:
+def test_regions_lie_inside_and_truth_within_what_is_stated(
+    tmp_path: Path, seed: int, drift: float, gap: int
+) -> None:
     path, truth = Capture(seed, drift, gap).write(tmp_path)
     with open_report(path) as opened:
         launches = opened.table("intrakernel_launches").sort_by("launched").to_pylist()

@@ -31,17 +31,32 @@ GEMM, LAUNCH, GRAPH, KERNEL, BUFFER, TAGS = range(1, 7)
 STORED = 1
 
 
-def note(launch: int, start: int, *, tid: int = 10, name: int = GEMM, device: int = 0, **more: int) -> dict[str, int]:
+def note(
+    launch: int, start: int, *, tid: int = 10, name: int = GEMM, device: int = 0, **more: int
+) -> dict[str, int]:
     """A launch that the program told of."""
-    fields = {"launch": launch, "start": start, "tid": tid, "name": name, "device": device, "buffer": 1, "generation": launch}
+    fields = {
+        "launch": launch,
+        "start": start,
+        "tid": tid,
+        "name": name,
+        "device": device,
+        "buffer": 1,
+        "generation": launch,
+    }
     return {**fields, "buffer_name": BUFFER, **more}
 
 
-def units(first: int, last: int, count: int = 2, generation: int = 1, events: int = 2, keep: int = 0) -> bytes:
+def units(
+    first: int, last: int, count: int = 2, generation: int = 1, events: int = 2, keep: int = 0
+) -> bytes:
     """What warps wrote between two times of the report."""
     step = (last - first) // events
     regions = [
-        BufferEvent(number % 2, GPU + first + number * step, GPU + first + (number + 1) * step, payload=number) for number in range(events)
+        BufferEvent(
+            number % 2, GPU + first + number * step, GPU + first + (number + 1) * step, payload=number
+        )
+        for number in range(events)
     ]
     made = [BufferUnit(regions, cta=cta, sm=cta, begin=GPU + first, end=GPU + last) for cta in range(count)]
     return bytes(buffer_bytes(made, slots=4, generation=generation, keep=keep))
@@ -49,7 +64,14 @@ def units(first: int, last: int, count: int = 2, generation: int = 1, events: in
 
 def read(launch: int, start: int, first: int, last: int, **more: int) -> dict[str, int]:
     """What was read of it."""
-    fields = {"launch": launch, "start": start, "end": start + 10, "domain": STORED, "first_ns": GPU + first, "last_ns": GPU + last}
+    fields = {
+        "launch": launch,
+        "start": start,
+        "end": start + 10,
+        "domain": STORED,
+        "first_ns": GPU + first,
+        "last_ns": GPU + last,
+    }
     return {**fields, "units": 2, "bytes": 999, "room": 2, "slots": 4, "blocks": 2, "tags": TAGS, **more}
 
 
@@ -75,10 +97,15 @@ def report(
     strings = sw.strings(TEXTS)
     at = sw.first_chunk() + len(strings)
     every = [piece for launch in pieces for piece in pieces[launch]]
-    blobs = [sw.blob(piece, 0, flags=flag) for piece, flag in zip(every, [*flags, *[0] * (len(every) - len(flags))], strict=True)]
+    blobs = [
+        sw.blob(piece, 0, flags=flag)
+        for piece, flag in zip(every, [*flags, *[0] * (len(every) - len(flags))], strict=True)
+    ]
     _, places = sw.blobs(sw.NO_THREAD, blobs, at)
     waiting = list(places)
-    indexes = [sw.blob(b"".join(struct.pack("<Q", waiting.pop(0)) for _ in pieces[launch]), 0) for launch in pieces]
+    indexes = [
+        sw.blob(b"".join(struct.pack("<Q", waiting.pop(0)) for _ in pieces[launch]), 0) for launch in pieces
+    ]
     chunk, offsets = sw.blobs(sw.NO_THREAD, [*blobs, *indexes], at)
     index = dict(zip(pieces, offsets[len(blobs) :], strict=True))
     reads = [{"blob": index.get(row["launch"], 0), **row} for row in reads]
@@ -97,10 +124,21 @@ def test_the_first_kernel_of_the_thread_that_it_can_be(tmp_path: Path) -> None:
     found = report(
         tmp_path,
         [note(1, 10_000), note(2, 90_000, generation=2), note(3, 200_000, generation=3)],
-        [read(1, 80_000, 31_000, 39_000), read(2, 180_000, 101_000, 109_000), read(3, 290_000, 211_000, 219_000)],
-        {1: [units(31_000, 39_000)], 2: [units(101_000, 109_000, generation=2)], 3: [units(211_000, 219_000, generation=3)]},
+        [
+            read(1, 80_000, 31_000, 39_000),
+            read(2, 180_000, 101_000, 109_000),
+            read(3, 290_000, 211_000, 219_000),
+        ],
+        {
+            1: [units(31_000, 39_000)],
+            2: [units(101_000, 109_000, generation=2)],
+            3: [units(211_000, 219_000, generation=3)],
+        },
         calls=[
-            *(api(number, start, start + 100, name=LAUNCH) for number, start in ((1, 9_000), (3, 12_000), (4, 12_500), (5, 13_000))),
+            *(
+                api(number, start, start + 100, name=LAUNCH)
+                for number, start in ((1, 9_000), (3, 12_000), (4, 12_500), (5, 13_000))
+            ),
             api(2, 11_000, 11_100, tid=11, name=LAUNCH),
             api(6, 91_000, 91_100, name=GRAPH),
             api(7, 95_000, 95_100, name=LAUNCH),
@@ -143,7 +181,12 @@ def test_rows_of_units_and_events(tmp_path: Path) -> None:
         BufferEvent(0, GPU + 20_000, GPU + 23_000, flags=2),
     ]
     made = [BufferUnit(tagged, cta=3, warp=1, sm=5, sm_end=6, begin=GPU + 20_000, end=GPU + 30_000)]
-    found = report(tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_000)], {1: [bytes(buffer_bytes(made, slots=4))]})
+    found = report(
+        tmp_path,
+        [note(1, 10_000)],
+        [read(1, 80_000, 20_000, 30_000)],
+        {1: [bytes(buffer_bytes(made, slots=4))]},
+    )
     assert found.columns("intrakernel_events", "tag", "kind", "payload") == [
         ("load", "asynchronous", None),
         ("odd one", "region", None),
@@ -151,7 +194,14 @@ def test_rows_of_units_and_events(tmp_path: Path) -> None:
     ]
     (unit,) = found["intrakernel_units"]
     (launch,) = found["intrakernel_launches"]
-    assert [unit[name] for name in ("cta", "warp", "sm", "sm_end", "events", "ended")] == [3, 1, 5, 6, 3, True]
+    assert [unit[name] for name in ("cta", "warp", "sm", "sm_end", "events", "ended")] == [
+        3,
+        1,
+        5,
+        6,
+        3,
+        True,
+    ]
     assert unit["launch"] == launch["id"]
     assert unit["end"] - unit["start"] == 10_000
     assert {row["unit"] for row in found["intrakernel_events"]} == {unit["id"]}
@@ -179,7 +229,11 @@ def test_damage_is_told_and_left_out(tmp_path: Path) -> None:
     found = report(
         tmp_path,
         [note(1, 10_000), note(2, 100_000), note(3, 200_000)],
-        [read(1, 80_000, 20_000, 30_000), read(2, 180_000, 1 << 62, 5), read(3, 280_000, 0, 0, blob=12345, first_ns=0, last_ns=0)],
+        [
+            read(1, 80_000, 20_000, 30_000),
+            read(2, 180_000, 1 << 62, 5),
+            read(3, 280_000, 0, 0, blob=12345, first_ns=0, last_ns=0),
+        ],
         {1: [b"\xff" * 500, good[:400], good]},
     )
     rows = found["intrakernel_launches"]
@@ -200,10 +254,20 @@ def test_damage_is_told_and_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_why_nothing_was_stored(tmp_path: Path, result: int | None, value: int, code: str) -> None:
-    reads = [] if result is None else [{"launch": 1, "start": 20_000, "end": 20_001, "domain": result, "value": value}]
+    reads = (
+        []
+        if result is None
+        else [{"launch": 1, "start": 20_000, "end": 20_001, "domain": result, "value": value}]
+    )
     found = report(tmp_path, [note(1, 10_000)], reads, {})
     (row,) = found["intrakernel_launches"]
-    assert (row["stored"], row["units"], row["start"], row["merged"], row["clock"]) == (False, 0, 10_000, None, None)
+    assert (row["stored"], row["units"], row["start"], row["merged"], row["clock"]) == (
+        False,
+        0,
+        10_000,
+        None,
+        None,
+    )
     (told,) = found.notes(f"intrakernel-{code}")
     assert "1 in-kernel launches" in told["message"]
 
@@ -215,7 +279,10 @@ def test_what_was_lost_and_how_much_room_it_needs(tmp_path: Path) -> None:
         BufferUnit(many[:2], cta=1, begin=GPU + 20_000, end=GPU + 30_000, ended=False),
     ]
     found = report(
-        tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_000, room=2, claimed=6)], {1: [bytes(buffer_bytes(made, slots=4))]}
+        tmp_path,
+        [note(1, 10_000)],
+        [read(1, 80_000, 20_000, 30_000, room=2, claimed=6)],
+        {1: [bytes(buffer_bytes(made, slots=4))]},
     )
     (row,) = found["intrakernel_launches"]
     assert (row["dropped"], row["needed_slots"], row["units_lost"], row["unended"]) == (5, 9, 4, 1)
@@ -247,7 +314,9 @@ def test_what_the_agent_did_itself_is_no_work_of_the_program(tmp_path: Path) -> 
         kernels=[kernel(1, 30_000, 40_000)],
         more={
             "cuda_memcpy": [work(number, 65_000 + number, 66_000, **copy) for number in (2, 3, 4)],
-            "cuda_sync": [{"correlation": number, "start": 65_000, "end": 66_000, "kind": 3} for number in (2, 3, 4)],
+            "cuda_sync": [
+                {"correlation": number, "start": 65_000, "end": 66_000, "kind": 3} for number in (2, 3, 4)
+            ],
         },
     )
     assert [row["correlation"] for row in found["cuda_api"]] == [1, 3, 4]
@@ -275,7 +344,9 @@ def test_what_runs_on_the_host_has_the_clock_of_the_report(tmp_path: Path) -> No
 
 def test_the_first_events_of_all_pieces(tmp_path: Path) -> None:
     """`keep` is of a launch, not of a piece."""
-    pieces = [units(20_000 + 100 * number, 30_000 + 100 * number, count=3, events=4, keep=7) for number in range(4)]
+    pieces = [
+        units(20_000 + 100 * number, 30_000 + 100 * number, count=3, events=4, keep=7) for number in range(4)
+    ]
     found = report(tmp_path, [note(1, 10_000)], [read(1, 80_000, 20_000, 30_300)], {1: pieces})
     (launch,) = found["intrakernel_launches"]
     assert (launch["units"], launch["events"], launch["dropped"]) == (12, 7, 0)
@@ -307,8 +378,16 @@ def test_reports_of_several_ranks(tmp_path: Path) -> None:
                JOIN kernels k ON l.kernel = k.id WHERE u.launch = l.id GROUP BY l.process ORDER BY units"""
         ).to_pylist()
         assert len({row.pop("process") for row in joined}) == 3
-        assert joined == [{"units": 2 + rank, "events": 4 + 2 * rank, "own": True, "inside": True} for rank in range(3)]
-        (row,) = (row for row in catalog.find("stats.tables", "intrakernel_sum").load().table(opened, Selection()).to_pylist()[:1])
+        assert joined == [
+            {"units": 2 + rank, "events": 4 + 2 * rank, "own": True, "inside": True} for rank in range(3)
+        ]
+        (row,) = (
+            row
+            for row in catalog.find("stats.tables", "intrakernel_sum")
+            .load()
+            .table(opened, Selection())
+            .to_pylist()[:1]
+        )
         assert row["Tag"] in ("load", "mma")
 
 
@@ -320,7 +399,9 @@ def test_large_tables_are_written_as_such(tmp_path: Path) -> None:
     ):
         (file,) = (tmp_path / "r.warplens" / "tables" / table).glob("*.parquet")
         group = pq.ParquetFile(file).metadata.row_group(0)
-        found = {group.column(number).path_in_schema: group.column(number) for number in range(group.num_columns)}
+        found = {
+            group.column(number).path_in_schema: group.column(number) for number in range(group.num_columns)
+        }
         for name in columns:
             assert "DELTA_BINARY_PACKED" in found[name].encodings, (table, name)
             assert found[name].is_stats_set, (table, name)

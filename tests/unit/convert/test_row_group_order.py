@@ -17,11 +17,15 @@ from warplens.storage.row_group_order import reorder
 def written(path: Path, groups: int) -> list[list[int]]:
     """Write a file; return the numbers in each of its row groups."""
     numbers = [[100 * group + place for place in range(group % 5 + 1)] for group in range(groups)]
-    schema = pa.schema([("id", pa.int64()), ("text", pa.dictionary(pa.int32(), pa.string())), ("part", pa.list_(pa.bool_()))])
+    schema = pa.schema(
+        [("id", pa.int64()), ("text", pa.dictionary(pa.int32(), pa.string())), ("part", pa.list_(pa.bool_()))]
+    )
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for some in numbers:
             texts = pa.array([str(number) for number in some]).dictionary_encode()
-            writer.write_table(pa.table([pa.array(some), texts, pa.array([[True, False]] * len(some))], schema=schema))
+            writer.write_table(
+                pa.table([pa.array(some), texts, pa.array([[True, False]] * len(some))], schema=schema)
+            )
     return numbers
 
 
@@ -40,7 +44,9 @@ def test_readers_see_the_new_order(tmp_path: Path, groups: int) -> None:
     assert rows.column("id").to_pylist() == wanted
     assert rows.column("text").to_pylist() == [str(number) for number in wanted]
     metadata = pq.read_metadata(path)
-    assert [metadata.row_group(place).column(0).statistics.min for place in range(groups)] == [numbers[group][0] for group in order]
+    assert [metadata.row_group(place).column(0).statistics.min for place in range(groups)] == [
+        numbers[group][0] for group in order
+    ]
     found = duckdb.execute("SELECT id FROM read_parquet(?)", [str(path)]).fetchall()
     assert [row[0] for row in found] == wanted
 

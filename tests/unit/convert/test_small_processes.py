@@ -44,23 +44,41 @@ def process(rng: random.Random, start: int) -> tuple[dict[int, str], Records]:
     some: Records = {"cpu_notice": [{"notice": 10, "name": 1, "value": 250, "start": start}]}
     if nodes:
         modules = rng.randint(1, 2)
-        some["cpu_module"] = [{"module": n + 1, "name": rng.randint(1, 3), "build_id": 0, "time": start} for n in range(modules)]
+        some["cpu_module"] = [
+            {"module": n + 1, "name": rng.randint(1, 3), "build_id": 0, "time": start} for n in range(modules)
+        ]
         some["cpu_frame"] = [frame(rng, node, modules) for node in range(1, nodes + 1)]
     times = sorted(start + rng.randint(0, 900) for _ in range(rng.randint(0, 12)))
     for kind in rng.sample(["cpu_sample", "os_call", "cpu_state"], rng.randint(0, 3)):
-        some[kind] = [record(rng, kind, at, rng.choice(tids), nodes) for at in rng.sample(times, rng.randint(0, len(times)))]
+        some[kind] = [
+            record(rng, kind, at, rng.choice(tids), nodes)
+            for at in rng.sample(times, rng.randint(0, len(times)))
+        ]
     return texts, {kind: rows for kind, rows in some.items() if rows}
 
 
 def frame(rng: random.Random, node: int, modules: int) -> dict[str, int]:
-    one = {"node": node, "parent": rng.randint(0, node - 1), "domain": rng.choice([NATIVE, KERNEL]), "address": rng.randint(1, 99)}
+    one = {
+        "node": node,
+        "parent": rng.randint(0, node - 1),
+        "domain": rng.choice([NATIVE, KERNEL]),
+        "address": rng.randint(1, 99),
+    }
     return one | {"module": rng.randint(0, modules), "offset": rng.randint(1, 99)}
 
 
 def record(rng: random.Random, kind: str, start: int, tid: int, nodes: int) -> dict[str, int]:
     one = {"start": start, "end": start + rng.choice([0, 5, 50]), "tid": tid, "name": rng.randint(0, 9)}
     if kind == "cpu_sample":
-        one |= {"end": start, "domain": 2, "count": 1, "interval": 4, "cpu": 1, "stack": rng.randint(0, nodes), "name": 0}
+        one |= {
+            "end": start,
+            "domain": 2,
+            "count": 1,
+            "interval": 4,
+            "cpu": 1,
+            "stack": rng.randint(0, nodes),
+            "name": 0,
+        }
     elif kind == "cpu_state":
         one |= {"domain": rng.randint(1, 3), "cpu": 0, "name": 0}
     else:
@@ -69,17 +87,24 @@ def record(rng: random.Random, kind: str, start: int, tid: int, nodes: int) -> d
     return one
 
 
-def recorded(folder: Path, many: list[tuple[dict[int, str], Records]], *, annotated: int | None = None) -> Path:
+def recorded(
+    folder: Path, many: list[tuple[dict[int, str], Records]], *, annotated: int | None = None
+) -> Path:
     """Write the spools of processes, one after the other; `annotated` has a range as well."""
     spool = folder / "spool"
     spool.mkdir(parents=True)
-    (spool / "launch.json").write_text(json.dumps({"pid": 10, "start_ns": 500, "host": "host", "command": ["x"]}))
+    (spool / "launch.json").write_text(
+        json.dumps({"pid": 10, "start_ns": 500, "host": "host", "command": ["x"]})
+    )
     (spool / "control").write_bytes(sw.control([(400, 5_500, 1, 1, 0), (5_600, 0, 1, 0, 0)]))
     readings = [{"counter": at, "monotonic": at + at // 100, "realtime": 5} for at in (1, 900_000)]
     (spool / "clocks.jsonl").write_text("".join(f"{json.dumps(reading)}\n" for reading in readings))
     for number, (texts, some) in enumerate(many):
         pid, start = 20 + number, 1_000 * (number + 1)
-        chunks = [sw.strings(texts), *(sw.wide(kind, rows, sequence=at) for at, (kind, rows) in enumerate(some.items()))]
+        chunks = [
+            sw.strings(texts),
+            *(sw.wide(kind, rows, sequence=at) for at, (kind, rows) in enumerate(some.items())),
+        ]
         if number == annotated:
             chunks.append(sw.records(0, [sw.event("range", start + 5, start + 9, 1)]))
         facts = {"pid": pid, "ppid": 10, "start_ns": start, "command": ["true", str(number)]}
@@ -98,13 +123,17 @@ def compare(folder: Path, spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.keys() == wanted.keys()
     for table, rows in wanted.items():
         both = [found[table].to_pylist(), rows.to_pylist()]
-        if table == "diagnostics":  # files without symbols are named in the order in which they were looked for
+        if (
+            table == "diagnostics"
+        ):  # files without symbols are named in the order in which they were looked for
             both = [sorted(some, key=lambda row: (row["process"] or 0, row["message"])) for some in both]
         assert both[0] == both[1], table
 
 
 @pytest.mark.parametrize("seed", few(range(40), 4))
-def test_all_tables_are_equal(tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_all_tables_are_equal(
+    tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     rng = random.Random(seed)
     many = [process(rng, 1_000 * (number + 1)) for number in range(rng.randint(8, 30))]
     annotated = rng.choice([None, 3, 5])  # one that is no small one comes between
@@ -124,7 +153,9 @@ def test_all_tables_are_equal(tmp_path: Path, together: list[int], monkeypatch: 
         {"gil": [{"domain": 1, "start": 2_000, "end": 2_001, "tid": 1}]},
     ],
 )
-def test_what_is_odd_is_read_alone(tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch, odd: Records) -> None:
+def test_what_is_odd_is_read_alone(
+    tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch, odd: Records
+) -> None:
     rng = random.Random(1)
     many = [process(rng, 1_000 * (number + 1)) for number in range(8)]
     many[3] = (many[3][0], odd)
@@ -132,7 +163,9 @@ def test_what_is_odd_is_read_alone(tmp_path: Path, together: list[int], monkeypa
     assert 8 not in together
 
 
-def test_damage_is_noted_for_its_process(tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_is_noted_for_its_process(
+    tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(2)
     spool = recorded(tmp_path, [process(rng, 1_000 * (number + 1)) for number in range(12)])
     hurt = sorted(spool.glob("*.spool"))[5]
@@ -142,4 +175,8 @@ def test_damage_is_noted_for_its_process(tmp_path: Path, together: list[int], mo
     hurt.write_bytes(data)
     compare(tmp_path, spool, monkeypatch)
     assert together == [5, 6]
-    assert [row["process"] for row in tables(tmp_path / "r.warplens")["diagnostics"].to_pylist() if row["code"] == "spool-damaged"] == [6]
+    assert [
+        row["process"]
+        for row in tables(tmp_path / "r.warplens")["diagnostics"].to_pylist()
+        if row["code"] == "spool-damaged"
+    ] == [6]

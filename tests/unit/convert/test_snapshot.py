@@ -41,7 +41,9 @@ def more(note: pending.Pending, ranges: int) -> None:
 
 
 def over(note: pending.Pending) -> pending.Pending:
-    note.path.write_text(json.dumps(seals.sealed({**json.loads(note.path.read_text()), "pid": 0, "start_ticks": 0})))
+    note.path.write_text(
+        json.dumps(seals.sealed({**json.loads(note.path.read_text()), "pid": 0, "start_ticks": 0}))
+    )
     found = pending.read(note.path)
     assert found is not None
     return found
@@ -53,7 +55,10 @@ def test_a_snapshot_is_a_part_and_takes_nothing(note: pending.Pending) -> None:
     assert manifest.snapshot is not None
     assert {path.name: path.read_bytes() for path in Path(note.spool).iterdir()} == before
     assert note.path.exists()
-    with pytest.warns(UserWarning, match=rf"is not complete: one: process {os.getpid()} is still recording, this is as of \d"):
+    with pytest.warns(
+        UserWarning,
+        match=rf"is not complete: one: process {os.getpid()} is still recording, this is as of \d",
+    ):
         report = open_report(note.report)
     assert (report.tables["nvtx_ranges"], report.waiting) == (4, ())
     rows = report.table("capture_windows").to_pylist()
@@ -174,8 +179,14 @@ def test_a_manifest_that_names_other_files_holds_none(note: pending.Pending, tmp
     path = note.report / "manifest.d" / "one.json"
     os.mkfifo(tmp_path / "pipe")
     data = json.loads(path.read_text())
-    for file in (str(tmp_path / "pipe"), "tables/processes/../../../pipe", "tables/processes/none.s1.parquet"):
-        path.write_text(json.dumps({**data, "tables": {**data["tables"], "processes": {"file": file, "rows": 2}}}))
+    for file in (
+        str(tmp_path / "pipe"),
+        "tables/processes/../../../pipe",
+        "tables/processes/none.s1.parquet",
+    ):
+        path.write_text(
+            json.dumps({**data, "tables": {**data["tables"], "processes": {"file": file, "rows": 2}}})
+        )
         with pytest.raises(ReportError):
             open_store(note.report)
 
@@ -188,7 +199,9 @@ def test_what_is_finished_but_not_cleaned_up_is_no_snapshot_again(note: pending.
 
 @pytest.mark.slow
 @pytest.mark.require("tmpfs")
-def test_a_full_disk_costs_the_snapshot_and_nothing_else(tmp_path: Path, tmpfs: Callable[[str], Path]) -> None:
+def test_a_full_disk_costs_the_snapshot_and_nothing_else(
+    tmp_path: Path, tmpfs: Callable[[str], Path]
+) -> None:
     disk = tmpfs("size=800k")
     spool = recording(tmp_path / "spool", launch={})
     (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)]))
@@ -199,7 +212,9 @@ def test_a_full_disk_costs_the_snapshot_and_nothing_else(tmp_path: Path, tmpfs: 
         while file.write(bytes(4096)):
             pass
     more(note, 90)
-    with pytest.raises(ReportError, match=r"no space left while writing .*\(the recording goes on, and nothing is lost\)"):
+    with pytest.raises(
+        ReportError, match=r"no space left while writing .*\(the recording goes on, and nothing is lost\)"
+    ):
         snapshot(note)
     assert generations(note.report) == before
     with opened(note.report, say=False) as report:

@@ -36,14 +36,23 @@ def test_a_run_without_any_option_has_one_window(tmp_path: Path) -> None:
 
 def test_who_opened_which(tmp_path: Path) -> None:
     spool = recording(tmp_path / "spool", launch={}, children=2)
-    sw.write(spool, sw.spool([], {"pid": 11, "ppid": 10, "start_ns": 9_000}), pid=11, ticks=9)  # the id of a dead one
-    table = [(1_000, 2_000, 3, 3, 10), (2_100, 2_200, 4, 4, 11), (9_500, 9_600, 5, 6, 11), (9_700, 0, 2, 0, 99)]
+    sw.write(
+        spool, sw.spool([], {"pid": 11, "ppid": 10, "start_ns": 9_000}), pid=11, ticks=9
+    )  # the id of a dead one
+    table = [
+        (1_000, 2_000, 3, 3, 10),
+        (2_100, 2_200, 4, 4, 11),
+        (9_500, 9_600, 5, 6, 11),
+        (9_700, 0, 2, 0, 99),
+    ]
     (spool / "control").write_bytes(sw.control(table))
     finish(spool, tmp_path / "r.warplens")
     report = open_report(tmp_path / "r.warplens")
     rows = report.table("capture_windows").to_pylist()
     pids = {row["process"]: (row["pid"], row["start"]) for row in report.table("processes").to_pylist()}
-    assert [(row["number"], row["opened_by"], row["closed_by"], pids.get(row["process"])) for row in rows] == [
+    assert [
+        (row["number"], row["opened_by"], row["closed_by"], pids.get(row["process"])) for row in rows
+    ] == [
         (1, "nvtx", "nvtx", (10, 100)),
         (2, "cudaProfilerApi", "cudaProfilerApi", (11, 2_000)),
         (3, "command", "max-size", (11, 9_000)),
@@ -87,7 +96,11 @@ def test_impossible_windows_and_no_more_of_them_are_told(tmp_path: Path) -> None
 
 
 def gated(
-    tmp_path: Path, windows: list[tuple[int, int, int, int, int]], records: list[bytes], opened: Sequence[bytes] = (), **control: Any
+    tmp_path: Path,
+    windows: list[tuple[int, int, int, int, int]],
+    records: list[bytes],
+    opened: Sequence[bytes] = (),
+    **control: Any,
 ) -> Report:
     """Finish a recording of one process with a control file; its clock says when things were."""
     spool = tmp_path / "spool"
@@ -124,7 +137,9 @@ def test_without_any_window_no_open_range_counts(tmp_path: Path) -> None:
 
 def test_what_processes_wrote_is_there_whatever_its_times(tmp_path: Path) -> None:
     """Deferred events may have times that the program gave."""
-    report = gated(tmp_path, [(500, 600, 3, 3, 0)], [sw.event("mark", 100, name=2), sw.event("range", 800, 900, 1)])
+    report = gated(
+        tmp_path, [(500, 600, 3, 3, 0)], [sw.event("mark", 100, name=2), sw.event("range", 800, 900, 1)]
+    )
     assert (ranges(report), report.tables["nvtx_marks"]) == ([(800, 900, False, False)], 1)
 
 
@@ -162,7 +177,10 @@ def test_a_flight_recorder_leaves_what_overlaps_a_window(tmp_path: Path) -> None
     assert report.table("nvtx_counter_samples", ["start"]).column(0).to_pylist() == [900]
     assert report.table("nvtx_operations", ["start"]).column(0).to_pylist() == [900]
     windows = report.table("capture_windows").to_pylist()
-    assert [(row["start"], row["end"], row["closed_by"]) for row in windows] == [(400, 500, "keep"), (800, 1000, "end")]
+    assert [(row["start"], row["end"], row["closed_by"]) for row in windows] == [
+        (400, 500, "keep"),
+        (800, 1000, "end"),
+    ]
     assert "keep-last" in {row["code"] for row in report.diagnostics.to_pylist()}
     ids = report.table("nvtx_ranges", ["id"]).column(0).to_pylist()
     parents = report.table("nvtx_ranges", ["parent"]).column(0).to_pylist()
@@ -191,11 +209,21 @@ def test_a_window_cut_to_its_last_seconds_without_a_flight_recorder(tmp_path: Pa
 
 @pytest.mark.parametrize("told", [False, True])
 def test_the_limit_of_the_spool_is_told_once(tmp_path: Path, told: bool) -> None:
-    spool = recording(tmp_path / "spool", launch={"diagnostics": [{"code": "max-size", "message": "so"}] if told else []})
+    spool = recording(
+        tmp_path / "spool", launch={"diagnostics": [{"code": "max-size", "message": "so"}] if told else []}
+    )
     (spool / "control").write_bytes(sw.control([(400, 0, 1, 0, 0)], max_bytes=5 << 20, over=3))
     finish(spool, tmp_path / "r.warplens")
-    (note,) = [row for row in open_report(tmp_path / "r.warplens").diagnostics.to_pylist() if row["code"] == "max-size"]
-    assert note["message"] == "so" if told else "--max-size (5 MiB): a file could not grow 3 times" in note["message"]
+    (note,) = [
+        row
+        for row in open_report(tmp_path / "r.warplens").diagnostics.to_pylist()
+        if row["code"] == "max-size"
+    ]
+    assert (
+        note["message"] == "so"
+        if told
+        else "--max-size (5 MiB): a file could not grow 3 times" in note["message"]
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -204,14 +232,19 @@ def test_a_flight_recorder_agrees_with_an_oracle(tmp_path: Path, seed: int) -> N
     edges = sorted(chance.sample(range(1, 2000), 12))
     windows = [(begin, end, 1, 7, 0) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
     windows.insert(3, (windows[2][1], windows[2][1] + 1, 1, 7, 0))  # touches the one before it
-    times = sorted((start, start + chance.choice((0, 1, chance.randrange(400)))) for start in (chance.randrange(2100) for _ in range(500)))
+    times = sorted(
+        (start, start + chance.choice((0, 1, chance.randrange(400))))
+        for start in (chance.randrange(2100) for _ in range(500))
+    )
     around = {}
     for start, end in times:
         over = [window for window in windows if start < window[1] and (window[0] < end or window[0] <= start)]
         if over:
             around[start, end] = start < over[-1][0] or end > over[-1][1]
     by_end = sorted(times, key=lambda pair: pair[1])
-    report = gated(tmp_path, windows, [sw.event("start_end", start, end, 1) for start, end in by_end], keep_ns=10**6)
+    report = gated(
+        tmp_path, windows, [sw.event("start_end", start, end, 1) for start, end in by_end], keep_ns=10**6
+    )
     found = [(start, end, clipped) for start, end, _, clipped in ranges(report)]
     assert sorted(found) == sorted((*pair, around[pair]) for pair in times if pair in around)
     assert report.table("nvtx_ranges", ["id"]).column(0).to_pylist() == list(range(len(found)))

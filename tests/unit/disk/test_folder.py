@@ -34,7 +34,9 @@ def linked(tmp_path: Path, elsewhere: Path) -> Path:
 
 
 def _all(folder: Path) -> dict[str, str]:
-    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 STEPS: dict[str, Callable[[Folder], object]] = {
@@ -105,9 +107,13 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_of_many_that_make_a_file_one_does(links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_that_make_a_file_one_does(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not links:
-        monkeypatch.setattr("os.link", lambda *_, **__: os.open(tmp_path, os.O_WRONLY))  # any error but that it is there
+        monkeypatch.setattr(
+            "os.link", lambda *_, **__: os.open(tmp_path, os.O_WRONLY)
+        )  # any error but that it is there
     with Folder(tmp_path) as folder:
         folder.create_whole("x", b"first")
         with pytest.raises(FileExistsError):

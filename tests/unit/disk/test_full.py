@@ -19,7 +19,10 @@ def test_what_is_full_in_words(tmp_path: Path) -> None:
 @pytest.mark.require("tmpfs")
 def test_inodes_are_told_from_bytes(tmpfs: Callable[[str], Path]) -> None:
     assert why_full(errno.ENOSPC, tmpfs("size=64k")) == "the disk is full"
-    assert why_full(errno.ENOSPC, tmpfs("size=8m,nr_inodes=4")) == "the disk takes no more files (all its inodes are in use)"
+    assert (
+        why_full(errno.ENOSPC, tmpfs("size=8m,nr_inodes=4"))
+        == "the disk takes no more files (all its inodes are in use)"
+    )
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -28,4 +31,6 @@ def test_the_cause_counts(number: int) -> None:
     error.__cause__ = OSError(number, "so")
     assert is_full(error)
     assert not is_full(OSError(errno.EACCES, "so"))
-    assert is_full(OSError("[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"))  # as Arrow says it
+    assert is_full(
+        OSError("[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device")
+    )  # as Arrow says it

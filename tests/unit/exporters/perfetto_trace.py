@@ -73,7 +73,9 @@ def decode(path: Path) -> Decoded:
         names.update({entry.iid: entry.name for entry in packet.interned_data.event_names})
         categories.update({entry.iid: entry.name for entry in packet.interned_data.event_categories})
         notes.update({entry.iid: entry.name for entry in packet.interned_data.debug_annotation_names})
-        strings.update({entry.iid: entry.str.decode() for entry in packet.interned_data.debug_annotation_string_values})
+        strings.update(
+            {entry.iid: entry.str.decode() for entry in packet.interned_data.debug_annotation_string_values}
+        )
         if packet.HasField("clock_snapshot"):
             out.clocks.append({clock.clock_id: clock.timestamp for clock in packet.clock_snapshot.clocks})
         if packet.HasField("track_descriptor"):
@@ -84,14 +86,23 @@ def decode(path: Path) -> Decoded:
             assert event.track_uuid in out.tracks, "a track is described before its first event"
             if event.type == COUNTER:
                 track = out.tracks[event.track_uuid]
-                out.samples.append((track.name, packet.timestamp, getattr(event, event.WhichOneof("counter_value_field"))))
+                out.samples.append(
+                    (track.name, packet.timestamp, getattr(event, event.WhichOneof("counter_value_field")))
+                )
                 continue
             found = {notes[note.name_iid]: annotation(note, strings) for note in event.debug_annotations}
             texts = [categories[iid] for iid in event.category_iids]
             events.append(
-                (packet.timestamp, event.type, Slice(names.get(event.name_iid, ""), packet.timestamp, event.track_uuid, texts, found))
+                (
+                    packet.timestamp,
+                    event.type,
+                    Slice(names.get(event.name_iid, ""), packet.timestamp, event.track_uuid, texts, found),
+                )
             )
-            events[-1][2].arrows, events[-1][2].arrows_end = list(event.flow_ids), list(event.terminating_flow_ids)
+            events[-1][2].arrows, events[-1][2].arrows_end = (
+                list(event.flow_ids),
+                list(event.terminating_flow_ids),
+            )
     events.sort(key=lambda event: event[0])
     stacks: dict[int, list[Slice]] = defaultdict(list)
     for time, kind, item in events:

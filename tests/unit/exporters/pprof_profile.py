@@ -30,7 +30,9 @@ def read(path: Path) -> Any:
     """Parse a file as `go tool pprof` would; unknown fields are an error."""
     from google.protobuf import descriptor_pool, message_factory, unknown_fields
 
-    file = descriptor_pb2.FileDescriptorProto(name="profile.proto", package="perftools.profiles", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="profile.proto", package="perftools.profiles", syntax="proto3"
+    )
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for field in fields.split(", "):
@@ -46,6 +48,13 @@ def read(path: Path) -> Any:
     pool.Add(file)
     profile: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("perftools.profiles.Profile"))()
     profile.ParseFromString(gzip.decompress(path.read_bytes()))
-    for each in (profile, *profile.sample, *profile.mapping, *profile.location, *profile.function, *profile.sample_type):
+    for each in (
+        profile,
+        *profile.sample,
+        *profile.mapping,
+        *profile.location,
+        *profile.function,
+        *profile.sample_type,
+    ):
         assert not len(unknown_fields.UnknownFieldSet(each))
     return profile

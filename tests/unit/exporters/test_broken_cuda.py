@@ -17,8 +17,27 @@ from warplens.testing.timeline import timeline
 pytestmark = pytest.mark.slow
 
 
-API = {"id": 0, "process": 0, "thread": 0, "start": 10**9, "end": 10**9 + 5, "api": "runtime", "name": "f", "result": 0, "correlation": 1}
-MEMORY = {"id": 0, "process": 0, "device": 0, "start": 10**9, "operation": "allocate", "address": 0, "bytes": 1, "total": 1}
+API = {
+    "id": 0,
+    "process": 0,
+    "thread": 0,
+    "start": 10**9,
+    "end": 10**9 + 5,
+    "api": "runtime",
+    "name": "f",
+    "result": 0,
+    "correlation": 1,
+}
+MEMORY = {
+    "id": 0,
+    "process": 0,
+    "device": 0,
+    "start": 10**9,
+    "operation": "allocate",
+    "address": 0,
+    "bytes": 1,
+    "total": 1,
+}
 OVERHEAD = {"id": 0, "process": 0, "start": 10**9, "end": 10**9 + 5, "kind": "Resource"}
 BROKEN: dict[str, dict[str, list[dict[str, Any]]]] = {
     "the thread 7 of a call": {"cuda_api": [{**API, "thread": 7}]},
@@ -33,13 +52,21 @@ BROKEN: dict[str, dict[str, list[dict[str, Any]]]] = {
 def test_an_export_says_what_is_broken(what: str, kind: str, tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |[a ]", tables=BROKEN[what])
     with pytest.raises(ReportError, match="is broken"):
-        catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warplens"), tmp_path / "out")
+        catalog.find("exporters.formats", kind).load().write(
+            open_report(tmp_path / "r.warplens"), tmp_path / "out"
+        )
 
 
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
 def test_work_of_a_call_that_is_not_there_has_no_arrow(kind: str, tmp_path: Path) -> None:
-    timeline(tmp_path / "r.warplens", "main:api |(f#1 )\ngpu0.7 |(k#1 )(k#1 )(k )", cuda={"k": {"api": (1 << 62) + 5}})
-    catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warplens"), tmp_path / "out")
+    timeline(
+        tmp_path / "r.warplens",
+        "main:api |(f#1 )\ngpu0.7 |(k#1 )(k#1 )(k )",
+        cuda={"k": {"api": (1 << 62) + 5}},
+    )
+    catalog.find("exporters.formats", kind).load().write(
+        open_report(tmp_path / "r.warplens"), tmp_path / "out"
+    )
     assert (tmp_path / "out").stat().st_size > 0
 
 

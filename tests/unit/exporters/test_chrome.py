@@ -32,15 +32,24 @@ def ns(event: dict[str, Any], key: str) -> int:
 def test_times_are_exact_and_names_escaped(tmp_path: Path) -> None:
     trace = export(tmp_path, 'main |[a"\\ü   ][b]', tick_ns=1_001, origin=7)
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-    assert [(event["name"], ns(event, "ts"), ns(event, "dur")) for event in events] == [('a"\\ü', 0, 9_009), ("b", 9_009, 3_003)]
+    assert [(event["name"], ns(event, "ts"), ns(event, "dur")) for event in events] == [
+        ('a"\\ü', 0, 9_009),
+        ("b", 9_009, 3_003),
+    ]
     assert trace["displayTimeUnit"] == "ns"
     assert trace["otherData"]["origin_monotonic_ns"] == 7
 
 
 def test_processes_and_threads_are_named(tmp_path: Path) -> None:
     trace = export(tmp_path, "main |[a ]\nw |[b ]")
-    named = [(e["name"], e["pid"], e.get("tid"), e["args"]["name"]) for e in trace["traceEvents"] if e["ph"] == "M"]
-    assert named == [("process_name", 100, None, "python"), ("thread_name", 100, 1000, "main"), ("thread_name", 100, 1001, "w")]
+    named = [
+        (e["name"], e["pid"], e.get("tid"), e["args"]["name"]) for e in trace["traceEvents"] if e["ph"] == "M"
+    ]
+    assert named == [
+        ("process_name", 100, None, "python"),
+        ("thread_name", 100, 1000, "main"),
+        ("thread_name", 100, 1001, "w"),
+    ]
 
 
 def test_complete_events_nest_on_every_thread(tmp_path: Path) -> None:
@@ -56,7 +65,10 @@ def test_complete_events_nest_on_every_thread(tmp_path: Path) -> None:
 
 
 def test_start_end_ranges_are_async_and_marks_are_instants(tmp_path: Path) -> None:
-    extra = {"r": {"payload_float": float("inf"), "color": 0x010203, "category_id": 4}, "m": {"payload_int": 2}}
+    extra = {
+        "r": {"payload_float": float("inf"), "color": 0x010203, "category_id": 4},
+        "m": {"payload_int": 2},
+    }
     trace = export(tmp_path, "main |{r    }\nmain |  {s    }\nmain | !m", extra=extra)
     begin, end = [event for event in trace["traceEvents"] if event["name"] == "r"]
     assert (begin["ph"], end["ph"], begin["id"] == end["id"], begin["cat"]) == ("b", "e", True, "nvtx,4")
@@ -67,12 +79,27 @@ def test_start_end_ranges_are_async_and_marks_are_instants(tmp_path: Path) -> No
 
 
 def test_tasks_are_threads_behind_their_thread(tmp_path: Path) -> None:
-    trace = export(tmp_path, "a |[run  ]\nb |[run  ]\na#t1 |{fetch  }\na#t1 | [in ]\na#t2 | {fetch  } !m\na#t1@d |    [cross ]")
+    trace = export(
+        tmp_path,
+        "a |[run  ]\nb |[run  ]\na#t1 |{fetch  }\na#t1 | [in ]\na#t2 | {fetch  } !m\na#t1@d |    [cross ]",
+    )
     names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
-    order = {names[e["tid"]]: e["args"]["sort_index"] for e in trace["traceEvents"] if e["name"] == "thread_sort_index"}
+    order = {
+        names[e["tid"]]: e["args"]["sort_index"]
+        for e in trace["traceEvents"]
+        if e["name"] == "thread_sort_index"
+    }
     assert sorted(order, key=order.__getitem__) == ["a", "t1", "t2", "b"]
     shown = {(e["name"], names[e["tid"]]) for e in trace["traceEvents"] if e["ph"] in "Xi"}
-    assert shown == {("run", "a"), ("run", "b"), ("fetch", "t1"), ("in", "t1"), ("fetch", "t2"), ("m", "t2"), ("cross", "t1 (overlapping)")}
+    assert shown == {
+        ("run", "a"),
+        ("run", "b"),
+        ("fetch", "t1"),
+        ("in", "t1"),
+        ("fetch", "t2"),
+        ("m", "t2"),
+        ("cross", "t1 (overlapping)"),
+    }
     assert not [event for event in trace["traceEvents"] if event["ph"] in "be"]
 
 
@@ -96,10 +123,19 @@ def test_payloads_are_arguments(tmp_path: Path) -> None:
 
 def test_counters_are_counter_events(tmp_path: Path) -> None:
     counters = {"mem": {"unit": "bytes", "scale": 1024.0}, "sent": {"value_type": "delta"}}
-    trace = export(tmp_path, "main |[a              ]\nmain~mem |1   2 ?\nmain~sent@net |5 7\nmain~loss |  0.5", counters=counters)
+    trace = export(
+        tmp_path,
+        "main |[a              ]\nmain~mem |1   2 ?\nmain~sent@net |5 7\nmain~loss |  0.5",
+        counters=counters,
+    )
     events = [event for event in trace["traceEvents"] if event["ph"] == "C"]
     found = {
-        name: [(ns(e, "ts"), e["args"]["value"]) for e in events if e["name"] == name] for name in dict.fromkeys(e["name"] for e in events)
+        name: [(ns(e, "ts"), e["args"]["value"]) for e in events if e["name"] == name]
+        for name in dict.fromkeys(e["name"] for e in events)
     }
-    assert found == {"mem (bytes)": [(0, 1024), (4_000, 2048)], "net:sent": [(0, 5), (2_000, 12)], "loss": [(2_000, Decimal("0.5"))]}
+    assert found == {
+        "mem (bytes)": [(0, 1024), (4_000, 2048)],
+        "net:sent": [(0, 5), (2_000, 12)],
+        "loss": [(2_000, Decimal("0.5"))],
+    }
     assert {event["pid"] for event in events} == {100}

@@ -29,20 +29,35 @@ PICTURE = """
     gpu0~SM_Active|0    55.5
     p1/gpu1.3     | (x )
 """
-CUDA: dict[str, Any] = {"gemm": {"grid_x": 8, "demangled": 'void "gemm"<float>(int)'}, "#2": {"bytes": 18_000}, "gpu0": {"name": "H100"}}
+CUDA: dict[str, Any] = {
+    "gemm": {"grid_x": 8, "demangled": 'void "gemm"<float>(int)'},
+    "#2": {"bytes": 18_000},
+    "gpu0": {"name": "H100"},
+}
 
 
 def named(trace: dict[str, Any]) -> dict[tuple[int, int | None], str]:
-    return {(e["pid"], e.get("tid")): e["args"]["name"] for e in trace["traceEvents"] if e["name"] in ("process_name", "thread_name")}
+    return {
+        (e["pid"], e.get("tid")): e["args"]["name"]
+        for e in trace["traceEvents"]
+        if e["name"] in ("process_name", "thread_name")
+    }
 
 
 def test_streams_are_threads_of_their_gpu(tmp_path: Path) -> None:
     trace = export(tmp_path, PICTURE, cuda=CUDA)
     names = named(trace)
-    shown = {(names[e["pid"], None], names[e["pid"], e["tid"]], e["name"]) for e in trace["traceEvents"] if e["ph"] in "Xi"}
+    shown = {
+        (names[e["pid"], None], names[e["pid"], e["tid"]], e["name"])
+        for e in trace["traceEvents"]
+        if e["ph"] in "Xi"
+    }
     assert shown == {
         ("python", "main", "step"),
-        *(("python", "main CUDA API", name) for name in ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaGraphLaunch")),
+        *(
+            ("python", "main CUDA API", name)
+            for name in ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaGraphLaunch")
+        ),
         ("python", "main CUDA overhead", "Buffer flush"),
         *(("python GPU 0: H100", "Stream 7", name) for name in ("gemm", "add", "mul", "CUDA event")),
         ("python GPU 0: H100", "Stream 7 (overlapping)", "gemm"),
@@ -51,9 +66,15 @@ def test_streams_are_threads_of_their_gpu(tmp_path: Path) -> None:
         ("python GPU 1", "Stream 3", "x"),
     }
     kernel = next(e for e in trace["traceEvents"] if e["name"] == "gemm")
-    assert {"demangled": 'void "gemm"<float>(int)', "grid x": 8, "registers": 32}.items() <= kernel["args"].items()
+    assert {"demangled": 'void "gemm"<float>(int)', "grid x": 8, "registers": 32}.items() <= kernel[
+        "args"
+    ].items()
     copy = next(e for e in trace["traceEvents"] if e["name"] == "Memcpy HtoD")
-    assert (copy["args"]["bytes"], copy["args"]["throughput GB/s"], copy["args"]["asynchronous"]) == (18_000, Decimal("1.8"), False)
+    assert (copy["args"]["bytes"], copy["args"]["throughput GB/s"], copy["args"]["asynchronous"]) == (
+        18_000,
+        Decimal("1.8"),
+        False,
+    )
 
 
 def test_arrows_bind_to_their_events(tmp_path: Path) -> None:
@@ -73,7 +94,11 @@ def test_arrows_bind_to_their_events(tmp_path: Path) -> None:
 def test_memory_and_metrics_are_counters(tmp_path: Path) -> None:
     trace = export(tmp_path, PICTURE, cuda=CUDA)
     names = named(trace)
-    found = [(names[e["pid"], None], e["name"], e["ts"], e["args"]["value"]) for e in trace["traceEvents"] if e["ph"] == "C"]
+    found = [
+        (names[e["pid"], None], e["name"], e["ts"], e["args"]["value"])
+        for e in trace["traceEvents"]
+        if e["ph"] == "C"
+    ]
     assert found == [
         ("python", "GPU 0 memory (Device) (bytes)", 0, 4096),
         ("python", "GPU 0 memory (Device) (bytes)", 8, 0),
@@ -84,7 +109,10 @@ def test_memory_and_metrics_are_counters(tmp_path: Path) -> None:
 
 @settings(max_examples=examples(8), deadline=None)
 @given(
-    work=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(4, 30), st.integers(1, 9)), max_size=25),
+    work=st.lists(
+        st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(4, 30), st.integers(1, 9)),
+        max_size=25,
+    ),
     most=st.integers(1, 4),
 )
 def test_any_pieces_make_the_same_picture(
@@ -93,7 +121,9 @@ def test_any_pieces_make_the_same_picture(
     calls = "main:api |(graph#1                      )(launch#2     )(copy#3)\nmain:api | (inner#4   )  (inner#5 )"
     lines = [
         f"gpu0.{stream} |{' ' * start}({'HtoD' if label % 3 == 0 else 'k'}#{label}{' ' * length})"
-        for stream, start, length, label in ((1 if name == "a" else 2, start, length, label) for name, start, length, label in work)
+        for stream, start, length, label in (
+            (1 if name == "a" else 2, start, length, label) for name, start, length, label in work
+        )
     ]
     picture = "\n".join([calls, *lines])
     whole = export(tmp_path_factory.mktemp("whole"), picture)["traceEvents"]
@@ -109,6 +139,12 @@ def test_any_pieces_make_the_same_picture(
         shown.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
     for spans in shown.values():
         ordered = sorted(spans)
-        assert all(first[1] <= second[0] for first, second in pairwise(ordered)), "what overlaps is on rows of its own"
+        assert all(first[1] <= second[0] for first, second in pairwise(ordered)), (
+            "what overlaps is on rows of its own"
+        )
     called = {label for *_, label in work} & {1, 2, 3, 4, 5}
-    assert sum(event["ph"] == "f" for event in whole) == sum(event["ph"] == "s" for event in whole) == len(called)
+    assert (
+        sum(event["ph"] == "f" for event in whole)
+        == sum(event["ph"] == "s" for event in whole)
+        == len(called)
+    )

@@ -44,7 +44,9 @@ def slices(report: Any) -> Counter[tuple[str, int, int]]:
     """What must be there: name, begin and length of everything that took time."""
     found: Counter[tuple[str, int, int]] = Counter()
     for table, name in NAMES.items():
-        found.update((row[name], row["start"], row["end"] - row["start"]) for row in report.table(table).to_pylist())
+        found.update(
+            (row[name], row["start"], row["end"] - row["start"]) for row in report.table(table).to_pylist()
+        )
     found.update(("GC", row["start"], row["end"] - row["start"]) for row in report.table("gc").to_pylist())
     del found["ValueError", cpu_story.ORIGIN + 400_000, 0]
     return found
@@ -56,17 +58,35 @@ def test_rows_are_below_their_threads(tmp_path: Path) -> None:
     decoded = decode(out)
     rows = {decoded.path(item.track) for item in decoded.slices}
     assert rows == {
-        *(f"python / main{row}" for row in ("", " / State", " / Python", " / Imports", " / GC", " / GIL", " / OS calls", " / File access")),
+        *(
+            f"python / main{row}"
+            for row in (
+                "",
+                " / State",
+                " / Python",
+                " / Imports",
+                " / GC",
+                " / GIL",
+                " / OS calls",
+                " / File access",
+            )
+        ),
         *(f"python / loader / {row}" for row in ("State", "GIL (brief)", "OS calls")),
     }
-    assert Counter((item.name, item.start, item.end - item.start) for item in decoded.slices) == slices(report)
+    assert Counter((item.name, item.start, item.end - item.start) for item in decoded.slices) == slices(
+        report
+    )
     assert {(item.name, decoded.path(item.track)) for item in decoded.instants} == {
         ("go", "python / loader"),
         ("ValueError", "python / main / Python"),
     }
     call = next(item for item in decoded.slices if item.notes.get("error") == "EAGAIN")
     assert (call.notes["target"], call.notes["fd"], call.notes["result"]) == ("10.0.0.1:80", 5, -1)
-    (read,) = [item for item in decoded.slices if item.name == "read" and decoded.path(item.track).endswith("OS calls")]
+    (read,) = [
+        item
+        for item in decoded.slices
+        if item.name == "read" and decoded.path(item.track).endswith("OS calls")
+    ]
     assert read.parent is not None
     assert read.parent.name == "fread"
 
@@ -75,7 +95,9 @@ def test_rows_are_below_their_threads(tmp_path: Path) -> None:
 @pytest.mark.require("perfetto-engine")
 @pytest.mark.require("node")
 def test_perfetto_reads_slices_and_stacks(tmp_path: Path) -> None:
-    complaints = "SELECT name, severity, value FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')"
+    complaints = (
+        "SELECT name, severity, value FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')"
+    )
     every = "SELECT name, ts, dur FROM slice WHERE name NOT IN ('go', 'ValueError')"
     stacks = """SELECT tid, f.name, m.name, m.build_id, count(*) FROM perf_sample p JOIN thread USING(utid)
                 JOIN stack_profile_callsite c ON p.callsite_id = c.id JOIN stack_profile_frame f ON c.frame_id = f.id
@@ -105,7 +127,11 @@ def test_perfetto_reads_slices_and_stacks(tmp_path: Path) -> None:
 def test_chrome_has_threads_and_stacks(tmp_path: Path) -> None:
     out, _ = export(tmp_path, "chrome", "native")
     document = json.loads(out.read_text(encoding="utf-8"))
-    names = {event["args"]["name"] for event in document["traceEvents"] if event["ph"] == "M" and event["name"] == "thread_name"}
+    names = {
+        event["args"]["name"]
+        for event in document["traceEvents"]
+        if event["ph"] == "M" and event["name"] == "thread_name"
+    }
     assert {"main State", "main Python", "main OS calls", "loader GIL (brief)"} <= names
     frames, found = document["stackFrames"], Counter[tuple[int, str]]()
     for sample in document["samples"]:
@@ -121,7 +147,18 @@ def test_chrome_has_threads_and_stacks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
 def test_a_report_of_a_thread_that_is_not_there_is_broken(kind: str, tmp_path: Path) -> None:
-    row = {"id": 0, "process": 0, "thread": 7, "start": 10**9, "end": 10**9 + 5, "name": "read", "group": "file", "result": 0}
+    row = {
+        "id": 0,
+        "process": 0,
+        "thread": 7,
+        "start": 10**9,
+        "end": 10**9 + 5,
+        "name": "read",
+        "group": "file",
+        "result": 0,
+    }
     timeline(tmp_path / "r.warplens", "main |[a ]", tables={"osrt": [row]})
     with pytest.raises(ReportError, match="osrt names the thread 7"):
-        catalog.find("exporters.formats", kind).load().write(open_report(tmp_path / "r.warplens"), tmp_path / "out")
+        catalog.find("exporters.formats", kind).load().write(
+            open_report(tmp_path / "r.warplens"), tmp_path / "out"
+        )

@@ -70,7 +70,11 @@ def test_events_are_as_the_profiler_of_pytorch_writes_them(tmp_path: Path) -> No
     }
     (kernel,), call, op = by_category["kernel"], by_category["cuda_runtime"][0], by_category["cpu_op"][0]
     assert (kernel["pid"], kernel["tid"], kernel["ts"], kernel["dur"]) == (0, 7, 8.0, 10.0)
-    assert (kernel["args"]["grid"], kernel["args"]["block"], kernel["args"]["registers per thread"]) == ([8, 1, 1], [128, 1, 1], 40)
+    assert (kernel["args"]["grid"], kernel["args"]["block"], kernel["args"]["registers per thread"]) == (
+        [8, 1, 1],
+        [128, 1, 1],
+        40,
+    )
     assert kernel["args"]["correlation"] == call["args"]["correlation"]
     assert kernel["args"]["External id"] == call["args"]["External id"] == op["args"]["External id"]
     arrows = [(event["ph"], event["id"]) for event in events if event.get("cat") == "ac2g"]
@@ -78,9 +82,23 @@ def test_events_are_as_the_profiler_of_pytorch_writes_them(tmp_path: Path) -> No
 
 
 def test_what_the_profiler_said_of_operations_comes_back(tmp_path: Path) -> None:
-    inputs = {"Input Dims": [[2, 3], []], "Input Strides": [[3, 1], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "1.5"]}
+    inputs = {
+        "Input Dims": [[2, 3], []],
+        "Input Strides": [[3, 1], []],
+        "Input type": ["float", "Scalar"],
+        "Concrete Inputs": ["", "1.5"],
+    }
     events = [
-        {"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 7, "tid": 7, "ts": 1, "dur": 3, "args": {**inputs, "Sequence number": 4}},
+        {
+            "ph": "X",
+            "cat": "cpu_op",
+            "name": "aten::mul",
+            "pid": 7,
+            "tid": 7,
+            "ts": 1,
+            "dur": 3,
+            "args": {**inputs, "Sequence number": 4},
+        },
         {
             "ph": "X",
             "cat": "cpu_op",
@@ -100,7 +118,9 @@ def test_what_the_profiler_said_of_operations_comes_back(tmp_path: Path) -> None
     forward, backward = (event for event in written if event.get("cat") == "cpu_op")
     assert {name: forward["args"][name] for name in inputs} == inputs
     assert backward["args"]["Fwd thread id"] == forward["tid"] == 7
-    assert [(event["ph"], event["tid"], event["ts"]) for event in written if event.get("cat") == "fwdbwd"] == [("s", 7, 0), ("f", 8, 5)]
+    assert [
+        (event["ph"], event["tid"], event["ts"]) for event in written if event.get("cat") == "fwdbwd"
+    ] == [("s", 7, 0), ("f", 8, 5)]
     import_file(tmp_path / "out.json", tmp_path / "b.warplens")
     with open_report(tmp_path / "b.warplens") as again:
         facts = "SELECT o.name, f.name AS forward, o.strides, o.concrete FROM ops o LEFT JOIN ops f ON o.forward = f.range ORDER BY o.start"
@@ -110,9 +130,19 @@ def test_what_the_profiler_said_of_operations_comes_back(tmp_path: Path) -> None
 
 def test_each_rank_has_a_file(tmp_path: Path) -> None:
     drawn(tmp_path, "p1/gpu0.1 |(a )\np2/gpu0.1 |(b )", ranks={"p1": 0, "p2": 1}).close()
-    words = ["export", "-t", "kineto", "-o", str(tmp_path / "run.pt.trace.json"), str(tmp_path / "r.warplens")]
+    words = [
+        "export",
+        "-t",
+        "kineto",
+        "-o",
+        str(tmp_path / "run.pt.trace.json"),
+        str(tmp_path / "r.warplens"),
+    ]
     assert CliRunner().invoke(commands, words).exit_code == 0
-    names = {path.name: json.loads(path.read_text(encoding="utf-8"))["distributedInfo"]["rank"] for path in tmp_path.glob("run.*")}
+    names = {
+        path.name: json.loads(path.read_text(encoding="utf-8"))["distributedInfo"]["rank"]
+        for path in tmp_path.glob("run.*")
+    }
     assert names == {"run.rank0.pt.trace.json": 0, "run.rank1.pt.trace.json": 1}
     assert "exists; -f replaces it" in str(CliRunner().invoke(commands, words).exception)
     import_file(tmp_path, tmp_path / "again.warplens")  # the folder is that report again
@@ -120,7 +150,9 @@ def test_each_rank_has_a_file(tmp_path: Path) -> None:
 
 def test_a_trace_of_one_process_says_which(tmp_path: Path) -> None:
     report = drawn(tmp_path, "p1/gpu0.1 |(a )\np2/gpu0.1 |(b )", ranks={"p1": 0, "p2": 1})
-    with pytest.raises(UsageError, match=r"2 processes .* used a GPU.*pid=…. \(100 \(rank 0\), 101 \(rank 1\)\)"):
+    with pytest.raises(
+        UsageError, match=r"2 processes .* used a GPU.*pid=…. \(100 \(rank 0\), 101 \(rank 1\)\)"
+    ):
         export(report, tmp_path / "out.json")
     trace = export(report, tmp_path / "out.json", pid=101)
     assert [event["name"] for event in trace["traceEvents"] if event.get("cat") == "kernel"] == ["b"]
@@ -141,7 +173,9 @@ def test_it_comes_back_as_what_it_was(tmp_path: Path) -> None:
         ("cuda_api", "name, api, correlation"),
         ("nvtx_ranges WHERE message NOT LIKE 'Profiler%'", "message, domain"),
     ):
-        text = f'SELECT "start" + {{}} AS "start", "end" - "start" AS took, {columns} FROM {table} ORDER BY ALL'
+        text = (
+            f'SELECT "start" + {{}} AS "start", "end" - "start" AS took, {columns} FROM {table} ORDER BY ALL'
+        )
         assert after.sql(text.format(moved)).to_pylist() == before.sql(text.format(0)).to_pylist(), table
     launched = "SELECT k.demangled, a.name, r.message FROM kernels k JOIN cuda_api a ON k.api = a.id JOIN nvtx_ranges r ON a.range = r.id"
     assert after.sql(launched).to_pylist() == before.sql(launched).to_pylist()

@@ -20,7 +20,9 @@ from warplens.report import open as open_report
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
 _LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLDER})")
-REAL: list[Any] = some(path.name for path in sorted(FOLDER.glob("*.sqlite"))) or [pytest.param("real ones", marks=_LACKING)]
+REAL: list[Any] = some(path.name for path in sorted(FOLDER.glob("*.sqlite"))) or [
+    pytest.param("real ones", marks=_LACKING)
+]
 CATEGORIES = {
     "cuda_kernel": ["CUPTI_ACTIVITY_KIND_KERNEL"],
     "cuda_memcpy": ["CUPTI_ACTIVITY_KIND_MEMCPY"],
@@ -51,23 +53,36 @@ def test_the_picture_is_that_of_the_original(name: str, folder: Path) -> None:
         there = {row[0] for row in original.execute("SELECT name FROM sqlite_master")}
         for category, tables in CATEGORIES.items():
             selects = [f"SELECT end - start AS took FROM {table}" for table in tables if table in there]
-            wanted = Counter(row[0] for row in original.execute(" UNION ALL ".join(selects))) if selects else Counter()
-            assert Counter(item.end - item.start for item in decoded.slices if item.categories == [category]) == wanted, category
+            wanted = (
+                Counter(row[0] for row in original.execute(" UNION ALL ".join(selects)))
+                if selects
+                else Counter()
+            )
+            assert (
+                Counter(item.end - item.start for item in decoded.slices if item.categories == [category])
+                == wanted
+            ), category
         calls = " UNION ".join(
-            f"SELECT globalTid / 0x1000000, correlationId FROM {table}" for table in CATEGORIES["cuda_api"] if table in there
+            f"SELECT globalTid / 0x1000000, correlationId FROM {table}"
+            for table in CATEGORIES["cuda_api"]
+            if table in there
         )
         work = " UNION ".join(
             f"SELECT globalPid / 0x1000000, correlationId FROM CUPTI_ACTIVITY_KIND_{kind}"
             for kind in ON_GPU
             if f"CUPTI_ACTIVITY_KIND_{kind}" in there
         )
-        arrows = original.execute(f"SELECT count(*) FROM (SELECT * FROM ({calls}) INTERSECT SELECT * FROM ({work}))").fetchone()[0]
+        arrows = original.execute(
+            f"SELECT count(*) FROM (SELECT * FROM ({calls}) INTERSECT SELECT * FROM ({work}))"
+        ).fetchone()[0]
     begins = {arrow: item for item in decoded.slices for arrow in item.arrows}
     ends = [arrow for item in decoded.slices for arrow in item.arrows_end]
     assert len(begins) == len(ends) == arrows
     assert set(begins) == set(ends)
     top = {uuid: _process(decoded, uuid) for uuid in decoded.tracks}
-    assert all(top[begins[arrow].track] == top[item.track] for item in decoded.slices for arrow in item.arrows_end)
+    assert all(
+        top[begins[arrow].track] == top[item.track] for item in decoded.slices for arrow in item.arrows_end
+    )
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -75,8 +90,13 @@ def test_rows_hold_what_the_tables_hold(name: str, folder: Path) -> None:
     report = open_report(imported(name, folder))
     rows = gpu_rows(report, (report.origin, report.end + 1))
     tables = report.tables
-    assert sum(row.number for row in rows) == sum(tables[table] for table in ("kernels", "memcpys", "memsets", "graphs"))
-    assert all(value.min() >= 0 and value.max() <= 1 for value in utilization(report, (report.origin, report.end), 97).values())
+    assert sum(row.number for row in rows) == sum(
+        tables[table] for table in ("kernels", "memcpys", "memsets", "graphs")
+    )
+    assert all(
+        value.min() >= 0 and value.max() <= 1
+        for value in utilization(report, (report.origin, report.end), 97).values()
+    )
     assert copies(report, "true").count(" at ") == len({row.what for row in rows} - {None, "Memset"})
 
 

@@ -36,7 +36,18 @@ LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLD
 EXPORTER = catalog.find("exporters.formats", "nsys_sqlite")
 # What the format has no place for; what is said about the file itself; and begins that are those of the first thing seen.
 LOST = {
-    "processes": {"parent", "parent_pid", "local_rank", "start", "end", "exit_status", "exited", "began", "ended", "not_recorded"},
+    "processes": {
+        "parent",
+        "parent_pid",
+        "local_rank",
+        "start",
+        "end",
+        "exit_status",
+        "exited",
+        "began",
+        "ended",
+        "not_recorded",
+    },
     "threads": {"start"},
     "targets": {"boot_id", "memory"},
 }
@@ -71,20 +82,29 @@ def facts(report: Report) -> dict[str, list[tuple[Any, ...]]]:
             if column.clock:
                 values = [None if value is None else value - report.origin for value in values]
                 if (name, column.name) == ("nvtx_ranges", "end"):
-                    values = [value if known else None for value, known in zip(values, unfinished, strict=True)]
+                    values = [
+                        value if known else None for value, known in zip(values, unfinished, strict=True)
+                    ]
             elif column.name == "process":
                 values = [pids[value] for value in values]
             elif column.name in ("thread", "end_thread"):
                 values = [None if value is None else tids[value] for value in values]
             elif column.name == "stack":
-                values = [(placeless if name == "syscalls" else stacks)[value] for value in values]  # chains of those have no addresses
+                values = [
+                    (placeless if name == "syscalls" else stacks)[value] for value in values
+                ]  # chains of those have no addresses
             elif (
-                (name, column.name) in IDS or column.name in ("id", "range", "parent") or (column.name == "api" and column.type == "int64")
+                (name, column.name) in IDS
+                or column.name in ("id", "range", "parent")
+                or (column.name == "api" and column.type == "int64")
             ):
-                values = [None if value is None else (pids[value >> 32], value & 0xFFFFFFFF) for value in values]
+                values = [
+                    None if value is None else (pids[value >> 32], value & 0xFFFFFFFF) for value in values
+                ]
             elif (name, column.name) == ("nvtx_ranges", "depth"):  # of start/end ranges a lane, as it is free
                 values = [
-                    None if kind == "StartEnd" else value for value, kind in zip(values, rows.column("style").to_pylist(), strict=True)
+                    None if kind == "StartEnd" else value
+                    for value, kind in zip(values, rows.column("style").to_pylist(), strict=True)
                 ]
             columns.append([repr(value) for value in values])
         found[name] = sorted(zip(*columns, strict=True))
@@ -98,7 +118,12 @@ def stack_texts(report: Report, *without: str) -> dict[int | None, str | None]:
             row.pop(name)
 
     def text(key: int | None) -> str:
-        return "" if key is None else text(frames[key]["parent"]) + repr([value for name, value in frames[key].items() if name != "parent"])
+        return (
+            ""
+            if key is None
+            else text(frames[key]["parent"])
+            + repr([value for name, value in frames[key].items() if name != "parent"])
+        )
 
     return {None: None, **{key: text(key) for key in frames}}
 
@@ -109,7 +134,9 @@ def same(first: Report, back: Report) -> None:
         assert other[name] == one[name], name
     said = {(row["severity"], row["message"]) for row in back.diagnostics.to_pylist()}
     assert {(row["severity"], row["message"]) for row in first.diagnostics.to_pylist()} <= said
-    assert first.origin + first.manifests[0].realtime_offset == back.origin + back.manifests[0].realtime_offset
+    assert (
+        first.origin + first.manifests[0].realtime_offset == back.origin + back.manifests[0].realtime_offset
+    )
 
 
 @pytest.mark.parametrize("seed", alike(range(12), 5))
@@ -128,7 +155,9 @@ def test_an_imported_report_comes_back(tell: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", some(path.name for path in REAL) or [pytest.param("none", marks=pytest.mark.skip(reason="no real exports"))]
+    "name",
+    some(path.name for path in REAL)
+    or [pytest.param("none", marks=pytest.mark.skip(reason="no real exports"))],
 )
 def test_real_exports_come_back(name: str, tmp_path: Path) -> None:
     import_file(FOLDER / name, tmp_path / "in.warplens")
@@ -140,7 +169,9 @@ def test_real_exports_come_back(name: str, tmp_path: Path) -> None:
 @pytest.fixture
 def written(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """The file of a random report in which something is in every table."""
-    seed = next(seed for seed in range(100) if _is_full(nsys_reports.make(Random(seed), _new(tmp_path / str(seed)))))
+    seed = next(
+        seed for seed in range(100) if _is_full(nsys_reports.make(Random(seed), _new(tmp_path / str(seed))))
+    )
     with open_report(tmp_path / str(seed) / "random.warplens") as report:
         EXPORTER.load().write(report, tmp_path / "x.sqlite")
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
@@ -153,7 +184,18 @@ def _new(folder: Path) -> Path:
 
 
 def _is_full(path: Path) -> bool:
-    wanted = ("kernels", "memcpys", "cuda_api", "nvtx_ranges", "osrt", "samples", "thread_states", "gpu_metrics", "syncs", "mpi_events")
+    wanted = (
+        "kernels",
+        "memcpys",
+        "cuda_api",
+        "nvtx_ranges",
+        "osrt",
+        "samples",
+        "thread_states",
+        "gpu_metrics",
+        "syncs",
+        "mpi_events",
+    )
     with open_report(path) as report:
         return all(report.tables[name] for name in wanted)
 
@@ -167,7 +209,11 @@ def test_tables_and_columns_are_those_of_nsys(written: sqlite3.Connection) -> No
         if not name.startswith("ENUM_"):
             assert [row[1] for row in written.execute(f'PRAGMA table_info("{name}")')] == columns(name)
             assert written.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] > 0
-    for text, key in (("nameId", "CUPTI_ACTIVITY_KIND_RUNTIME"), ("demangledName", "CUPTI_ACTIVITY_KIND_KERNEL"), ("nameId", "OSRT_API")):
+    for text, key in (
+        ("nameId", "CUPTI_ACTIVITY_KIND_RUNTIME"),
+        ("demangledName", "CUPTI_ACTIVITY_KIND_KERNEL"),
+        ("nameId", "OSRT_API"),
+    ):
         lost = f"SELECT count(*) FROM {key} t LEFT JOIN StringIds s ON s.id = t.{text} WHERE s.value IS NULL"
         assert written.execute(lost).fetchone() == (0,)
 
@@ -179,16 +225,22 @@ def test_what_tools_ask_such_a_file(written: sqlite3.Connection) -> None:
     about = dict(ask("SELECT name, value FROM META_DATA_EXPORT"))
     assert about["EXPORT_SCHEMA_VERSION"] == "3.28.1"
     assert (about["EXPORT_SCHEMA_VERSION_MAJOR"], about["EXPORT_PRODUCT_NAME"]) == ("3", "warplens")
-    assert {pid for (pid,) in ask("SELECT (globalTid >> 24) & 0xFFFFFF FROM CUPTI_ACTIVITY_KIND_RUNTIME")} <= {1000, 1001}
+    assert {
+        pid for (pid,) in ask("SELECT (globalTid >> 24) & 0xFFFFFF FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+    } <= {1000, 1001}
     assert {vm for (vm,) in ask("SELECT globalTid >> 48 FROM CUPTI_ACTIVITY_KIND_RUNTIME")} == {1}
     joined = """SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN PROCESSES p ON p.globalPid = k.globalPid
     JOIN TARGET_INFO_CUDA_DEVICE d ON d.cudaId = k.deviceId AND d.pid = p.pid JOIN TARGET_INFO_GPU g ON g.id = d.gpuId"""
     assert ask(joined) == ask("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL")
-    assert ask("SELECT name FROM ENUM_CUPTI_SYNC_TYPE WHERE id = 3") == [("CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE",)]
+    assert ask("SELECT name FROM ENUM_CUPTI_SYNC_TYPE WHERE id = 3") == [
+        ("CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE",)
+    ]
     assert ask("SELECT label FROM ENUM_CUDA_MEMCPY_OPER WHERE id = 1") == [("Host-to-Device",)]
     depths = "SELECT count(*), count(DISTINCT id || ' ' || stackDepth) FROM SAMPLING_CALLCHAINS"
     assert len(set(ask(depths)[0])) == 1
-    assert ask("SELECT count(*) FROM SAMPLING_CALLCHAINS c LEFT JOIN COMPOSITE_EVENTS e USING (id) WHERE e.id IS NULL") == [(0,)]
+    assert ask(
+        "SELECT count(*) FROM SAMPLING_CALLCHAINS c LEFT JOIN COMPOSITE_EVENTS e USING (id) WHERE e.id IS NULL"
+    ) == [(0,)]
     assert ask("SELECT count(DISTINCT eventId) = count(*) FROM NVTX_EVENTS") == [(1,)]
     assert ask("SELECT min(start) >= 0 FROM NVTX_EVENTS") == [(1,)]
 
@@ -218,10 +270,35 @@ def test_hosts_are_machines(tmp_path: Path) -> None:
         }
         for key, host in enumerate(("a", "b"))
     ]
-    threads = [{"thread": key * 2**24, "process": key, "tid": 7, "name": f"of {key}", "start": 0} for key in (0, 1)]
+    threads = [
+        {"thread": key * 2**24, "process": key, "tid": 7, "name": f"of {key}", "start": 0} for key in (0, 1)
+    ]
     about = {"style": "PushPop", "depth": 0, "unfinished": False, "inherited": False, "clipped": False}
-    ranges = [{"id": key * 2**32, "process": key, "thread": key * 2**24, "start": 1, "end": 5, "message": "r", **about} for key in (0, 1)]
-    targets = [{"host": host, "boot_id": host, "os": "", "kernel": "6", "machine": "", "cpu": "", "cpus": 1, "memory": 0} for host in "ab"]
+    ranges = [
+        {
+            "id": key * 2**32,
+            "process": key,
+            "thread": key * 2**24,
+            "start": 1,
+            "end": 5,
+            "message": "r",
+            **about,
+        }
+        for key in (0, 1)
+    ]
+    targets = [
+        {
+            "host": host,
+            "boot_id": host,
+            "os": "",
+            "kernel": "6",
+            "machine": "",
+            "cpu": "",
+            "cpus": 1,
+            "memory": 0,
+        }
+        for host in "ab"
+    ]
     tables = {"processes": rows, "threads": threads, "nvtx_ranges": ranges, "targets": targets}
     write_part(tmp_path / "two.warplens", Facts("p", "a", "b", end=9), tables)
     with open_report(tmp_path / "two.warplens") as first, round_trip(first, tmp_path) as back:

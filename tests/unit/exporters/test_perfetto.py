@@ -45,21 +45,32 @@ def test_nesting_and_durations_equal_the_tables(tmp_path: Path) -> None:
         item = by_key[row["start"], row["end"], row["message"]]
         if item.parent is not None:
             parent = rows[row["parent"]]
-            assert (item.parent.start, item.parent.end, item.parent.name) == (parent["start"], parent["end"], parent["message"])
+            assert (item.parent.start, item.parent.end, item.parent.name) == (
+                parent["start"],
+                parent["end"],
+                parent["message"],
+            )
     nested = {item.name: item.parent.name for item in decoded.slices if item.parent is not None}
     assert nested == {"load": "step", "fwd": "step", "io": "load"}
-    assert [(item.name, item.start) for item in decoded.instants] == [("save", report.table("nvtx_marks").column("start")[0].as_py())]
+    assert [(item.name, item.start) for item in decoded.instants] == [
+        ("save", report.table("nvtx_marks").column("start")[0].as_py())
+    ]
 
 
 def test_tracks_are_the_processes_and_threads(tmp_path: Path) -> None:
-    decoded, report = export(tmp_path, "main |[a ]\nw |[b ]\np1/main |{c }\np1/main | {d }", ranks={"": 0, "p1": 1})
+    decoded, report = export(
+        tmp_path, "main |[a ]\nw |[b ]\np1/main |{c }\np1/main | {d }", ranks={"": 0, "p1": 1}
+    )
     processes = {uuid: track.process for uuid, track in decoded.tracks.items() if track.HasField("process")}
     assert [(process.pid, process.process_name, list(process.cmdline)) for process in processes.values()] == [
         (100, "rank 0: python", ["python", "train.py"]),
         (101, "rank 1: python", ["python", "train.py"]),
     ]
     threads = [track for track in decoded.tracks.values() if track.HasField("thread")]
-    assert [(track.thread.pid, track.thread.tid, track.thread.thread_name) for track in threads] == [(100, 1000, "main"), (100, 1001, "w")]
+    assert [(track.thread.pid, track.thread.tid, track.thread.thread_name) for track in threads] == [
+        (100, 1000, "main"),
+        (100, 1001, "w"),
+    ]
     assert all(track.parent_uuid in processes for track in threads)
     crossing = [track for track in decoded.tracks.values() if track.name == "start/end ranges"]
     assert len(crossing) == 2, "two start/end ranges that overlap need a track each"
@@ -91,18 +102,34 @@ def test_tasks_are_tracks_below_their_thread(tmp_path: Path) -> None:
         """,
     )
     rows = report.table("nvtx_ranges").to_pylist()
-    assert sorted((i.start, i.end, i.name) for i in decoded.slices) == sorted((r["start"], r["end"], r["message"]) for r in rows)
+    assert sorted((i.start, i.end, i.name) for i in decoded.slices) == sorted(
+        (r["start"], r["end"], r["message"]) for r in rows
+    )
     parents = {item.name: item.parent.name if item.parent else None for item in decoded.slices}
     assert parents == {"run": None, "fetch": None, "parse": "fetch", "wait": None}
-    tracks = {decoded.tracks[item.track].name: decoded.tracks[decoded.tracks[item.track].parent_uuid] for item in decoded.slices}
-    assert {name: parent.thread.thread_name for name, parent in tracks.items() if name} == {"t1": "main", "t2": "main", "t3": "idle"}
+    tracks = {
+        decoded.tracks[item.track].name: decoded.tracks[decoded.tracks[item.track].parent_uuid]
+        for item in decoded.slices
+    }
+    assert {name: parent.thread.thread_name for name, parent in tracks.items() if name} == {
+        "t1": "main",
+        "t2": "main",
+        "t3": "idle",
+    }
     assert decoded.tracks[decoded.instants[0].track].name == "t1"
     keys = [track.sibling_merge_key_int for track in decoded.tracks.values() if track.name]
     assert len(set(keys)) == 3, "tasks of one name are not merged"
 
 
 def test_payloads_are_annotations(tmp_path: Path) -> None:
-    given = {"batch": 3, "loss": 0.25, "ok": True, "names": ["a", "ü"], "deep": {"x": [1, -2]}, "big": 2**64 - 1}
+    given = {
+        "batch": 3,
+        "loss": 0.25,
+        "ok": True,
+        "names": ["a", "ü"],
+        "deep": {"x": [1, -2]},
+        "big": 2**64 - 1,
+    }
     payloads = {"a": [given, [1.5, 2.5]], "m": ["text"]}
     ends, extra = {"a": [7], "b": [{"bytes": 1}]}, {"a": {"payload_int": 7}}
     decoded, _ = export(tmp_path, "main |[a ][a ][b ] !m", payloads=payloads, end_payloads=ends, extra=extra)
@@ -131,8 +158,15 @@ def test_counters_have_tracks_with_units(tmp_path: Path) -> None:
         ("net:sent", origin, 5),
     ]
     tracks = {track.name: track for track in decoded.tracks.values() if track.HasField("counter")}
-    assert (tracks["mem"].counter.unit, tracks["mem"].description, tracks["mem"].counter.is_incremental) == (3, "in use", False)
-    assert (tracks["net:sent"].counter.unit_name, tracks["net:sent"].counter.is_incremental) == ("packets", True)
+    assert (tracks["mem"].counter.unit, tracks["mem"].description, tracks["mem"].counter.is_incremental) == (
+        3,
+        "in use",
+        False,
+    )
+    assert (tracks["net:sent"].counter.unit_name, tracks["net:sent"].counter.is_incremental) == (
+        "packets",
+        True,
+    )
     pids = {name: decoded.tracks[track.parent_uuid].process.pid for name, track in tracks.items()}
     assert pids == {"mem": 100, "net:sent": 100, "loss": 101}
 
@@ -149,15 +183,25 @@ def test_ranges_without_duration_end_where_they_begin(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=examples(15), deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(2, 25), st.booleans()), min_size=1, max_size=30))
-def test_any_arrangement_keeps_its_times(tmp_path_factory: pytest.TempPathFactory, items: list[tuple[int, int, int, bool]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(2, 25), st.booleans()),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_any_arrangement_keeps_its_times(
+    tmp_path_factory: pytest.TempPathFactory, items: list[tuple[int, int, int, bool]]
+) -> None:
     lines = [
         f"t{thread}@d{number} |{' ' * start}{'{' if cross else '['}r{number}{' ' * max(length - 4, 0)}{'}' if cross else ']'}"
         for number, (thread, start, length, cross) in enumerate(items)
     ]
     decoded, report = export(tmp_path_factory.mktemp("any"), "\n".join(lines))
     rows = report.table("nvtx_ranges").to_pylist()
-    assert sorted((i.start, i.end, i.name) for i in decoded.slices) == sorted((r["start"], r["end"], r["message"]) for r in rows)
+    assert sorted((i.start, i.end, i.name) for i in decoded.slices) == sorted(
+        (r["start"], r["end"], r["message"]) for r in rows
+    )
     named = {row["message"]: row for row in rows}
     ids = {row["id"]: row["message"] for row in rows}
     for item in decoded.slices:

@@ -29,7 +29,11 @@ PICTURE = """
     gpu0~SM_Active|0    55.5
     p1/gpu1.3     | (x )
 """
-CUDA: dict[str, Any] = {"gemm": {"grid_x": 8, "demangled": "void gemm<float>(int)"}, "#2": {"bytes": 18_000}, "gpu0": {"name": "H100"}}
+CUDA: dict[str, Any] = {
+    "gemm": {"grid_x": 8, "demangled": "void gemm<float>(int)"},
+    "#2": {"bytes": 18_000},
+    "gpu0": {"name": "H100"},
+}
 
 
 def export(tmp_path: Path, picture: str = PICTURE, **options: Any) -> tuple[Decoded, Any]:
@@ -47,7 +51,10 @@ def test_rows_are_where_a_user_of_nsys_looks(tmp_path: Path) -> None:
     assert shown == sorted(
         [
             ("python / main", "step"),
-            *(("python / main / CUDA API", name) for name in ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaGraphLaunch")),
+            *(
+                ("python / main / CUDA API", name)
+                for name in ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaGraphLaunch")
+            ),
             ("python / main / CUDA overhead", "Buffer flush"),
             ("python / CUDA synchronization", "Stream synchronize"),
             ("python / Unified memory", "HtoD"),
@@ -60,7 +67,9 @@ def test_rows_are_where_a_user_of_nsys_looks(tmp_path: Path) -> None:
             ("python / GPU 1 / Context 2 / Stream 3", "x"),
         ]
     )
-    counters = sorted(decoded.path(uuid) for uuid, track in decoded.tracks.items() if track.HasField("counter"))
+    counters = sorted(
+        decoded.path(uuid) for uuid, track in decoded.tracks.items() if track.HasField("counter")
+    )
     assert counters == ["GPU 0 metrics / SM Active", "python / GPU 0 memory (Device)"]
     assert sorted(decoded.samples) == [
         ("GPU 0 memory (Device)", 0, 4096),
@@ -79,7 +88,10 @@ def test_events_have_the_times_and_details_of_the_tables(tmp_path: Path) -> None
         ("overhead", "cuda_overhead"),
     ):
         wanted = sorted((row["start"], row["end"]) for row in report.table(table).to_pylist())
-        assert sorted((item.start, item.end) for item in decoded.slices if item.categories == [category]) == wanted, table
+        assert (
+            sorted((item.start, item.end) for item in decoded.slices if item.categories == [category])
+            == wanted
+        ), table
     inner = next(item for item in decoded.slices if item.name == "cuLaunchKernel")
     assert inner.parent is not None
     assert inner.parent.name == "cudaLaunchKernel"
@@ -93,7 +105,11 @@ def test_events_have_the_times_and_details_of_the_tables(tmp_path: Path) -> None
     }.items() <= kernel.notes.items()
     assert "cluster x" not in kernel.notes
     copy = next(item for item in decoded.slices if item.name == "Memcpy HtoD")
-    assert (copy.notes["bytes"], copy.notes["throughput GB/s"], copy.notes["source kind"]) == (18_000, 1.8, "Pageable")
+    assert (copy.notes["bytes"], copy.notes["throughput GB/s"], copy.notes["source kind"]) == (
+        18_000,
+        1.8,
+        "Pageable",
+    )
     assert copy.notes["asynchronous"] is False
 
 
@@ -101,7 +117,11 @@ def test_arrows_lead_from_calls_to_their_first_work(tmp_path: Path) -> None:
     decoded, _ = export(tmp_path)
     begins = {arrow: item.name for item in decoded.slices for arrow in item.arrows}
     ends = sorted((begins[arrow], item.name) for item in decoded.slices for arrow in item.arrows_end)
-    assert ends == [("cudaGraphLaunch", "add"), ("cudaLaunchKernel", "gemm"), ("cudaMemcpyAsync", "Memcpy HtoD")]
+    assert ends == [
+        ("cudaGraphLaunch", "add"),
+        ("cudaLaunchKernel", "gemm"),
+        ("cudaMemcpyAsync", "Memcpy HtoD"),
+    ]
     assert len(begins) == 3, "no arrow ends nowhere"
 
 
@@ -145,8 +165,16 @@ def test_a_window_draws_no_arrow_from_a_call_outside(tmp_path: Path) -> None:
 def test_tracks_below_one_are_in_order(tmp_path: Path) -> None:
     decoded, _ = export(tmp_path, "gpu0.13 |(k )\ngpu0.7 |(DtoH )(HtoD )(memset )(k )")
     stream = next(uuid for uuid in decoded.tracks if decoded.path(uuid).endswith("Stream 7"))
-    ranks = {track.name: track.sibling_order_rank for track in decoded.tracks.values() if track.parent_uuid == stream}
+    ranks = {
+        track.name: track.sibling_order_rank
+        for track in decoded.tracks.values()
+        if track.parent_uuid == stream
+    }
     assert sorted(ranks, key=ranks.__getitem__) == ["HtoD memcpy", "DtoH memcpy", "Memset"]
-    streams = {track.name: track.sibling_order_rank for track in decoded.tracks.values() if track.name.startswith("Stream")}
+    streams = {
+        track.name: track.sibling_order_rank
+        for track in decoded.tracks.values()
+        if track.name.startswith("Stream")
+    }
     assert streams["Stream 7"] < streams["Stream 13"]
     assert decoded.tracks[stream].child_ordering == 3

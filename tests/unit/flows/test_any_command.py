@@ -26,8 +26,12 @@ from warplens.viewer.answers.answers import Answers
 
 pytestmark = [pytest.mark.slow, pytest.mark.require("native", "duckdb")]
 DATA = ROOT.parent / "shared" / "data"
-REAL = sorted(str(path.relative_to(DATA)) for path in (*DATA.glob("nsys/*.sqlite"), *DATA.glob("kineto/*"))) or ["none"]
-_HAPPEN = sorted(name for name, table in TABLES.items() if table.edges and name not in ("processes", "threads"))
+REAL = sorted(
+    str(path.relative_to(DATA)) for path in (*DATA.glob("nsys/*.sqlite"), *DATA.glob("kineto/*"))
+) or ["none"]
+_HAPPEN = sorted(
+    name for name, table in TABLES.items() if table.edges and name not in ("processes", "threads")
+)
 
 
 def words(report: Path, out: Path) -> Iterator[list[str]]:
@@ -60,7 +64,11 @@ def traceback(line: list[str]) -> str:
     where = result.exc_info[2] if result.exc_info else None
     while where is not None and where.tb_next is not None:
         where = where.tb_next
-    place = f"{where.tb_frame.f_code.co_filename.rpartition('/')[2]}:{where.tb_lineno}" if where is not None else "?"
+    place = (
+        f"{where.tb_frame.f_code.co_filename.rpartition('/')[2]}:{where.tb_lineno}"
+        if where is not None
+        else "?"
+    )
     return f"{' '.join(line[:3])}: {type(error).__name__}: {error} ({place})"
 
 
@@ -116,6 +124,8 @@ def test_rows_in_one_table(tmp_path: Path, table: str) -> None:
         (out := tmp_path / f"out{number}").mkdir()
         wrong += [f"{kind}: {text}" for text in answered(report)]
         wrong += [
-            f"{kind}: {text}" for line in words(report, out) if line[0] in ("timeline", "analyze", "info") and (text := traceback(line))
+            f"{kind}: {text}"
+            for line in words(report, out)
+            if line[0] in ("timeline", "analyze", "info") and (text := traceback(line))
         ]
     assert not wrong, "\n".join(wrong)

@@ -24,7 +24,10 @@ def recorded(path: Path, lengths: Lengths, steps: int, name: str = "step") -> wa
     rows: dict[str, list[str]] = {"main": [], "main:api": [], "gpu0.7": []}
     for step in range(steps):
         api, gpu = "(cudaLaunchKernel#", ""
-        kernels = [f"({kernel}#{step}{index}".ljust(own[step] - 1) + ")" for index, (kernel, own) in enumerate(lengths.items())]
+        kernels = [
+            f"({kernel}#{step}{index}".ljust(own[step] - 1) + ")"
+            for index, (kernel, own) in enumerate(lengths.items())
+        ]
         calls = [f"(cudaLaunchKernel#{step}{index})" for index in range(len(kernels))]
         api, gpu = "".join(calls), "".join(kernels)
         length = max(len(api), len(gpu)) + 4
@@ -80,7 +83,11 @@ def test_kernels_come_go_and_are_renamed(tmp_path: Path) -> None:
     assert found["gemm<128>"].status == "renamed"
     assert found["gemm<128>"].after_name == "gemm<256>"
     assert found["gemm<128>"].delta == -10_000
-    assert {name: change.status for name, change in found.items()} == {"gemm<128>": "renamed", "old": "removed", "new": "added"}
+    assert {name: change.status for name, change in found.items()} == {
+        "gemm<128>": "renamed",
+        "old": "removed",
+        "new": "added",
+    }
 
 
 def test_what_is_launched_in_the_place_of_another_is_that_one_renamed(tmp_path: Path) -> None:

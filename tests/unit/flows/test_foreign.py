@@ -76,9 +76,14 @@ def test_every_command_takes_such_a_file(export: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("stats",), ("export", "-f", "-o", "out.trace")])
-def test_an_import_that_is_not_spoken_of(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_that_is_not_spoken_of(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    loud, quiet = call(*words, written(tmp_path / "a.sqlite", "a")), call(*words, "-q", written(tmp_path / "b.sqlite", "b"))
+    loud, quiet = (
+        call(*words, written(tmp_path / "a.sqlite", "a")),
+        call(*words, "-q", written(tmp_path / "b.sqlite", "b")),
+    )
     assert (loud.exit_code, quiet.exit_code, quiet.stderr) == (0, 0, "")
     assert "imported" in loud.stderr
     assert "imported" not in loud.stdout
@@ -100,13 +105,20 @@ def test_import_replaces_a_report_only_when_told_and_when_it_can(export: Path, t
     assert call("import", "-o", tmp_path / "r", export).exit_code == 0
     with pytest.raises(ReportError, match="exists already"):
         call("import", "-o", tmp_path / "r", export)
-    assert call("import", "-o", tmp_path / "r", "-f", written(tmp_path / "two.sqlite", "a", "b")).exit_code == 0
+    assert (
+        call("import", "-o", tmp_path / "r", "-f", written(tmp_path / "two.sqlite", "a", "b")).exit_code == 0
+    )
     assert len(names(report)) == 2
     (tmp_path / "bad.sqlite").write_bytes(export.read_bytes()[:3000])
     with pytest.raises(ReportError, match="cut off"):
         call("import", "-o", tmp_path / "r", "-f", tmp_path / "bad.sqlite")
     assert len(names(report)) == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.sqlite", "läuft gut.sqlite", "r.warplens", "two.sqlite"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bad.sqlite",
+        "läuft gut.sqlite",
+        "r.warplens",
+        "two.sqlite",
+    ]
 
 
 def test_what_is_no_report_and_no_export(tmp_path: Path, cache: Path) -> None:
@@ -124,7 +136,9 @@ def test_what_is_no_report_and_no_export(tmp_path: Path, cache: Path) -> None:
     assert list(cache.glob("*")) == []
 
 
-def test_a_cache_that_cannot_be_written_to(export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_to(
+    export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
@@ -135,7 +149,9 @@ def test_a_cache_that_cannot_be_written_to(export: Path, tmp_path: Path, monkeyp
         foreign.open(export)
 
 
-def test_imports_that_nobody_used_for_long_make_room(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_that_nobody_used_for_long_make_room(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(foreign, "_KEPT", 2)
     for number in range(4):
         names(written(tmp_path / f"{number}.sqlite", "k"))

@@ -83,13 +83,21 @@ def read(text: str) -> Seen:
 
 def harmless(seen: Seen) -> None:
     assert not seen.tags & {"script", "img", "iframe", "object", "link", "embed", "form", "base"}
-    assert not [name for name in seen.attributes if name.startswith("on") or name in ("src", "srcset", "action")]
+    assert not [
+        name for name in seen.attributes if name.startswith("on") or name in ("src", "srcset", "action")
+    ]
     assert all(link.startswith("https://") for link in seen.attributes.get("href", ()))
 
 
 def test_it_shows_what_the_report_says(tmp_path: Path) -> None:
     cuda: dict[str, Any] = {"gpu0": {"name": "H100"}, "gpu1": {"name": "H100"}}
-    timeline(tmp_path / "r.warplens", PICTURE, cuda=cuda, command=("python", "train.py"), realtime_offset=1_700_000_000_000_000_000)
+    timeline(
+        tmp_path / "r.warplens",
+        PICTURE,
+        cuda=cuda,
+        command=("python", "train.py"),
+        realtime_offset=1_700_000_000_000_000_000,
+    )
     seen = read(report_page(open_report(tmp_path / "r.warplens")))
     harmless(seen)
     text = " ".join(seen.text)
@@ -113,7 +121,15 @@ def test_names_do_nothing_in_it(tmp_path: Path) -> None:
     cuda = {"gemm": {"name": HOSTILE, "demangled": HOSTILE}, "gpu0": {"name": HOSTILE}}
     diagnostics = [{"severity": "warning", "code": "x", "source": "y", "message": HOSTILE}]
     command = ("python", HOSTILE)
-    timeline(tmp_path / "r.warplens", PICTURE, extra=extra, cuda=cuda, diagnostics=diagnostics, command=command, host=HOSTILE)
+    timeline(
+        tmp_path / "r.warplens",
+        PICTURE,
+        extra=extra,
+        cuda=cuda,
+        diagnostics=diagnostics,
+        command=command,
+        host=HOSTILE,
+    )
     text = report_page(open_report(tmp_path / "r.warplens"))
     seen = read(text)
     harmless(seen)
@@ -160,14 +176,17 @@ def test_plots_say_their_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "shown"), [(1_234_567, "ns", "1.23 ms"), (0, "ns", "0 ns"), (1536, "bytes", "1.5 KiB"), (12.5, "%", "12.5 %")]
+    ("value", "unit", "shown"),
+    [(1_234_567, "ns", "1.23 ms"), (0, "ns", "0 ns"), (1536, "bytes", "1.5 KiB"), (12.5, "%", "12.5 %")],
 )
 def test_amounts_are_as_people_read_them(value: float, unit: str, shown: str) -> None:
     assert amount(value, unit) == shown
 
 
 def test_tables_choose_their_units() -> None:
-    rows = pa.table({"Time (%)": [75.0, 25.0], "Total Time (ns)": [3_000_000, 1_000], "Name": ["a" * 60, None]})
+    rows = pa.table(
+        {"Time (%)": [75.0, 25.0], "Total Time (ns)": [3_000_000, 1_000], "Name": ["a" * 60, None]}
+    )
     seen = read(page("t", table(rows, most=1, more="all")))
     assert {"Total Time (ms)", "3.000", "… and 1 more: all"} <= set(seen.text)
 
@@ -186,7 +205,17 @@ def test_commands_write_pages(tmp_path: Path) -> None:
     assert run.exit_code == 0, run.output
     harmless(read((tmp_path / "r.html").read_text(encoding="utf-8")))
     run = CliRunner().invoke(
-        commands, ["stats", "-r", "cuda_gpu_kern_sum", "-f", "html", "-o", str(tmp_path / "out"), str(tmp_path / "r.warplens")]
+        commands,
+        [
+            "stats",
+            "-r",
+            "cuda_gpu_kern_sum",
+            "-f",
+            "html",
+            "-o",
+            str(tmp_path / "out"),
+            str(tmp_path / "r.warplens"),
+        ],
     )
     assert run.exit_code == 0, run.output
     seen = read((tmp_path / "out_cuda_gpu_kern_sum.html").read_text(encoding="utf-8"))

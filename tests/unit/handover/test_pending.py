@@ -23,7 +23,12 @@ def test_begin_and_list(tmp_path: Path) -> None:
     note = pending.begin(tmp_path / "r.warplens", tmp_path / "spool", job="42", keep_raw=True)
     assert pending.listed(tmp_path / "r.warplens") == [note]
     assert note.report == tmp_path / "r.warplens"
-    assert (note.pid, note.job, note.keep_raw, note.spool) == (os.getpid(), "42", True, str(tmp_path / "spool"))
+    assert (note.pid, note.job, note.keep_raw, note.spool) == (
+        os.getpid(),
+        "42",
+        True,
+        str(tmp_path / "spool"),
+    )
     assert note.id.endswith(f"-{os.getpid()}-{pending.start_ticks(os.getpid())}")
     assert Path(note.spool).is_dir()
     assert pending.runner(note) == f"process {os.getpid()}"
@@ -52,17 +57,26 @@ def test_nobody_runs_what_ended(tmp_path: Path) -> None:
 
 
 def test_another_host_is_judged_by_its_clock_log(tmp_path: Path) -> None:
-    note = replace(pending.begin(tmp_path / "r.warplens", tmp_path / "spool"), boot_id="other", host="elsewhere")
+    note = replace(
+        pending.begin(tmp_path / "r.warplens", tmp_path / "spool"), boot_id="other", host="elsewhere"
+    )
     assert pending.runner(note) == "host elsewhere"
     log = tmp_path / "spool" / "clocks.jsonl"
     for age, expected in ((5, "host elsewhere"), (500, None)):
-        log.write_text(f'{{"counter": 1, "monotonic": 1, "realtime": {time.time_ns() - age * 10**9}}}\n{{"cou')
+        log.write_text(
+            f'{{"counter": 1, "monotonic": 1, "realtime": {time.time_ns() - age * 10**9}}}\n{{"cou'
+        )
         assert pending.runner(note) == expected
 
 
 def test_a_report_that_moved_takes_its_spool_along(tmp_path: Path) -> None:
     report = tmp_path / "r.warplens"
-    first = pending.begin(report, report / "spool" / pending.part_id(socket.gethostname(), os.getpid(), pending.start_ticks(os.getpid())))
+    first = pending.begin(
+        report,
+        report
+        / "spool"
+        / pending.part_id(socket.gethostname(), os.getpid(), pending.start_ticks(os.getpid())),
+    )
     report.rename(tmp_path / "moved.warplens")
     (moved,) = pending.listed(tmp_path / "moved.warplens")
     assert moved.id == first.id
@@ -102,7 +116,9 @@ def test_only_one_holds_the_lock(tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
     with pending.locked(note) as mine:
         assert mine
-        other = subprocess.Popen([sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment)
+        other = subprocess.Popen(
+            [sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment
+        )
         assert other.stdout is not None
         assert other.stdout.readline() == b"read\n"
         with pytest.raises(subprocess.TimeoutExpired):
@@ -120,7 +136,9 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     assert "-o" in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "expected"), [("node-1.x", "node-1.x"), ("a/b c", "a_b_c"), ("..", "host"), ("", "host")])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("node-1.x", "node-1.x"), ("a/b c", "a_b_c"), ("..", "host"), ("", "host")]
+)
 def test_host_names_become_file_names(name: str, expected: str) -> None:
     assert pending.safe(name) == expected
 
@@ -128,7 +146,9 @@ def test_host_names_become_file_names(name: str, expected: str) -> None:
 def test_it_needs_the_standard_library_only() -> None:
     text = "import sys, warplens.handover.pending; print([m for m in ('numpy', 'pyarrow', 'duckdb') if m in sys.modules])"
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
-    found = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True
+    )
     assert found.stdout == "[]\n"
 
 
@@ -146,7 +166,9 @@ def test_a_recording_that_ended_is_nobodys_though_its_process_lives(tmp_path: Pa
         "with pending.locked(note) as mine: print(mine)"
     )
     environment = {"PYTHONPATH": str(Path(pending.__file__).parents[2])}
-    other = subprocess.Popen([sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment)
+    other = subprocess.Popen(
+        [sys.executable, "-c", text, str(note.path)], stdout=subprocess.PIPE, env=environment
+    )
     assert other.stdout is not None
     assert other.stdout.readline() == b"read\n"
     with pytest.raises(subprocess.TimeoutExpired):
@@ -188,7 +210,12 @@ def test_the_end_of_a_recording_whose_report_was_deleted_is_noted_anew(tmp_path:
 
 @pytest.mark.parametrize(
     ("name", "writer"),
-    [("my-host-12-345.spool", (12, 345)), ("h-1-2.spool", (1, 2)), ("h-1.spool", None), (f"h-{10**12}-1.spool", None)],
+    [
+        ("my-host-12-345.spool", (12, 345)),
+        ("h-1-2.spool", (1, 2)),
+        ("h-1.spool", None),
+        (f"h-{10**12}-1.spool", None),
+    ],
 )
 def test_the_name_of_a_spool_tells_who_writes_it(name: str, writer: tuple[int, int] | None) -> None:
     assert pending.writer_of(Path(name)) == writer
@@ -198,10 +225,14 @@ def test_who_writes_a_spool_lives_or_does_not() -> None:
     mine = pending.start_ticks(os.getpid())
     assert pending.living_writer(Path(f"h-{os.getpid()}-{mine}.spool")) == os.getpid()
     assert pending.living_writer(Path(f"h-{os.getpid()}-{mine + 1}.spool")) is None
-    assert pending.living_writer(Path("h-999999999-0.spool")) is None  # no process, which has no start time either
+    assert (
+        pending.living_writer(Path("h-999999999-0.spool")) is None
+    )  # no process, which has no start time either
 
 
-def test_a_folder_of_notes_that_goes_while_it_is_read_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_notes_that_goes_while_it_is_read_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     note = pending.begin(tmp_path / "r.warplens", tmp_path / "spool")
     scandir = os.scandir
 

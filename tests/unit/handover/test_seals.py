@@ -28,7 +28,9 @@ def test_a_seal_holds_for_these_facts_only(state: Path) -> None:
     assert not seals.is_own({**made, "seal": ""})
     assert not seals.is_own(FACTS)
     assert not seals.is_own({**made, "id": json.loads("[" * 900 + "]" * 900), "more": [[]]})
-    assert [stat.S_IMODE(path.stat().st_mode) for path in (state / "warplens", state / "warplens" / "key")] == [0o700, 0o600]
+    assert [
+        stat.S_IMODE(path.stat().st_mode) for path in (state / "warplens", state / "warplens" / "key")
+    ] == [0o700, 0o600]
 
 
 def test_another_user_seals_otherwise(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +41,9 @@ def test_another_user_seals_otherwise(state: Path, tmp_path: Path, monkeypatch: 
     assert seals.sealed(FACTS)["seal"] not in ("", theirs["seal"])
 
 
-def test_without_a_place_for_the_key_there_is_no_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_place_for_the_key_there_is_no_seal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "state"))
     made = seals.sealed(FACTS)
@@ -48,7 +52,9 @@ def test_without_a_place_for_the_key_there_is_no_seal(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("how", ["open folder", "short", "link to a folder"])
-def test_a_key_that_others_may_have_put_there_counts_for_nothing(how: str, state: Path, tmp_path: Path) -> None:
+def test_a_key_that_others_may_have_put_there_counts_for_nothing(
+    how: str, state: Path, tmp_path: Path
+) -> None:
     made = seals.sealed(FACTS)
     folder = state / "warplens"
     if how == "open folder":

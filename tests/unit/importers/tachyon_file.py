@@ -40,7 +40,9 @@ class TachyonFile:
             self.frames.append(frame)
         return self.frames.index(frame)
 
-    def sample(self, kind: int, tid: int, step: int, status: int, *numbers: int, interpreter: int = 0) -> TachyonFile:
+    def sample(
+        self, kind: int, tid: int, step: int, status: int, *numbers: int, interpreter: int = 0
+    ) -> TachyonFile:
         """A sample `step` us after the one before. `numbers`: what is behind its status."""
         self._head(kind, tid, interpreter)
         self.data += varint(step) + bytes([status]) + b"".join(map(varint, numbers))
@@ -66,7 +68,13 @@ class TachyonFile:
     def bytes(self, *, packed: bool = False, wide: bool = True, version: int = 1, opcode: int = 255) -> bytes:
         """`wide`: the number of samples has eight bytes, as in newer files."""
         frames = b"".join(
-            varint(self._number(file)) + varint(self._number(function)) + signed(line) + signed(0) + signed(4) + signed(9) + bytes([opcode])
+            varint(self._number(file))
+            + varint(self._number(function))
+            + signed(line)
+            + signed(0)
+            + signed(4)
+            + signed(9)
+            + bytes([opcode])
             for file, function, line in self.frames
         )
         texts = b"".join(varint(len(text.encode())) + text.encode() for text in self.texts)

@@ -36,7 +36,9 @@ def stacks(path: Path) -> dict[tuple[str, ...], int]:
         names, frame = [], sample["stack"]
         while frame is not None:
             row = frames[frame]
-            names.append(f"{row['function']}|{row['file'] or row['module'] or ''}|{row['line'] or ''}|{row['kind']}")
+            names.append(
+                f"{row['function']}|{row['file'] or row['module'] or ''}|{row['line'] or ''}|{row['kind']}"
+            )
             frame = row["parent"]
         key = tuple(reversed(names))
         found[key] = found.get(key, 0) + sample["count"]
@@ -53,7 +55,11 @@ def test_stacks_of_pythons_own_profiler(tmp_path: Path) -> None:
     path = write(tmp_path, PYTHON_3_15)
     assert stacks(path) == {
         ("main|train.py|10|python", "step|train.py|20|python"): 80,
-        ("main|train.py|10|python", "load|train.py|30|python", "_find|<frozen importlib._bootstrap>|7|python"): 20,
+        (
+            "main|train.py|10|python",
+            "load|train.py|30|python",
+            "_find|<frozen importlib._bootstrap>|7|python",
+        ): 20,
         ("Thread.run|threading.py|1|python", "work|train.py|40|python"): 50,
     }
     assert [row["tid"] for row in rows(path, "threads")] == [100, 101]
@@ -69,7 +75,9 @@ def test_stacks_of_pythons_own_profiler(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_stacks_of_py_spy_and_perf(tmp_path: Path) -> None:
-    text = "main (train.py:10);load (train.py:30);memcpy (libc.so.6) 3\nswapper;do_idle_[k];native_halt_[k] 2\n"
+    text = (
+        "main (train.py:10);load (train.py:30);memcpy (libc.so.6) 3\nswapper;do_idle_[k];native_halt_[k] 2\n"
+    )
     assert stacks(write(tmp_path, text)) == {
         ("main|train.py|10|python", "load|train.py|30|python", "memcpy|libc.so.6||native"): 3,
         ("swapper|||native", "do_idle|[kernel]||kernel", "native_halt|[kernel]||kernel"): 2,
@@ -104,4 +112,6 @@ def test_broken_lines_are_counted_and_impossible_ones_refused(tmp_path: Path) ->
     found = rows(write(tmp_path, late), "diagnostics")
     assert [(row["code"], row["count"]) for row in found if row["severity"] == "warning"] == [("broken", 1)]
     with pytest.raises(ReportError, match="more than a century"):
-        import_file(write(tmp_path, "a;b 99999999999999999999999\n", "large.collapsed"), tmp_path / "large.warplens")
+        import_file(
+            write(tmp_path, "a;b 99999999999999999999999\n", "large.collapsed"), tmp_path / "large.warplens"
+        )

@@ -10,18 +10,43 @@ from typing import Any
 
 import pytest
 
-from tests.support.reports.kineto_trace import AUTOGRAD, HOST, Event, call, event, gpu, kernel, op, write, write_text
+from tests.support.reports.kineto_trace import (
+    AUTOGRAD,
+    HOST,
+    Event,
+    call,
+    event,
+    gpu,
+    kernel,
+    op,
+    write,
+    write_text,
+)
 from warplens.importers.importing import import_file
 from warplens.report import Report
 from warplens.report import open as open_report
 
-CARD = {"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85_018_279_936, "computeMajor": 9, "computeMinor": 0, "numSms": 132}
+CARD = {
+    "id": 0,
+    "name": "NVIDIA H100",
+    "totalGlobalMem": 85_018_279_936,
+    "computeMajor": 9,
+    "computeMinor": 0,
+    "numSms": 132,
+}
 NAMES = [
     {"name": "process_name", "ph": "M", "ts": 0, "pid": HOST, "tid": 0, "args": {"name": "python3"}},
     {"name": "process_labels", "ph": "M", "ts": 0, "pid": HOST, "tid": 0, "args": {"labels": "CPU"}},
     {"name": "process_sort_index", "ph": "M", "ts": 0, "pid": HOST, "tid": 0, "args": {"sort_index": 5}},
     {"name": "process_labels", "ph": "M", "ts": 0, "pid": 0, "tid": 0, "args": {"labels": "GPU 0"}},
-    {"name": "thread_name", "ph": "M", "ts": 0, "pid": HOST, "tid": AUTOGRAD, "args": {"name": f"thread {AUTOGRAD} (pt_autograd_0)"}},
+    {
+        "name": "thread_name",
+        "ph": "M",
+        "ts": 0,
+        "pid": HOST,
+        "tid": AUTOGRAD,
+        "args": {"name": f"thread {AUTOGRAD} (pt_autograd_0)"},
+    },
     {"name": "thread_name", "ph": "M", "ts": 0, "pid": 0, "tid": 7, "args": {"name": "stream 7 "}},
 ]
 
@@ -72,12 +97,19 @@ def test_calls_and_what_they_launched(tmp_path: Path) -> None:
     ]
     first = report.table("kernels").to_pylist()[1]
     assert [first[f"{what}_{axis}"] for what in ("grid", "block") for axis in "xyz"] == [8, 2, 1, 128, 1, 1]
-    assert (first["registers"], first["dynamic_shared"], first["device"], first["context"]) == (32, 1024, 0, 1)
+    assert (first["registers"], first["dynamic_shared"], first["device"], first["context"]) == (
+        32,
+        1024,
+        0,
+        1,
+    )
     assert rows(report, "memcpys", "kind", "source_kind", "destination_kind", "bytes", "api") == [
         ("Host-to-Device", "Pinned", "Device", 4096, 2)
     ]
     assert rows(report, "memsets", "memory_kind", "bytes", "api") == [("Device", 64, None)]
-    assert rows(report, "processes", "pid", "rank", "name", "start", "end") == [(HOST, 3, "python3", 5000, 146_000)]
+    assert rows(report, "processes", "pid", "rank", "name", "start", "end") == [
+        (HOST, 3, "python3", 5000, 146_000)
+    ]
     assert rows(report, "threads", "tid", "name") == [(HOST, None)]
     assert rows(report, "devices", "device", "name", "compute_major", "multiprocessors", "memory") == [
         (0, "NVIDIA H100", 9, 132, 85_018_279_936)
@@ -89,15 +121,41 @@ def test_calls_and_what_they_launched(tmp_path: Path) -> None:
 def test_operations(tmp_path: Path) -> None:
     events = [
         event("user_annotation", "ProfilerStep#4", 0, 1000),
-        op("aten::linear", 10, 20, External_id=1, Sequence_number=7, Fwd_thread_id=0, Input_Dims=[[64, 512], []], Input_type=["float", ""]),
-        op("aten::addmm", 12, 10, External_id=2, Sequence_number=7, Fwd_thread_id=0, Input_Dims=[[64, 512], []]),
+        op(
+            "aten::linear",
+            10,
+            20,
+            External_id=1,
+            Sequence_number=7,
+            Fwd_thread_id=0,
+            Input_Dims=[[64, 512], []],
+            Input_type=["float", ""],
+        ),
+        op(
+            "aten::addmm",
+            12,
+            10,
+            External_id=2,
+            Sequence_number=7,
+            Fwd_thread_id=0,
+            Input_Dims=[[64, 512], []],
+        ),
         op("aten::relu", 40, 5, External_id=3),
-        op("autograd::engine::evaluate_function: AddmmBackward0", 100, 50, tid=AUTOGRAD, Sequence_number=7, Fwd_thread_id=1),
+        op(
+            "autograd::engine::evaluate_function: AddmmBackward0",
+            100,
+            50,
+            tid=AUTOGRAD,
+            Sequence_number=7,
+            Fwd_thread_id=1,
+        ),
         op("aten::mm", 110, 20, tid=AUTOGRAD),
         op("ProfilerStep#5", 1000, 500),
     ]
     report = trace(tmp_path, [*NAMES, *events])
-    assert rows(report, "ops", "name", "range", "external", "sequence", "forward", "backward", "shapes", "types") == [
+    assert rows(
+        report, "ops", "name", "range", "external", "sequence", "forward", "backward", "shapes", "types"
+    ) == [
         ("aten::linear", 1, 1, 7, None, False, "[[64,512],[]]", '["float",""]'),
         ("aten::addmm", 2, 2, 7, None, False, "[[64,512],[]]", None),
         ("aten::relu", 3, 3, None, None, False, None, None),
@@ -136,7 +194,13 @@ def test_python_functions_become_calls_and_stacks(tmp_path: Path) -> None:
     python = "python_function"
     events = [
         event(python, "train.py(3): <module>", 0, 100, args={"Python id": 1, "Python parent id": None}),
-        event(python, "nn.Module: Linear_0", 10, 30, args={"Python id": 2, "Python parent id": 1, "Python module id": 0}),
+        event(
+            python,
+            "nn.Module: Linear_0",
+            10,
+            30,
+            args={"Python id": 2, "Python parent id": 1, "Python module id": 0},
+        ),
         event(python, "train.py(9): step", 50, 40, args={"Python id": 3}),
         event(python, "nn.Module: Linear_0", 55, 10),
         event(python, "train.py(9): step", 92, 5),
@@ -165,8 +229,13 @@ def test_python_functions_become_calls_and_stacks(tmp_path: Path) -> None:
         ["_bootstrap"],
     ]
     assert all(row["depth"] == len(stack(frame)) - 1 for frame, row in frames.items())
-    assert [stack(frame) for frame in rows(report, "ops", "stack")] == [["<module>", "step", "nn.Module: Linear_0"], ["<module>", "step"]]
-    assert [stack(frame) for frame in rows(report, "cuda_api", "stack")] == [["<module>", "step", "nn.Module: Linear_0"]]
+    assert [stack(frame) for frame in rows(report, "ops", "stack")] == [
+        ["<module>", "step", "nn.Module: Linear_0"],
+        ["<module>", "step"],
+    ]
+    assert [stack(frame) for frame in rows(report, "cuda_api", "stack")] == [
+        ["<module>", "step", "nn.Module: Linear_0"]
+    ]
     assert report.tables["processes"] == 1  # a thread that PyTorch knows nothing of has no ids in the file
 
 
@@ -217,8 +286,13 @@ def test_collectives(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_nothing_but_communication(tmp_path: Path) -> None:
-    report = trace(tmp_path, [kernel("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5, 2, 1)])
-    assert rows(report, "collectives", "name", "kernel", "range", "end") == [("reduce_scatter", 0, None, 7000)]
+    report = trace(
+        tmp_path,
+        [kernel("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5, 2, 1)],
+    )
+    assert rows(report, "collectives", "name", "kernel", "range", "end") == [
+        ("reduce_scatter", 0, None, 7000)
+    ]
     assert rows(report, "processes", "start", "end") == [(5000, 7000)]
 
 
@@ -227,7 +301,11 @@ def test_memory_of_tensors(tmp_path: Path) -> None:
     totals = {"Total Allocated": 2048, "Total Reserved": 4096}
     events = [
         op("aten::empty", 10, 5),
-        {**memory, "ts": 11, "args": {"Addr": 139_926_520_725_504, "Bytes": 1024, "Device Type": 1, "Device Id": 2, **totals}},
+        {
+            **memory,
+            "ts": 11,
+            "args": {"Addr": 139_926_520_725_504, "Bytes": 1024, "Device Type": 1, "Device Id": 2, **totals},
+        },
         {**memory, "ts": 20, "args": {"Addr": 4096, "Bytes": -512, "Device Type": 0, "Device Id": -1}},
         {**memory, "ts": 30, "name": "[OutOfMemory]", "args": {"Bytes": 1}},
     ]
@@ -253,8 +331,24 @@ def test_waits_events_and_overhead(tmp_path: Path) -> None:
         op("aten::mm", 0, 5),
         call("cudaStreamWaitEvent", 1, 1, 8),
         event("cuda_sync", "Stream Wait Event", 10, 2, pid=0, tid=7, args=wait),
-        event("cuda_sync", "Context Sync", 20, 9, pid=0, tid=7, args={"cuda_sync_kind": "Context Sync", "stream": 4294967295}),
-        event("cuda_event", "CUDA Event Record", 30, 0, pid=0, tid=7, args={"event_id": 6, "stream": 7, "device": 0, "context": 1}),
+        event(
+            "cuda_sync",
+            "Context Sync",
+            20,
+            9,
+            pid=0,
+            tid=7,
+            args={"cuda_sync_kind": "Context Sync", "stream": 4294967295},
+        ),
+        event(
+            "cuda_event",
+            "CUDA Event Record",
+            30,
+            0,
+            pid=0,
+            tid=7,
+            args={"event_id": 6, "stream": 7, "device": 0, "context": 1},
+        ),
         event("overhead", "Activity Buffer Request", 40, 3, pid=-1, tid=0),
     ]
     report = trace(tmp_path, events)
@@ -263,7 +357,9 @@ def test_waits_events_and_overhead(tmp_path: Path) -> None:
         ("Context", 20_000, 29_000, None, None, None, None),
     ]
     assert rows(report, "cuda_events", "event", "stream", "start") == [(6, 7, 30_000)]
-    assert rows(report, "overhead", "kind", "start", "end", "thread") == [("Activity buffer request", 40_000, 43_000, None)]
+    assert rows(report, "overhead", "kind", "start", "end", "thread") == [
+        ("Activity buffer request", 40_000, 43_000, None)
+    ]
     assert report.tables["processes"] == 1
 
 
@@ -285,9 +381,31 @@ def test_old_names_of_categories(tmp_path: Path) -> None:
 def test_rocm(tmp_path: Path) -> None:
     events = [
         op("aten::mm", 0, 10),
-        event("cuda_runtime", "hipLaunchKernel", 1, 1, args={"cid": 107, "correlation": 4, "kernel": "gemm", "grid": [1, 1, 1]}),
-        event("kernel", "gemm", 3, 1, pid=2, tid=4, args={"device": 2, "stream": 4, "correlation": 4, "kind": "Dispatch Kernel"}),
-        event("gpu_memcpy", "CopyHostToDevice", 5, 1, pid=2, tid=4, args={"device": 2, "stream": 4, "correlation": 5, "kind": "HtoD"}),
+        event(
+            "cuda_runtime",
+            "hipLaunchKernel",
+            1,
+            1,
+            args={"cid": 107, "correlation": 4, "kernel": "gemm", "grid": [1, 1, 1]},
+        ),
+        event(
+            "kernel",
+            "gemm",
+            3,
+            1,
+            pid=2,
+            tid=4,
+            args={"device": 2, "stream": 4, "correlation": 4, "kind": "Dispatch Kernel"},
+        ),
+        event(
+            "gpu_memcpy",
+            "CopyHostToDevice",
+            5,
+            1,
+            pid=2,
+            tid=4,
+            args={"device": 2, "stream": 4, "correlation": 5, "kind": "HtoD"},
+        ),
     ]
     report = trace(tmp_path, events, hip_runtime_version=60443483)
     assert rows(report, "kernels", "device", "context", "stream", "grid_x", "api") == [(2, 3, 4, 0, 0)]
@@ -319,7 +437,20 @@ def test_chrome_traces_of_others(tmp_path: Path) -> None:
         {"ph": "s", "cat": "link", "name": "link", "id": 1, "ts": 1, **mine},
     ]
     report = imported(write_text(tmp_path / "run.json", json.dumps(events)))
-    ranges = sorted(rows(report, "nvtx_ranges", "message", "category", "domain", "style", "start", "end", "depth", "unfinished"))
+    ranges = sorted(
+        rows(
+            report,
+            "nvtx_ranges",
+            "message",
+            "category",
+            "domain",
+            "style",
+            "start",
+            "end",
+            "depth",
+            "unfinished",
+        )
+    )
     assert ranges == [
         ("inner", None, None, "PushPop", 2000, 3000, 1, False),
         ("job", "old", None, "StartEnd", 3000, 9000, 1, False),
@@ -329,7 +460,9 @@ def test_chrome_traces_of_others(tmp_path: Path) -> None:
         ("request", "net", None, "StartEnd", 3000, 4000, 2, False),
         ("text ids", None, None, "PushPop", 1000, 2000, 0, False),
     ]
-    ended_elsewhere = report.sql("SELECT message, tid FROM nvtx_ranges r JOIN threads t ON r.end_thread = t.thread").to_pylist()
+    ended_elsewhere = report.sql(
+        "SELECT message, tid FROM nvtx_ranges r JOIN threads t ON r.end_thread = t.thread"
+    ).to_pylist()
     assert ended_elsewhere == [{"message": "request", "tid": 12}]
     assert rows(report, "payloads", "event_type", "type", "json") == [("range", "args", '{"path": "/data"}')]
     assert rows(report, "nvtx_marks", "message", "start") == [("now", 4000)]
@@ -351,19 +484,39 @@ def test_proton(tmp_path: Path) -> None:
         {
             "displayTimeUnit": "us",
             "traceEvents": [
-                {"name": "matmul", "cat": "kernel", "ph": "X", "ts": 0.0, "dur": 8.5, "tid": stream, "args": {"call_stack": ["ROOT"]}}
+                {
+                    "name": "matmul",
+                    "cat": "kernel",
+                    "ph": "X",
+                    "ts": 0.0,
+                    "dur": 8.5,
+                    "tid": stream,
+                    "args": {"call_stack": ["ROOT"]},
+                }
             ],
         }
         for stream in (0, 7)
     ]
-    report = imported(write_text(tmp_path / "proton.chrome_trace", "".join(json.dumps(line) + "\n" for line in lines)))
-    assert rows(report, "kernels", "name", "device", "stream", "end") == [("matmul", 0, 0, 8500), ("matmul", 0, 7, 8500)]
+    report = imported(
+        write_text(tmp_path / "proton.chrome_trace", "".join(json.dumps(line) + "\n" for line in lines))
+    )
+    assert rows(report, "kernels", "name", "device", "stream", "end") == [
+        ("matmul", 0, 0, 8500),
+        ("matmul", 0, 7, 8500),
+    ]
     assert said(report) == {"no-call": 2}
 
 
 @pytest.mark.parametrize("name", ["run.json", "run.json.gz", "run.txt", "run.pt.trace.json.gz"])
 def test_a_trace_is_known_by_its_content(name: str, tmp_path: Path) -> None:
-    report = imported(write(tmp_path / name, [op("aten::mm", 0, 1)], displayTimeUnit="ms", baseTimeNanoseconds=1_767_189_312 * 10**9))
+    report = imported(
+        write(
+            tmp_path / name,
+            [op("aten::mm", 0, 1)],
+            displayTimeUnit="ms",
+            baseTimeNanoseconds=1_767_189_312 * 10**9,
+        )
+    )
     assert rows(report, "ops", "name") == ["aten::mm"]
 
 
@@ -373,7 +526,14 @@ def test_what_has_no_place_is_said(tmp_path: Path) -> None:
         op("aten::mm", 0, 1),
         event("gpu_user_annotation", "step", 1, 2, pid=0, tid=7),
         event("Trace", "PyTorch Profiler (0)", 0, 9, pid="Spans", tid="PyTorch Profiler"),
-        {"name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g", "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 0},
+        {
+            "name": "Iteration Start: PyTorch Profiler",
+            "ph": "i",
+            "s": "g",
+            "pid": "Traces",
+            "tid": "Trace PyTorch Profiler",
+            "ts": 0,
+        },
         {"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 9},
         {"ph": "s", "id": 1, "pid": HOST, "tid": HOST, "ts": 1, "cat": "ac2g", "name": "ac2g"},
         op("aten::late", 5, -1),
@@ -401,9 +561,17 @@ def test_an_empty_trace(tmp_path: Path) -> None:
 
 
 def test_devices_that_nobody_knows_become_tracks(tmp_path: Path) -> None:
-    events = [op("aten::mm", 0, 9), event("mtia_ccp_events", "dma", 1, 2, tid=3), event("privateuse1_runtime", "launch", 1, 2)]
+    events = [
+        op("aten::mm", 0, 9),
+        event("mtia_ccp_events", "dma", 1, 2, tid=3),
+        event("privateuse1_runtime", "launch", 1, 2),
+    ]
     report = trace(tmp_path, events)
-    assert rows(report, "nvtx_ranges", "message", "start") == [("aten::mm", 0), ("dma", 1000), ("launch", 1000)]
+    assert rows(report, "nvtx_ranges", "message", "start") == [
+        ("aten::mm", 0),
+        ("dma", 1000),
+        ("launch", 1000),
+    ]
     assert said(report) == {}
 
 
@@ -422,16 +590,22 @@ def test_a_folder_of_ranks(tmp_path: Path) -> None:
     for rank in (10, 2):
         info = {"distributedInfo": {"rank": rank}} if rank == 2 else {}
         write(folder / f"rank{rank}.json.gz", [op("aten::mm", rank, 1), kernel("gemm", rank, 1, 1)], **info)
-    write_text(folder / "rank3.json", '{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "na')
+    write_text(
+        folder / "rank3.json", '{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "na'
+    )
     write_text(folder / "notes.json", '{"lr": 0.1}')
     (folder / "rank4.json.gz").write_bytes(b"")
     parts = import_file(folder, tmp_path / "out.warplens")
     assert [part.command for part in parts] == [["rank2.json.gz"], ["rank10.json.gz"]]
     with open_report(tmp_path / "out.warplens") as report:
         assert rows(report, "processes", "rank") == [2, 10]
-        first = report.sql('SELECT rank, k."start" FROM kernels k JOIN processes USING (process) ORDER BY 1').to_pylist()
+        first = report.sql(
+            'SELECT rank, k."start" FROM kernels k JOIN processes USING (process) ORDER BY 1'
+        ).to_pylist()
         assert first == [{"rank": 2, "start": 2000}, {"rank": 10, "start": 10_000}]
-        missing = [row["message"] for row in report.diagnostics.to_pylist() if row["code"] == "file-unreadable"]
+        missing = [
+            row["message"] for row in report.diagnostics.to_pylist() if row["code"] == "file-unreadable"
+        ]
         assert "rank3.json" in missing[0]
         assert "notes.json is no Chrome trace: it is text" in missing[1]
         assert "rank4.json.gz is no Chrome trace: it is empty" in missing[2]

@@ -57,7 +57,11 @@ def test_what_is_no_trace(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ['{"schemaVersion": 1, "deviceProperties": []}', '{"schemaVersion": 1, "distributedInfo": {}, "traceEvents": 5}']
+    "content",
+    [
+        '{"schemaVersion": 1, "deviceProperties": []}',
+        '{"schemaVersion": 1, "distributedInfo": {}, "traceEvents": 5}',
+    ],
 )
 def test_what_begins_like_a_trace_but_has_no_events(content: str, tmp_path: Path) -> None:
     with pytest.raises(NotAReport, match=r"x\.json is JSON, but no trace: it has no `traceEvents`"):
@@ -73,7 +77,9 @@ def test_a_cut_off_trace_keeps_its_whole_events(tmp_path: Path) -> None:
         path.write_bytes(whole[:size])
         there = text[:size].count("\n  },") + text[:size].count("\n  }\n]")
         if not there:
-            with pytest.raises(ReportError, match=r"cut\.json ends at byte \d+ of its text, before the first event"):
+            with pytest.raises(
+                ReportError, match=r"cut\.json ends at byte \d+ of its text, before the first event"
+            ):
                 import_file(path, tmp_path / "out.warplens")
             continue
         report = imported(path)
@@ -89,7 +95,9 @@ def test_a_cut_off_trace_keeps_its_whole_events(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_packing_that_is_cut_or_broken(tmp_path: Path) -> None:
-    events = [op(f"aten::op{number}", number, 1, External_id=number * 7919 % 104_729) for number in range(20_000)]
+    events = [
+        op(f"aten::op{number}", number, 1, External_id=number * 7919 % 104_729) for number in range(20_000)
+    ]
     whole = raw(events, tmp_path, "run.json.gz").read_bytes()
     for name, data in {
         "cut": whole[: len(whole) // 2],
@@ -154,7 +162,9 @@ def test_careless_values(tmp_path: Path) -> None:
       {}
     ]"""
     report = imported(write_text(tmp_path / "run.json", text))
-    found = sorted(report.sql('SELECT "start", "end", name, external FROM ops').to_pylist(), key=lambda row: row["start"])
+    found = sorted(
+        report.sql('SELECT "start", "end", name, external FROM ops').to_pylist(), key=lambda row: row["start"]
+    )
     assert [tuple(row.values()) for row in found] == [
         (1500, 3500, "a", None),
         (4125, 7375, "", None),
@@ -173,9 +183,13 @@ def test_names_of_all_kinds(tmp_path: Path) -> None:
         ("x" * 100_000, "x" * 100_000),
     ]
     text = ",".join(
-        f'{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,"ts":{number},"dur":1}}' for number, (name, _) in enumerate(given)
+        f'{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,"ts":{number},"dur":1}}'
+        for number, (name, _) in enumerate(given)
     )
-    data = f"[{text},".encode() + b'{"ph":"X","cat":"cpu_op","name":"bad \xff\xfe\xed\xa0\x80 bytes","pid":1,"tid":1,"ts":99,"dur":1}]'
+    data = (
+        f"[{text},".encode()
+        + b'{"ph":"X","cat":"cpu_op","name":"bad \xff\xfe\xed\xa0\x80 bytes","pid":1,"tid":1,"ts":99,"dur":1}]'
+    )
     assert names(imported(write_text(tmp_path / "run.json", data))) == [
         *(name for _, name in given),
         "bad \ufffd\ufffd\ufffd\ufffd\ufffd bytes",
@@ -187,7 +201,16 @@ def test_numbers_that_do_not_fit(tmp_path: Path) -> None:
         op("aten::mm", 1, 1, External_id=1 << 80, Sequence_number=-5),
         {**op("aten::far", 0, 1), "ts": 1e300},
         {**op("aten::long", 2, 1), "dur": 1e300},
-        kernel("gemm", 3, 1, -7, device=1 << 40, stream=-3, grid=[1 << 40, -1, "a"], **{"registers per thread": 1 << 33}),
+        kernel(
+            "gemm",
+            3,
+            1,
+            -7,
+            device=1 << 40,
+            stream=-3,
+            grid=[1 << 40, -1, "a"],
+            **{"registers per thread": 1 << 33},
+        ),
         call("cudaLaunchKernel", 4, 1, (1 << 63) + 5),
     ]
     report = imported(raw(events, tmp_path))
@@ -204,10 +227,19 @@ def test_numbers_that_do_not_fit(tmp_path: Path) -> None:
 def test_deep_and_long_things(tmp_path: Path) -> None:
     deep = "[" * 200_000 + "]" * 200_000
     events = json.dumps(TEN)[1:-1]
-    long = '{"ph": "X", "cat": "cpu_op", "name": "long", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"x": "' + "y" * (9 << 20) + '"}}'
-    args = '{"ph": "X", "cat": "cpu_op", "name": "deep", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"x": ' + deep + "}}"
+    long = (
+        '{"ph": "X", "cat": "cpu_op", "name": "long", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"x": "'
+        + "y" * (9 << 20)
+        + '"}}'
+    )
+    args = (
+        '{"ph": "X", "cat": "cpu_op", "name": "deep", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"x": '
+        + deep
+        + "}}"
+    )
     text = (
-        f'{{"metadata": {deep}, "otherData": "{"z" * (5 << 20)}", "traceEvents": [{args}, {long}, {events}], "deviceProperties": {deep}}}'
+        f'{{"metadata": {deep}, "otherData": "{"z" * (5 << 20)}", '
+        f'"traceEvents": [{args}, {long}, {events}], "deviceProperties": {deep}}}'
     )
     report = imported(write_text(tmp_path / "run.json", text))
     assert len(names(report)) == 11
@@ -216,7 +248,10 @@ def test_deep_and_long_things(tmp_path: Path) -> None:
 
 
 def test_many_arguments_are_kept_within_a_limit(tmp_path: Path) -> None:
-    events = [event("custom", "step", number, 1, args={"text": "x" * length}) for number, length in enumerate((10, 5000))]
+    events = [
+        event("custom", "step", number, 1, args={"text": "x" * length})
+        for number, length in enumerate((10, 5000))
+    ]
     report = imported(raw(events, tmp_path))
     assert report.tables["payloads"] == 1
     assert said(report)["payloads-cut"][1] == 1

@@ -19,9 +19,12 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 INTS = st.integers(-(1 << 62), 1 << 62)
 NUMBERS = INTS | st.floats(-1e15, 1e15)
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | NUMBERS | NAMES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3)
+    st.none() | st.booleans() | NUMBERS | NAMES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
 )
-TIMES = st.decimals(-1_000_000_000_000_000, 1_700_000_000_000_000, places=3) | st.integers(0, 1_700_000_000_000_000).map(Decimal)
+TIMES = st.decimals(-1_000_000_000_000_000, 1_700_000_000_000_000, places=3) | st.integers(
+    0, 1_700_000_000_000_000
+).map(Decimal)
 KNOWN = {
     "External id": INTS,
     "Sequence number": INTS,
@@ -30,8 +33,20 @@ KNOWN = {
     "Ev Idx": ANYTHING,
 }
 EVENTS = st.fixed_dictionaries(
-    {"ph": st.just("X"), "cat": st.just("cpu_op"), "name": NAMES, "pid": st.integers(0, 3), "tid": st.integers(0, 3) | NAMES, "ts": TIMES},
-    optional={"dur": TIMES.map(abs), "args": st.fixed_dictionaries({}, optional=KNOWN), "extra": ANYTHING, "id": ANYTHING},
+    {
+        "ph": st.just("X"),
+        "cat": st.just("cpu_op"),
+        "name": NAMES,
+        "pid": st.integers(0, 3),
+        "tid": st.integers(0, 3) | NAMES,
+        "ts": TIMES,
+    },
+    optional={
+        "dur": TIMES.map(abs),
+        "args": st.fixed_dictionaries({}, optional=KNOWN),
+        "extra": ANYTHING,
+        "id": ANYTHING,
+    },
 )
 
 
@@ -44,7 +59,11 @@ def text_of(event: dict[str, Any], order: list[int], ascii_only: bool, indent: i
     """Return an event as JSON with its keys in some order, decimals written out."""
     keys = sorted(event, key=lambda key: order[list(event).index(key) % len(order)] if order else 0)
     made = json.dumps({key: event[key] for key in keys}, cls=_Numbers, ensure_ascii=ascii_only, indent=indent)
-    return made.replace('"@', "").replace('@"', "") if "@" not in json.dumps({**event, "ts": 0, "dur": 0}, default=str) else ""
+    return (
+        made.replace('"@', "").replace('@"', "")
+        if "@" not in json.dumps({**event, "ts": 0, "dur": 0}, default=str)
+        else ""
+    )
 
 
 def ns(value: Decimal) -> int:
@@ -64,9 +83,14 @@ def read(data: bytes, sizes: list[int]) -> tuple[dict[str, Any], list[tuple[Any,
         raw_ends, raws = reader.texts(raw=True)
 
         def text(code: int, all_ends: Any = ends, all_texts: bytes = texts) -> str | None:
-            return None if code < 0 else all_texts[all_ends[code - 1] if code else 0 : all_ends[code]].decode()
+            return (
+                None if code < 0 else all_texts[all_ends[code - 1] if code else 0 : all_ends[code]].decode()
+            )
 
-        columns = {name: reader.take("op", name).tolist() for name in ("start", "end", "lane", "name", "external", "sequence", "shapes")}
+        columns = {
+            name: reader.take("op", name).tolist()
+            for name in ("start", "end", "lane", "name", "external", "sequence", "shapes")
+        }
         lanes = [(pid, text(tid) if texts & 2 else tid) for pid, tid, texts in reader.lanes().tolist()]
         rows = [
             (start, end, lanes[lane], text(name), external, sequence, text(shapes, raw_ends, raws))
@@ -97,7 +121,12 @@ def test_events_are_what_json_makes_of_them(
         shapes = args.get("Input Dims")
         expected.append(
             (
-                *(start, start + ns(event.get("dur", Decimal(0))), (event["pid"], event["tid"]), event["name"]),
+                *(
+                    start,
+                    start + ns(event.get("dur", Decimal(0))),
+                    (event["pid"], event["tid"]),
+                    event["name"],
+                ),
                 *(args.get("External id", NULL), args.get("Sequence number", NULL)),
                 None if shapes is None else json.dumps(shapes, separators=(",", ":")),
             )
@@ -116,7 +145,8 @@ def test_any_bytes_end_in_a_verdict(data: bytes, sizes: list[int]) -> None:
 
 def test_every_cut_of_a_text_reads_the_same_in_any_pieces() -> None:
     event = (
-        '{"ph": "X", "cat": "cpu_op", "name": "a\\"\\u00e4\\\\", "pid": 1, "tid": "t", "ts": 1.25e2, "dur": 3, "args": {"External id": 4}}'
+        '{"ph": "X", "cat": "cpu_op", "name": "a\\"\\u00e4\\\\", "pid": 1, "tid": "t", "ts": 1.25e2, '
+        '"dur": 3, "args": {"External id": 4}}'
     )
     whole = f'\ufeff{{"a": [1, {{"b": "}}]"}}], "traceEvents": [{event}, {event}\n], "schemaVersion": 1}}\n'.encode()
     expected = read(whole, [])
@@ -144,13 +174,19 @@ def test_every_cut_of_a_text_reads_the_same_in_any_pieces() -> None:
     ],
 )
 def test_times_keep_their_nanoseconds(text: str, time: int) -> None:
-    _, rows = read(f'[{{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"dur":0,"ts":{text}}}]'.encode(), [])
+    _, rows = read(
+        f'[{{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"dur":0,"ts":{text}}}]'.encode(), []
+    )
     assert [row[0] for row in rows] == [time]
 
 
-@pytest.mark.parametrize("text", ["1e30", "9223372036854775807", "-1e19", "NaN", "1.2.3", "1e", "--1", "null"])
+@pytest.mark.parametrize(
+    "text", ["1e30", "9223372036854775807", "-1e19", "NaN", "1.2.3", "1e", "--1", "null"]
+)
 def test_times_that_are_none_are_left_out(text: str) -> None:
-    facts, rows = read(f'[{{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"dur":0,"ts":{text}}}]'.encode(), [])
+    facts, rows = read(
+        f'[{{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"dur":0,"ts":{text}}}]'.encode(), []
+    )
     assert (rows, facts["no_time"]) == ([], 1)
 
 
@@ -180,10 +216,25 @@ def test_keys_are_not_mistaken_for_the_ones_that_came_before() -> None:
     # More keys than are kept, keys longer than are kept, one the begin of another, other spaces, and each event with others than the last.
     events, expected = [], []
     for number in range(400):
-        args = {"External i": 7, "External id": number, "External id2": 8} if number % 2 else {"External id": number}
+        args = (
+            {"External i": 7, "External id": number, "External id2": 8}
+            if number % 2
+            else {"External id": number}
+        )
         extra = {f"key {number}": number, "k" * (number % 60 + 1): [number], "Sequence number": number + 1}
         order = dict(sorted((args | extra).items(), reverse=number % 3 == 0))
-        text = json.dumps({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 2, "ts": number, "dur": 1, "args": order})
+        text = json.dumps(
+            {
+                "ph": "X",
+                "cat": "cpu_op",
+                "name": "a",
+                "pid": 1,
+                "tid": 2,
+                "ts": number,
+                "dur": 1,
+                "args": order,
+            }
+        )
         events.append(text.replace(": ", ":" if number % 5 == 0 else " : " if number % 7 == 0 else ": "))
         expected.append((number, number + 1))
     facts, rows = read(f"[{','.join(events)}]".encode(), [97])
@@ -191,7 +242,15 @@ def test_keys_are_not_mistaken_for_the_ones_that_came_before() -> None:
 
 
 @pytest.mark.parametrize(
-    "broken", ['"ts": 1 "dur": 2', '"ts": 1, "dur" 2', ', "ts": 1', '"ts": 1,, "dur": 2', '"ts": 1,', '"ts": , "dur": 2']
+    "broken",
+    [
+        '"ts": 1 "dur": 2',
+        '"ts": 1, "dur" 2',
+        ', "ts": 1',
+        '"ts": 1,, "dur": 2',
+        '"ts": 1,',
+        '"ts": , "dur": 2',
+    ],
 )
 def test_what_is_no_json_is_not_read_however_often_keys_came_like_it(broken: str) -> None:
     right = '{"ts": 1, "dur": 2, "ph": "X", "cat": "cpu_op", "args": {}}'

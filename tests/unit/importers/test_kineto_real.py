@@ -78,7 +78,11 @@ def test_every_event_has_its_row(name: str, both: Both) -> None:
 @every_trace
 def test_kernels_have_their_arguments_and_calls(name: str, both: Both) -> None:
     report, events = both(name)
-    calls = {event["args"]["correlation"]: ns(event["ts"]) for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver")}
+    calls = {
+        event["args"]["correlation"]: ns(event["ts"])
+        for event in events
+        if event.get("cat") in ("cuda_runtime", "cuda_driver")
+    }
     expected: Counter[Any] = Counter()
     for event in events:
         if event.get("cat") == "kernel":
@@ -86,7 +90,17 @@ def test_kernels_have_their_arguments_and_calls(name: str, both: Both) -> None:
             grid, block = args.get("grid", [0] * 3), args.get("block", [0] * 3)
             began = calls.get(args["correlation"])
             shape = (*grid, *block, args.get("registers per thread", 0), args.get("shared memory", 0))
-            expected[(event["name"], ns(event["ts"]), args["device"], args["stream"], args["correlation"], began, *shape)] += 1
+            expected[
+                (
+                    event["name"],
+                    ns(event["ts"]),
+                    args["device"],
+                    args["stream"],
+                    args["correlation"],
+                    began,
+                    *shape,
+                )
+            ] += 1
     axes = ", ".join(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
     rows = report.sql(
         f'SELECT demangled, k."start", device, stream, k.correlation, a."start", {axes}, registers, dynamic_shared '
@@ -104,7 +118,14 @@ def test_operations_have_shapes_and_what_is_around_them(name: str, both: Both) -
         if event.get("cat") == "cpu_op":
             shapes, length = event["args"].get("Input Dims"), ns(event["dur"])
             told = None if shapes is None else json.dumps(shapes)
-            expected[event["name"], ns(event["ts"]), length, told, event["args"].get("Sequence number"), event["args"]["External id"]] += 1
+            expected[
+                event["name"],
+                ns(event["ts"]),
+                length,
+                told,
+                event["args"].get("Sequence number"),
+                event["args"]["External id"],
+            ] += 1
     rows = report.sql('SELECT name, "start", "end" - "start", shapes, sequence, external FROM ops')
     found: Counter[Any] = Counter()
     for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
@@ -135,10 +156,19 @@ def test_collectives_of_the_mi300(both: Both) -> None:
     if not (FOLDER / "tracelens_mi300_resnet_actckpt.json.gz").exists():
         pytest.skip("the trace is not here")
     report, events = both("tracelens_mi300_resnet_actckpt.json.gz")
-    told = [event["args"] for event in events if event.get("cat") == "kernel" and "Collective name" in event["args"]]
-    rows = report.sql("SELECT name, elements_in, bytes_in, group_size, type FROM collectives WHERE elements_in IS NOT NULL").to_pylist()
+    told = [
+        event["args"]
+        for event in events
+        if event.get("cat") == "kernel" and "Collective name" in event["args"]
+    ]
+    rows = report.sql(
+        "SELECT name, elements_in, bytes_in, group_size, type FROM collectives WHERE elements_in IS NOT NULL"
+    ).to_pylist()
     assert Counter((row["elements_in"], row["group_size"], row["type"]) for row in rows) == Counter(
         (args["In msg nelems"], args["Group size"], args["dtype"]) for args in told
     )
     assert {row["name"] for row in rows} == {"all_reduce", "broadcast"}
-    assert all(row["bytes_in"] == row["elements_in"] * {"BFloat16": 2, "Float": 4, "Long": 8}[row["type"]] for row in rows)
+    assert all(
+        row["bytes_in"] == row["elements_in"] * {"BFloat16": 2, "Float": 4, "Long": 8}[row["type"]]
+        for row in rows
+    )

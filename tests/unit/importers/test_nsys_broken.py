@@ -34,7 +34,9 @@ def changed(path: Path, *statements: str) -> Path:
 
 def said(report: Report) -> dict[str, int]:
     return {
-        row["message"]: row["count"] for row in report.diagnostics.to_pylist() if row["severity"] == "warning" and row["code"] != "nsys"
+        row["message"]: row["count"]
+        for row in report.diagnostics.to_pylist()
+        if row["severity"] == "warning" and row["code"] != "nsys"
     }
 
 
@@ -48,7 +50,9 @@ def test_what_is_no_sqlite_file(content: bytes, tmp_path: Path) -> None:
 
 
 def test_a_database_of_something_else(tmp_path: Path) -> None:
-    path = changed(tmp_path / "x.sqlite", "CREATE TABLE bookmarks (title TEXT)", "INSERT INTO bookmarks VALUES ('a')")
+    path = changed(
+        tmp_path / "x.sqlite", "CREATE TABLE bookmarks (title TEXT)", "INSERT INTO bookmarks VALUES ('a')"
+    )
     with pytest.raises(NotAReport, match=r"x\.sqlite is a SQLite file, but no export of Nsight Systems"):
         import_file(path, tmp_path / "x.warplens")
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.sqlite"]
@@ -111,7 +115,16 @@ def test_times_that_cannot_be_are_left_out_and_counted(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_values_of_any_type_fit_in_somehow(tmp_path: Path) -> None:
     path = tell(Export()).write(tmp_path / "x.sqlite")
-    for column in ("deviceId", "streamId", "gridX", "correlationId", "globalPid", "shortName", "registersPerThread", "launchType"):
+    for column in (
+        "deviceId",
+        "streamId",
+        "gridX",
+        "correlationId",
+        "globalPid",
+        "shortName",
+        "registersPerThread",
+        "launchType",
+    ):
         for value in ("'text'", "x'ff00'", "1e300", "NULL", "9223372036854775807", "-1"):
             changed(
                 path,
@@ -133,13 +146,31 @@ def test_values_of_any_type_fit_in_somehow(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_values_of_any_type_in_what_cpus_did(tmp_path: Path) -> None:
-    tables = ("OSRT_API", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "COMPOSITE_EVENTS", "SCHED_EVENTS", "MPI_P2P_EVENTS", "SYSCALL")
+    tables = (
+        "OSRT_API",
+        "OSRT_CALLCHAINS",
+        "SAMPLING_CALLCHAINS",
+        "COMPOSITE_EVENTS",
+        "SCHED_EVENTS",
+        "MPI_P2P_EVENTS",
+        "SYSCALL",
+    )
     for number, value in enumerate(("'text'", "x'ff00'", "1e300", "NULL", "9223372036854775807", "-1")):
         path = cpu_story.tell(tell(Export())).write(tmp_path / f"{number}.sqlite")
         with closing(sqlite3.connect(path)) as connection:
-            columns = [(table, row[1]) for table in tables for row in connection.execute(f'PRAGMA table_info("{table}")')]
+            columns = [
+                (table, row[1])
+                for table in tables
+                for row in connection.execute(f'PRAGMA table_info("{table}")')
+            ]
         # one value in each row and column in turn
-        changed(path, *(f'UPDATE "{t}" SET "{c}" = {value} WHERE rowid % 5 = {place % 5}' for place, (t, c) in enumerate(columns)))
+        changed(
+            path,
+            *(
+                f'UPDATE "{t}" SET "{c}" = {value} WHERE rowid % 5 = {place % 5}'
+                for place, (t, c) in enumerate(columns)
+            ),
+        )
         report = imported(path)
         assert report.tables["frames"] > 0
         assert report.tables["kernels"] == 3
@@ -148,7 +179,9 @@ def test_values_of_any_type_in_what_cpus_did(tmp_path: Path) -> None:
 def test_views_and_virtual_tables_are_not_run(tmp_path: Path) -> None:
     path = Export().write(tmp_path / "x.sqlite")
     endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS start, i AS "end", i AS globalTid FROM n'
-    changed(path, f"CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS {endless}", f"CREATE VIEW PROCESSES AS {endless}")
+    changed(
+        path, f"CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS {endless}", f"CREATE VIEW PROCESSES AS {endless}"
+    )
     assert imported(path).tables["cuda_api"] == 0
 
 
@@ -156,7 +189,9 @@ def test_names_of_tables_and_columns_with_quotes(tmp_path: Path) -> None:
     path = Export().write(tmp_path / "x.sqlite")
     changed(path, """CREATE TABLE "a""b'; DROP" ("c""d" TEXT)""", """INSERT INTO "a""b'; DROP" VALUES (1)""")
     report = imported(path)
-    assert report.diagnostics.column("message").to_pylist() == ["""the rows of the table a"b'; DROP have no place in a report"""]
+    assert report.diagnostics.column("message").to_pylist() == [
+        """the rows of the table a"b'; DROP have no place in a report"""
+    ]
 
 
 def test_a_file_that_somebody_still_writes(tmp_path: Path) -> None:
@@ -166,7 +201,9 @@ def test_a_file_that_somebody_still_writes(tmp_path: Path) -> None:
     export.write(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+        connection.execute(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME"
+        )
         connection.commit()  # into the -wal file beside it
         assert imported(path).tables["cuda_api"] == 2
 
@@ -186,4 +223,6 @@ def test_threads_that_only_ended_a_range(tmp_path: Path) -> None:
     nvtx(export, MARK, 2, tid=(0, 0))
     report = imported(export.write(tmp_path / "x.sqlite"))
     assert report.tables["threads"] == 3
-    assert report.sql("SELECT tid FROM nvtx_ranges JOIN threads ON end_thread = threads.thread").to_pylist() == [{"tid": 301}]
+    assert report.sql(
+        "SELECT tid FROM nvtx_ranges JOIN threads ON end_thread = threads.thread"
+    ).to_pylist() == [{"tid": 301}]

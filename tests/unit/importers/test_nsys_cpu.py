@@ -58,7 +58,9 @@ def test_calls_of_the_c_library(opened: Opened) -> None:
         (400, 450, "pthread_mutex_lock", "lock", 0, None, ["native:main", "native:run"]),
         (600, 601, "poll", "wait for events", -1, None, []),
     ]
-    ranges = report.sql("SELECT name, message FROM osrt LEFT JOIN nvtx_ranges r ON osrt.range = r.id ORDER BY osrt.start").to_pylist()
+    ranges = report.sql(
+        "SELECT name, message FROM osrt LEFT JOIN nvtx_ranges r ON osrt.range = r.id ORDER BY osrt.start"
+    ).to_pylist()
     assert [row["message"] for row in ranges] == ["step", "step", None]
     assert rows(report, "file_access", "start", "end", "name", "operation", "path", "bytes") == [
         (110, 190, "read", "read", "/data/x.bin", 4096),
@@ -94,7 +96,16 @@ def test_samples(opened: Opened) -> None:
     found = rows(report, "samples", "start", "end", "kind", "count", "weight", "on_cpu", "cpu", "stack")
     assert [(*row[:-1], known[row[-1]]) for row in found] == [
         (100, 150, "native", 2, 100, True, 1, ["native:main", "native:run"]),
-        (200, 200, "native", 1, 50, True, 1, ["native:main", "native:run", "native:__read", "kernel:vfs_read"]),
+        (
+            200,
+            200,
+            "native",
+            1,
+            50,
+            True,
+            1,
+            ["native:main", "native:run", "native:__read", "kernel:vfs_read"],
+        ),
         (250, 250, "native", 1, 50, True, 0, []),
     ]
     said = {row["code"]: row["message"] for row in report.diagnostics.to_pylist()}
@@ -136,7 +147,20 @@ def test_a_file_with_nothing_but_switches(tmp_path: Path) -> None:
 
 def test_parallel_programming_models(opened: Opened) -> None:
     report = opened()
-    columns = ("start", "end", "name", "kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes")
+    columns = (
+        "start",
+        "end",
+        "name",
+        "kind",
+        "communicator",
+        "rank",
+        "peer",
+        "root",
+        "tag",
+        "sent",
+        "received",
+        "bytes",
+    )
     assert rows(report, "mpi_events", *columns) == [
         (10, 20, "MPI_Init", "other", None, 3, None, None, None, None, None, None),
         (500, 515, "MPI_Bcast", "collective", 5, 3, None, 0, None, 64, 64, None),
@@ -152,7 +176,11 @@ def test_parallel_programming_models(opened: Opened) -> None:
         (720, 730, "launch", "Launch"),
     ]
     assert rows(report, "processes", "rank") == [(3,)]
-    said = [(row["message"], row["count"]) for row in report.diagnostics.to_pylist() if row["code"] == "not-imported"]
+    said = [
+        (row["message"], row["count"])
+        for row in report.diagnostics.to_pylist()
+        if row["code"] == "not-imported"
+    ]
     assert ("the rows of the table CUDNN_EVENTS have no place in a report", 1) in said
     assert ("stacks of context switches in COMPOSITE_EVENTS have no place in a report", 1) in said
 
@@ -172,7 +200,11 @@ def test_every_version_has_what_it_holds(era: Version, opened: Opened) -> None:
         "syscalls": int(export.has("SYSCALL")),
     }
     assert {name: report.tables[name] for name in counts} == counts
-    expected = {"runnable", "blocked", "running"} if export.has("SCHED_EVENTS", "threadState") else {"running", "blocked"}
+    expected = (
+        {"runnable", "blocked", "running"}
+        if export.has("SCHED_EVENTS", "threadState")
+        else {"running", "blocked"}
+    )
     assert set(report.table("thread_states").column("state").to_pylist()) == expected
     if export.has("MPI_P2P_EVENTS"):
         known = 5 if export.has("MPI_P2P_EVENTS", "commUid") else 1140850688

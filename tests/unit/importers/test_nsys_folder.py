@@ -51,7 +51,9 @@ def split(file: Path, folder: Path, kind: str, rows_together: int = 3) -> Path:
             for place, (column, declared) in enumerate(columns):
                 values = [row[place] for row in rows]
                 if declared == "TEXT":
-                    arrays[column] = pa.array([None if value is None else str(value) for value in values], pa.large_string())
+                    arrays[column] = pa.array(
+                        [None if value is None else str(value) for value in values], pa.large_string()
+                    )
                 elif declared == "REAL":
                     arrays[column] = pa.array(values, pa.float64())
                 else:
@@ -61,7 +63,9 @@ def split(file: Path, folder: Path, kind: str, rows_together: int = 3) -> Path:
                 pq.write_table(table, folder / f"{name}.parquet", row_group_size=rows_together)
                 continue
             opened = pa.ipc.new_file if kind == "arrow file" else pa.ipc.new_stream
-            with opened(str(folder / f"{name}.arrow{'s' * (kind == 'arrow stream')}"), table.schema) as writer:
+            with opened(
+                str(folder / f"{name}.arrow{'s' * (kind == 'arrow stream')}"), table.schema
+            ) as writer:
                 writer.write_table(table, max_chunksize=rows_together)
     (folder / "notes.txt").write_text("nothing of nsys")
     return folder
@@ -146,7 +150,9 @@ def test_a_broken_file_is_named(content: bytes, tmp_path: Path) -> None:
 def test_columns_of_another_type(tmp_path: Path) -> None:
     folder = split(story.tell(Export()).write(tmp_path / "run.sqlite"), tmp_path / "x_pqtdir", "parquet")
     table = pq.read_table(folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet")
-    words = table.set_column(table.schema.get_field_index("gridX"), "gridX", pa.array(["wide"] * table.num_rows))
+    words = table.set_column(
+        table.schema.get_field_index("gridX"), "gridX", pa.array(["wide"] * table.num_rows)
+    )
     pq.write_table(words, folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet")
     with pytest.raises(ReportError, match="CUPTI_ACTIVITY_KIND_KERNEL"):
         import_file(folder, tmp_path / "r.warplens")
@@ -170,7 +176,9 @@ def fake_nsys(recording: Path, lines: str) -> None:
 
 
 def test_a_recording_without_nsys(recording: Path) -> None:
-    with pytest.raises(NotAReport, match=r"no nsys on the PATH.*my run\.sqlite: `nsys export -t sqlite .*my run\.nsys-rep`"):
+    with pytest.raises(
+        NotAReport, match=r"no nsys on the PATH.*my run\.sqlite: `nsys export -t sqlite .*my run\.nsys-rep`"
+    ):
         foreign.open(recording)
 
 
@@ -192,13 +200,19 @@ echo run >> "{recording.parent}/runs"
         with foreign.open(recording) as report:
             assert report.tables["kernels"] == 3
     assert (recording.parent / "runs").read_text() == "run\n"
-    left = [path.name for path in (recording.parent / "cache").rglob("*") if path.suffix == ".sqlite" or ".nsys-" in path.name]
+    left = [
+        path.name
+        for path in (recording.parent / "cache").rglob("*")
+        if path.suffix == ".sqlite" or ".nsys-" in path.name
+    ]
     assert left == []
 
 
 def test_what_nsys_says_when_it_fails(recording: Path) -> None:
     fake_nsys(recording, 'echo "Importing ..."; echo "Wrong event order has been detected" >&2; exit 1')
-    with pytest.raises(ReportError, match=r"nsys could not export .*my run\.nsys-rep: Wrong event order has been detected"):
+    with pytest.raises(
+        ReportError, match=r"nsys could not export .*my run\.nsys-rep: Wrong event order has been detected"
+    ):
         foreign.open(recording)
     fake_nsys(recording, "exit 0")
     with pytest.raises(ReportError, match="it ended with 0"):
@@ -211,7 +225,9 @@ def test_a_wrong_suffix_is_seen_through(recording: Path) -> None:
     with foreign.open(recording) as report:
         assert report.tables["kernels"] == 3
     recording.write_text("hello")
-    with pytest.raises(NotAReport, match=r"my run\.nsys-rep is no recording of Nsight Systems: it is text\.$"):
+    with pytest.raises(
+        NotAReport, match=r"my run\.nsys-rep is no recording of Nsight Systems: it is text\.$"
+    ):
         foreign.open(recording)
 
 
@@ -230,7 +246,13 @@ def test_a_folder_of_sqlite_files_is_a_set_of_ranks(tmp_path: Path) -> None:
     with warplens.open(tmp_path / "out.warplens") as report:
         rows = "SELECT DISTINCT rank FROM processes JOIN kernels USING (process) WHERE rank IS NOT NULL"
         assert {row["rank"] for row in report.sql(rows).to_pylist()} == {2, 10}
-        left_out = [row["message"] for row in report.diagnostics.to_pylist() if row["code"] == "file-unreadable"]
-    named = [name for name in ("rank3.sqlite", "rank4.sqlite", "rank5.nsys-rep") if any(name in text for text in left_out)]
+        left_out = [
+            row["message"] for row in report.diagnostics.to_pylist() if row["code"] == "file-unreadable"
+        ]
+    named = [
+        name
+        for name in ("rank3.sqlite", "rank4.sqlite", "rank5.nsys-rep")
+        if any(name in text for text in left_out)
+    ]
     assert (named, len(left_out)) == (["rank3.sqlite", "rank4.sqlite", "rank5.nsys-rep"], 3)
     assert any("nsys export -t sqlite" in text for text in left_out)

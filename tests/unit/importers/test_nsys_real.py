@@ -46,12 +46,18 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "CUPTI_ACTIVITY_KIND_MEMCPY",
         f"{_COPY}, t.bytes, {_KIND.format('srcKind')}, {_KIND.format('dstKind')}, t.copyCount",
     ),
-    "memsets": ("value, bytes, memory_kind", "CUPTI_ACTIVITY_KIND_MEMSET", f"t.value, t.bytes, {_KIND.format('memKind')}"),
+    "memsets": (
+        "value, bytes, memory_kind",
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        f"t.value, t.bytes, {_KIND.format('memKind')}",
+    ),
 }
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[Report, sqlite3.Connection]]]:
+def both(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str], tuple[Report, sqlite3.Connection]]]:
     """Return an export as a report and as it is."""
     stack = ExitStack()
 
@@ -137,15 +143,21 @@ def test_ranges(name: str, both: Callable[[str], tuple[Report, sqlite3.Connectio
 
 
 @every_export
-def test_innermost_ranges_around_calls(name: str, both: Callable[[str], tuple[Report, sqlite3.Connection]]) -> None:
+def test_innermost_ranges_around_calls(
+    name: str, both: Callable[[str], tuple[Report, sqlite3.Connection]]
+) -> None:
     report, original = both(name)
     if not there(original, "NVTX_EVENTS"):
         return
     ours = dict(asked(report, 'SELECT a.id, r.start FROM cuda_api a JOIN nvtx_ranges r ON a."range" = r.id'))
     order = 'row_number() OVER (PARTITION BY globalTid >> 24 ORDER BY start, "end" DESC)'
     with closing(original.cursor()) as cursor:
-        calls = cursor.execute(f"SELECT globalTid, start, {order} FROM CUPTI_ACTIVITY_KIND_RUNTIME").fetchall()
-        ranges = cursor.execute('SELECT globalTid, start, "end" FROM NVTX_EVENTS WHERE eventType = 59 ORDER BY start').fetchall()
+        calls = cursor.execute(
+            f"SELECT globalTid, start, {order} FROM CUPTI_ACTIVITY_KIND_RUNTIME"
+        ).fetchall()
+        ranges = cursor.execute(
+            'SELECT globalTid, start, "end" FROM NVTX_EVENTS WHERE eventType = 59 ORDER BY start'
+        ).fetchall()
     assert len(ours) > len(calls) // 2
     pids = {pid: key for key, pid in asked(report, "SELECT process, pid FROM processes")}
     for thread, start, number in calls[::37]:
@@ -157,24 +169,43 @@ def test_innermost_ranges_around_calls(name: str, both: Callable[[str], tuple[Re
 @every_export
 def test_waits_and_overhead(name: str, both: Callable[[str], tuple[Report, sqlite3.Connection]]) -> None:
     report, original = both(name)
-    ours = asked(report, 'SELECT pid, s.start, s."end", kind, correlation FROM syncs s JOIN processes USING (process)')
+    ours = asked(
+        report, 'SELECT pid, s.start, s."end", kind, correlation FROM syncs s JOIN processes USING (process)'
+    )
     kinds = "CASE syncType WHEN 1 THEN 'Event' WHEN 2 THEN 'Stream wait event' WHEN 3 THEN 'Stream' WHEN 4 THEN 'Context' END"
-    assert ours == told(original, f'SELECT {_PID}, start, "end", {kinds}, correlationId FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION t')
-    tables = [table for table in ("CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD") if there(original, table)]
-    both_tables = " UNION ALL ".join(f'SELECT start, "end", {_TEXT.format("nameId")} FROM {table} t' for table in tables)
+    assert ours == told(
+        original,
+        f'SELECT {_PID}, start, "end", {kinds}, correlationId FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION t',
+    )
+    tables = [
+        table for table in ("CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD") if there(original, table)
+    ]
+    both_tables = " UNION ALL ".join(
+        f'SELECT start, "end", {_TEXT.format("nameId")} FROM {table} t' for table in tables
+    )
     assert asked(report, 'SELECT start, "end", name FROM overhead') == told(original, both_tables)
 
 
 @every_export
-def test_devices_contexts_and_streams(name: str, both: Callable[[str], tuple[Report, sqlite3.Connection]]) -> None:
+def test_devices_contexts_and_streams(
+    name: str, both: Callable[[str], tuple[Report, sqlite3.Connection]]
+) -> None:
     report, original = both(name)
-    ours = asked(report, "SELECT pid, context, stream, priority FROM streams JOIN processes USING (process) WHERE kind IS NOT NULL")
+    ours = asked(
+        report,
+        "SELECT pid, context, stream, priority FROM streams JOIN processes USING (process) WHERE kind IS NOT NULL",
+    )
     theirs = told(
         original,
         "SELECT processId, contextId, streamId, CASE WHEN priority > 0x7FFFFFFF THEN priority - 0x100000000 ELSE priority END "
         "FROM TARGET_INFO_CUDA_STREAM GROUP BY processId, streamId",
     )
     assert ours == theirs
-    used = told(original, "SELECT DISTINCT (globalPid >> 24) & 0xFFFFFF, deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL")
+    used = told(
+        original, "SELECT DISTINCT (globalPid >> 24) & 0xFFFFFF, deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL"
+    )
     assert set(used) <= set(asked(report, "SELECT pid, device FROM devices JOIN processes USING (process)"))
-    assert not asked(report, "SELECT * FROM kernels k ANTI JOIN contexts c ON k.process = c.process AND k.context = c.context")
+    assert not asked(
+        report,
+        "SELECT * FROM kernels k ANTI JOIN contexts c ON k.process = c.process AND k.context = c.context",
+    )

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from tests.support.reports.nsys_export import ERAS, SECRET, Export, Version, call, global_id, kernel, nvtx, settings, work
+from tests.support.reports.nsys_export import (
+    ERAS,
+    SECRET,
+    Export,
+    Version,
+    call,
+    global_id,
+    kernel,
+    nvtx,
+    settings,
+    work,
+)
 from tests.unit.importers.story import PUSH_POP, START_END, tell
 from warplens.importers.importing import import_file
 from warplens.importers.nsys import ranges
@@ -67,14 +78,36 @@ def test_calls_and_what_they_launched(era: Version, stories: Callable[[Version],
     assert first["mangled"] == ("_ZN2nsgemm" if era >= (2, 9) else None)
     assert [first[f"{what}_{axis}"] for what in ("grid", "block") for axis in "xyz"] == [8, 2, 1, 128, 1, 1]
     assert first["cluster_x"] == (2 if era >= (3, 24) else None)
-    memory = [first[name] for name in ("registers", "static_shared", "dynamic_shared", "shared_executed", "local_total", "graph_node")]
+    memory = [
+        first[name]
+        for name in (
+            "registers",
+            "static_shared",
+            "dynamic_shared",
+            "shared_executed",
+            "local_total",
+            "graph_node",
+        )
+    ]
     assert memory == [32, 64, 1024, 2048, 4096, 5]
     assert first["launch_type"] == "regular"
-    assert rows(report, "memcpys", "kind", "bytes", "source_kind", "destination_kind", "destination_device", "copies", "api") == [
+    assert rows(
+        report,
+        "memcpys",
+        "kind",
+        "bytes",
+        "source_kind",
+        "destination_kind",
+        "destination_device",
+        "copies",
+        "api",
+    ) == [
         ("Host-to-Device", 4096, "Pageable", "Device", None, 3 if era >= (3, 17) else None, 2),
         ("Peer-to-Peer", 32, "Device", "Device", 1, None, None),
     ]
-    assert rows(report, "memsets", "value", "bytes", "memory_kind", "api", "correlation") == [(255, 128, "Device", 2, 13)]
+    assert rows(report, "memsets", "value", "bytes", "memory_kind", "api", "correlation") == [
+        (255, 128, "Device", 2, 13)
+    ]
     assert rows(report, "graphs", "graph", "graph_exec", "api") == ([(4, 5, 3)] if era >= (2, 9) else [])
 
 
@@ -86,7 +119,10 @@ def test_waits_events_and_memory(era: Version, stories: Callable[[Version], Repo
         ("Event", 3, 1 if era >= (3, 4) else None, None),
     ]
     # Where nobody said when the GPU came to it (before 3.11 never), it is when the call began.
-    assert rows(report, "cuda_events", "start", "event", "api") == [(815 if era >= (3, 11) else 810, 3, 5), (840, 3, 6)]
+    assert rows(report, "cuda_events", "start", "event", "api") == [
+        (815 if era >= (3, 11) else 810, 3, 5),
+        (840, 3, 6),
+    ]
     memory = rows(report, "gpu_memory", "start", "operation", "address", "bytes", "total")
     assert memory[-4:] == [
         (60, "allocate", 0x1000, 512, 512),
@@ -96,7 +132,9 @@ def test_waits_events_and_memory(era: Version, stories: Callable[[Version], Repo
     ]
     assert memory[:-4] == ([(59, "pool create", 0x5000, 0, None)] if era >= (3, 0) else [])
     address = (1 << 64) - 4096 if era >= (2, 9) else 0
-    assert rows(report, "um_events", "kind", "device", "destination", "address", "bytes", "faults", "cause") == [
+    assert rows(
+        report, "um_events", "kind", "device", "destination", "address", "bytes", "faults", "cause"
+    ) == [
         ("HtoD", 0, 0, address, 65536, None, "coherence"),
         ("CPU page fault", None, None, 0x7000, None, 1, None),
         ("GPU page fault", 0, None, 0x8000, None, 4, "write"),
@@ -110,7 +148,9 @@ def test_waits_events_and_memory(era: Version, stories: Callable[[Version], Repo
 @every_era
 def test_annotations(era: Version, stories: Callable[[Version], Report]) -> None:
     report = stories(era)
-    assert rows(report, "nvtx_ranges", "message", "style", "start", "end", "depth", "parent", "domain", "category") == [
+    assert rows(
+        report, "nvtx_ranges", "message", "style", "start", "end", "depth", "parent", "domain", "category"
+    ) == [
         ("step", "PushPop", 100, 900, 0, None, None, None),
         ("a", "StartEnd", 150, 350, 0, None, None, None),
         ("b", "StartEnd", 160, 360, 1, None, None, None),
@@ -121,12 +161,16 @@ def test_annotations(era: Version, stories: Callable[[Version], Report]) -> None
     assert rows(report, "nvtx_ranges", "payload_int", "payload_float")[3:] == [(2**63 - 1, None), (None, 2.5)]
     assert rows(report, "nvtx_ranges", "end_thread")[1] == rows(report, "threads", "thread")[1]
     assert rows(report, "nvtx_ranges", "color")[0] == 0xFF00FF00
-    assert rows(report, "nvtx_marks", "message", "start", "domain", "payload_int") == [("here", 170, "io", -4)]
+    assert rows(report, "nvtx_marks", "message", "start", "domain", "payload_int") == [
+        ("here", 170, "io", -4)
+    ]
     assert rows(report, "payloads", "event_type", "event", "type", "json") == [
         ("mark", 0, "point" if era >= (3, 28) else "json", '{"x": 1}')
     ]
     layouts = [json.loads(text) for text in rows(report, "nvtx_schemas", "definition")]
-    assert [layout["entries"] for layout in layouts] == ([[{"name": "x", "type": 6}]] if era >= (3, 4) else [])
+    assert [layout["entries"] for layout in layouts] == (
+        [[{"name": "x", "type": 6}]] if era >= (3, 4) else []
+    )
 
 
 @every_era
@@ -141,7 +185,10 @@ def test_machines_processes_and_devices(era: Version, stories: Callable[[Version
     assert rows(report, "devices", "device", "name", "multiprocessors", "uuid")[0] == (
         (0, "NVIDIA H100", 132, "GPU-abc") if known else (0, "NVIDIA H100", 132, None)
     )
-    assert rows(report, "contexts", "process", "context", "device", "null_stream", "name") == [(0, 1, 0, 7, "ctx"), (1, 1, 0, None, None)]
+    assert rows(report, "contexts", "process", "context", "device", "null_stream", "name") == [
+        (0, 1, 0, 7, "ctx"),
+        (1, 1, 0, None, None),
+    ]
     assert rows(report, "streams", "stream", "priority", "kind", "name") == [
         (7, 0, "null", None),
         (8, -5, "non-blocking", "compute"),
@@ -157,10 +204,19 @@ def test_machines_processes_and_devices(era: Version, stories: Callable[[Version
     assert rows(report, "targets", "os", "cpus") == [("Ubuntu", 18)]
     told = rows(report, "diagnostics", "severity", "code", "message")
     assert ("warning", "nsys", "Careful.") in told
-    assert ("info", "no-call", "kernels whose launch is not in the file: nothing says which ranges they belong to") in told
+    assert (
+        "info",
+        "no-call",
+        "kernels whose launch is not in the file: nothing says which ranges they belong to",
+    ) in told
     assert ("info", "not-imported", "the rows of the table ProcessStreams have no place in a report") in told
     assert len(told) == 4 + (era >= (2, 9))  # and one for the files of the analysis
-    assert [name for name, source in report.manifests[0].sources.items() if source["on"]] == ["cuda", "nvtx", "osrt", "gpu_metrics"]
+    assert [name for name, source in report.manifests[0].sources.items() if source["on"]] == [
+        "cuda",
+        "nvtx",
+        "osrt",
+        "gpu_metrics",
+    ]
 
 
 @pytest.mark.slow
@@ -169,7 +225,9 @@ def test_environments_and_output_stay_behind(era: Version, stories: Callable[[Ve
     report = stories(era)
     everything = json.dumps([report.table(name).to_pylist() for name in report.tables], default=repr)
     assert SECRET not in everything
-    assert not [path for path in report.path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert not [
+        path for path in report.path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
 
 
 def test_a_cut_piece_begins_with_its_first_event(tmp_path: Path) -> None:
@@ -202,7 +260,14 @@ def test_ranges_of_threads_enclose_their_own_calls(tmp_path: Path) -> None:
     export = Export()
     for tid in (100, 105):
         for depth in range(50):  # nested, all but the outermost over before the call
-            nvtx(export, PUSH_POP, depth, 1000 - depth if depth == 0 else 500 - depth, (100, tid), text=f"{tid}-{depth}")
+            nvtx(
+                export,
+                PUSH_POP,
+                depth,
+                1000 - depth if depth == 0 else 500 - depth,
+                (100, tid),
+                text=f"{tid}-{depth}",
+            )
     nvtx(export, START_END, 0, 2000, (100, 100), text="not one of the thread")
     for number, (tid, at) in enumerate(((100, 499), (100, 498), (105, 600), (105, 1000), (106, 10))):
         call(export, "cudaFree", at, at + 1, number + 1, (100, tid))

@@ -41,7 +41,13 @@ class Story:
         process.uuid, process.process.pid, process.process.process_name = PROCESS, 42, "app"
         process.process.cmdline.extend(["app", "two words"])
         main = self.packet().track_descriptor
-        main.uuid, main.parent_uuid, main.thread.pid, main.thread.tid, main.thread.thread_name = MAIN, PROCESS, 42, 43, "main"
+        main.uuid, main.parent_uuid, main.thread.pid, main.thread.tid, main.thread.thread_name = (
+            MAIN,
+            PROCESS,
+            42,
+            43,
+            "main",
+        )
         queue = self.packet().track_descriptor
         queue.uuid, queue.parent_uuid, queue.name = QUEUE, PROCESS, "queue"
         memory = self.packet().track_descriptor
@@ -108,14 +114,25 @@ def test_slices_instants_and_counters_of_processes_and_threads(tmp_path: Path) -
     threads = {row["thread"]: row["name"] for row in report.table("threads").to_pylist()}
     assert {threads[row["thread"]] for row in ranges.values()} == {"main"}
     tasks = {row["task"]: row["name"] for row in report.table("tasks").to_pylist()}
-    assert {name: tasks[row["task"]] for name, row in ranges.items() if row["task"]} == {"wait": "queue", "of the process": "process"}
-    assert [(row["message"], row["start"]) for row in report.table("nvtx_marks").to_pylist()] == [("here", 160)]
+    assert {name: tasks[row["task"]] for name, row in ranges.items() if row["task"]} == {
+        "wait": "queue",
+        "of the process": "process",
+    }
+    assert [(row["message"], row["start"]) for row in report.table("nvtx_marks").to_pylist()] == [
+        ("here", 160)
+    ]
     (payload,) = report.table("payloads").to_pylist()
-    assert (payload["event"], json.loads(payload["json"])) == (ranges["outer"]["id"], {"request": 7, "deep": {"x": 1, "y": 2}})
+    assert (payload["event"], json.loads(payload["json"])) == (
+        ranges["outer"]["id"],
+        {"request": 7, "deep": {"x": 1, "y": 2}},
+    )
     (counter,) = report.table("nvtx_counters").to_pylist()
     assert (counter["name"], counter["unit"]) == ("memory", "bytes")
     samples = report.table("nvtx_counter_samples").to_pylist()
-    assert [(row["start"], row["value_int"], row["value_float"]) for row in samples] == [(130, 4096, None), (140, None, 1.5)]
+    assert [(row["start"], row["value_int"], row["value_float"]) for row in samples] == [
+        (130, 4096, None),
+        (140, None, 1.5),
+    ]
 
 
 def test_texts_are_of_their_sequence_until_it_begins_anew(tmp_path: Path) -> None:
@@ -163,7 +180,12 @@ def test_clocks_are_brought_together(tmp_path: Path) -> None:
     story.slice(2_000, 2_100, "boot again")
     report = imported(tmp_path, story)
     found = {row["message"]: (row["start"], row["end"]) for row in report.table("nvtx_ranges").to_pylist()}
-    assert found == {"boot": (1_600, 1_700), "mono": (1_610, 1_650), "steps": (4_000, 6_000), "boot again": (2_000, 2_100)}
+    assert found == {
+        "boot": (1_600, 1_700),
+        "mono": (1_610, 1_650),
+        "steps": (4_000, 6_000),
+        "boot again": (2_000, 2_100),
+    }
     assert report.manifests[0].realtime_offset == 1_000_000 - 1_500
 
 
@@ -181,8 +203,14 @@ def test_events_of_older_formats(tmp_path: Path) -> None:
     story.packet(6_000).track_event.legacy_event.phase = ord("O")
     report = imported(tmp_path, story)
     rows = report.table("nvtx_ranges").to_pylist()
-    assert [(row["message"], row["start"], row["end"]) for row in rows] == [("whole", 1_000, 4_000), ("async", 2_000, 9_000)]
-    assert sorted((row["tid"], row["name"]) for row in report.table("threads").to_pylist()) == [(8, "old"), (9, None)]
+    assert [(row["message"], row["start"], row["end"]) for row in rows] == [
+        ("whole", 1_000, 4_000),
+        ("async", 2_000, 9_000),
+    ]
+    assert sorted((row["tid"], row["name"]) for row in report.table("threads").to_pylist()) == [
+        (8, "old"),
+        (9, None),
+    ]
     assert [row["message"] for row in report.table("nvtx_marks").to_pylist()] == ["there"]
     assert said(report)["events of a kind that is not known were left out"] == 1
 
@@ -194,15 +222,36 @@ def test_stages_of_gpus_are_kernels_and_copies(tmp_path: Path) -> None:
     interned.gpu_specifications.add(iid=1, name="CUDA stream 7")
     interned.gpu_specifications.add(iid=2, name="Compute")
     kernel = story.packet(1_000, sequence_flags=2).gpu_render_stage_event
-    kernel.duration, kernel.hw_queue_iid, kernel.stage_iid, kernel.context, kernel.gpu_id, kernel.name = 500, 1, 2, 4, 1, "gemm"
+    kernel.duration, kernel.hw_queue_iid, kernel.stage_iid, kernel.context, kernel.gpu_id, kernel.name = (
+        500,
+        1,
+        2,
+        4,
+        1,
+        "gemm",
+    )
     kernel.launch.grid_size.x, kernel.launch.grid_size.y, kernel.launch.workgroup_size.x = 8, 2, 128
     kernel.extra_data.add(name="registers", value="40")
     copy = story.packet(2_000, sequence_flags=2).gpu_render_stage_event
-    copy.duration, copy.hw_queue_iid, copy.stage_iid, copy.context, copy.gpu_id, copy.name = 50, 1, 2, 4, 1, "Memcpy HtoD"
+    copy.duration, copy.hw_queue_iid, copy.stage_iid, copy.context, copy.gpu_id, copy.name = (
+        50,
+        1,
+        2,
+        4,
+        1,
+        "Memcpy HtoD",
+    )
     copy.extra_data.add(name="bytes", value="4096")
     report = imported(tmp_path, story)
     (row,) = report.table("kernels").to_pylist()
-    assert (row["name"], row["start"], row["end"], row["device"], row["context"], row["stream"]) == ("gemm", 1_000, 1_500, 1, 4, 7)
+    assert (row["name"], row["start"], row["end"], row["device"], row["context"], row["stream"]) == (
+        "gemm",
+        1_000,
+        1_500,
+        1,
+        4,
+        7,
+    )
     assert (row["grid_x"], row["grid_y"], row["block_x"], row["registers"]) == (8, 2, 128, 40)
     (row,) = report.table("memcpys").to_pylist()
     assert (row["kind"], row["bytes"]) == ("Host-to-Device", 4096)
@@ -236,7 +285,9 @@ def test_compressed_traces_are_the_same(how: str, tmp_path: Path) -> None:
         outer.packet.add(compressed_packets=zlib.compress(data))
         data = outer.SerializeToString()
     report = imported(tmp_path, gzip.compress(data) if how == "gzip" else data)
-    assert [row["message"] for row in report.table("nvtx_ranges").to_pylist()] == [f"slice {number}" for number in range(50)]
+    assert [row["message"] for row in report.table("nvtx_ranges").to_pylist()] == [
+        f"slice {number}" for number in range(50)
+    ]
 
 
 def test_a_trace_that_is_cut_short_gives_what_is_there(tmp_path: Path) -> None:
@@ -262,7 +313,16 @@ def test_a_trace_that_begins_with_a_long_packet_is_one(tmp_path: Path) -> None:
 
 def test_other_files_are_not_taken_for_traces(tmp_path: Path) -> None:
     for number, data in enumerate(
-        (b"", b"\n", b"\n\n\n\n", b"hello\nworld", b"\n\x05hello", b"\nzbcd some text", b"{}", b"\x0a\x00\x0a\x00")
+        (
+            b"",
+            b"\n",
+            b"\n\n\n\n",
+            b"hello\nworld",
+            b"\n\x05hello",
+            b"\nzbcd some text",
+            b"{}",
+            b"\x0a\x00\x0a\x00",
+        )
     ):
         path = tmp_path / f"{number}.pftrace"
         path.write_bytes(data)
@@ -272,7 +332,10 @@ def test_other_files_are_not_taken_for_traces(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=12), length=st.integers(1, 4000))
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=12),
+    length=st.integers(1, 4000),
+)
 def test_broken_bytes_are_an_error_or_a_report(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], length: int
 ) -> None:

@@ -55,7 +55,17 @@ LOST = {
     "kernels": {"mangled"},
     "cuda_api": {"stack"},
     "syncs": {"api"},
-    "gpu_memory": {"context", "stream", "address", "pool", "pool_size", "pool_used", "name", "api", "correlation"},
+    "gpu_memory": {
+        "context",
+        "stream",
+        "address",
+        "pool",
+        "pool_size",
+        "pool_used",
+        "name",
+        "api",
+        "correlation",
+    },
     "gpu_metrics": {"uuid"},
     "frames": {"frame", "parent", "file", "first_line"},
     "samples": {"gil", "cut", "task", "stack", "cpu", "late", "weight"},
@@ -79,7 +89,9 @@ def compare(before: Report, after: Report, *, without: frozenset[str] = frozense
     for table in before.tables:
         if table in NOT_THERE or table in without:
             continue
-        rows, again = ([_kept(table, row) for row in report.table(table).to_pylist()] for report in (before, after))
+        rows, again = (
+            [_kept(table, row) for row in report.table(table).to_pylist()] for report in (before, after)
+        )
         assert again == rows, table
 
 
@@ -93,8 +105,19 @@ def test_everything_drawn_comes_back(tmp_path: Path) -> None:
         "step": {"payload_float": 1.5},
         "save": {"payload_int": 3, "category": "disk"},
     }
-    cuda: dict[str, Any] = {"gemm": {"grid_x": 8, "demangled": "void gemm<float>(int)"}, "#2": {"bytes": 18_000}, "gpu0": {"name": "H100"}}
-    timeline(tmp_path / "r.warplens", PICTURE, extra=extra, cuda=cuda, ranks={"": 0, "p1": 1}, command=("python", "a b.py"))
+    cuda: dict[str, Any] = {
+        "gemm": {"grid_x": 8, "demangled": "void gemm<float>(int)"},
+        "#2": {"bytes": 18_000},
+        "gpu0": {"name": "H100"},
+    }
+    timeline(
+        tmp_path / "r.warplens",
+        PICTURE,
+        extra=extra,
+        cuda=cuda,
+        ranks={"": 0, "p1": 1},
+        command=("python", "a b.py"),
+    )
     before = open_report(tmp_path / "r.warplens")
     after = through_perfetto(tmp_path, before)
     compare(before, after)
@@ -108,7 +131,12 @@ def test_everything_drawn_comes_back(tmp_path: Path) -> None:
 def test_payloads_come_back(tmp_path: Path) -> None:
     given_payload = {"batch": 3, "loss": 0.25, "ok": True, "names": ["a", "ü"], "deep": {"x": [1, -2]}}
     payloads: dict[str, Any] = {"a": [given_payload, [1.5, 2.5]], "m": ["text"]}
-    timeline(tmp_path / "r.warplens", "main |[a ][a ][b ] !m", payloads=payloads, end_payloads={"b": [{"bytes": 1}]})
+    timeline(
+        tmp_path / "r.warplens",
+        "main |[a ][a ][b ] !m",
+        payloads=payloads,
+        end_payloads={"b": [{"bytes": 1}]},
+    )
     before = open_report(tmp_path / "r.warplens")
     after = through_perfetto(tmp_path, before)
     found = [
@@ -116,13 +144,29 @@ def test_payloads_come_back(tmp_path: Path) -> None:
         for row in sorted(after.table("payloads").to_pylist(), key=lambda r: (r["event_type"], r["event"]))
     ]
     texts = '{"batch":3,"loss":0.25,"ok":true,"names":["a","ü"],"deep":{"x":[1,-2]}}'
-    assert found == [("mark", False, '"text"'), ("range", False, texts), ("range", False, "[1.5,2.5]"), ("range", True, '{"bytes":1}')]
+    assert found == [
+        ("mark", False, '"text"'),
+        ("range", False, texts),
+        ("range", False, "[1.5,2.5]"),
+        ("range", True, '{"bytes":1}'),
+    ]
 
 
 def test_what_frameworks_and_mpi_say_comes_back(tmp_path: Path) -> None:
     when = {"process": 0, "thread": 0, "start": 1_000_001_000, "end": 1_000_003_000}
     tables: dict[str, Any] = {
-        "mpi_events": [{**when, "id": 0, "name": "MPI_Send", "kind": "p2p", "peer": 3, "tag": 9, "bytes": 4096, "range": 0}],
+        "mpi_events": [
+            {
+                **when,
+                "id": 0,
+                "name": "MPI_Send",
+                "kind": "p2p",
+                "peer": 3,
+                "tag": 9,
+                "bytes": 4096,
+                "range": 0,
+            }
+        ],
         "openmp_events": [{**when, "id": 0, "kind": "parallel", "name": None}],
         "openacc_events": [{**when, "id": 0, "kind": "data", "name": "Enter Data"}],
         "syscalls": [{**when, "id": 0, "name": "futex", "result": -11}],
@@ -136,7 +180,17 @@ def test_what_frameworks_and_mpi_say_comes_back(tmp_path: Path) -> None:
                 "bytes_in": 64,
             }
         ],
-        "ops": [{**when, "range": 0, "start": 1_000_000_000, "end": 1_000_009_000, "name": "mm", "sequence": 4, "shapes": "[[2,2]]"}],
+        "ops": [
+            {
+                **when,
+                "range": 0,
+                "start": 1_000_000_000,
+                "end": 1_000_009_000,
+                "name": "mm",
+                "sequence": 4,
+                "shapes": "[[2,2]]",
+            }
+        ],
     }
     timeline(tmp_path / "r.warplens", "main@pytorch |[mm     ]", tables=tables)
     before = open_report(tmp_path / "r.warplens")
@@ -145,15 +199,24 @@ def test_what_frameworks_and_mpi_say_comes_back(tmp_path: Path) -> None:
 
 
 def test_stages_of_gpus_come_back_as_what_ran(tmp_path: Path) -> None:
-    cuda: dict[str, Any] = {"gemm": {"grid_x": 8, "block_y": 4, "registers": 40, "dynamic_shared": 512}, "#2": {"bytes": 18_000}}
+    cuda: dict[str, Any] = {
+        "gemm": {"grid_x": 8, "block_y": 4, "registers": 40, "dynamic_shared": 512},
+        "#2": {"bytes": 18_000},
+    }
     timeline(tmp_path / "r.warplens", PICTURE, cuda=cuda)
     before = open_report(tmp_path / "r.warplens")
     after = through_perfetto(tmp_path, before, gpu_stages=True)
     same = ("start", "end", "device", "context", "stream", "correlation")
     kernel = ("grid_x", "block_x", "block_y", "registers", "dynamic_shared", "name")
-    for table, columns in (("kernels", (*same, *kernel)), ("memcpys", (*same, "kind", "bytes")), ("memsets", (*same, "bytes"))):
+    for table, columns in (
+        ("kernels", (*same, *kernel)),
+        ("memcpys", (*same, "kind", "bytes")),
+        ("memsets", (*same, "bytes")),
+    ):
         sides = [
-            sorted(map(repr, ({name: row[name] for name in columns} for row in report.table(table).to_pylist())))
+            sorted(
+                map(repr, ({name: row[name] for name in columns} for row in report.table(table).to_pylist()))
+            )
             for report in (before, after)
         ]
         assert sides[1] == sides[0], table
@@ -162,7 +225,16 @@ def test_stages_of_gpus_come_back_as_what_ran(tmp_path: Path) -> None:
 
 
 def test_what_tensors_have_is_a_counter(tmp_path: Path) -> None:
-    row = {"id": 0, "process": 0, "thread": 0, "start": 1_000_001_000, "device": 0, "device_type": "CUDA", "address": 1, "bytes": 64}
+    row = {
+        "id": 0,
+        "process": 0,
+        "thread": 0,
+        "start": 1_000_001_000,
+        "device": 0,
+        "device_type": "CUDA",
+        "address": 1,
+        "bytes": 64,
+    }
     rows = [{**row, "allocated": 64}, {**row, "id": 1, "start": 1_000_002_000, "bytes": -64, "allocated": 0}]
     timeline(tmp_path / "r.warplens", "main |[a   ]", tables={"tensor_memory": rows})
     after = through_perfetto(tmp_path, open_report(tmp_path / "r.warplens"))
@@ -170,16 +242,27 @@ def test_what_tensors_have_is_a_counter(tmp_path: Path) -> None:
     assert [row["value_int"] for row in after.table("nvtx_counter_samples").to_pylist()] == [64, 0]
 
 
-PIECES = st.tuples(st.integers(0, 2), st.sampled_from(["", "@a", "@b", "#t"]), st.integers(0, 40), st.integers(2, 25), st.booleans())
+PIECES = st.tuples(
+    st.integers(0, 2),
+    st.sampled_from(["", "@a", "@b", "#t"]),
+    st.integers(0, 40),
+    st.integers(2, 25),
+    st.booleans(),
+)
 WORK = st.tuples(
-    st.sampled_from(["gpu0.7", "gpu0.8", "gpu1.7"]), st.integers(0, 40), st.integers(3, 20), st.sampled_from(["k", "HtoD", "memset"])
+    st.sampled_from(["gpu0.7", "gpu0.8", "gpu1.7"]),
+    st.integers(0, 40),
+    st.integers(3, 20),
+    st.sampled_from(["k", "HtoD", "memset"]),
 )
 
 
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pieces=st.lists(PIECES, min_size=1, max_size=20), work=st.lists(WORK, max_size=12))
 def test_any_arrangement_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, pieces: list[tuple[int, str, int, int, bool]], work: list[tuple[str, int, int, str]]
+    tmp_path_factory: pytest.TempPathFactory,
+    pieces: list[tuple[int, str, int, int, bool]],
+    work: list[tuple[str, int, int, str]],
 ) -> None:
     lines = [
         f"p{thread % 2}/t{thread}{where} |{' ' * start}{'{' if cross else '['}r{number}{' ' * max(length - 4, 0)}{'}' if cross else ']'}"

@@ -24,7 +24,12 @@ from warplens.importers.profiles import estimated
 from warplens.report import Report
 from warplens.report.selection import Selection
 
-MAIN, LOAD, STEP, SLEEP = ("/app/train.py", 1, "main"), ("/app/train.py", 10, "load"), ("/app/train.py", 20, "step"), ("~", 0, "<sleep>")
+MAIN, LOAD, STEP, SLEEP = (
+    ("/app/train.py", 1, "main"),
+    ("/app/train.py", 10, "load"),
+    ("/app/train.py", 20, "step"),
+    ("~", 0, "<sleep>"),
+)
 # load has 3 of the 4 s that main spends in sleep's callers; a caller's entry is calls, primitive ones, own and total time
 STATS: dict[Any, Any] = {
     MAIN: (1, 1, 0.5, 8.0, {}),
@@ -60,7 +65,9 @@ def stacks(report: Report) -> dict[str, int]:
     rows = sampled(report, Selection())
     return {
         ";".join(frame.function for frame in frames.path(int(stack))): weight // 10**6
-        for stack, weight in zip(frames.positions(rows.column("stack")), rows.column("weight").to_pylist(), strict=True)
+        for stack, weight in zip(
+            frames.positions(rows.column("stack")), rows.column("weight").to_pylist(), strict=True
+        )
     }
 
 
@@ -74,7 +81,10 @@ def test_times_are_those_of_the_file_and_stacks_follow_the_callers(tmp_path: Pat
             "main;step;<sleep>": 1000,
         }
         assert times(report)["main"] == (500_000_000, 8_000_000_000)
-        kinds = {row["function"]: (row["kind"], row["file"], row["first_line"], row["line"]) for row in report.table("frames").to_pylist()}
+        kinds = {
+            row["function"]: (row["kind"], row["file"], row["first_line"], row["line"])
+            for row in report.table("frames").to_pylist()
+        }
         assert kinds["load"] == ("python", "/app/train.py", 10, None)
         assert kinds["<sleep>"] == ("native", None, None, None)
         (notice,) = report.table("diagnostics").to_pylist()
@@ -105,7 +115,9 @@ def test_a_real_profile(module: str, tmp_path: Path) -> None:
         for (_, _, name), (_, _, own, total, _) in stats.stats.items():  # type: ignore[attr-defined]
             if name in ("twice", "leaf", "fib"):
                 assert found[name][0] == pytest.approx(own * 1e9, abs=2)
-            if name in ("twice", "leaf") and module == "cProfile":  # they do not call themselves; `profile` has no times of callers
+            if (
+                name in ("twice", "leaf") and module == "cProfile"
+            ):  # they do not call themselves; `profile` has no times of callers
                 assert found[name][1] == pytest.approx(total * 1e9, rel=0.01)
         assert sum(own for own, _ in found.values()) == pytest.approx(stats.total_tt * 1e9, rel=1e-6)  # type: ignore[attr-defined]
 
@@ -113,12 +125,19 @@ def test_a_real_profile(module: str, tmp_path: Path) -> None:
 def test_the_sampling_profiler_of_python_3_15(tmp_path: Path) -> None:
     """It writes how many samples ended in a line and how many passed it, callers with samples alone, and a key that says so."""
     outer, inner = ("/app/train.py", 80, "main"), ("/app/train.py", 20, "load")
-    stats = {outer: (10, 50, 0.01, 0.05, {}), inner: (40, 40, 0.04, 0.04, {outer: 40}), ("__sampled__",): True}
+    stats = {
+        outer: (10, 50, 0.01, 0.05, {}),
+        inner: (40, 40, 0.04, 0.04, {outer: 40}),
+        ("__sampled__",): True,
+    }
     with opened(write(tmp_path, stats, "run.pstats")) as report:
         samples = report.table("samples").to_pylist()
         assert [(row["count"], row["weight"]) for row in samples] == [(10, 10_000_000), (40, 40_000_000)]
         assert stacks(report) == {"main": 10, "main;load": 40}
-        assert [(row["line"], row["first_line"]) for row in report.table("frames").to_pylist()] == [(80, None), (20, None)]
+        assert [(row["line"], row["first_line"]) for row in report.table("frames").to_pylist()] == [
+            (80, None),
+            (20, None),
+        ]
 
 
 def test_samples_of_a_function_in_many_stacks_add_up(tmp_path: Path) -> None:
@@ -140,7 +159,12 @@ def test_functions_that_call_themselves_keep_their_time(tmp_path: Path) -> None:
         tree: (1, 99, 4.0, 4.0, {MAIN: (1, 1, 0.1, 4.0), tree: (98, 1, 3.9, 3.9)}),
     }
     with opened(write(tmp_path, stats)) as report:
-        assert {name: own // 10**6 for name, (own, _) in times(report).items()} == {"main": 1000, "even": 3000, "odd": 2000, "tree": 4000}
+        assert {name: own // 10**6 for name, (own, _) in times(report).items()} == {
+            "main": 1000,
+            "even": 3000,
+            "odd": 2000,
+            "tree": 4000,
+        }
         assert times(report)["main"][1] == 10**10
         assert "main;even;odd" in stacks(report)
 
@@ -151,7 +175,9 @@ def test_very_many_stacks_are_not_written_out() -> None:
     for level in range(20):
         for number in (2 * level, 2 * level + 1):
             functions[number].total = (20 - level) * 1e9
-            functions[number].callers = {2 * level - 2: (20 - level) * 5e8, 2 * level - 1: (20 - level) * 5e8} if level else {}
+            functions[number].callers = (
+                {2 * level - 2: (20 - level) * 5e8, 2 * level - 1: (20 - level) * 5e8} if level else {}
+            )
     found = estimated.places(functions, 1000)
     assert 40 <= len(found) <= 1040
     own = [0] * 40
@@ -163,7 +189,15 @@ def test_very_many_stacks_are_not_written_out() -> None:
 
 def test_what_is_no_profile_is_left_to_others(tmp_path: Path) -> None:
     assert format_of(write(tmp_path, STATS)).id == "pstats"
-    for data in (b'{"a": 1}', b"{}", b"", b"\x1f\x8b\x08\x00", marshal.dumps([1]), marshal.dumps({"a": 1}), b"(" * 9):
+    for data in (
+        b'{"a": 1}',
+        b"{}",
+        b"",
+        b"\x1f\x8b\x08\x00",
+        marshal.dumps([1]),
+        marshal.dumps({"a": 1}),
+        b"(" * 9,
+    ):
         assert not recognises(write(tmp_path, data, "other.prof"))
     with pytest.raises(NotAReport, match="is no profile of cProfile"):
         format_of(tmp_path / "other.prof")
@@ -178,7 +212,10 @@ HOSTILE = {
     "text": ({MAIN: (1, 1, "0.5", 1.0, {})}, "is not that of a function"),
     "not finite": ({MAIN: (1, 1, float("nan"), 1.0, {})}, "nan s by itself"),
     "long": ({MAIN: (1, 1, 1e12, 1e12, {})}, "is broken"),
-    "long together": ({("a.py", line, "f"): (1, 1, 3e9, 3e9, {}) for line in range(1, 3)}, "more than a century"),
+    "long together": (
+        {("a.py", line, "f"): (1, 1, 3e9, 3e9, {}) for line in range(1, 3)},
+        "more than a century",
+    ),
     "no time": ({MAIN: (1, 1, 0.0, 0.0, {})}, "holds no time"),
     "large": ({MAIN: (1 << 200, 1, 0.5, 1.0, {})}, "a number that is too large"),
     "behind": (marshal.dumps(STATS) + b"N", "more than one value"),
@@ -199,7 +236,9 @@ def test_a_broken_file_is_told(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "run.warplens").exists()
 
 
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_damaged_files_raise_nothing_else(tmp_path: Path, data: st.DataObject) -> None:
     whole = bytearray(marshal.dumps(STATS))

@@ -67,11 +67,19 @@ def seen(path: Path) -> list[tuple[int, int, int, str, bool]]:
         if frame is None:
             return ""
         above = frames[frame]["parent"]
-        return f"{stack(above)};{frames[frame]['function']}" if above is not None else frames[frame]["function"]
+        return (
+            f"{stack(above)};{frames[frame]['function']}" if above is not None else frames[frame]["function"]
+        )
 
     begin = 5_000_000
     return [
-        (row["start"] // 1000 - begin, row["end"] // 1000 - begin, row["count"], stack(row["stack"]), row["gil"])
+        (
+            row["start"] // 1000 - begin,
+            row["end"] // 1000 - begin,
+            row["count"],
+            stack(row["stack"]),
+            row["gil"],
+        )
         for row in rows(path, "samples")
     ]
 
@@ -102,7 +110,10 @@ def test_what_is_known_of_threads_and_frames(tmp_path: Path) -> None:
     ]
     assert all(row["on_cpu"] for row in rows(path, "samples")), "the file does not say which threads ran"
     (notice,) = rows(path, "diagnostics")
-    assert "Python 3.15.2; 1,000 us between samples were asked for, 1,000 us are usual; it does not say which" in notice["message"]
+    assert (
+        "Python 3.15.2; 1,000 us between samples were asked for, 1,000 us are usual; it does not say which"
+        in notice["message"]
+    )
     (window,) = rows(path, "capture_windows")
     assert (window["start"], window["end"]) == (5_000_000_000, 5_503_000_000)
 
@@ -125,7 +136,9 @@ def test_exceptions_are_known_where_the_profiler_looked_for_them(tmp_path: Path)
 def test_a_sample_stands_for_the_usual_time_between_two(tmp_path: Path) -> None:
     file = TachyonFile(interval=100)
     frame = file.frame("/a.py", "f", 1)
-    file.sample(FULL, 7, 0, RAN, 1, frame).repeat(7, (300, RAN), (310, RAN), (300, RAN), (5000, RAN), (300, RAN))
+    file.sample(FULL, 7, 0, RAN, 1, frame).repeat(
+        7, (300, RAN), (310, RAN), (300, RAN), (5000, RAN), (300, RAN)
+    )
     (row,) = rows(file.write(tmp_path / "run.bin"), "samples")
     assert (row["count"], row["weight"]) == (6, 6 * 300_000)
 
@@ -134,7 +147,10 @@ def test_interpreters_with_the_same_thread_have_tracks_of_their_own(tmp_path: Pa
     file = TachyonFile()
     frame = file.frame("/a.py", "f", 1)
     file.sample(FULL, 7, 0, RAN, 1, frame).sample(FULL, 7, 0, RAN, 1, frame, interpreter=2)
-    assert [row["name"] for row in rows(file.write(tmp_path / "run.bin"), "threads")] == [None, "interpreter 2"]
+    assert [row["name"] for row in rows(file.write(tmp_path / "run.bin"), "threads")] == [
+        None,
+        "interpreter 2",
+    ]
 
 
 def broken(name: str) -> bytes:
@@ -200,7 +216,9 @@ def test_a_broken_file_is_told(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "run.warplens").exists()
 
 
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_damaged_files_raise_nothing_else(tmp_path: Path, data: st.DataObject) -> None:
     whole = bytearray(story().bytes(packed=data.draw(st.booleans())))

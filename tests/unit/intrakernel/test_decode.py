@@ -25,11 +25,15 @@ def test_regions_come_back_with_their_times_tags_and_payloads() -> None:
         BufferEvent(1, 1_000_050, 1_000_300),
         BufferEvent(2, 1_000_400, 1_000_400, flags=layout.MARK),
     ]
-    found = decode(buffer_bytes([BufferUnit(events, cta=5, warp=2, sm=77, sm_end=78), None, BufferUnit([], cta=6)]))
+    found = decode(
+        buffer_bytes([BufferUnit(events, cta=5, warp=2, sm=77, sm_end=78), None, BufferUnit([], cta=6)])
+    )
     assert spans(found) == [(3, 1_000_100, 1_000_200), (1, 1_000_050, 1_000_300), (2, 1_000_400, 1_000_400)]
     assert found.events["flags"].tolist() == [layout.HAS_PAYLOAD, 0, layout.MARK]
     assert found.events["payload"].tolist() == [7, 0, 0]
-    assert found.units[["index", "cta", "warp", "sm_begin", "sm_end", "ended", "start", "end", "events", "dropped"]].tolist() == [
+    assert found.units[
+        ["index", "cta", "warp", "sm_begin", "sm_end", "ended", "start", "end", "events", "dropped"]
+    ].tolist() == [
         (0, 5, 2, 77, 78, True, 1_000_000, 2_000_000, 3, 0),
         (2, 6, 0, 0, 0, True, 1_000_000, 2_000_000, 0, 0),
     ]
@@ -66,7 +70,9 @@ def test_a_unit_lasts_longer_than_the_low_words_reach() -> None:
 
 def test_what_does_not_fit_is_counted_and_the_slots_that_would_do_are_named() -> None:
     events = [BufferEvent(1, 1_000_000 + i, 1_000_001 + i) for i in range(20)]
-    found = decode(buffer_bytes([BufferUnit(events), BufferUnit(events[:8]), BufferUnit(events[:9])], slots=8))
+    found = decode(
+        buffer_bytes([BufferUnit(events), BufferUnit(events[:8]), BufferUnit(events[:9])], slots=8)
+    )
     assert (len(found.events), found.dropped, found.needed_slots) == (24, 13, 20)
     assert found.units["dropped"].tolist() == [12, 0, 1]
     (said,) = found.losses()
@@ -75,7 +81,9 @@ def test_what_does_not_fit_is_counted_and_the_slots_that_would_do_are_named() ->
 
 
 def test_units_beyond_the_slices_are_lost_in_claim_mode_only() -> None:
-    found = decode(buffer_bytes([BufferUnit([BufferEvent(1, 1_000_001, 1_000_002)])] * 3, mode="claim", claimed=10))
+    found = decode(
+        buffer_bytes([BufferUnit([BufferEvent(1, 1_000_001, 1_000_002)])] * 3, mode="claim", claimed=10)
+    )
     assert (found.units_lost, len(found.events)) == (7, 3)
     assert "units=10" in found.losses()[0]
     assert decode(buffer_bytes([BufferUnit()], claimed=10)).units_lost == 0
@@ -92,7 +100,9 @@ def test_only_units_of_the_launch_count() -> None:
 
 def test_a_unit_without_end_has_what_it_wrote_and_ends_with_it() -> None:
     events = [BufferEvent(1, 1_000_100, 1_000_200), BufferEvent(2, 1_000_050, 1_000_300)]
-    found = decode(buffer_bytes([BufferUnit(events, ended=False), BufferUnit([BufferEvent(3, 1_000_001, 1_000_002)])]))
+    found = decode(
+        buffer_bytes([BufferUnit(events, ended=False), BufferUnit([BufferEvent(3, 1_000_001, 1_000_002)])])
+    )
     assert spans(found) == [(1, 1_000_100, 1_000_200), (2, 1_000_050, 1_000_300), (3, 1_000_001, 1_000_002)]
     assert found.units["ended"].tolist() == [False, True]
     assert found.units["end"].tolist() == [1_000_300, 2_000_000]
@@ -103,14 +113,21 @@ def test_a_unit_without_end_has_what_it_wrote_and_ends_with_it() -> None:
 def test_a_unit_without_end_has_nothing_of_an_older_launch() -> None:
     older = BufferEvent(9, 400_000, 400_100)  # 0.6 ms before
     slot = struct.pack("<IIII", older.start, older.end, older.tag, 0)
-    found = decode(buffer_bytes([BufferUnit([BufferEvent(1, 1_000_100, 1_000_200)], ended=False)], stale=slot))
+    found = decode(
+        buffer_bytes([BufferUnit([BufferEvent(1, 1_000_100, 1_000_200)], ended=False)], stale=slot)
+    )
     assert spans(found) == [(1, 1_000_100, 1_000_200)]
 
 
 def test_the_generation_in_a_record_tells_what_times_cannot() -> None:
-    again = struct.pack("<IIII", 1_000_300, 1_000_400, 9 | layout.HAS_GENERATION << 16 | 6 << 24, 0)  # its times would fit
+    again = struct.pack(
+        "<IIII", 1_000_300, 1_000_400, 9 | layout.HAS_GENERATION << 16 | 6 << 24, 0
+    )  # its times would fit
     data = buffer_bytes(
-        [BufferUnit([BufferEvent(1, 1_000_100, 1_000_200)], ended=False)], stale=again, generation=7 + 256, with_generation=True
+        [BufferUnit([BufferEvent(1, 1_000_100, 1_000_200)], ended=False)],
+        stale=again,
+        generation=7 + 256,
+        with_generation=True,
     )
     found = decode(data)
     assert spans(found) == [(1, 1_000_100, 1_000_200)]
@@ -131,7 +148,9 @@ def test_records_that_cannot_be_are_left_out_and_counted() -> None:
 
 
 def test_a_timer_that_disagrees_by_a_step_does_not_cost_the_record() -> None:
-    found = decode(buffer_bytes([BufferUnit([BufferEvent(1, 999_968, 999_968), BufferEvent(2, 1_000_000, 2_000_032)])]))
+    found = decode(
+        buffer_bytes([BufferUnit([BufferEvent(1, 999_968, 999_968), BufferEvent(2, 1_000_000, 2_000_032)])])
+    )
     assert (len(found.events), found.garbled) == (2, 0)
     assert found.events["start"].tolist() == [1_000_000, 1_000_000]
 
@@ -139,8 +158,17 @@ def test_a_timer_that_disagrees_by_a_step_does_not_cost_the_record() -> None:
 def test_cycles_become_ns_by_each_units_own_rate() -> None:
     def unit(ghz: float, lasts: int) -> BufferUnit:
         cycles = round(lasts * ghz)
-        events = [BufferEvent(1, WRAP - 500 + round(i * cycles / 10), WRAP - 500 + round((i + 1) * cycles / 10)) for i in range(10)]
-        return BufferUnit(events, begin=5_000_000, end=5_000_000 + lasts, clock_begin=WRAP - 500, clock_end=WRAP - 500 + cycles)
+        events = [
+            BufferEvent(1, WRAP - 500 + round(i * cycles / 10), WRAP - 500 + round((i + 1) * cycles / 10))
+            for i in range(10)
+        ]
+        return BufferUnit(
+            events,
+            begin=5_000_000,
+            end=5_000_000 + lasts,
+            clock_begin=WRAP - 500,
+            clock_end=WRAP - 500 + cycles,
+        )
 
     found = decode(buffer_bytes([unit(1.98, 1_000_000), unit(1.2, 500_000)], slots=16, clock="clock"))
     assert np.abs(found.events["end"][:10] - (5_000_000 + np.arange(1, 11) * 100_000)).max() <= 1
@@ -149,7 +177,9 @@ def test_cycles_become_ns_by_each_units_own_rate() -> None:
 
 def test_short_units_and_those_without_end_take_the_launchs_rate() -> None:
     long = BufferUnit([], begin=0, end=1_000_000, clock_begin=0, clock_end=2_000_000)
-    short = BufferUnit([BufferEvent(1, 100, 300)], begin=1000, end=1032, clock_begin=0, clock_end=400)  # its own rate would be 12 GHz
+    short = BufferUnit(
+        [BufferEvent(1, 100, 300)], begin=1000, end=1032, clock_begin=0, clock_end=400
+    )  # its own rate would be 12 GHz
     killed = BufferUnit([BufferEvent(2, 1000, 3000)], begin=2000, ended=False)
     found = decode(buffer_bytes([long, long, short, killed], clock="clock"))
     assert spans(found) == [(1, 1050, 1150), (2, 2500, 3500)]
@@ -157,7 +187,9 @@ def test_short_units_and_those_without_end_take_the_launchs_rate() -> None:
 
 
 def test_a_launch_that_tells_no_rate_says_so() -> None:
-    found = decode(buffer_bytes([BufferUnit([BufferEvent(1, 100, 300)], begin=1000, ended=False)], clock="clock"))
+    found = decode(
+        buffer_bytes([BufferUnit([BufferEvent(1, 100, 300)], begin=1000, ended=False)], clock="clock")
+    )
     assert spans(found) == [(1, 1100, 1300)]
     assert any("cycles, not ns" in note for note in found.losses())
 
@@ -175,20 +207,34 @@ def test_a_ring_is_unwrapped_from_its_end() -> None:
     begin = WRAP - 1000
     ends = [begin + 900_000_000 * step for step in range(1, 21)]
     found = decode(
-        buffer_bytes([BufferUnit([BufferEvent(1, end - 40, end) for end in ends], begin=begin, end=ends[-1] + 5)], slots=16, mode="smem")
+        buffer_bytes(
+            [BufferUnit([BufferEvent(1, end - 40, end) for end in ends], begin=begin, end=ends[-1] + 5)],
+            slots=16,
+            mode="smem",
+        )
     )
     assert found.events["end"].tolist() == ends[4:]
     assert found.garbled == 0
     one = BufferUnit([BufferEvent(1, 100, 140)], begin=0, end=200)
-    several = [one, BufferUnit([BufferEvent(1, 100, 140), BufferEvent(1, 3_000_000_000, 3_000_000_040)], begin=0, end=WRAP + 5)]
+    several = [
+        one,
+        BufferUnit(
+            [BufferEvent(1, 100, 140), BufferEvent(1, 3_000_000_000, 3_000_000_040)], begin=0, end=WRAP + 5
+        ),
+    ]
     found = decode(buffer_bytes(several, slots=16, mode="smem"))
     assert found.events["end"].tolist() == [140, 140, 3_000_000_040]
 
 
 def test_only_the_events_that_began_first_are_kept_where_few_are_asked_for() -> None:
-    units = [BufferUnit([BufferEvent(u, 1_000_000 + 10 * i + u, 1_000_005 + 10 * i + u) for i in range(5)], cta=u) for u in range(3)]
+    units = [
+        BufferUnit([BufferEvent(u, 1_000_000 + 10 * i + u, 1_000_005 + 10 * i + u) for i in range(5)], cta=u)
+        for u in range(3)
+    ]
     found = decode(buffer_bytes(units, keep=7))
-    assert sorted(found.events["start"].tolist()) == sorted(e.start for unit in units for e in unit.events)[:7]
+    assert (
+        sorted(found.events["start"].tolist()) == sorted(e.start for unit in units for e in unit.events)[:7]
+    )
     assert (found.surplus, found.units["events"].sum(), found.dropped) == (8, 7, 0)
 
 

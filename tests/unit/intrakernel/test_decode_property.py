@@ -43,13 +43,21 @@ def unit(draw: st.DrawFn) -> BufferUnit | None:
 
 
 @given(st.lists(unit(), max_size=6), st.integers(1, 12), st.integers(1, WRAP - 1), st.booleans())
-def test_what_was_recorded_comes_back(units: list[BufferUnit | None], slots: int, generation: int, with_generation: bool) -> None:
-    found = intrakernel.decode(buffer_bytes(units, slots=slots, generation=generation, with_generation=with_generation))
+def test_what_was_recorded_comes_back(
+    units: list[BufferUnit | None], slots: int, generation: int, with_generation: bool
+) -> None:
+    found = intrakernel.decode(
+        buffer_bytes(units, slots=slots, generation=generation, with_generation=with_generation)
+    )
     ran = [one for one in units if one is not None]
     kept = [(row, event) for row, one in enumerate(ran) for event in one.events[:slots]]
-    assert found.events[["unit", "tag", "start", "end"]].tolist() == [(row, e.tag, e.start, e.end) for row, e in kept]
+    assert found.events[["unit", "tag", "start", "end"]].tolist() == [
+        (row, e.tag, e.start, e.end) for row, e in kept
+    ]
     assert found.events["payload"].tolist() == [e.payload or 0 for _, e in kept]
-    assert found.units[["cta", "warp", "start", "end"]].tolist() == [(one.cta, one.warp, one.begin, one.end) for one in ran]
+    assert found.units[["cta", "warp", "start", "end"]].tolist() == [
+        (one.cta, one.warp, one.begin, one.end) for one in ran
+    ]
     wanted = [len(one.events) + one.dropped_more for one in ran]
     assert found.units["dropped"].tolist() == [max(0, count - slots) for count in wanted]
     assert found.needed_slots == max([1, *wanted])
@@ -61,7 +69,10 @@ def test_rings_keep_the_latest_of_every_unit(units: list[BufferUnit | None], log
     slots = 1 << log_slots
     for one in filter(None, units):
         one.dropped_more = 0
-        one.events = [BufferEvent(e.tag % layout.RING_TAGS, max(e.start, e.end - layout.RING_LONGEST), e.end) for e in one.events]
+        one.events = [
+            BufferEvent(e.tag % layout.RING_TAGS, max(e.start, e.end - layout.RING_LONGEST), e.end)
+            for e in one.events
+        ]
     found = intrakernel.decode(buffer_bytes(units, slots=slots, mode="smem"))
     ran = [one for one in units if one is not None]
     kept = [(row, e.tag, e.start, e.end) for row, one in enumerate(ran) for e in one.events[-slots:]]
@@ -69,7 +80,9 @@ def test_rings_keep_the_latest_of_every_unit(units: list[BufferUnit | None], log
     assert (found.dropped, found.garbled) == (sum(max(0, len(one.events) - slots) for one in ran), 0)
 
 
-@given(st.lists(unit(), max_size=4), st.floats(0.5, 1.4))  # so that the ends of a unit's regions are less than 2^32 cycles apart
+@given(
+    st.lists(unit(), max_size=4), st.floats(0.5, 1.4)
+)  # so that the ends of a unit's regions are less than 2^32 cycles apart
 def test_cycles_come_back_as_ns(units: list[BufferUnit | None], ghz: float) -> None:
     cycles: list[BufferUnit | None] = []
     for one in units:
@@ -79,7 +92,10 @@ def test_cycles_come_back_as_ns(units: list[BufferUnit | None], ghz: float) -> N
         cycles.append(
             one
             and BufferUnit(
-                [BufferEvent(e.tag, round((e.start - one.begin) * ghz), round((e.end - one.begin) * ghz)) for e in one.events],
+                [
+                    BufferEvent(e.tag, round((e.start - one.begin) * ghz), round((e.end - one.begin) * ghz))
+                    for e in one.events
+                ],
                 begin=one.begin,
                 end=one.end,
                 clock_end=round((one.end - one.begin) * ghz),
@@ -95,13 +111,18 @@ def test_cycles_come_back_as_ns(units: list[BufferUnit | None], ghz: float) -> N
 
 
 @given(st.lists(unit(), min_size=1, max_size=4), st.data())
-def test_a_buffer_with_rubbish_in_it_is_read_or_refused(units: list[BufferUnit | None], data: st.DataObject) -> None:
+def test_a_buffer_with_rubbish_in_it_is_read_or_refused(
+    units: list[BufferUnit | None], data: st.DataObject
+) -> None:
     mode = data.draw(st.sampled_from(layout.MODES))
     raw = buffer_bytes(
         [
             one
             and BufferUnit(
-                [BufferEvent(e.tag % 256, e.start, e.end) for e in one.events], begin=one.begin, end=one.end, ended=data.draw(st.booleans())
+                [BufferEvent(e.tag % 256, e.start, e.end) for e in one.events],
+                begin=one.begin,
+                end=one.end,
+                ended=data.draw(st.booleans()),
             )
             for one in units
         ],

@@ -14,8 +14,12 @@ from warplens.intrakernel.dlpack import _Tensor, address_in_dlpack
 class Exports:
     """An array that exports a capsule of this device and shape."""
 
-    def __init__(self, kind: int, shape: tuple[int, ...] = (4, 8), strides: tuple[int, ...] = (), offset: int = 0) -> None:
-        self.tensor = _Tensor(data=0x10000, device_type=kind, ndim=len(shape), bits=64, lanes=1, byte_offset=offset)
+    def __init__(
+        self, kind: int, shape: tuple[int, ...] = (4, 8), strides: tuple[int, ...] = (), offset: int = 0
+    ) -> None:
+        self.tensor = _Tensor(
+            data=0x10000, device_type=kind, ndim=len(shape), bits=64, lanes=1, byte_offset=offset
+        )
         self.tensor.shape = (ctypes.c_int64 * len(shape))(*shape)
         if strides:
             self.tensor.strides = (ctypes.c_int64 * len(shape))(*strides)
@@ -26,7 +30,11 @@ class Exports:
         return new(ctypes.addressof(self.tensor), b"dltensor", None)
 
 
-@pytest.mark.parametrize(("kind", "on_host"), [(1, True), (2, False), (3, False), (13, False)], ids=["cpu", "cuda", "pinned", "managed"])
+@pytest.mark.parametrize(
+    ("kind", "on_host"),
+    [(1, True), (2, False), (3, False), (13, False)],
+    ids=["cpu", "cuda", "pinned", "managed"],
+)
 def test_address_and_size(kind: int, on_host: bool) -> None:
     assert address_in_dlpack(Exports(kind), "array")[:3] == (0x10000, 256, on_host)
     assert address_in_dlpack(Exports(kind, offset=64, strides=(8, 1)), "array")[:2] == (0x10040, 256)

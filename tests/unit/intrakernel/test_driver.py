@@ -79,7 +79,9 @@ def test_buffers_live_on_devices_and_leave_contexts_as_they_were(libcuda: Path) 
     import json
 
     env = environment(LD_LIBRARY_PATH=str(libcuda))
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "clock": "globaltimer",

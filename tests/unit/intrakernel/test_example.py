@@ -24,7 +24,10 @@ def unit(cta: int, warp: int) -> BufferUnit:
     for tile in range(EXAMPLE_TILES):
         begin = 1_000_000 + 1000 * tile
         spans = {"load": (10, 20), "compute": (20, 70), "store": (70, 80), "tile": (10, 90)}
-        events += [BufferEvent(EXAMPLE_TAGS.index(name), begin + spans[name][0], begin + spans[name][1], tile) for name in PAYLOADS]
+        events += [
+            BufferEvent(EXAMPLE_TAGS.index(name), begin + spans[name][0], begin + spans[name][1], tile)
+            for name in PAYLOADS
+        ]
     done = BufferEvent(EXAMPLE_TAGS.index("done"), 1_900_000, 1_900_000, flags=1)
     return BufferUnit([*events, done], cta, warp)
 
@@ -53,11 +56,20 @@ def wrongs() -> dict[str, tuple[Any, str]]:
         return [events[0], BufferEvent(events[1].tag, events[1].start - 5, events[1].end, 0), *events[2:]]
 
     return {
-        "order": (lambda events: [events[1], events[0], *events[2:]], "CTA 1 warp 0 has recorded compute, load"),
+        "order": (
+            lambda events: [events[1], events[0], *events[2:]],
+            "CTA 1 warp 0 has recorded compute, load",
+        ),
         "missing": (lambda events: events[:-1], "CTA 1 warp 0 has recorded"),
         "overlap": (moved, "not one after the other"),
-        "payload": (lambda events: [BufferEvent(events[0].tag, events[0].start, events[0].end, 3), *events[1:]], "another number"),
-        "mark": (lambda events: [*events[:-1], BufferEvent(4, 1_900_000, 1_900_001)], "mark of CTA 1 warp 0 is none"),
+        "payload": (
+            lambda events: [BufferEvent(events[0].tag, events[0].start, events[0].end, 3), *events[1:]],
+            "another number",
+        ),
+        "mark": (
+            lambda events: [*events[:-1], BufferEvent(4, 1_900_000, 1_900_001)],
+            "mark of CTA 1 warp 0 is none",
+        ),
         "dropped": (lambda events: [*events, *events, *events], "did not fit"),
     }
 
@@ -88,7 +100,9 @@ def language(buffer: ik.Buffer | Exception) -> Any:
 def test_the_best_way_that_runs_writes_the_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken = AttributeError("module 'numba.types' has no attribute 'NPDatetime'")  # of packages that do not fit each other
+    broken = AttributeError(
+        "module 'numba.types' has no attribute 'NPDatetime'"
+    )  # of packages that do not fit each other
     there = [
         ("gpu", "cute", language(CaptureError("out of memory"))),
         ("gpu", "numba", language(broken)),
@@ -102,10 +116,14 @@ def test_the_best_way_that_runs_writes_the_trace(
     assert "numba (gpu) does not run here: AttributeError(" in said.err
     assert "triton (interpreter): 136 events of 8 warps" in said.out
     assert "compute   32 times,     0.05 us" in said.out
-    assert len([event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]) == 8 * 16
+    assert (
+        len([event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]) == 8 * 16
+    )
 
 
-def test_wrong_events_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_events_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     there = [("host", "cuda", language(recorded(right()[:3])))]
     monkeypatch.setattr(example, "_choices", lambda only: (there, []))
     path = tmp_path / "trace.json"
@@ -114,7 +132,9 @@ def test_wrong_events_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not path.exists()
 
 
-def test_a_machine_without_any_language_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_without_any_language_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(example, "_choices", lambda only: ([], ["triton (gpu): triton is not installed"]))
     assert example.main([]) == 1
     told = capsys.readouterr().err

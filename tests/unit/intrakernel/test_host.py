@@ -34,7 +34,9 @@ def kernel(buffer: ik.Buffer, units: list[BufferUnit | None]) -> None:
         if unit is not None:
             view[at : at + buffer.stride] = fresh[at : at + buffer.stride]
     if buffer.mode == "claim":
-        claimed = struct.unpack_from("<I", view, layout.CLAIMED_AT)[0] + sum(unit is not None for unit in units)
+        claimed = struct.unpack_from("<I", view, layout.CLAIMED_AT)[0] + sum(
+            unit is not None for unit in units
+        )
         struct.pack_into("<I", view, layout.CLAIMED_AT, claimed)
 
 
@@ -140,7 +142,13 @@ class Told:
 
     def __init__(self, array: np.ndarray[Any, Any], **more: Any) -> None:
         self.array = array
-        self.__cuda_array_interface__ = {"shape": array.shape, "typestr": "<i8", "data": (array.ctypes.data, False), "version": 3, **more}
+        self.__cuda_array_interface__ = {
+            "shape": array.shape,
+            "typestr": "<i8",
+            "data": (array.ctypes.data, False),
+            "version": 3,
+            **more,
+        }
 
 
 @no_gpu
@@ -168,7 +176,15 @@ def test_streams_of_all_kinds_have_handles() -> None:
         def __cuda_stream__(self) -> tuple[int, int]:
             return 0, 14
 
-    assert [handle_of(stream) for stream in (0, 7, Torch(), CuPy(), Numba(), Core(), None)] == [0, 7, 11, 12, 13, 14, 0]
+    assert [handle_of(stream) for stream in (0, 7, Torch(), CuPy(), Numba(), Core(), None)] == [
+        0,
+        7,
+        11,
+        12,
+        13,
+        14,
+        0,
+    ]
     with pytest.raises(UsageError, match="stream="):
         handle_of("side")
 
@@ -201,7 +217,15 @@ def test_launches_are_left_out_by_saying_that_there_is_no_unit(mode: str) -> Non
             kernel(buffer, [BufferUnit(regions(count))] * units)
         found = buffer.decode()
         seen.append((launch.generation, units, len(found.events), found.units_lost))
-    assert seen == [(1, 2, 2, 0), (0, 0, 2, 0), (0, 0, 2, 0), (2, 2, 8, 0), (0, 0, 8, 0), (0, 0, 8, 0), (3, 2, 14, 0)]
+    assert seen == [
+        (1, 2, 2, 0),
+        (0, 0, 2, 0),
+        (0, 0, 2, 0),
+        (2, 2, 8, 0),
+        (0, 0, 8, 0),
+        (0, 0, 8, 0),
+        (3, 2, 14, 0),
+    ]
 
 
 def test_slices_are_claimed_anew_in_each_launch() -> None:
@@ -240,7 +264,12 @@ def test_tags() -> None:
         2,
         ["load", "compute"],
     )
-    assert (tags.add("store"), tags.add("load"), list(tags), "store" in tags) == (2, 0, ["load", "compute", "store"], True)
+    assert (tags.add("store"), tags.add("load"), list(tags), "store" in tags) == (
+        2,
+        0,
+        ["load", "compute", "store"],
+        True,
+    )
     with pytest.raises(KeyError, match="load, compute, store"):
         tags.id("wait")
     with pytest.raises(KeyError):
@@ -258,7 +287,9 @@ def nested(events: list[dict[str, Any]]) -> bool:
     threads: dict[Any, list[tuple[float, float]]] = {}
     for event in events:
         if event["ph"] == "X":
-            threads.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+            threads.setdefault((event["pid"], event["tid"]), []).append(
+                (event["ts"], event["ts"] + event["dur"])
+            )
     return all(
         b[0] >= a[1] or (b[0] >= a[0] and b[1] <= a[1])
         for spans in threads.values()
@@ -276,14 +307,20 @@ def test_a_trace_has_a_row_for_each_warp_and_lanes_where_regions_cross(tmp_path:
     ]
     buffer = ik.allocate(2, slots=8, device="cpu", tags=["load", "compute"])
     with buffer.launch():
-        kernel(buffer, [BufferUnit(crossing, cta=1, warp=0, sm=5), BufferUnit(crossing[:1], cta=0, warp=3, sm=4)])
+        kernel(
+            buffer, [BufferUnit(crossing, cta=1, warp=0, sm=5), BufferUnit(crossing[:1], cta=0, warp=3, sm=4)]
+        )
     path = tmp_path / "trace.json"
     written = ik.write_trace(buffer.decode(), buffer.tags, path, name="gemm")
     assert json.loads(path.read_text()) == written
     events = written["traceEvents"]
     names = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
     assert names == ["CTA 0 warp 3 (SM 4)", "CTA 1 warp 0 (SM 5)", "CTA 1 warp 0 (SM 5) (2)"]
-    assert [(e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"] == [("load", 0, 0.3), ("load", 0, 0.3), ("compute", 0.2, 0.3)]
+    assert [(e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"] == [
+        ("load", 0, 0.3),
+        ("load", 0, 0.3),
+        ("compute", 0.2, 0.3),
+    ]
     (mark,) = (event for event in events if event["ph"] == "i")
     assert (mark["name"], mark["ts"], mark["args"]["payload"]) == ("tag 2", 0.4, 7)
     assert nested(events)
@@ -294,7 +331,9 @@ def test_lanes_nest_whatever_crosses() -> None:
     given = [traces.Slice(0, str(i), start, end - start, {}) for i, (start, end) in enumerate(spans)]
     placed = list(traces.lanes_of(given))
     assert sorted(one.name for one, _ in placed) == [str(i) for i in range(len(spans))]
-    assert nested([{"ph": "X", "pid": 0, "tid": lane, "ts": one.start, "dur": one.length} for one, lane in placed])
+    assert nested(
+        [{"ph": "X", "pid": 0, "tid": lane, "ts": one.start, "dur": one.length} for one, lane in placed]
+    )
 
 
 def test_the_reference_designs_session_records_writes_and_warns(tmp_path: Path) -> None:
@@ -304,14 +343,20 @@ def test_the_reference_designs_session_records_writes_and_warns(tmp_path: Path) 
         with ik.profile_session(16, ["a", "b"], str(path), device="cpu") as (prof, tags):
             assert (tags.id("b"), prof.max_events) == (1, 16)
             assert memoryview(prof.tensor).format == "q"
-            kernel(prof.buffer, [BufferUnit(regions(2), cta=4), BufferUnit([BufferEvent(0, 1_000_004, 1_000_020)], cta=9)])
+            kernel(
+                prof.buffer,
+                [BufferUnit(regions(2), cta=4), BufferUnit([BufferEvent(0, 1_000_004, 1_000_020)], cta=9)],
+            )
     assert [(e.start_ns, e.dur_ns, e.tag_id, e.tag_name, e.tid) for e in prof.events] == [
         (1_000_000, 5, 1, "b", 3),
         (1_000_004, 16, 0, "a", 9),
         (1_000_010, 5, 1, "b", 3),
     ]
     assert len([e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]) == 3
-    with pytest.warns(UserWarning, match="max_events is 4"), ik.profile_session(4, ["a"], device="cpu") as (prof, tags):
+    with (
+        pytest.warns(UserWarning, match="max_events is 4"),
+        ik.profile_session(4, ["a"], device="cpu") as (prof, tags),
+    ):
         kernel(prof.buffer, [BufferUnit(regions(3)), BufferUnit(regions(3))])
     assert (len(prof.events), prof.overflow) == (4, 2)
     assert prof.events[0].tag_name == "unknown_1"

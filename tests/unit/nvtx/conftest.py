@@ -55,7 +55,9 @@ def _texts(event: Event) -> Event:
     for key, value in event.items():
         if isinstance(value, str) and key in ("message", "name", "domain", "description", "path", "unit"):
             event[key] = bytes.fromhex(value).decode()
-        elif (isinstance(value, str) and key in ("bytes", "times")) or (key == "value" and event.get("event") in ("sample", "batch")):
+        elif (isinstance(value, str) and key in ("bytes", "times")) or (
+            key == "value" and event.get("event") in ("sample", "batch")
+        ):
             event[key] = bytes.fromhex(value)
         elif isinstance(value, list):
             for item in value:
@@ -95,7 +97,9 @@ def heard(record: Record, task_tool: Path) -> Heard:
     def run(code: str, **extra: str) -> list[Event]:
         lines = code.strip("\n").splitlines()
         indent = len(lines[0]) - len(lines[0].lstrip())
-        program = "import asyncio, contextlib\nimport warplens.nvtx as nvtx\n" + "\n".join(line[indent:] for line in lines)
+        program = "import asyncio, contextlib\nimport warplens.nvtx as nvtx\n" + "\n".join(
+            line[indent:] for line in lines
+        )
         return record(program, NVTX_INJECTION64_PATH=str(task_tool), **extra)
 
     return run

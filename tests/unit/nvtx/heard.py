@@ -55,7 +55,9 @@ def ranges(events: Sequence[Event]) -> list[Range]:
             assert event["task"] != told, "told twice"
             state.told[thread] = event["task"]
         elif kind == "push":
-            found = Range(message, "push", state.tasks.get(told, ""), state.innermost(thread, told), thread, at)
+            found = Range(
+                message, "push", state.tasks.get(told, ""), state.innermost(thread, told), thread, at
+            )
             state.stacks.setdefault((thread, event["domain"]), []).append(found)
             state.ranges.append(found)
         elif kind == "pop":

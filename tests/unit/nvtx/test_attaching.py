@@ -13,7 +13,11 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc")]
 
 def heard(log: Path) -> list[tuple[str, str | None]]:
     events = [decode(line) for line in log.read_text().splitlines()]
-    return [(event["event"], event.get("message") or event.get("name")) for event in events if event["event"] != "string"]
+    return [
+        (event["event"], event.get("message") or event.get("name"))
+        for event in events
+        if event["event"] != "string"
+    ]
 
 
 @pytest.mark.slow
@@ -30,7 +34,14 @@ def test_the_tool_may_be_announced_after_the_import(tool: Path, tmp_path: Path) 
         with annotation: function()
     """
     run_python(code, NVTX_TOOL_LOG=str(log))
-    assert heard(log) == [("domain", None), ("category", "c"), ("push", "x"), ("push", "x"), ("pop", None), ("pop", None)]
+    assert heard(log) == [
+        ("domain", None),
+        ("category", "c"),
+        ("push", "x"),
+        ("push", "x"),
+        ("pop", None),
+        ("pop", None),
+    ]
 
 
 def test_attached_looks_again_when_another_tool_is_announced(tool: Path, tmp_path: Path) -> None:

@@ -109,7 +109,9 @@ def test_methods_of_every_kind_are_decorated(nvtx: Any) -> None:
     assert bound(4) == (thing, 4)
 
 
-def test_an_annotation_pickles_and_copies_as_its_arguments(nvtx: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_annotation_pickles_and_copies_as_its_arguments(
+    nvtx: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("warplens.nvtx.annotate", nvtx.annotate)  # where pickle looks for it
     annotation = nvtx.annotate("x", color=0xFF00FF00, domain="d", category=3, payload=1.5)
     for other in (pickle.loads(pickle.dumps(annotation)), copy.copy(annotation), copy.deepcopy(annotation)):
@@ -160,14 +162,25 @@ def test_a_domain_takes_events(nvtx: Any) -> None:
 def test_event_attributes_are_read_and_changed(nvtx: Any) -> None:
     domain = nvtx.get_domain("attributes")
     attributes = domain.get_event_attributes()
-    assert (attributes.message, attributes.color, attributes.category, attributes.payload) == (None, None, 0, None)
+    assert (attributes.message, attributes.color, attributes.category, attributes.payload) == (
+        None,
+        None,
+        0,
+        None,
+    )
     attributes.message = domain.get_registered_string("hello")
     attributes.color, attributes.category, attributes.payload = "red", 7, 1.5
     assert attributes.message.string == "hello"
-    assert attributes.message == domain.get_registered_string("hello") != domain.get_registered_string("other")
+    assert (
+        attributes.message == domain.get_registered_string("hello") != domain.get_registered_string("other")
+    )
     assert (attributes.color, attributes.category, attributes.payload) == ("red", 7, 1.5)
     domain.set_event_attributes(attributes, category="named", payload=None)
-    assert (attributes.color, attributes.category, attributes.payload) == ("red", domain.get_category_id("named"), None)
+    assert (attributes.color, attributes.category, attributes.payload) == (
+        "red",
+        domain.get_category_id("named"),
+        None,
+    )
 
 
 def test_categories_are_numbered_from_one_by_name(nvtx: Any) -> None:

@@ -114,7 +114,12 @@ def test_context_methods_are_methods() -> None:
     assert (enter.__self__, enter.__name__, leave.__name__) == (annotation, "__enter__", "__exit__")
     assert type(annotation).__enter__(annotation) is annotation
     assert type(annotation).__exit__(annotation, None, None, None) is False
-    for wrong in (lambda: enter(1), lambda: leave(None, None, tb=None), type(annotation).__enter__, lambda: type(annotation).__exit__(5)):
+    for wrong in (
+        lambda: enter(1),
+        lambda: leave(None, None, tb=None),
+        type(annotation).__enter__,
+        lambda: type(annotation).__exit__(5),
+    ):
         with pytest.raises(TypeError):
             wrong()
 

@@ -42,7 +42,9 @@ def test_anything_else_names_the_choices(color: object, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("color", ["green", "#123", "#11223344", 5, None])
-def test_matplotlib_is_not_imported_for_what_is_known_without(color: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_matplotlib_is_not_imported_for_what_is_known_without(
+    color: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
     (tmp_path / "matplotlib.py").write_text("raise AssertionError('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))

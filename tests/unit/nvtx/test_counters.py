@@ -11,7 +11,14 @@ import pytest
 
 from tests.unit.nvtx.conftest import Record
 from warplens import nvtx
-from warplens.nvtx import CounterInterpolation, CounterSemantics, CounterValueType, TimestampType, _absent, _binding
+from warplens.nvtx import (
+    CounterInterpolation,
+    CounterSemantics,
+    CounterValueType,
+    TimestampType,
+    _absent,
+    _binding,
+)
 
 pytestmark = pytest.mark.require("native")
 
@@ -33,9 +40,20 @@ def test_numbers_arrive_as_their_kind_of_sample(record: Record) -> None:
     scope, whole, real = (next(e for e in events if e["event"] == kind and e.get("name") in (None, name)) for kind, name in
                           (("scope", None), ("counter", "whole"), ("counter", "real")))  # fmt: skip
     assert (scope["path"], whole["scope"], real["scope"]) == ("a/b", scope["id"], 21)
-    assert (whole["schema"], real["schema"], whole["description"], whole["domain"]) == (17, 44, "of things", "d")
-    assert [semantics["time_domain"] for semantics in whole["semantics"]] == [TimestampType.TOOL_PROVIDED.value]
-    samples = [(e["event"], e["id"], e.get("value", e.get("reason"))) for e in events if e["event"].startswith("sample")]
+    assert (whole["schema"], real["schema"], whole["description"], whole["domain"]) == (
+        17,
+        44,
+        "of things",
+        "d",
+    )
+    assert [semantics["time_domain"] for semantics in whole["semantics"]] == [
+        TimestampType.TOOL_PROVIDED.value
+    ]
+    samples = [
+        (e["event"], e["id"], e.get("value", e.get("reason")))
+        for e in events
+        if e["event"].startswith("sample")
+    ]
     assert samples == [
         ("sample_int64", whole["id"], -5),
         ("sample_int64", whole["id"], 1),
@@ -59,7 +77,10 @@ def test_semantics_are_registered(record: Record) -> None:
     assert [semantics[1]["time_domain"] for semantics in counters] == [TimestampType.CPU_TSC.value] * 4
     point, absolute = CounterInterpolation.POINT.value, CounterValueType.ABSOLUTE.value
     linear, delta = CounterInterpolation.LINEAR.value, CounterValueType.DELTA.value
-    said = [(s[0]["unit"], s[0]["flags"], s[0]["limit_type"], s[0]["min"], s[0]["max"], s[0]["denominator"]) for s in counters]
+    said = [
+        (s[0]["unit"], s[0]["flags"], s[0]["limit_type"], s[0]["min"], s[0]["max"], s[0]["denominator"])
+        for s in counters
+    ]
     assert said == [
         ("objects", absolute | point | 4, 2, 0, 0, 1),
         (None, absolute | point | 8, 2, 0, -(2**63), 1),
@@ -114,7 +135,10 @@ def test_groups_need_no_numpy(record: Record) -> None:
     assert [struct.unpack(layout, value) for value in samples[:2]] == [(1, 2, 0.5), (3, 4, 1.5)]
     assert samples[2] == struct.pack("<f", 0.5)
     (batch,) = [event for event in events if event["event"] == "batch"]
-    assert [batch["value"][i * 24 : i * 24 + 24] for i in range(2)] == [struct.pack(layout, 5, 6, 2.5), struct.pack(layout, 7, 8, 3.5)]
+    assert [batch["value"][i * 24 : i * 24 + 24] for i in range(2)] == [
+        struct.pack(layout, 5, 6, 2.5),
+        struct.pack(layout, 7, 8, 3.5),
+    ]
     assert batch["times"] == struct.pack("<qq", 10, 11)
     assert [event["reason"] for event in events if event["event"] == "sample_no_value"] == [2] * 5
 
@@ -142,7 +166,9 @@ def test_numpy_dtypes_are_samples(record: Record) -> None:
     """
     events = record(code)
     schema = next(event for event in events if event["event"] == "schema")
-    assert [(e["name"], e["flags"], [s["unit"] for s in e.get("semantics", [])]) for e in schema["entries"]] == [
+    assert [
+        (e["name"], e["flags"], [s["unit"] for s in e.get("semantics", [])]) for e in schema["entries"]
+    ] == [
         ("count", 4 << 12, ["objects"]),
         ("when", 2 << 10, []),
         ("share", 4 << 12, []),
@@ -176,8 +202,17 @@ def test_without_a_tool_counters_are_there_and_mistakes_show(module: Any) -> Non
     counter = domain.get_counter("c", int, semantics=CounterSemantics(unit="x"))
     assert domain.get_counter("c", int, semantics=CounterSemantics(unit="x")) is counter
     assert domain.get_counter("c", int) is not counter
-    assert (counter.name, counter.domain, counter.dtype, counter.description, counter.scope) == ("c", domain, int, None, None)
-    assert (counter.semantics, counter.time_domain) == (CounterSemantics(unit="x"), TimestampType.TOOL_PROVIDED)
+    assert (counter.name, counter.domain, counter.dtype, counter.description, counter.scope) == (
+        "c",
+        domain,
+        int,
+        None,
+        None,
+    )
+    assert (counter.semantics, counter.time_domain) == (
+        CounterSemantics(unit="x"),
+        TimestampType.TOOL_PROVIDED,
+    )
     counter.sample(1)
     counter.sample_no_value(nvtx.CounterNoValueReason.ZERO)
     counter.batch_submit([1], [2])
@@ -218,7 +253,9 @@ def test_the_binding_checks_samples_without_a_tool() -> None:
         ({"interpolation": 256}, TypeError),
     ],
 )
-def test_semantics_that_contradict_themselves_are_refused(wrong: dict[str, Any], error: type[Exception]) -> None:
+def test_semantics_that_contradict_themselves_are_refused(
+    wrong: dict[str, Any], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         CounterSemantics(**wrong)
 
@@ -228,7 +265,9 @@ def test_semantics_are_values() -> None:
     assert semantics == CounterSemantics(unit=b"bytes", min=0) == pickle.loads(pickle.dumps(semantics))
     assert hash(semantics) == hash(CounterSemantics(unit=b"bytes", min=0))
     assert semantics != CounterSemantics(unit="bytes")
-    assert repr(semantics).startswith("CounterSemantics(unit=b'bytes', value_type=<CounterValueType.ABSOLUTE: 16>")
+    assert repr(semantics).startswith(
+        "CounterSemantics(unit=b'bytes', value_type=<CounterValueType.ABSOLUTE: 16>"
+    )
     with pytest.raises(AttributeError):
         semantics.unit = b"x"
 
@@ -242,7 +281,11 @@ def test_numpy_dtypes_carry_what_they_mean() -> None:
     assert dtype == np.int64
     assert dtype.metadata is not None
     (meant,) = dtype.metadata.values()
-    assert (meant.counter_semantics, meant.entry_kind, meant.entry_type) == (semantics, nvtx.EntryKind.MARK, None)
+    assert (meant.counter_semantics, meant.entry_kind, meant.entry_type) == (
+        semantics,
+        nvtx.EntryKind.MARK,
+        None,
+    )
     assert nvtx.numpy_dtype("f4") == np.dtype("f4")
     with pytest.warns(nvtx.NvtxWarning, match="already"):
         assert nvtx.numpy_dtype(dtype, counter_semantics=semantics) is dtype

@@ -34,7 +34,16 @@ def test_it_looks_like_the_function() -> None:
     function: Any = module_function
     inner = function.__wrapped__
     assert inspect.isfunction(inner)
-    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__", "__code__", "__defaults__", "__dict__"):
+    for name in (
+        "__name__",
+        "__qualname__",
+        "__module__",
+        "__doc__",
+        "__annotations__",
+        "__code__",
+        "__defaults__",
+        "__dict__",
+    ):
         if name != "__dict__":
             assert getattr(function, name) == getattr(inner, name)
     assert inspect.signature(function) == inspect.signature(inner)
@@ -100,7 +109,9 @@ def test_functions_of_main_travel_to_worker_processes(tmp_path: Path) -> None:
         "    done = subprocess.run([sys.executable, '-c', code], input=cloudpickle.dumps(work), stdout=subprocess.PIPE, check=True)\n"
         "    print(done.stdout.decode())\n"
     )
-    done = subprocess.run([sys.executable, str(script)], env=environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment(), capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.split() == ["[2,", "3]", "6"], done.stderr
 
 

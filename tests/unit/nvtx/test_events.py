@@ -50,13 +50,25 @@ def test_every_argument_arrives(record: Record) -> None:
     """
     heard = record(code)
     events = [event for event in heard if event["event"] in ("push", "mark", "start")]
-    names = ["annotated", "decorated", "pushed", "marked", "started", "attributes", "changed", "keywords", "changed"]
+    names = [
+        "annotated",
+        "decorated",
+        "pushed",
+        "marked",
+        "started",
+        "attributes",
+        "changed",
+        "keywords",
+        "changed",
+    ]
     assert [event["message"] for event in events] == names
     assert {said(event)[3:] for event in events} == {(0xFF0000, 1, -5)}
     assert [event["domain"] for event in events] == ["d"] * 8 + ["other"]
     assert {event["payload_type"] for event in events} == {2}
     assert {event["message_type"] for event in events} == {3}
-    categories = [(event["domain"], event["id"], event["name"]) for event in heard if event["event"] == "category"]
+    categories = [
+        (event["domain"], event["id"], event["name"]) for event in heard if event["event"] == "category"
+    ]
     assert categories == [("d", 1, "c"), ("other", 1, "c")]
     assert [event["domain"] for event in heard if event["event"] == "domain"] == ["d", "other"]
     assert not [event for event in heard if event["event"] == "domain_destroy"]
@@ -73,7 +85,9 @@ def test_a_message_is_registered_once(record: Record) -> None:
                 with nvtx.annotate(name, domain="d"): pass
     """
     registered = [(event["domain"], event["message"]) for event in record(code, "string")]
-    assert sorted(registered, key=str) == sorted(((d, m) for d in (None, "d") for m in ("a", "b", "f0", "f1")), key=str)
+    assert sorted(registered, key=str) == sorted(
+        ((d, m) for d in (None, "d") for m in ("a", "b", "f0", "f1")), key=str
+    )
 
 
 @pytest.mark.slow
@@ -136,7 +150,10 @@ def test_numbers_are_payloads(record: Record, payload: str, kind: int, value: fl
     assert (event["payload_type"], event["payload"]) == (kind, value)
 
 
-@pytest.mark.parametrize("payload", ["2**64", "-2**63-1", "object()", "len", "type('Raises', (), {'__float__': lambda self: 1/0})()"])
+@pytest.mark.parametrize(
+    "payload",
+    ["2**64", "-2**63-1", "object()", "len", "type('Raises', (), {'__float__': lambda self: 1/0})()"],
+)
 def test_what_is_no_payload_is_left_out_with_a_warning(record: Record, payload: str) -> None:
     code = f"""
         import warnings, warplens.nvtx as nvtx
@@ -161,11 +178,23 @@ def test_a_reused_payload_does_not_linger(record: Record) -> None:
         for payload in (5, len, None, 2.5): domain.mark(attributes, payload=payload)
     """
     events = record(code, "mark")
-    assert [(event["payload_type"], event.get("payload")) for event in events] == [(2, 5), (0, None), (0, None), (3, 2.5)]
+    assert [(event["payload_type"], event.get("payload")) for event in events] == [
+        (2, 5),
+        (0, None),
+        (0, None),
+        (3, 2.5),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("color", "argb"), [("None", BLUE), ("'rapids'", 0x7400FF), ("0x80123456", 0x80123456), ("'#12aBcD'", 0xFF12ABCD), ("-1", 0xFFFFFFFF)]
+    ("color", "argb"),
+    [
+        ("None", BLUE),
+        ("'rapids'", 0x7400FF),
+        ("0x80123456", 0x80123456),
+        ("'#12aBcD'", 0xFF12ABCD),
+        ("-1", 0xFFFFFFFF),
+    ],
 )
 def test_colors_arrive(record: Record, color: str, argb: int) -> None:
     code = f"import warplens.nvtx as nvtx\nnvtx.mark('x', {color})\nwith nvtx.annotate('x', {color}): pass"
@@ -173,7 +202,11 @@ def test_colors_arrive(record: Record, color: str, argb: int) -> None:
 
 
 def test_numbers_are_categories_without_a_name(record: Record) -> None:
-    events = record("import warplens.nvtx as nvtx\nnvtx.mark('x', category=77)\nnvtx.mark('y', category='n')", "mark", "category")
+    events = record(
+        "import warplens.nvtx as nvtx\nnvtx.mark('x', category=77)\nnvtx.mark('y', category='n')",
+        "mark",
+        "category",
+    )
     assert [(event["event"], event.get("category"), event.get("name")) for event in events] == [
         ("mark", 77, None),
         ("category", None, "n"),
@@ -323,7 +356,11 @@ def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record) -> None:
     """
 
     def heard(library: str) -> list[Event]:
-        events = record(f"import {library} as nvtx\n" + "\n".join(line[8:] for line in program.splitlines()), *KINDS, "category")
+        events = record(
+            f"import {library} as nvtx\n" + "\n".join(line[8:] for line in program.splitlines()),
+            *KINDS,
+            "category",
+        )
         base = min((event["id"] for event in events if event["event"] in ("start", "end")), default=0)
         for event in events:
             event.pop("tid")
@@ -336,7 +373,10 @@ def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record) -> None:
 
     ours, theirs = heard("warplens.nvtx"), heard("nvtx")
     assert [e for e in ours if e["event"] != "category"] == [e for e in theirs if e["event"] != "category"]
-    names = [{(e["domain"], e["id"], e["name"]) for e in events if e["event"] == "category"} for events in (ours, theirs)]
+    names = [
+        {(e["domain"], e["id"], e["name"]) for e in events if e["event"] == "category"}
+        for events in (ours, theirs)
+    ]
     assert names[0] == names[1]
 
 
@@ -349,7 +389,11 @@ def test_a_broken_tool_does_not_break_the_program(record: Record) -> None:
 @pytest.mark.slow
 def test_a_tool_written_without_every_call_is_fine(record: Record, tmp_path: object) -> None:
     # A tool without strings: messages travel as text.
-    source = (ROOT / "tests" / "targets" / "nvtx_tool.c").read_text().replace("*table[10] = (void *)make_string;", "")
+    source = (
+        (ROOT / "tests" / "targets" / "nvtx_tool.c")
+        .read_text()
+        .replace("*table[10] = (void *)make_string;", "")
+    )
     target = f"{tmp_path}/libless.so"
     command = ["gcc", "-shared", "-fPIC", "-x", "c", "-w", "-", "-o", target, "-lpthread"]
     subprocess.run(command, input=source, text=True, check=True)

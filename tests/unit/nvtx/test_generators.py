@@ -62,7 +62,9 @@ def test_interleaved_generators_keep_their_durations_apart(heard: Heard) -> None
     assert (first.task, second.task) == ("generator:first", "generator:other")
 
 
-@pytest.mark.parametrize("end", ["g.close()", "del g", "g.throw(KeyError)", "pass", "globals().update(kept=g)"])
+@pytest.mark.parametrize(
+    "end", ["g.close()", "del g", "g.throw(KeyError)", "pass", "globals().update(kept=g)"]
+)
 def test_generators_that_end_early_end_their_ranges(heard: Heard, end: str) -> None:
     events = heard(
         f"""
@@ -134,7 +136,9 @@ def test_a_decorated_generator_holds_what_it_calls(heard: Heard) -> None:
         """
     )
     assert names(events) == [("numbers", None), ("call", "numbers"), ("inner", "numbers"), ("call", None)]
-    assert [event["name"] for event in events if event["event"] == "task"] == ["numbers"], "one task for both frames"
+    assert [event["name"] for event in events if event["event"] == "task"] == ["numbers"], (
+        "one task for both frames"
+    )
 
 
 def test_calls_of_a_generator_one_after_the_other_are_one_task(heard: Heard) -> None:
@@ -298,7 +302,10 @@ def test_a_loop_that_runs_inside_a_generator(heard: Heard) -> None:
         list(numbers())
         """
     )
-    assert [(name, task.split(":")[0]) for name, task, _ in tree(events)] == [("generator", "generator"), ("in loop", "asyncio")]
+    assert [(name, task.split(":")[0]) for name, task, _ in tree(events)] == [
+        ("generator", "generator"),
+        ("in loop", "asyncio"),
+    ]
 
 
 def test_one_range_after_the_other_is_one_task(heard: Heard) -> None:

@@ -41,7 +41,11 @@ def test_a_domain_ends_only_when_nothing_uses_it(record: Record) -> None:
         domain.push_range(message="in short"); domain.pop_range()
     """
     events = record(code, "domain", "domain_destroy", "push", "string")
-    told = [(event["event"], event["domain"], event.get("message")) for event in events if event["domain"] in ("short", "held")]
+    told = [
+        (event["event"], event["domain"], event.get("message"))
+        for event in events
+        if event["domain"] in ("short", "held")
+    ]
     short = [("domain", "short", None), ("string", "short", "in short"), ("push", "short", "in short")]
     held = ("domain", "held", None)
     assert told == [
@@ -84,7 +88,11 @@ def test_ranges_blocks_and_functions_of_a_domain(record: Record) -> None:
         with domain.start_end_range("overlapping", category=7) as r: pass
         with nvtx.start_end_range("outer", domain="d") as outer, outer: pass
     """
-    events = [event for event in record(code, "push", "start", "end") if event["event"] != "end" or event["domain"] == "d"]
+    events = [
+        event
+        for event in record(code, "push", "start", "end")
+        if event["event"] != "end" or event["domain"] == "d"
+    ]
     begun = [event for event in events if "message" in event]
     assert [(event["event"], event["domain"], event["message"], event["color"], event["category"]) for event in begun] == [
         ("push", "d", "block", 0xFF0000, 1),
@@ -246,7 +254,12 @@ def test_locks_lock() -> None:
 
 @pytest.mark.parametrize("module", [_binding, _absent], ids=["binding", "absent"])
 def test_typed_numbers_are_numbers(module: Any) -> None:
-    ranges = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
+    ranges = {
+        "int32": (-(2**31), 2**31 - 1),
+        "uint32": (0, 2**32 - 1),
+        "int64": (-(2**63), 2**63 - 1),
+        "uint64": (0, 2**64 - 1),
+    }
     for name, (low, high) in ranges.items():
         make = getattr(module, name)
         for number in (low, high):

@@ -50,7 +50,9 @@ def _decode(known: dict[int, Event], schema: int, data: bytes, at: int) -> tuple
     found = known[schema]
     if found["event"] == "enum":
         number = int.from_bytes(data[at : at + found["size"]], "little")
-        return {entry["value"]: entry["name"] for entry in found["entries"]}[number] == "True", at + found["size"]
+        return {entry["value"]: entry["name"] for entry in found["entries"]}[number] == "True", at + found[
+            "size"
+        ]
     values: dict[str, Any] = {}
     base = at
     order: list[str] = []
@@ -82,7 +84,9 @@ def _decode(known: dict[int, Event], schema: int, data: bytes, at: int) -> tuple
 
 def marking(payloads: list[str]) -> str:
     """A program with a mark for each payload: a process for each would be most of what tests take."""
-    return "\n".join(["import warplens.nvtx as nvtx", *(f"nvtx.mark('x', payload={payload})" for payload in payloads)])
+    return "\n".join(
+        ["import warplens.nvtx as nvtx", *(f"nvtx.mark('x', payload={payload})" for payload in payloads)]
+    )
 
 
 def values(record: Record, payloads: list[str], setup: str = "", **extra: str) -> list[Any]:
@@ -121,7 +125,10 @@ ARRIVES = [
     ("__import__('array').array('f', [1, 2])", {"length": 2, "values": [1.0, 2.0]}),
     ("(__import__('ctypes').c_int16 * 2)(5, -6)", {"length": 2, "values": [5, -6]}),
     ("{'i': 1, 'f': 2.5, 's': 'x', 'b': True}", {"i": 1, "f": 2.5, "b": True, "s": "x"}),
-    ("{'a': 1j, 'b': 2**63, 'c': nvtx.float32(0.5)}", {"a": {"real": 0.0, "imag": 1.0}, "b": 2**63, "c": 0.5}),
+    (
+        "{'a': 1j, 'b': 2**63, 'c': nvtx.float32(0.5)}",
+        {"a": {"real": 0.0, "imag": 1.0}, "b": 2**63, "c": 0.5},
+    ),
     ("{'one': 'a', 'two': '', 'three': 'c'}", {"one": "a", "two": "", "three": "c"}),
 ]
 
@@ -151,7 +158,9 @@ JSON = [
 @pytest.mark.slow
 def test_what_no_schema_can_say_is_json(record: Record) -> None:
     texts = [arrived["json"] for arrived in values(record, [payload for payload, _ in JSON])]
-    assert [json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")) for text in texts] == [told for _, told in JSON]
+    assert [
+        json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")) for text in texts
+    ] == [told for _, told in JSON]
 
 
 @pytest.mark.slow
@@ -182,7 +191,9 @@ TYPED = [
 
 def test_typed_numbers_keep_their_type(record: Record) -> None:
     marks = record(marking([payload for payload, _, _ in TYPED]), "mark")
-    assert [(mark["payload_type"], mark["payload"]) for mark in marks] == [(kind, number) for _, kind, number in TYPED]
+    assert [(mark["payload_type"], mark["payload"]) for mark in marks] == [
+        (kind, number) for _, kind, number in TYPED
+    ]
 
 
 SCALARS = [
@@ -203,7 +214,9 @@ SCALARS = [
 @pytest.mark.require("numpy")
 def test_numpy_scalars_keep_their_width(record: Record) -> None:
     marks = record("import numpy as np\n" + marking([payload for payload, _, _ in SCALARS]), "mark")
-    assert [(mark["payload_type"], mark["payload"]) for mark in marks] == [(kind, number) for _, kind, number in SCALARS]
+    assert [(mark["payload_type"], mark["payload"]) for mark in marks] == [
+        (kind, number) for _, kind, number in SCALARS
+    ]
 
 
 ARRAYS = [
@@ -231,13 +244,18 @@ ARRAYS = [
 @pytest.mark.slow
 @pytest.mark.require("numpy")
 def test_numpy_arrays_of_any_dtype_arrive(record: Record) -> None:
-    assert values(record, [payload for payload, _ in ARRAYS], "import numpy as np") == [expected for _, expected in ARRAYS]
+    assert values(record, [payload for payload, _ in ARRAYS], "import numpy as np") == [
+        expected for _, expected in ARRAYS
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.require("numpy")
 def test_numpy_without_a_layout_is_json(record: Record) -> None:
-    assert json.loads(one(record, "np.array([1, None], dtype=object)", "import numpy as np")["json"]) == [1, None]
+    assert json.loads(one(record, "np.array([1, None], dtype=object)", "import numpy as np")["json"]) == [
+        1,
+        None,
+    ]
     assert json.loads(one(record, "{'a': np.arange(2)}", "import numpy as np")["json"]) == {"a": [0, 1]}
 
 
@@ -260,7 +278,11 @@ def test_each_event_reads_its_payload_anew(record: Record) -> None:
             values.append(2.5)
     """
     events = record(code)
-    sent = [value(events, event["payloads"][0])["values"] for event in events if event["event"] in ("push", "mark")]
+    sent = [
+        value(events, event["payloads"][0])["values"]
+        for event in events
+        if event["event"] in ("push", "mark")
+    ]
     assert sent == [[1]] * 3 + [[1.0, 2.5]] * 3
 
 
@@ -279,7 +301,12 @@ def test_nothing_of_an_earlier_payload_is_sent_again(record: Record) -> None:
         (2, 0), (EXTENDED, 1), (EXTENDED, 1), (0, 0), (EXTENDED, 1), (0, 0), (0, 0), (EXTENDED, 1), (3, 0),
     ]  # fmt: skip
     sent = [value(events, mark["payloads"][0]) for mark in marks if "payloads" in mark]
-    assert sent == [{"length": 2, "values": [1, 2]}, {"length": 0, "values": []}, {"a": 1}, {"length": 1, "values": [b"x"]}]
+    assert sent == [
+        {"length": 2, "values": [1, 2]},
+        {"length": 0, "values": []},
+        {"a": 1},
+        {"length": 1, "values": [b"x"]},
+    ]
 
 
 def test_a_schema_is_registered_once_per_domain_and_at_most_256_dicts_have_one(record: Record) -> None:
@@ -291,10 +318,34 @@ def test_a_schema_is_registered_once_per_domain_and_at_most_256_dicts_have_one(r
             nvtx.mark("other domain", payload={"key0": 1})
     """
     events = record(code)
-    assert len([event for event in events if event["event"] == "schema" and event["name"] == "dict" and event["domain"] == "d"]) == 256
-    assert len([event for event in events if event["event"] == "schema" and event["name"] == "dict" and event["domain"] is None]) == 1
-    sent = [value(events, event["payloads"][0]) for event in events if event["event"] == "mark" and event["domain"] == "d"]
-    assert sent == [{f"key{i}": i} if i < 256 else {"json": f'{{"key{i}":{i}}}'} for _ in range(2) for i in range(300)]
+    assert (
+        len(
+            [
+                event
+                for event in events
+                if event["event"] == "schema" and event["name"] == "dict" and event["domain"] == "d"
+            ]
+        )
+        == 256
+    )
+    assert (
+        len(
+            [
+                event
+                for event in events
+                if event["event"] == "schema" and event["name"] == "dict" and event["domain"] is None
+            ]
+        )
+        == 1
+    )
+    sent = [
+        value(events, event["payloads"][0])
+        for event in events
+        if event["event"] == "mark" and event["domain"] == "d"
+    ]
+    assert sent == [
+        {f"key{i}": i} if i < 256 else {"json": f'{{"key{i}":{i}}}'} for _ in range(2) for i in range(300)
+    ]
 
 
 def test_ends_may_say_more(record: Record) -> None:
@@ -311,7 +362,11 @@ def test_ends_may_say_more(record: Record) -> None:
     """
     events = record(code)
     strings = [event["message"] for event in events if event["event"] == "string"]
-    said = [[value(events, payload) for payload in event.get("payloads", [])] for event in events if event["event"] in ("pop", "end")]
+    said = [
+        [value(events, payload) for payload in event.get("payloads", [])]
+        for event in events
+        if event["event"] in ("pop", "end")
+    ]
     assert said == [
         [{"a": 1}],
         [7],
@@ -373,10 +428,20 @@ def test_without_enumerations_a_bool_is_a_number(record: Record) -> None:
     events = record(code, NVTX_TOOL_NO_ENUMS="1")
     one, *some = [event for event in events if event["event"] == "mark"]
     assert (one["payload_type"], one["payload"]) == (2, 1)
-    assert [value(events, mark["payloads"][0]) for mark in some] == [{"length": 2, "values": [1, 0]}, {"b": 1, "i": 2}]
+    assert [value(events, mark["payloads"][0]) for mark in some] == [
+        {"length": 2, "values": [1, 0]},
+        {"b": 1, "i": 2},
+    ]
 
 
-LARGE = ["bytes(5 << 20)", "bytearray(5 << 20)", "memoryview(bytes(5 << 20))[::2]", "[1] * 10**6", "(True,) * 3_000_000", "[1.5] * 10**6"]
+LARGE = [
+    "bytes(5 << 20)",
+    "bytearray(5 << 20)",
+    "memoryview(bytes(5 << 20))[::2]",
+    "[1] * 10**6",
+    "(True,) * 3_000_000",
+    "[1.5] * 10**6",
+]
 LARGE_ARRAYS = [
     "numpy.broadcast_to(numpy.float64(1), 10**9)",
     "numpy.broadcast_to(numpy.float64(1), (10**4, 10**3, 10**3))",
@@ -394,7 +459,10 @@ LARGE_ARRAYS = [
     [
         *LARGE,
         *(pytest.param(text, marks=pytest.mark.require("numpy")) for text in LARGE_ARRAYS[:2]),
-        *(pytest.param(text, marks=[pytest.mark.require("numpy"), pytest.mark.exhaustive]) for text in LARGE_ARRAYS[2:]),
+        *(
+            pytest.param(text, marks=[pytest.mark.require("numpy"), pytest.mark.exhaustive])
+            for text in LARGE_ARRAYS[2:]
+        ),
     ],
 )
 def test_of_large_payloads_only_the_beginning_is_read(record: Record, payload: str) -> None:

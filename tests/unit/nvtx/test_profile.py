@@ -14,7 +14,9 @@ pytestmark = [pytest.mark.require("native"), pytest.mark.require("gcc")]
 
 def calls(events: list[Event]) -> list[tuple[str, str | None]]:
     """(name, parent) of every range of Profile; all have ended."""
-    found = ranges([event for event in events if event["event"] not in ("push", "pop") or event["domain"] == "nvtx.py"])
+    found = ranges(
+        [event for event in events if event["event"] not in ("push", "pop") or event["domain"] == "nvtx.py"]
+    )
     assert [r.name for r in found if r.end is None] == []
     return [(r.name, r.parent) for r in found]
 
@@ -63,7 +65,9 @@ def test_the_same_program_says_the_same_with_pypi_nvtx(record: Record, tmp_path:
 
     def heard(library: str) -> list[tuple[str, str | None]]:
         script = tmp_path / "script.py"
-        script.write_text(f"import {library} as nvtx\n" + "\n".join(line[8:] for line in program.splitlines()))
+        script.write_text(
+            f"import {library} as nvtx\n" + "\n".join(line[8:] for line in program.splitlines())
+        )
         events = record(f"import runpy; runpy.run_path({str(script)!r})", "push", "pop")
         return [(event["event"], event.get("message")) for event in events]
 
@@ -267,7 +271,10 @@ def test_a_tool_that_comes_later_hears_what_follows(record: Record, tool: Path) 
         "pop",
         NVTX_INJECTION64_PATH="",
     )
-    assert [(event["event"], event.get("message")) for event in events] == [("push", "<string>:3(leaf)"), ("pop", None)]
+    assert [(event["event"], event.get("message")) for event in events] == [
+        ("push", "<string>:3(leaf)"),
+        ("pop", None),
+    ]
 
 
 def test_it_is_silent_without_the_binding_and_with_nvtx_disable() -> None:
@@ -278,7 +285,10 @@ def test_it_is_silent_without_the_binding_and_with_nvtx_disable() -> None:
         assert (profile.linenos, profile.annotate_cfuncs) == (False, True)
     """
     run_python(code, NVTX_DISABLE="1")
-    run_python('import sys; sys.modules["warplens.nvtx._binding"] = None\n' + "\n".join(line[8:] for line in code.splitlines()))
+    run_python(
+        'import sys; sys.modules["warplens.nvtx._binding"] = None\n'
+        + "\n".join(line[8:] for line in code.splitlines())
+    )
 
 
 @pytest.mark.slow

@@ -48,7 +48,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment(**extra), capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment(**extra),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,9 @@ def test_it_prints_and_exits_as_python_does(folder: Path, arguments: list[str]) 
     ],
     ids=str,
 )
-def test_what_it_cannot_run_it_answers_with_the_usage(folder: Path, arguments: list[str], reason: str) -> None:
+def test_what_it_cannot_run_it_answers_with_the_usage(
+    folder: Path, arguments: list[str], reason: str
+) -> None:
     done = run(folder, "-m", "warplens.nvtx", *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("usage: python -m warplens.nvtx")
@@ -112,12 +121,25 @@ def test_help(folder: Path) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("program", [["program.py"], ["-m", "program"]], ids=" ".join)
-def test_calls_are_ranges(folder: Path, tool: Path, program: list[str], options: list[str], expected: list[str]) -> None:
+def test_calls_are_ranges(
+    folder: Path, tool: Path, program: list[str], options: list[str], expected: list[str]
+) -> None:
     log = folder / "log"
-    done = run(folder, "-m", "warplens.nvtx", *options, *program, "--exit", NVTX_INJECTION64_PATH=str(tool), NVTX_TOOL_LOG=str(log))
+    done = run(
+        folder,
+        "-m",
+        "warplens.nvtx",
+        *options,
+        *program,
+        "--exit",
+        NVTX_INJECTION64_PATH=str(tool),
+        NVTX_TOOL_LOG=str(log),
+    )
     assert done.returncode == 7, done.stderr
     events = [decode(line) for line in log.read_text().splitlines()]
-    pushed = [event["message"] for event in events if event["event"] == "push" and event["domain"] == "nvtx.py"]
+    pushed = [
+        event["message"] for event in events if event["event"] == "push" and event["domain"] == "nvtx.py"
+    ]
     assert [name for name in pushed if name in expected][-len(expected) :] == expected
     assert ("print" in pushed) == ("--annotate-cfuncs" in options)
     assert len([event for event in events if event["event"] == "pop"]) == len(pushed)

@@ -14,7 +14,18 @@ from warplens.nvtx import _absent, _binding
 
 pytestmark = pytest.mark.require("native")
 
-FUNCTIONS = ["annotate", "mark", "push_range", "pop_range", "start_range", "end_range", "get_domain", "Domain", "enabled", "numpy_dtype"]
+FUNCTIONS = [
+    "annotate",
+    "mark",
+    "push_range",
+    "pop_range",
+    "start_range",
+    "end_range",
+    "get_domain",
+    "Domain",
+    "enabled",
+    "numpy_dtype",
+]
 METHODS = [
     "mark",
     "push_range",
@@ -56,7 +67,9 @@ def test_functions_take_what_pypi_nvtx_takes(name: str) -> None:
     theirs, ours = parameters(getattr(nvtx, name)), parameters(getattr(warplens.nvtx, name))
     assert ours[: len(theirs)] == theirs
     more = list(inspect.signature(getattr(warplens.nvtx, name)).parameters.values())[len(theirs) :]
-    assert all(p.kind is p.KEYWORD_ONLY and p.default is None for p in more), "what we add never gets in the way"
+    assert all(p.kind is p.KEYWORD_ONLY and p.default is None for p in more), (
+        "what we add never gets in the way"
+    )
 
 
 @pytest.mark.require("nvtx")
@@ -85,7 +98,9 @@ def test_enumerations_have_the_members_of_pypi_nvtx(name: str) -> None:
     import nvtx
 
     ours: Any = getattr(warplens.nvtx, name)
-    assert {member.name: member.value for member in ours} == {member.name: member.value for member in getattr(nvtx, name)}
+    assert {member.name: member.value for member in ours} == {
+        member.name: member.value for member in getattr(nvtx, name)
+    }
 
 
 @pytest.mark.require("nvtx")
@@ -93,7 +108,9 @@ def test_semantics_are_those_of_pypi_nvtx() -> None:
     import nvtx
 
     assert parameters(warplens.nvtx.CounterSemantics)[0] == parameters(nvtx.CounterSemantics)[0]
-    assert [name for name, _ in parameters(warplens.nvtx.CounterSemantics)] == [name for name, _ in parameters(nvtx.CounterSemantics)]
+    assert [name for name, _ in parameters(warplens.nvtx.CounterSemantics)] == [
+        name for name, _ in parameters(nvtx.CounterSemantics)
+    ]
 
 
 def of_stub(function: ast.FunctionDef) -> list[tuple[str, str]]:
@@ -116,7 +133,9 @@ STUB_METHODS = [
     for node in owner.body
     if isinstance(node, ast.FunctionDef)
     and node.name not in CONTEXT
-    and not any(isinstance(d, (ast.Name, ast.Attribute)) and ast.unparse(d) != "overload" for d in node.decorator_list)
+    and not any(
+        isinstance(d, (ast.Name, ast.Attribute)) and ast.unparse(d) != "overload" for d in node.decorator_list
+    )
 ]
 
 
@@ -130,7 +149,9 @@ def test_functions_are_what_the_stub_says(node: ast.FunctionDef) -> None:
         ]
 
 
-@pytest.mark.parametrize(("owner", "node"), STUB_METHODS, ids=lambda value: value if isinstance(value, str) else value.name)
+@pytest.mark.parametrize(
+    ("owner", "node"), STUB_METHODS, ids=lambda value: value if isinstance(value, str) else value.name
+)
 def test_methods_are_what_the_stub_says(owner: str, node: ast.FunctionDef) -> None:
     # Text signatures have their self before the slash that only positional ones need.
     bare = [(name, kind) for name, kind in of_stub(node) if name != "self"]
@@ -141,11 +162,16 @@ def test_methods_are_what_the_stub_says(owner: str, node: ast.FunctionDef) -> No
         assert [(name, kind) for name, kind in made if name != "self"] == bare, module.__name__
 
 
-@pytest.mark.parametrize(("owner", "node"), STUB_METHODS, ids=lambda value: value if isinstance(value, str) else value.name)
+@pytest.mark.parametrize(
+    ("owner", "node"), STUB_METHODS, ids=lambda value: value if isinstance(value, str) else value.name
+)
 def test_the_stand_in_has_the_defaults_of_the_stub(owner: str, node: ast.FunctionDef) -> None:
     if owner in INTERNAL:
         return
-    wanted = [None] * (len(node.args.args) - len(node.args.defaults)) + [*node.args.defaults, *node.args.kw_defaults]
+    wanted = [None] * (len(node.args.args) - len(node.args.defaults)) + [
+        *node.args.defaults,
+        *node.args.kw_defaults,
+    ]
     names = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
     made = inspect.signature(getattr(getattr(_absent, owner), node.name)).parameters
     for name, default in zip(names, wanted, strict=True):

@@ -292,7 +292,9 @@ def test_threads_with_loops_of_their_own(heard: Heard) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["asyncio.to_thread(plain)", "asyncio.get_running_loop().run_in_executor(None, plain)"])
+@pytest.mark.parametrize(
+    "way", ["asyncio.to_thread(plain)", "asyncio.get_running_loop().run_in_executor(None, plain)"]
+)
 def test_calls_handed_to_other_threads_are_of_no_task(heard: Heard, way: str) -> None:
     found = ranges(
         heard(
@@ -346,7 +348,13 @@ def test_uvloop(heard: Heard) -> None:
         """
     )
     found = ranges(events)
-    assert [(r.name, r.parent) for r in found] == [("main", None), ("a", "main"), ("b", "main"), ("plain", "a"), ("plain", "b")]
+    assert [(r.name, r.parent) for r in found] == [
+        ("main", None),
+        ("a", "main"),
+        ("b", "main"),
+        ("plain", "a"),
+        ("plain", "b"),
+    ]
     assert len({r.task for r in found}) == 3
 
 
@@ -469,7 +477,12 @@ def test_another_tool_gets_plain_start_end_ranges(record: Record) -> None:
         "end",
         "push",
     )
-    assert [(event["event"], event.get("message")) for event in events] == [("start", "a"), ("start", "b"), ("end", None), ("end", None)]
+    assert [(event["event"], event.get("message")) for event in events] == [
+        ("start", "a"),
+        ("start", "b"),
+        ("end", None),
+        ("end", None),
+    ]
     assert [event["id"] for event in events[:2]] == [event["id"] for event in events[2:]]
 
 

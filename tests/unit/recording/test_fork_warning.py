@@ -31,6 +31,11 @@ print(*seen)
 
 
 def test_it_is_called_when_the_fork_has_returned() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.replace("called returned", "returned called") == "hook other returned called hook other returned called\n"
+    assert (
+        done.stdout.replace("called returned", "returned called")
+        == "hook other returned called hook other returned called\n"
+    )

@@ -56,7 +56,9 @@ def test_nothing_beyond_the_report(report: Report, text: str) -> None:
 
 
 def test_limits_are_set(report: Report) -> None:
-    row = report.sql("SELECT current_setting('memory_limit') AS memory, current_setting('threads') AS threads").to_pylist()[0]
+    row = report.sql(
+        "SELECT current_setting('memory_limit') AS memory, current_setting('threads') AS threads"
+    ).to_pylist()[0]
     assert row["threads"] >= 1
     assert "GiB" in row["memory"] or "MiB" in row["memory"]
 
@@ -69,7 +71,9 @@ def test_odd_report_names(tmp_path: Path) -> None:
 
 def test_a_report_reached_through_a_link(tmp_path: Path, report: Report) -> None:
     (tmp_path / "link.warplens").symlink_to(report.path)
-    assert open_report(tmp_path / "link.warplens").sql("SELECT count(*) AS n FROM nvtx_ranges").to_pylist() == [{"n": 1}]
+    assert open_report(tmp_path / "link.warplens").sql(
+        "SELECT count(*) AS n FROM nvtx_ranges"
+    ).to_pylist() == [{"n": 1}]
 
 
 @pytest.mark.parametrize(

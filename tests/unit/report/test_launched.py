@@ -49,9 +49,14 @@ def test_what_was_launched_in_a_window(tmp_path: Path) -> None:
         assert spans(two, "graphs") == [(26, 36)]
         assert one.span == (report.origin + 2_000, report.origin + 25_000)
         assert two.span == (report.origin + 18_000, report.origin + 36_000)
-        assert [each.table("cuda_events", ["event"]).column(0).to_pylist() for each in (one, two)] == [[4], [5]]
+        assert [each.table("cuda_events", ["event"]).column(0).to_pylist() for each in (one, two)] == [
+            [4],
+            [5],
+        ]
         assert (one.tables["memsets"], two.tables["memsets"]) == (1, 0)
-        assert one.sql('SELECT "start", "end" FROM memsets').to_pylist() == [{"start": START + 14_000, "end": START + 25_000}]
+        assert one.sql('SELECT "start", "end" FROM memsets').to_pylist() == [
+            {"start": START + 14_000, "end": START + 25_000}
+        ]
         assert one.sql("SELECT * FROM memsets JOIN cuda_api ON memsets.api = cuda_api.id").num_rows == 1
         with one.window(1) as same:
             assert spans(same, "kernels") == spans(one, "kernels")
@@ -59,7 +64,10 @@ def test_what_was_launched_in_a_window(tmp_path: Path) -> None:
 
 def filled(table: str, **values: Any) -> Row:
     """A row of a table: what is not given is 0, or null."""
-    return {c.name: values.get(c.name, None if c.nullable else OF[c.type.rstrip("0123456789")]) for c in TABLES[table].columns}
+    return {
+        c.name: values.get(c.name, None if c.nullable else OF[c.type.rstrip("0123456789")])
+        for c in TABLES[table].columns
+    }
 
 
 def random_part(
@@ -70,10 +78,21 @@ def random_part(
     kernels: list[Row] = []
     with PartWriter(report, name, "host") as part:
         for process in range(part.first_process, part.first_process + 3):
-            about = {"pid": process, "parent_pid": 1, "host": "h", "executable": "x", "command": "x", "primary": False, "exited": True}
+            about = {
+                "pid": process,
+                "parent_pid": 1,
+                "host": "h",
+                "executable": "x",
+                "command": "x",
+                "primary": False,
+                "exited": True,
+            }
             part.write("processes", [{"process": process, **about, "start": 0, "end": 2000}])
             starts = sorted(chance.randrange(1000) for _ in range(chance.choice((0, 60))))
-            own = [filled("cuda_api", id=(process << 32) + n, process=process, start=s, end=s + 5) for n, s in enumerate(starts)]
+            own = [
+                filled("cuda_api", id=(process << 32) + n, process=process, start=s, end=s + 5)
+                for n, s in enumerate(starts)
+            ]
             begins = sorted(chance.randrange(1400) for _ in range(60))
             work = [
                 filled(
@@ -94,7 +113,11 @@ def random_part(
             kernels += work
         causes = {"host": "host", "opened_by": "nvtx", "closed_by": "nvtx"}
         part.write(
-            "capture_windows", [{"part": part.part, "number": n, "start": b, "end": e, **causes} for n, (b, e) in enumerate(windows, 1)]
+            "capture_windows",
+            [
+                {"part": part.part, "number": n, "start": b, "end": e, **causes}
+                for n, (b, e) in enumerate(windows, 1)
+            ],
         )
         part.commit(Facts(name, "host", "other" if offset else "boot", realtime_offset=offset, end=2_000))
     for row in (*calls.values(), *kernels):
@@ -111,7 +134,10 @@ def test_every_way_agrees_with_an_oracle(tmp_path: Path, seed: int) -> None:
         del windows[1][1]
     path = tmp_path / "r.warplens"
     offsets = (0, 5_000)
-    parts = [random_part(path, chance, str(offset), own, offset) for own, offset in zip(windows, offsets, strict=True)]
+    parts = [
+        random_part(path, chance, str(offset), own, offset)
+        for own, offset in zip(windows, offsets, strict=True)
+    ]
     columns = ["id", "start", "end"]
     with open_report(path) as report:
         for number in (1, 2):
@@ -121,12 +147,20 @@ def test_every_way_agrees_with_an_oracle(tmp_path: Path, seed: int) -> None:
                 for row in kernels:
                     start, behind = row["start"], row["end"]
                     known = row["api"] is not None
-                    chosen = begin <= calls[row["api"]]["start"] < end if known else start < end and (behind > begin or start >= begin)
+                    chosen = (
+                        begin <= calls[row["api"]]["start"] < end
+                        if known
+                        else start < end and (behind > begin or start >= begin)
+                    )
                     expected += [tuple(row[column] for column in columns)] if chosen else []
             with report.window(number) as view:
                 assert [tuple(row.values()) for row in view.table("kernels", columns).to_pylist()] == expected
                 asked = view.sql('SELECT id, "start", "end" FROM kernels ORDER BY id').to_pylist()
                 assert [tuple(row.values()) for row in asked] == sorted(expected)
-                read = pa.concat_tables(stream(view, "kernels", ["end", "id"])).to_pylist() if row_groups(view, "kernels") else []
+                read = (
+                    pa.concat_tables(stream(view, "kernels", ["end", "id"])).to_pylist()
+                    if row_groups(view, "kernels")
+                    else []
+                )
                 assert [(row["id"], row["end"]) for row in read] == [(row[0], row[2]) for row in expected]
                 assert view.tables["kernels"] == len(expected)

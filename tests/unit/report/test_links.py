@@ -20,7 +20,11 @@ from warplens.timeline.index.builder import IndexBuilder
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.fixture
@@ -37,7 +41,15 @@ def note(report: Path, spool: Path, name: str = "x-1-1") -> Path:
     """Write what a stranger would: a recording that has ended."""
     path = report / "pending.d" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    words = {"id": name, "spool": str(spool), "host": "h", "boot_id": "b", "pid": 1, "start_ticks": 1, "ended": True}
+    words = {
+        "id": name,
+        "spool": str(spool),
+        "host": "h",
+        "boot_id": "b",
+        "pid": 1,
+        "start_ticks": 1,
+        "ended": True,
+    }
     path.write_text(json.dumps(words))
     return path
 
@@ -55,7 +67,9 @@ def test_a_link_in_place_of_a_spool_is_left_alone(mine: Path, tmp_path: Path) ->
     assert files(mine) == before
 
 
-@pytest.mark.parametrize("name", ["spool", "pending.d", "manifest.d", "tables", "index", "raw", "tables/processes"])
+@pytest.mark.parametrize(
+    "name", ["spool", "pending.d", "manifest.d", "tables", "index", "raw", "tables/processes"]
+)
 def test_a_link_in_place_of_a_folder_is_never_written_through(name: str, mine: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -127,9 +141,16 @@ def test_a_recording_knows_its_own_spool_elsewhere(tmp_path: Path) -> None:
     assert (read.token, pending.belongs(read)) == (begun.token, True)
     (tmp_path / "elsewhere" / "token").write_text("another")
     assert not pending.belongs(read)
-    assert spool_files.files(tmp_path / "elsewhere")[-1].name == "token"  # whoever is interrupted while removing them can go on
+    assert (
+        spool_files.files(tmp_path / "elsewhere")[-1].name == "token"
+    )  # whoever is interrupted while removing them can go on
 
 
 def test_a_link_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
-    assert [links.is_folder(path) for path in (tmp_path, tmp_path / "link", tmp_path / "none", "a\0b")] == [True, False, False, False]
+    assert [links.is_folder(path) for path in (tmp_path, tmp_path / "link", tmp_path / "none", "a\0b")] == [
+        True,
+        False,
+        False,
+        False,
+    ]

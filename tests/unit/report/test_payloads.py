@@ -23,13 +23,26 @@ FIRST = 1 << 24
 FIXED, TERMINATED, BY_ENTRY, POINTER = 0x10, 0x20, 0x30, 2
 
 
-def report_of(tmp_path: Path, layouts: Mapping[int, Mapping[str, Any]], payloads: Sequence[tuple[int, bytes]], flags: int = 0) -> Report:
+def report_of(
+    tmp_path: Path,
+    layouts: Mapping[int, Mapping[str, Any]],
+    payloads: Sequence[tuple[int, bytes]],
+    flags: int = 0,
+) -> Report:
     """A report with a mark for each payload (schema, bytes)."""
-    texts = {number: sw.definition(**{"kind": "schema", **layout}) for number, layout in enumerate(layouts.values(), 1)}
-    chunk, at = sw.blobs(0, [sw.blob(data, schema, flags=flags) for schema, data in payloads], sw.first_chunk())
+    texts = {
+        number: sw.definition(**{"kind": "schema", **layout})
+        for number, layout in enumerate(layouts.values(), 1)
+    }
+    chunk, at = sw.blobs(
+        0, [sw.blob(data, schema, flags=flags) for schema, data in payloads], sw.first_chunk()
+    )
     records = [sw.define(number, schema) for number, schema in enumerate(layouts, 1)]
     records += [sw.event("mark", 10 + number, flags=7, payload=offset) for number, offset in enumerate(at)]
-    sw.write(tmp_path / "spool", sw.spool([chunk, sw.strings({**texts, 100: "registered"}), sw.records(0, records)]))
+    sw.write(
+        tmp_path / "spool",
+        sw.spool([chunk, sw.strings({**texts, 100: "registered"}), sw.records(0, records)]),
+    )
     finish(tmp_path / "spool", tmp_path / "r.warplens")
     return open_report(tmp_path / "r.warplens")
 
@@ -39,21 +52,37 @@ def entry(name: str, kind: int, flags: int = 0, array: int = 0, offset: int = 0)
 
 
 def values(report: Report) -> list[Any]:
-    return list(carried(report, "mark", np.arange(report.tables["nvtx_marks"]), lambda event: event.begin[0]).values())
+    return list(
+        carried(report, "mark", np.arange(report.tables["nvtx_marks"]), lambda event: event.begin[0]).values()
+    )
 
 
 def columns(table: pa.Table) -> dict[str, list[Any]]:
-    return {name: column for name, column in table.to_pydict().items() if name not in ("process", "event_type", "event", "at_end", "cut")}
+    return {
+        name: column
+        for name, column in table.to_pydict().items()
+        if name not in ("process", "event_type", "event", "at_end", "cut")
+    }
 
 
-COLOURS = {"kind": "enum", "name": "colour", "size": 2, "entries": [{"name": "red", "value": 1}, {"name": "blue", "value": 0xFFFF}]}
+COLOURS = {
+    "kind": "enum",
+    "name": "colour",
+    "size": 2,
+    "entries": [{"name": "red", "value": 1}, {"name": "blue", "value": 0xFFFF}],
+}
 BITS = {
     "kind": "enum",
     "name": "bits",
     "size": 1,
     "entries": [{"name": n, "value": v, "flag": True} for n, v in (("a", 1), ("b", 2), ("c", 8))],
 }
-TRUTH = {"kind": "enum", "name": "bool", "size": 1, "entries": [{"name": "False", "value": 0}, {"name": "True", "value": 1}]}
+TRUTH = {
+    "kind": "enum",
+    "name": "bool",
+    "size": 1,
+    "entries": [{"name": "False", "value": 0}, {"name": "True", "value": 1}],
+}
 
 
 def test_a_structure_becomes_columns(tmp_path: Path) -> None:
@@ -104,7 +133,9 @@ def test_a_structure_becomes_columns(tmp_path: Path) -> None:
         7,
     )
     report = report_of(
-        tmp_path, {FIRST: inner, FIRST + 1: COLOURS, FIRST + 2: BITS, FIRST + 3: TRUTH, FIRST + 4: whole}, [(FIRST + 4, data)] * 2
+        tmp_path,
+        {FIRST: inner, FIRST + 1: COLOURS, FIRST + 2: BITS, FIRST + 3: TRUTH, FIRST + 4: whole},
+        [(FIRST + 4, data)] * 2,
     )
     expected = {
         "n": -1,
@@ -125,7 +156,8 @@ def test_a_structure_becomes_columns(tmp_path: Path) -> None:
     }
     table = report.payloads("whole")
     assert table.select(["process", "event_type", "event", "at_end", "cut"]).to_pylist() == [
-        {"process": 0, "event_type": "mark", "event": number, "at_end": False, "cut": False} for number in range(2)
+        {"process": 0, "event_type": "mark", "event": number, "at_end": False, "cut": False}
+        for number in range(2)
     ]
     found = columns(table)
     found["event"] = found.pop("payload.event")
@@ -146,10 +178,18 @@ def test_a_structure_that_is_cut_has_nulls(tmp_path: Path) -> None:
     report = report_of(
         tmp_path,
         {FIRST: layout},
-        [(FIRST, struct.pack("<qqi", 1, 2, 3)), (FIRST, b"12345"), (FIRST, struct.pack("<qq3i", 1, 2, 3, 4, 5))],
+        [
+            (FIRST, struct.pack("<qqi", 1, 2, 3)),
+            (FIRST, b"12345"),
+            (FIRST, struct.pack("<qq3i", 1, 2, 3, 4, 5)),
+        ],
         flags=2,
     )
-    assert columns(report.payloads("s")) == {"a": [1, None, 1], "b": [2, None, 2], "c": [[3], None, [3, 4, 5]]}
+    assert columns(report.payloads("s")) == {
+        "a": [1, None, 1],
+        "b": [2, None, 2],
+        "c": [[3], None, [3, 4, 5]],
+    }
     assert report.payloads("s").column("cut").to_pylist() == [True] * 3
 
 
@@ -157,20 +197,34 @@ def test_lengths_texts_and_pointers(tmp_path: Path) -> None:
     dynamic = {
         "name": "d",
         "type": 2,
-        "entries": [entry("n", 12), entry("items", 13, BY_ENTRY, 0), entry("text", 76, TERMINATED), entry("last", 15)],
+        "entries": [
+            entry("n", 12),
+            entry("items", 13, BY_ENTRY, 0),
+            entry("text", 76, TERMINATED),
+            entry("last", 15),
+        ],
     }
     pointers = {
         "name": "p",
         "type": 1,
         "size": 32,
-        "entries": [entry("n", 17), entry("items", 43, POINTER | BY_ENTRY, 0), entry("text", 75), entry("none", 76)],
+        "entries": [
+            entry("n", 17),
+            entry("items", 43, POINTER | BY_ENTRY, 0),
+            entry("text", 75),
+            entry("none", 76),
+        ],
     }
     lies = struct.pack("<b x 2h 3s", 9, 10, 20, b"ab\0")
     ends = struct.pack("<b x 2h 3s xxx i", 2, 10, 20, b"ab\0", 5)
-    pointed = struct.pack("<qQQQ", 2, 40, 56, 0) + bytes(8) + struct.pack("<2f", 0.5, 1.5) + bytes(8) + b"hello\0"
+    pointed = (
+        struct.pack("<qQQQ", 2, 40, 56, 0) + bytes(8) + struct.pack("<2f", 0.5, 1.5) + bytes(8) + b"hello\0"
+    )
     assert pointed[56:61] == b"hello"
     report = report_of(
-        tmp_path, {FIRST: dynamic, FIRST + 1: pointers}, [(FIRST, ends), (FIRST + 1, pointed), (FIRST, b"\x7f"), (FIRST, lies)]
+        tmp_path,
+        {FIRST: dynamic, FIRST + 1: pointers},
+        [(FIRST, ends), (FIRST + 1, pointed), (FIRST, b"\x7f"), (FIRST, lies)],
     )
     assert columns(report.payloads("d")) == {
         "n": [2, 127, 9],
@@ -178,7 +232,12 @@ def test_lengths_texts_and_pointers(tmp_path: Path) -> None:
         "text": ["ab", None, None],
         "last": [5, None, None],
     }
-    assert columns(report.payloads("p")) == {"n": [2], "items": [[0.5, 1.5]], "text": ["hello"], "none": [None]}
+    assert columns(report.payloads("p")) == {
+        "n": [2],
+        "items": [[0.5, 1.5]],
+        "text": ["hello"],
+        "none": [None],
+    }
 
 
 def test_unions(tmp_path: Path) -> None:
@@ -191,8 +250,16 @@ def test_unions(tmp_path: Path) -> None:
         (FIRST, bytes(8)),
     ]
     report = report_of(tmp_path, {FIRST: union, FIRST + 1: holder}, payloads)
-    assert columns(report.payloads("h")) == {"which": [0, 1, 9], "value": [{"i": 5, "f": None}, {"i": None, "f": 2.5}, None]}
-    assert values(report) == [{"which": 0, "value": {"i": 5}}, {"which": 1, "value": {"f": 2.5}}, {"which": 9, "value": None}, bytes(8)]
+    assert columns(report.payloads("h")) == {
+        "which": [0, 1, 9],
+        "value": [{"i": 5, "f": None}, {"i": None, "f": 2.5}, None],
+    }
+    assert values(report) == [
+        {"which": 0, "value": {"i": 5}},
+        {"which": 1, "value": {"f": 2.5}},
+        {"which": 9, "value": None},
+        bytes(8),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -226,9 +293,15 @@ def test_predefined_types(tmp_path: Path, kind: int, data: bytes, name: str, val
 
 def test_values_that_only_wrap_one(tmp_path: Path) -> None:
     single = {"name": "bool", "type": 1, "entries": [entry("value", FIRST + 9)]}
-    array = {"name": "int16[:,:]", "type": 2, "entries": [entry("shape", 18, FIXED, 2), entry("values", 13, BY_ENTRY, 0, 16)]}
+    array = {
+        "name": "int16[:,:]",
+        "type": 2,
+        "entries": [entry("shape", 18, FIXED, 2), entry("values", 13, BY_ENTRY, 0, 16)],
+    }
     report = report_of(
-        tmp_path, {FIRST + 9: TRUTH, FIRST: single, FIRST + 1: array}, [(FIRST, b"\1"), (FIRST + 1, struct.pack("<2Q6h", 2, 3, *range(6)))]
+        tmp_path,
+        {FIRST + 9: TRUTH, FIRST: single, FIRST + 1: array},
+        [(FIRST, b"\1"), (FIRST + 1, struct.pack("<2Q6h", 2, 3, *range(6)))],
     )
     assert values(report) == [True, [[0, 1, 2], [3, 4, 5]]]
     assert report.payloads().column("text").to_pylist() == ["true", "[[0, 1, 2], [3, 4, 5]]"]
@@ -240,7 +313,12 @@ def test_layouts_without_a_name_are_called_by_what_they_hold(tmp_path: Path) -> 
     number = {"name": None, "type": 1, "size": 4, "entries": [entry("int32", 15)]}
     text = {"name": None, "type": 1, "size": 8, "entries": [entry("str64", 78, 0, 2)]}
     array = {"name": None, "type": 2, "entries": [entry("size", 18), entry("data", FIRST, BY_ENTRY, 0)]}
-    pair = {"name": None, "type": 1, "size": 12, "entries": [entry("x", FIRST), entry("s", FIRST + 1, 0, 0, 4)]}
+    pair = {
+        "name": None,
+        "type": 1,
+        "size": 12,
+        "entries": [entry("x", FIRST), entry("s", FIRST + 1, 0, 0, 4)],
+    }
     report = report_of(
         tmp_path,
         {FIRST: number, FIRST + 1: text, FIRST + 2: array, FIRST + 3: pair},
@@ -279,8 +357,15 @@ def test_layouts_of_one_name(tmp_path: Path) -> None:
     second = {"name": "s", "type": 1, "entries": [entry("a", 17), entry("b", 17)]}
     third = {"name": "t", "type": 1, "entries": [entry("a", 15)]}
     odd = {"name": "t", "type": 1, "entries": [entry("a", 76, 0, 2)]}
-    payloads = [(FIRST, struct.pack("<i", 1)), (FIRST + 1, struct.pack("<qq", 2, 3)), (FIRST + 2, bytes(4)), (FIRST + 3, b"xy")]
-    report = report_of(tmp_path, {FIRST: first, FIRST + 1: second, FIRST + 2: third, FIRST + 3: odd}, payloads)
+    payloads = [
+        (FIRST, struct.pack("<i", 1)),
+        (FIRST + 1, struct.pack("<qq", 2, 3)),
+        (FIRST + 2, bytes(4)),
+        (FIRST + 3, b"xy"),
+    ]
+    report = report_of(
+        tmp_path, {FIRST: first, FIRST + 1: second, FIRST + 2: third, FIRST + 3: odd}, payloads
+    )
     assert columns(report.payloads("s")) == {"a": [1, 2], "b": [None, 3]}
     assert report.payloads("t").column("text").to_pylist() == ["{a: 0}", '{a: "xy"}']
 
@@ -308,12 +393,22 @@ def test_layouts_that_cannot_be_read(tmp_path: Path, layout: dict[str, Any]) -> 
 
 @pytest.mark.slow
 def test_lengths_that_lie(tmp_path: Path) -> None:
-    many = {"name": "m", "type": 2, "entries": [entry("n", 18, FIXED, 2), entry("items", FIRST + 1, BY_ENTRY, 0)]}
-    inner = {"name": "i", "type": 2, "entries": [entry("n", 18), entry("items", FIRST + 2, POINTER | BY_ENTRY, 0)]}
+    many = {
+        "name": "m",
+        "type": 2,
+        "entries": [entry("n", 18, FIXED, 2), entry("items", FIRST + 1, BY_ENTRY, 0)],
+    }
+    inner = {
+        "name": "i",
+        "type": 2,
+        "entries": [entry("n", 18), entry("items", FIRST + 2, POINTER | BY_ENTRY, 0)],
+    }
     empty = {"name": "e", "type": 1, "entries": []}
     data = struct.pack("<2Q", 1 << 62, 1 << 62) + struct.pack("<QQ", 1 << 63, 0) * 1000
     report = report_of(
-        tmp_path, {FIRST: many, FIRST + 1: inner, FIRST + 2: empty}, [(FIRST, data), (FIRST + 1, struct.pack("<QQ", 1 << 63, 1))]
+        tmp_path,
+        {FIRST: many, FIRST + 1: inner, FIRST + 2: empty},
+        [(FIRST, data), (FIRST + 1, struct.pack("<QQ", 1 << 63, 1))],
     )
     assert len(values(report)) == 2
 
@@ -334,7 +429,9 @@ def test_lengths_that_lie(tmp_path: Path) -> None:
 )
 def test_definitions_of_a_stranger(tmp_path: Path, definition: str) -> None:
     layout = {"name": "s", "type": 1, "entries": [entry("a", 17)]}
-    report_of(tmp_path, {FIRST: layout}, [(FIRST, struct.pack("<q", 5)), (FIRST, b"1234567890123456")]).close()
+    report_of(
+        tmp_path, {FIRST: layout}, [(FIRST, struct.pack("<q", 5)), (FIRST, b"1234567890123456")]
+    ).close()
     file = next((tmp_path / "r.warplens" / "tables" / "nvtx_schemas").glob("*.parquet"))
     rows = pq.read_table(file)
     at = rows.schema.get_field_index("definition")
@@ -348,7 +445,11 @@ def test_definitions_of_a_stranger(tmp_path: Path, definition: str) -> None:
 @pytest.mark.slow
 def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
     layouts = {
-        FIRST + n: {"name": f"s{n}", "type": 1, "entries": [entry(f"f{k}", FIRST + n + 1 if n < 7 else 17) for k in range(50)]}
+        FIRST + n: {
+            "name": f"s{n}",
+            "type": 1,
+            "entries": [entry(f"f{k}", FIRST + n + 1 if n < 7 else 17) for k in range(50)],
+        }
         for n in range(8)
     }
     report = report_of(tmp_path, layouts, [(FIRST, bytes(8))])

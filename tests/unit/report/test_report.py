@@ -31,7 +31,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
 
 
 def test_facts(report: Report) -> None:
-    some = {"processes": 2, "threads": 3, "capture_windows": 1, "nvtx_ranges": 5, "nvtx_marks": 1, "targets": 1}
+    some = {
+        "processes": 2,
+        "threads": 3,
+        "capture_windows": 1,
+        "nvtx_ranges": 5,
+        "nvtx_marks": 1,
+        "targets": 1,
+    }
     assert report.tables == dict.fromkeys(TABLES, 0) | some
     assert (report.origin, report.end) == (1_000_000_000, 1_000_028_000)
     assert report.name == "r"
@@ -47,7 +54,10 @@ def test_every_table_has_the_models_types(report: Report) -> None:
 def test_some_columns(report: Report) -> None:
     table = report.table("nvtx_ranges", ["message", "depth"])
     assert table.column_names == ["message", "depth"]
-    assert table.to_pydict() == {"message": ["step", "load", "read", "step", "async"], "depth": [0, 1, 0, 0, 0]}
+    assert table.to_pydict() == {
+        "message": ["step", "load", "read", "step", "async"],
+        "depth": [0, 1, 0, 0, 0],
+    }
 
 
 def test_what_is_not_there(report: Report) -> None:
@@ -60,8 +70,12 @@ def test_what_is_not_there(report: Report) -> None:
 def test_sql(report: Report) -> None:
     found = report.sql("SELECT message, count(*) AS n FROM nvtx_ranges GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 2")
     assert found.to_pylist() == [{"message": "step", "n": 2}, {"message": "async", "n": 1}]
-    assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE domain = ?", ["io"]).to_pylist() == [{"n": 1}]
-    assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE domain = $d", {"d": "io"}).to_pylist() == [{"n": 1}]
+    assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE domain = ?", ["io"]).to_pylist() == [
+        {"n": 1}
+    ]
+    assert report.sql("SELECT count(*) AS n FROM nvtx_ranges WHERE domain = $d", {"d": "io"}).to_pylist() == [
+        {"n": 1}
+    ]
     assert report.sql("SELECT rank FROM processes ORDER BY process").column(0).to_pylist() == [None, 1]
     assert isinstance(report.sql("CREATE TEMP TABLE t AS SELECT 1"), pa.Table)
 
@@ -89,7 +103,9 @@ def test_it_can_be_asked_again_after_it_was_closed(report: Report) -> None:
 def test_to_pandas(report: Report) -> None:
     frame = report.to_pandas("nvtx_ranges")
     assert frame["message"].tolist() == ["step", "load", "read", "step", "async"]
-    assert {name: str(frame.dtypes[name]) for name in ("id", "parent", "color", "payload_float", "unfinished")} == {
+    assert {
+        name: str(frame.dtypes[name]) for name in ("id", "parent", "color", "payload_float", "unfinished")
+    } == {
         "id": "int64",
         "parent": "Int64",
         "color": "UInt32",

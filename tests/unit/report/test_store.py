@@ -49,7 +49,15 @@ def test_a_newer_report_is_refused_by_name(report: Path) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"format": "x"}, {"version": "1"}, {"tables": []}, {"tables": {"threads": 5}}, {"origin": "x"}, {"part": None}, {"command": "x"}],
+    [
+        {"format": "x"},
+        {"version": "1"},
+        {"tables": []},
+        {"tables": {"threads": 5}},
+        {"origin": "x"},
+        {"part": None},
+        {"command": "x"},
+    ],
 )
 def test_a_broken_manifest_is_refused_by_name(report: Path, changes: dict[str, Any]) -> None:
     path = edit(report, **changes)
@@ -81,7 +89,10 @@ def test_a_table_that_is_gone_or_cut(report: Path) -> None:
         open_report(report)
 
 
-@pytest.mark.parametrize("file", ["../x.parquet", "{}/x.parquet", "a/../../x.parquet", "a/file", "folder/x.parquet", "folder", ".."])
+@pytest.mark.parametrize(
+    "file",
+    ["../x.parquet", "{}/x.parquet", "a/../../x.parquet", "a/file", "folder/x.parquet", "folder", ".."],
+)
 def test_a_manifest_cannot_point_outside(file: str, report: Path, tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"")
     (report / "a").mkdir()
@@ -120,8 +131,12 @@ def test_a_part_from_before_a_column_existed(report: Path) -> None:
     opened = open_report(report)
     assert opened.table("nvtx_ranges", ["message", "task"]).to_pylist() == [{"message": "step", "task": None}]
     assert opened.table("nvtx_marks", ["id", "message"]).to_pylist() == [{"id": 1 << 48, "message": "new"}]
-    assert opened.sql("SELECT message, task, depth FROM nvtx_ranges").to_pylist() == [{"message": "step", "task": None, "depth": 0}]
-    assert [rows.to_pylist() for rows in stream(opened, "nvtx_ranges", ["task", "depth"])] == [[{"task": None, "depth": 0}]]
+    assert opened.sql("SELECT message, task, depth FROM nvtx_ranges").to_pylist() == [
+        {"message": "step", "task": None, "depth": 0}
+    ]
+    assert [rows.to_pylist() for rows in stream(opened, "nvtx_ranges", ["task", "depth"])] == [
+        [{"task": None, "depth": 0}]
+    ]
 
 
 def test_two_parts_with_one_number(report: Path) -> None:
@@ -134,9 +149,33 @@ def test_two_parts_with_one_number(report: Path) -> None:
 @pytest.mark.slow
 def test_parts_of_other_hosts_are_put_on_the_first_ones_clock(tmp_path: Path) -> None:
     report = tmp_path / "r.warplens"
-    timeline(report, "main |[a]", host="h1", boot_id="b1", part="h1-1-1", origin=1_000_000, realtime_offset=50_000_000)
-    timeline(report, "main |  [b]", host="h2", boot_id="b2", part="h2-1-1", origin=9_000_000, realtime_offset=42_001_000)
-    timeline(report, "main | !c", host="h1", boot_id="b1", part="h1-2-1", origin=1_000_000, realtime_offset=50_777_000)
+    timeline(
+        report,
+        "main |[a]",
+        host="h1",
+        boot_id="b1",
+        part="h1-1-1",
+        origin=1_000_000,
+        realtime_offset=50_000_000,
+    )
+    timeline(
+        report,
+        "main |  [b]",
+        host="h2",
+        boot_id="b2",
+        part="h2-1-1",
+        origin=9_000_000,
+        realtime_offset=42_001_000,
+    )
+    timeline(
+        report,
+        "main | !c",
+        host="h1",
+        boot_id="b1",
+        part="h1-2-1",
+        origin=1_000_000,
+        realtime_offset=50_777_000,
+    )
     opened = open_report(report)
     assert opened.origin == 1_000_000
     assert opened.end == 1_001_000 + 5_000
@@ -181,7 +220,9 @@ def test_a_spool_that_vanished_is_told(tmp_path: Path) -> None:
 
 def test_manifests_come_back_as_they_went(tmp_path: Path) -> None:
     (tmp_path / "manifest.d").mkdir()
-    manifest = manifests.Manifest(3, "a-1-2", "a", "b", job="7", command=["x"], tables={"threads": {"file": "t", "rows": 5}})
+    manifest = manifests.Manifest(
+        3, "a-1-2", "a", "b", job="7", command=["x"], tables={"threads": {"file": "t", "rows": 5}}
+    )
     manifests.write(tmp_path, manifest)
     assert manifests.read(manifests.path_of(tmp_path, "a-1-2")) == manifest
     assert manifest.rows("threads") == 5

@@ -22,7 +22,12 @@ def report(tmp_path: Path) -> Iterator[Report]:
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT message FROM nvtx_ranges", 'select MESSAGE from "Nvtx_Ranges"', "FROM nvtx_ranges SELECT message"]
+    "text",
+    [
+        "SELECT message FROM nvtx_ranges",
+        'select MESSAGE from "Nvtx_Ranges"',
+        "FROM nvtx_ranges SELECT message",
+    ],
 )
 def test_a_question_shows_the_tables_that_it_names(report: Report, text: str) -> None:
     assert report.sql(text).column(0).to_pylist() == ["a", "b"]

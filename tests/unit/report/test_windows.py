@@ -94,7 +94,10 @@ def test_some_columns_do(report: Report) -> None:
 
 
 def test_there_is_no_such_window(report: Report, tmp_path: Path) -> None:
-    with pytest.raises(MissingData, match=r"has no window 3 of the capture; it has 1 \(0.000002 s to 0.000013 s\), 2 \(0.000018 s to"):
+    with pytest.raises(
+        MissingData,
+        match=r"has no window 3 of the capture; it has 1 \(0.000002 s to 0.000013 s\), 2 \(0.000018 s to",
+    ):
         report.window(3)
     with pytest.raises(MissingData, match="no window 0"):
         report.window(0)
@@ -124,12 +127,22 @@ def test_filters_ask_within_the_window(report: Report) -> None:
         assert {row["message"] for row in groups.to_pylist()} == {"step", "open"}
 
 
-def _random_part(report: Path, chance: random.Random, name: str, boot: str, windows: list[tuple[int, int]]) -> list[dict[str, Any]]:
+def _random_part(
+    report: Path, chance: random.Random, name: str, boot: str, windows: list[tuple[int, int]]
+) -> list[dict[str, Any]]:
     """Write ranges and marks of 2 processes in several row groups each; return all rows with their times on the first part's clock."""
     everything = []
     with PartWriter(report, name, "host") as part:
         for process in range(part.first_process, part.first_process + 2):
-            about = {"pid": process, "parent_pid": 1, "host": "h", "executable": "x", "command": "x", "primary": False, "exited": True}
+            about = {
+                "pid": process,
+                "parent_pid": 1,
+                "host": "h",
+                "executable": "x",
+                "command": "x",
+                "primary": False,
+                "exited": True,
+            }
             part.write("processes", [{"process": process, **about, "start": 0, "end": 2000}])
             key = process << 32
             starts = sorted(chance.randrange(1000) for _ in range(60))
@@ -151,13 +164,18 @@ def _random_part(report: Path, chance: random.Random, name: str, boot: str, wind
             ]
             for first in range(0, len(rows), 17):
                 part.write("nvtx_ranges", rows[first : first + 17])
-            marks = [{name: row[name] for name in ("id", "process", "thread", "start", "message")} for row in rows]
+            marks = [
+                {name: row[name] for name in ("id", "process", "thread", "start", "message")} for row in rows
+            ]
             part.write("nvtx_marks", marks)
             everything += rows
         causes = {"host": "host", "opened_by": "nvtx", "closed_by": "nvtx"}
         part.write(
             "capture_windows",
-            [{"part": part.part, "number": n, "start": b, "end": e, **causes} for n, (b, e) in enumerate(windows, 1)],
+            [
+                {"part": part.part, "number": n, "start": b, "end": e, **causes}
+                for n, (b, e) in enumerate(windows, 1)
+            ],
         )
         part.commit(Facts(name, "host", boot, realtime_offset=5_000 if boot == "other" else 0, end=2_000))
     shift = 5_000 if boot == "other" else 0
@@ -174,7 +192,10 @@ def test_every_way_agrees_with_an_oracle(tmp_path: Path, seed: int) -> None:
     if seed % 2:
         del windows[1][1]  # that part has no window 2
     path = tmp_path / "r.warplens"
-    parts = [_random_part(path, chance, "one", "boot", windows[0]), _random_part(path, chance, "two", "other", windows[1])]
+    parts = [
+        _random_part(path, chance, "one", "boot", windows[0]),
+        _random_part(path, chance, "two", "other", windows[1]),
+    ]
     with open_report(path) as report:
         for number in (1, 2):
             expected, instants = [], []
@@ -190,12 +211,22 @@ def test_every_way_agrees_with_an_oracle(tmp_path: Path, seed: int) -> None:
                 instants += [(row["id"], row["start"]) for row in rows if begin <= row["start"] < end]
             with report.window(number) as chosen:
                 columns = ["id", "start", "end", "message"]
-                assert [tuple(row.values()) for row in chosen.table("nvtx_ranges", columns).to_pylist()] == expected
-                asked = chosen.sql('SELECT id, "start", "end", message FROM nvtx_ranges ORDER BY id').to_pylist()
+                assert [
+                    tuple(row.values()) for row in chosen.table("nvtx_ranges", columns).to_pylist()
+                ] == expected
+                asked = chosen.sql(
+                    'SELECT id, "start", "end", message FROM nvtx_ranges ORDER BY id'
+                ).to_pylist()
                 assert [tuple(row.values()) for row in asked] == sorted(expected)
-                read = [row for rows in stream(chosen, "nvtx_ranges", ["message", "id"]) for row in rows.to_pylist()]
+                read = [
+                    row
+                    for rows in stream(chosen, "nvtx_ranges", ["message", "id"])
+                    for row in rows.to_pylist()
+                ]
                 assert [(row["id"], row["message"]) for row in read] == [(row[0], row[3]) for row in expected]
-                assert [tuple(row.values()) for row in chosen.table("nvtx_marks", ["id", "start"]).to_pylist()] == instants
+                assert [
+                    tuple(row.values()) for row in chosen.table("nvtx_marks", ["id", "start"]).to_pylist()
+                ] == instants
                 counted = chosen.sql('SELECT id, "start" FROM nvtx_marks ORDER BY id').to_pylist()
                 assert [tuple(row.values()) for row in counted] == sorted(instants)
                 groups, _ = range_durations(chosen, Selection())

@@ -52,5 +52,6 @@ def looped(step: str, times: int) -> str:
     lines = [line.partition("|")[::2] for line in step.splitlines() if line.strip()]
     width = max(len(track) for _, track in lines)
     return "\n".join(
-        f"{head}|" + "".join(track.ljust(width).replace("__", f"{number:02}") for number in range(times)) for head, track in lines
+        f"{head}|" + "".join(track.ljust(width).replace("__", f"{number:02}") for number in range(times))
+        for head, track in lines
     )

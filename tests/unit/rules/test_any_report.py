@@ -48,10 +48,25 @@ def test_what_lasts_no_time_is_not_judged(tmp_path: Path, picture: str) -> None:
     assert set(judgement.not_judged.values()) == {"lasts no time."}
 
 
-CALLS = ("cudaLaunchKernel", "cudaMallocManaged", "cudaFree", "cudaMalloc", "cudaGraphInstantiate", "cudaGraphLaunch", "cudaMemcpyAsync")
+CALLS = (
+    "cudaLaunchKernel",
+    "cudaMallocManaged",
+    "cudaFree",
+    "cudaMalloc",
+    "cudaGraphInstantiate",
+    "cudaGraphLaunch",
+    "cudaMemcpyAsync",
+)
 WORK = ("gemm", "ncclDevKernel_AllReduce", "HtoD", "DtoH", "memset", "graph")
 STACKS = ("main;step:3;_compile", "main;step:3;empty_cache", "main;step:4")
-SENSITIVE = ("tiny_grids", "recompilation", "unified_memory_migration", "allocator_churn", "exposed_communication", "rank_imbalance")
+SENSITIVE = (
+    "tiny_grids",
+    "recompilation",
+    "unified_memory_migration",
+    "allocator_churn",
+    "exposed_communication",
+    "rank_imbalance",
+)
 
 
 def drawn_at_random(rng: random.Random) -> Iterator[str]:
@@ -83,10 +98,14 @@ def test_random_pictures(tmp_path: Path, seed: int) -> None:
     }
     cpu = {"_compile": {"file": "torch/_dynamo/convert_frame.py"}, "step": {"file": "/home/me/train.py"}}
     picture = "\n".join(drawn_at_random(rng))
-    timeline(tmp_path / "r.warplens", picture, tick_ns=tick, cuda=cuda, cpu=cpu, ranks={"a": 0, "b": 1, "c": 2})
+    timeline(
+        tmp_path / "r.warplens", picture, tick_ns=tick, cuda=cuda, cpu=cpu, ranks={"a": 0, "b": 1, "c": 2}
+    )
     with open_report(tmp_path / "r.warplens") as report:
         for window in [None, (0, 1), (10 * tick, 40 * tick)]:
-            judgement = judge(report, Selection(time=window), None, {rule: {"least": 0} for rule in SENSITIVE})
+            judgement = judge(
+                report, Selection(time=window), None, {rule: {"least": 0} for rule in SENSITIVE}
+            )
             for finding in judgement.findings:
                 assert finding.occurrences >= 1
                 assert finding.bound is None or 0 < finding.bound <= judgement.span, finding.rule

@@ -22,7 +22,12 @@ def test_what_is_not_hidden(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, looped(STEP, 3)), RULE)
     # 44 - 16 in each; the GPU computes 20 without communication
     assert costs(finding) == (3 * 28, 3 * 20)
-    assert (finding.subject, finding.occurrences, finding.confidence, finding.severity) == ("communication", 3, "low", "high")
+    assert (finding.subject, finding.occurrences, finding.confidence, finding.severity) == (
+        "communication",
+        3,
+        "low",
+        "high",
+    )
     assert finding.title == "Communication kept the GPU from computing for 84.0 us, most of it AllReduce"
     assert "28.0 us in each of 3 steps" in finding.cause
     assert "does not say how much of it is waiting" in finding.cause
@@ -31,13 +36,20 @@ def test_what_is_not_hidden(tmp_path: Path) -> None:
 
 
 def test_what_is_hidden_costs_nothing(tmp_path: Path) -> None:
-    hidden = STEP.replace("(backward      )                            (adam              )", "(backward".ljust(63) + ")")
+    hidden = STEP.replace(
+        "(backward      )                            (adam              )", "(backward".ljust(63) + ")"
+    )
     assert ask(drawn(tmp_path, looped(hidden, 3)), RULE) == []
 
 
 def test_copies_hide_nothing(tmp_path: Path) -> None:
-    copies = STEP.replace("(backward      )                            (adam ", "(HtoD                                   )(adam    ")
-    assert costs(one(drawn(tmp_path, looped(copies, 2)), RULE))[0] == 2 * 41  # the next kernel begins 3 before its end
+    copies = STEP.replace(
+        "(backward      )                            (adam ",
+        "(HtoD                                   )(adam    ",
+    )
+    assert (
+        costs(one(drawn(tmp_path, looped(copies, 2)), RULE))[0] == 2 * 41
+    )  # the next kernel begins 3 before its end
 
 
 def test_waiting_for_the_last_rank_is_kept_apart(tmp_path: Path) -> None:
@@ -54,16 +66,28 @@ def test_waiting_for_the_last_rank_is_kept_apart(tmp_path: Path) -> None:
 
 
 def test_operations_by_the_frameworks_word(tmp_path: Path) -> None:
-    report = drawn(tmp_path, STEP.replace("ncclDevKernel_AllReduce_Sum_f32_RING_LL   ", "secret                                    "))
+    report = drawn(
+        tmp_path,
+        STEP.replace(
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL   ", "secret                                    "
+        ),
+    )
     process = report.table("processes", ["process"]).column(0)[0].as_py()
     kernel = next(row for row in report.table("kernels").to_pylist() if row["name"] == "secret")
-    row = {name: kernel[name] for name in ("id", "process", "start", "end")} | {"name": "all_to_all", "kernel": kernel["id"]}
+    row = {name: kernel[name] for name in ("id", "process", "start", "end")} | {
+        "name": "all_to_all",
+        "kernel": kernel["id"],
+    }
     assert row["process"] == process
     named = drawn(
-        tmp_path / "named", STEP.replace("ncclDevKernel_AllReduce_Sum_f32_RING_LL   ", "secret".ljust(42)), tables={"collectives": [row]}
+        tmp_path / "named",
+        STEP.replace("ncclDevKernel_AllReduce_Sum_f32_RING_LL   ", "secret".ljust(42)),
+        tables={"collectives": [row]},
     )
     assert one(named, RULE).title.endswith("most of it all_to_all")
 
 
 def test_a_program_without_communication(tmp_path: Path) -> None:
-    assert not_judged(drawn(tmp_path, "gpu0.7 |(gemm )"), RULE) == "does not contain communication between GPUs."
+    assert (
+        not_judged(drawn(tmp_path, "gpu0.7 |(gemm )"), RULE) == "does not contain communication between GPUs."
+    )

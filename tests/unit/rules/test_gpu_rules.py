@@ -47,22 +47,58 @@ def test_unneeded_sync_names_the_line(tmp_path: Path) -> None:
     calls = """
     main:call |(step                                                        )
     main:call |                     (item                              )"""
-    cpu = {"step": {"file": "/home/me/train.py", "line": 57}, "item": {"file": "torch/_tensor.py", "line": 9, "depth": 1}}
+    cpu = {
+        "step": {"file": "/home/me/train.py", "line": 57},
+        "item": {"file": "torch/_tensor.py", "line": 9, "depth": 1},
+    }
     finding = one(drawn(tmp_path, looped(SYNC + calls, 4), cpu=cpu), "unneeded_sync")
     assert finding.cause.endswith("The costliest was called from step (train.py:57).")
-    assert finding.evidence[0].text == "GPU idle for 23.0 us after cudaStreamSynchronize, from step (train.py:57)"
+    assert (
+        finding.evidence[0].text
+        == "GPU idle for 23.0 us after cudaStreamSynchronize, from step (train.py:57)"
+    )
 
 
 def test_unneeded_sync_names_the_line_of_a_stack(tmp_path: Path) -> None:
     stack = [
-        {"frame": 0, "process": 0, "depth": 0, "kind": "python", "function": "main", "file": "/a/run.py", "line": 7},
-        {"frame": 1, "process": 0, "parent": 0, "depth": 1, "kind": "python", "function": "wait", "file": "threading.py", "line": 3},
-        {"frame": 2, "process": 0, "parent": 1, "depth": 2, "kind": "native", "function": "cudaStreamSynchronize"},
+        {
+            "frame": 0,
+            "process": 0,
+            "depth": 0,
+            "kind": "python",
+            "function": "main",
+            "file": "/a/run.py",
+            "line": 7,
+        },
+        {
+            "frame": 1,
+            "process": 0,
+            "parent": 0,
+            "depth": 1,
+            "kind": "python",
+            "function": "wait",
+            "file": "threading.py",
+            "line": 3,
+        },
+        {
+            "frame": 2,
+            "process": 0,
+            "parent": 1,
+            "depth": 2,
+            "kind": "native",
+            "function": "cudaStreamSynchronize",
+        },
     ]
-    report = drawn(tmp_path, looped(SYNC, 4), cuda={"cudaStreamSynchronize": {"stack": 2}}, tables={"frames": stack})
+    report = drawn(
+        tmp_path, looped(SYNC, 4), cuda={"cudaStreamSynchronize": {"stack": 2}}, tables={"frames": stack}
+    )
     assert one(report, "unneeded_sync").cause.endswith("The costliest was called from main (run.py:7).")
     step = drawn(tmp_path / "drawn", looped(SYNC, 4)).table("nvtx_ranges").to_pylist()[0]
-    op = {name: step[name] for name in ("process", "thread", "start", "end")} | {"range": step["id"], "name": "aten::item", "stack": 2}
+    op = {name: step[name] for name in ("process", "thread", "start", "end")} | {
+        "range": step["id"],
+        "name": "aten::item",
+        "stack": 2,
+    }
     report = drawn(tmp_path / "ops", looped(SYNC, 4), tables={"frames": stack, "ops": [op]})
     assert one(report, "unneeded_sync").cause.endswith("The costliest was called from main (run.py:7).")
 
@@ -72,7 +108,10 @@ def test_unneeded_sync_is_no_loop(tmp_path: Path) -> None:
 
 
 def test_unneeded_sync_where_the_gpu_stays_busy(tmp_path: Path) -> None:
-    busy = SYNC.replace("gpu0.7   |          (gemm#k__                              )", "gpu0.7   |" + "(gemm#k__".ljust(62) + ")")
+    busy = SYNC.replace(
+        "gpu0.7   |          (gemm#k__                              )",
+        "gpu0.7   |" + "(gemm#k__".ljust(62) + ")",
+    )
     assert ask(drawn(tmp_path, looped(busy, 4)), "unneeded_sync") == []
 
 
@@ -92,7 +131,9 @@ def test_unneeded_sync_hides_in_small_copies_to_the_host(tmp_path: Path) -> None
     cuda = {"DtoH": {"bytes": 4}}
     finding = one(drawn(tmp_path, looped(step, 4), cuda=cuda), "unneeded_sync")
     assert finding.subject == "cudaMemcpyAsync"
-    assert ask(drawn(tmp_path / "large", looped(step, 4), cuda={"DtoH": {"bytes": 4096}}), "unneeded_sync") == []
+    assert (
+        ask(drawn(tmp_path / "large", looped(step, 4), cuda={"DtoH": {"bytes": 4096}}), "unneeded_sync") == []
+    )
 
 
 # The copy runs alone from 0 to 20 of 40, then the kernel that waits for it.
@@ -130,7 +171,10 @@ def test_transfers_that_are_no_loss(tmp_path: Path, picture: str) -> None:
 
 
 def test_transfers_without_kernels_are_not_judged(tmp_path: Path) -> None:
-    assert not_judged(drawn(tmp_path, "gpu0.7 |(HtoD )(HtoD )"), "transfers_not_overlapped") == "does not contain CUDA kernel data."
+    assert (
+        not_judged(drawn(tmp_path, "gpu0.7 |(HtoD )(HtoD )"), "transfers_not_overlapped")
+        == "does not contain CUDA kernel data."
+    )
 
 
 def test_pageable_memory_at_the_rate_of_the_other_copies(tmp_path: Path) -> None:
@@ -148,19 +192,30 @@ def test_pageable_memory_at_the_rate_of_the_other_copies(tmp_path: Path) -> None
 
 
 def test_pageable_memory_without_a_measure(tmp_path: Path) -> None:
-    finding = one(drawn(tmp_path, "gpu0.7 |(DtoH               )", cuda={"DtoH": {"bytes": 100_000}}), "pageable_memory")
+    finding = one(
+        drawn(tmp_path, "gpu0.7 |(DtoH               )", cuda={"DtoH": {"bytes": 100_000}}), "pageable_memory"
+    )
     assert (finding.bound, finding.estimate, finding.confidence) == (21 * US, 21 * US // 2, "low")
 
 
 @pytest.mark.parametrize(
-    "columns", [{"source_kind": "Pinned", "bytes": 100_000}, {"bytes": 1000}, {"kind": "Device-to-Device", "bytes": 100_000}]
+    "columns",
+    [
+        {"source_kind": "Pinned", "bytes": 100_000},
+        {"bytes": 1000},
+        {"kind": "Device-to-Device", "bytes": 100_000},
+    ],
 )
 def test_no_pageable_memory(tmp_path: Path, columns: dict[str, Any]) -> None:
-    assert ask(drawn(tmp_path, "gpu0.7 |(HtoD               )", cuda={"HtoD": columns}), "pageable_memory") == []
+    assert (
+        ask(drawn(tmp_path, "gpu0.7 |(HtoD               )", cuda={"HtoD": columns}), "pageable_memory") == []
+    )
 
 
 def test_pageable_memory_of_unknown_kind(tmp_path: Path) -> None:
-    report = drawn(tmp_path, "gpu0.7 |(HtoD )", cuda={"HtoD": {"source_kind": None, "destination_kind": None}})
+    report = drawn(
+        tmp_path, "gpu0.7 |(HtoD )", cuda={"HtoD": {"source_kind": None, "destination_kind": None}}
+    )
     assert not_judged(report, "pageable_memory") == "does not say which memory its copies used."
 
 
@@ -176,8 +231,13 @@ gpu0.7   |(g#k__               )"""
 def test_small_kernels(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, looped(SHORT, 6)), "small_kernels", fewest=5)
     assert costs(finding) == (5 * 15, 5 * 14)
-    assert (finding.occurrences, finding.evidence[0].values) == (1, {"gpu_idle_ns": 5 * 15 * US, "operations": 5})
-    assert "half of them ran for less than 7.00 us, and the next launch came 15.0 us too late" in finding.cause
+    assert (finding.occurrences, finding.evidence[0].values) == (
+        1,
+        {"gpu_idle_ns": 5 * 15 * US, "operations": 5},
+    )
+    assert (
+        "half of them ran for less than 7.00 us, and the next launch came 15.0 us too late" in finding.cause
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,11 +247,20 @@ def test_small_kernels(tmp_path: Path) -> None:
         ("triton_poi_fused_add_0", ["compiled already", "mode='reduce-overhead'"], "Fuse"),
     ],
 )
-def test_small_kernels_advice_follows_what_is_there(tmp_path: Path, name: str, says: list[str], not_says: str) -> None:
+def test_small_kernels_advice_follows_what_is_there(
+    tmp_path: Path, name: str, says: list[str], not_says: str
+) -> None:
     fix = one(drawn(tmp_path, looped(SHORT, 6), cuda={"g": {"name": name}}), "small_kernels", fewest=5).fix
     assert all(text in fix for text in says)
     assert not_says not in fix
-    graphs = looped(SHORT, 6) + "\nmain:api |" + " " * 300 + "(cudaGraphLaunch#x)\ngpu0.7 |" + " " * 310 + "(graph#x )"
+    graphs = (
+        looped(SHORT, 6)
+        + "\nmain:api |"
+        + " " * 300
+        + "(cudaGraphLaunch#x)\ngpu0.7 |"
+        + " " * 310
+        + "(graph#x )"
+    )
     fix = one(drawn(tmp_path / "b", graphs, cuda={"g": {"name": name}}), "small_kernels", fewest=5).fix
     assert "reduce-overhead" not in fix
 
@@ -205,7 +274,9 @@ def test_small_kernels_are_long_enough(tmp_path: Path) -> None:
 
 
 def test_small_kernels_behind_a_busy_host(tmp_path: Path) -> None:
-    assert ask(drawn(tmp_path, looped(SHORT + "\nmain     |" + " " * 140, 6)), "small_kernels", fewest=1) == []
+    assert (
+        ask(drawn(tmp_path, looped(SHORT + "\nmain     |" + " " * 140, 6)), "small_kernels", fewest=1) == []
+    )
 
 
 def test_small_kernels_of_a_graph(tmp_path: Path) -> None:
@@ -235,7 +306,10 @@ def test_allocator_churn(tmp_path: Path) -> None:
 
 def test_allocator_churn_names_empty_cache(tmp_path: Path) -> None:
     samples = "\nmain:python |                      (main:3;step:9;empty_cache )"
-    cpu = {"step": {"file": "/home/me/train.py"}, "empty_cache": {"file": "/site-packages/torch/cuda/memory.py"}}
+    cpu = {
+        "step": {"file": "/home/me/train.py"},
+        "empty_cache": {"file": "/site-packages/torch/cuda/memory.py"},
+    }
     finding = one(drawn(tmp_path, looped(CHURN + samples, 16), cpu=cpu), "allocator_churn")
     assert "In 100% of that time Python was in empty_cache(), called from step (train.py:9)." in finding.cause
     assert finding.fix.startswith("Take empty_cache() out of the loop")
@@ -263,7 +337,10 @@ def test_allocations_before_the_loop(tmp_path: Path) -> None:
 
 
 def test_stream_ordered_allocation(tmp_path: Path) -> None:
-    assert ask(drawn(tmp_path, looped(CHURN.replace("cudaFree#f__", "cuMemFreeAsync"), 16)), "allocator_churn") == []
+    assert (
+        ask(drawn(tmp_path, looped(CHURN.replace("cudaFree#f__", "cuMemFreeAsync"), 16)), "allocator_churn")
+        == []
+    )
 
 
 def test_a_pool_is_noted(tmp_path: Path) -> None:
@@ -317,12 +394,20 @@ def test_collectives_by_their_sequence(tmp_path: Path) -> None:
     report = drawn(tmp_path, SKEW, ranks=RANKS)
     processes = report.table("processes", ["process"]).column(0).to_pylist()
     told = [
-        {"id": process << 32 | n, "process": process, "start": ORIGIN + start * US, "end": ORIGIN + (start + 30) * US, "name": "all_reduce"}
+        {
+            "id": process << 32 | n,
+            "process": process,
+            "start": ORIGIN + start * US,
+            "end": ORIGIN + (start + 30) * US,
+            "name": "all_reduce",
+        }
         | {"group": "0", "sequence": 7 - n, "kernel": n}
         for process, starts in zip(processes, ((9, 42), (29, 45)), strict=True)
         for n, start in enumerate(starts)
     ]
-    finding = one(drawn(tmp_path / "told", SKEW, ranks=RANKS, tables={"collectives": told}), "collective_skew")
+    finding = one(
+        drawn(tmp_path / "told", SKEW, ranks=RANKS, tables={"collectives": told}), "collective_skew"
+    )
     assert costs(finding) == (23, 11)
 
 
@@ -334,10 +419,18 @@ def test_collectives_in_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "picture", ["gpu0.7 |(ncclDevKernel_AllReduce )", "a/gpu0.7 |(gemm )\nb/gpu0.7 |(gemm )", SKEW.replace("AllReduce", "SendRecv")]
+    "picture",
+    [
+        "gpu0.7 |(ncclDevKernel_AllReduce )",
+        "a/gpu0.7 |(gemm )\nb/gpu0.7 |(gemm )",
+        SKEW.replace("AllReduce", "SendRecv"),
+    ],
 )
 def test_collectives_of_one_rank(tmp_path: Path, picture: str) -> None:
-    assert not_judged(drawn(tmp_path, picture), "collective_skew") == "does not contain collectives of several ranks."
+    assert (
+        not_judged(drawn(tmp_path, picture), "collective_skew")
+        == "does not contain collectives of several ranks."
+    )
 
 
 def test_collectives_of_groups_that_are_not_told(tmp_path: Path) -> None:
@@ -345,7 +438,10 @@ def test_collectives_of_groups_that_are_not_told(tmp_path: Path) -> None:
     a/gpu0.7 |(ncclDevKernel_AllReduce )
     b/gpu0.7 |                                (ncclDevKernel_AllReduce )
     """
-    assert not_judged(drawn(tmp_path, picture), "collective_skew") == "does not say which collectives of its ranks belong together."
+    assert (
+        not_judged(drawn(tmp_path, picture), "collective_skew")
+        == "does not say which collectives of its ranks belong together."
+    )
 
 
 # Launched at once, in streams 7 (null), 13 and 14; they run one after the other.
@@ -353,7 +449,11 @@ LEGACY = """
 main:api |(cudaLaunchKernel#a__)(cudaLaunchKernel#b__)
 gpu0.7   |                      (a#a__     )
 gpu0.13  |                                            (b#b__     )"""
-STREAMS: dict[str, Any] = {"stream 7": {"kind": "null"}, "stream 13": {"kind": "default"}, "gpu0": {"multiprocessors": 132}}
+STREAMS: dict[str, Any] = {
+    "stream 7": {"kind": "null"},
+    "stream 13": {"kind": "default"},
+    "gpu0": {"multiprocessors": 132},
+}
 
 
 def test_single_stream(tmp_path: Path) -> None:
@@ -381,7 +481,10 @@ def test_single_stream_that_waits_for_an_event(tmp_path: Path) -> None:
 
 
 def test_single_stream_without_a_known_default_stream(tmp_path: Path) -> None:
-    assert not_judged(drawn(tmp_path, looped(LEGACY, 10)), "single_stream") == "does not say which stream is the default stream."
+    assert (
+        not_judged(drawn(tmp_path, looped(LEGACY, 10)), "single_stream")
+        == "does not say which stream is the default stream."
+    )
 
 
 METRICS = """
@@ -393,20 +496,31 @@ gpu0~Tensor_Active |0   2   3    4   80
 
 def test_low_tensor_use(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, METRICS), "low_tensor_use")
-    assert (finding.subject, finding.bound, finding.estimate, finding.severity) == ("GPU 0", 22 * US, None, "high")
+    assert (finding.subject, finding.bound, finding.estimate, finding.severity) == (
+        "GPU 0",
+        22 * US,
+        None,
+        "high",
+    )
     assert finding.title == "The tensor cores of GPU 0 were active for 3.0 % of the time"
     assert finding.evidence[0].text == "ampere_sgemm_128x64"
 
 
 def test_tensor_cores_with_enough_or_nothing_to_do(tmp_path: Path) -> None:
     assert ask(drawn(tmp_path, METRICS.replace("2   3    4 ", "20  30   40")), "low_tensor_use") == []
-    assert ask(drawn(tmp_path / "no", METRICS.replace("ampere_sgemm_128x64", "vectorized_add_float")), "low_tensor_use") == []
+    assert (
+        ask(
+            drawn(tmp_path / "no", METRICS.replace("ampere_sgemm_128x64", "vectorized_add_float")),
+            "low_tensor_use",
+        )
+        == []
+    )
 
 
 def test_without_metrics_of_tensor_cores(tmp_path: Path) -> None:
-    assert not_judged(drawn(tmp_path, "gpu0.7 |(ampere_sgemm )\ngpu0~SM_Active |90 90"), "low_tensor_use") == (
-        "does not contain metrics of the tensor cores."
-    )
+    assert not_judged(
+        drawn(tmp_path, "gpu0.7 |(ampere_sgemm )\ngpu0~SM_Active |90 90"), "low_tensor_use"
+    ) == ("does not contain metrics of the tensor cores.")
 
 
 def test_gpus_that_are_alike_are_one_finding(tmp_path: Path) -> None:
@@ -421,11 +535,22 @@ def test_gpus_that_are_alike_are_one_finding(tmp_path: Path) -> None:
 def test_collectives_that_are_told_without_numbers(tmp_path: Path) -> None:
     processes = drawn(tmp_path, SKEW).table("processes", ["process"]).column(0).to_pylist()
     told = [
-        {"id": process << 32, "process": process, "start": ORIGIN + start * US, "end": ORIGIN + 60 * US, "name": "all_to_all", "kernel": 7}
+        {
+            "id": process << 32,
+            "process": process,
+            "start": ORIGIN + start * US,
+            "end": ORIGIN + 60 * US,
+            "name": "all_to_all",
+            "kernel": 7,
+        }
         for process, start in zip(processes, (10, 35), strict=True)
     ]
-    report = drawn(tmp_path / "told", SKEW.replace("AllReduce", "SendRecv"), tables={"collectives": told}, ranks=RANKS)
+    report = drawn(
+        tmp_path / "told", SKEW.replace("AllReduce", "SendRecv"), tables={"collectives": told}, ranks=RANKS
+    )
     assert costs(one(report, "collective_skew")) == (25, 12)
     host = [{**row, "kernel": None} for row in told]
-    report = drawn(tmp_path / "host", SKEW.replace("AllReduce", "SendRecv"), tables={"collectives": host}, ranks=RANKS)
+    report = drawn(
+        tmp_path / "host", SKEW.replace("AllReduce", "SendRecv"), tables={"collectives": host}, ranks=RANKS
+    )
     assert not_judged(report, "collective_skew") == "does not contain collectives of several ranks."

@@ -62,7 +62,9 @@ main:gc |       (2                   )    (0)          (2                  )    
 def test_gc_pauses_are_the_time_of_the_long_ones(tmp_path: Path) -> None:
     finding = one(ms(tmp_path, PAUSES), "gc_pauses")
     assert (in_ms(finding), finding.occurrences, finding.severity) == ((43, 43), 2, "high")
-    assert [(row.table, (row.start - ORIGIN) // MS, (row.end - ORIGIN) // MS) for row in finding.evidence] == [
+    assert [
+        (row.table, (row.start - ORIGIN) // MS, (row.end - ORIGIN) // MS) for row in finding.evidence
+    ] == [
         ("gc", 7, 29),
         ("gc", 46, 67),
     ]
@@ -80,7 +82,12 @@ def test_gc_pauses_before_the_work_are_its_start(tmp_path: Path) -> None:
     main:gc |       (2                   )    (0)
     """
     assert ask(ms(tmp_path, before), "gc_pauses") == []
-    assert one(ms(tmp_path / "without", before.replace("[work ", "!work ").replace("]", " ")), "gc_pauses").occurrences == 1
+    assert (
+        one(
+            ms(tmp_path / "without", before.replace("[work ", "!work ").replace("]", " ")), "gc_pauses"
+        ).occurrences
+        == 1
+    )
 
 
 def test_gc_pauses_that_free_much_or_are_short_are_no_mistake(tmp_path: Path) -> None:
@@ -129,7 +136,12 @@ hog:gil  |       (hold                        )         (hold                   
 
 def test_gil_contention_is_what_others_waited_for_one(tmp_path: Path) -> None:
     finding = one(ms(tmp_path, HOG), "gil_contention")
-    assert (finding.subject, in_ms(finding), finding.occurrences, finding.confidence) == ("thread hog", (52, 52), 2, "high")
+    assert (finding.subject, in_ms(finding), finding.occurrences, finding.confidence) == (
+        "thread hog",
+        (52, 52),
+        2,
+        "high",
+    )
     assert "C code that keeps the lock" in finding.cause
 
 
@@ -143,7 +155,10 @@ def test_gil_contention_of_pure_python(tmp_path: Path) -> None:
     assert all(costs(finding) == (12_000, 12_000) and "runs Python" in finding.cause for finding in found)
 
 
-@pytest.mark.parametrize(("file", "advice"), [("site-packages/anyio/_backends/_asyncio.py", "async def"), ("app.py", "into a process")])
+@pytest.mark.parametrize(
+    ("file", "advice"),
+    [("site-packages/anyio/_backends/_asyncio.py", "async def"), ("app.py", "into a process")],
+)
 def test_gil_contention_beside_an_event_loop(tmp_path: Path, file: str, advice: str) -> None:
     picture = """
     main:gil    |(hold)(wait)(hold)(wait)(hold)(wait)(hold)(wait)
@@ -159,7 +174,13 @@ def test_gil_contention_beside_an_event_loop(tmp_path: Path, file: str, advice: 
 
 def test_gil_contention_nobody_feels(tmp_path: Path) -> None:
     waits = HOG.replace("main:gil", "poll:gil")
-    assert ask(ms(tmp_path, waits + "main:api |(cudaLaunchKernel#1)\ngpu0.7 |    (gemm#1 )       (gemm )"), "gil_contention") == []
+    assert (
+        ask(
+            ms(tmp_path, waits + "main:api |(cudaLaunchKernel#1)\ngpu0.7 |    (gemm#1 )       (gemm )"),
+            "gil_contention",
+        )
+        == []
+    )
     alone = HOG.replace("(wait", "(hold")
     assert ask(ms(tmp_path / "alone", alone), "gil_contention") == []
 
@@ -202,12 +223,21 @@ def test_lock_convoy_is_no_waiting_for_something_to_happen(tmp_path: Path, chang
 
 
 def test_lock_convoy_knows_pythons_own_waiting(tmp_path: Path) -> None:
-    assert ask(ms(tmp_path, CONVOY, cpu={"note": {"file": "/lib/python3.11/threading.py"}}), "lock_convoy", times=3) == []
+    assert (
+        ask(
+            ms(tmp_path, CONVOY, cpu={"note": {"file": "/lib/python3.11/threading.py"}}),
+            "lock_convoy",
+            times=3,
+        )
+        == []
+    )
     assert ask(ms(tmp_path / "few", CONVOY), "lock_convoy") == []
 
 
 def test_lock_convoy_needs_stacks(tmp_path: Path) -> None:
-    assert not_judged(ms(tmp_path, CONVOY.replace("<main;note", "          ")), "lock_convoy").startswith("does not contain stacks of OS")
+    assert not_judged(ms(tmp_path, CONVOY.replace("<main;note", "          ")), "lock_convoy").startswith(
+        "does not contain stacks of OS"
+    )
 
 
 # --- slow_file_reads, blocked_on_sockets ------------------------------------------------------------------------------------------------
@@ -218,7 +248,9 @@ main:os |  (read:/a    )(read:/b    )(read:/c    )  (read:/d    )(read:/e       
 """
 
 
-@pytest.mark.parametrize(("rule", "call", "target"), [("slow_file_reads", "read", "/"), ("blocked_on_sockets", "recv", "unix/")])
+@pytest.mark.parametrize(
+    ("rule", "call", "target"), [("slow_file_reads", "read", "/"), ("blocked_on_sockets", "recv", "unix/")]
+)
 def test_slow_reads_and_answers(tmp_path: Path, rule: str, call: str, target: str) -> None:
     picture = READS.replace("read", call).replace("/", target[0] if len(target) == 1 else "u")
     finding = one(ms(tmp_path, picture), rule)
@@ -228,7 +260,11 @@ def test_slow_reads_and_answers(tmp_path: Path, rule: str, call: str, target: st
 
 def test_slow_reads_are_not_sockets_and_the_other_way_round(tmp_path: Path) -> None:
     assert ask(ms(tmp_path, READS), "blocked_on_sockets") == []
-    sockets = ms(tmp_path / "s", READS, cpu={f"read:/{name}": {"target": f"socket {name}:80 (TCP)"} for name in "abcde"})
+    sockets = ms(
+        tmp_path / "s",
+        READS,
+        cpu={f"read:/{name}": {"target": f"socket {name}:80 (TCP)"} for name in "abcde"},
+    )
     assert ask(sockets, "slow_file_reads") == []
     assert one(sockets, "blocked_on_sockets").occurrences == 5
 
@@ -245,7 +281,10 @@ def test_reads_outside_of_work_or_once_are_no_mistake(tmp_path: Path, rule: str)
 def test_slow_reads_beside_a_busy_gpu_cost_nothing(tmp_path: Path) -> None:
     launch = "main:api |(cudaLaunchKernel#1)\n"
     assert ask(ms(tmp_path, READS + launch + f"gpu0.7 |({'gemm#1'.ljust(90)})"), "slow_file_reads") == []
-    finding = one(ms(tmp_path / "b", READS + launch + f"gpu0.7 |({'gemm#1'.ljust(38)}){' ' * 50}(gemm )"), "slow_file_reads")
+    finding = one(
+        ms(tmp_path / "b", READS + launch + f"gpu0.7 |({'gemm#1'.ljust(38)}){' ' * 50}(gemm )"),
+        "slow_file_reads",
+    )
     assert in_ms(finding) == (50, 35)
 
 
@@ -266,14 +305,26 @@ def test_data_loader_by_the_names_of_ranges(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    few(["enumerate(DataLoader)#_Iter.__next__", "data_loading", "fetch-data", "load_batch", "train/data_loader", "wait_for_data"], 2),
+    few(
+        [
+            "enumerate(DataLoader)#_Iter.__next__",
+            "data_loading",
+            "fetch-data",
+            "load_batch",
+            "train/data_loader",
+            "wait_for_data",
+        ],
+        2,
+    ),
 )
 def test_data_loader_knows_many_names(tmp_path: Path, name: str) -> None:
     report = ms(tmp_path, LOADER, extra={"next_batch": {"message": name}})
     assert one(report, "data_loader").subject == name
 
 
-@pytest.mark.parametrize("name", few(["load", "target_data", "forget_batch", "forward", "overload_data", "upload"], 2))
+@pytest.mark.parametrize(
+    "name", few(["load", "target_data", "forget_batch", "forward", "overload_data", "upload"], 2)
+)
 def test_data_loader_leaves_other_names(tmp_path: Path, name: str) -> None:
     assert ask(ms(tmp_path, LOADER, extra={"next_batch": {"message": name}}), "data_loader") == []
 
@@ -333,7 +384,13 @@ def test_data_loader_is_no_wait_for_work(tmp_path: Path, change: tuple[str, str]
     picture = QUEUE.replace(*change)
     if change[0].startswith("main:os"):
         picture = picture.replace(")         (", ")(")
-    assert ask(ms(tmp_path, picture, cpu={**IN_QUEUE, "pool": {"file": f"/lib/python3.11/{file}"}}), "data_loader") == []
+    assert (
+        ask(
+            ms(tmp_path, picture, cpu={**IN_QUEUE, "pool": {"file": f"/lib/python3.11/{file}"}}),
+            "data_loader",
+        )
+        == []
+    )
 
 
 def test_data_loader_leaves_out_the_workers_of_a_trainer(tmp_path: Path) -> None:
@@ -345,7 +402,10 @@ def test_data_loader_leaves_out_the_workers_of_a_trainer(tmp_path: Path) -> None
     """
     assert ask(ms(tmp_path, picture), "data_loader") == []
     launches = "trainer/main:api |(cudaLaunchKernel#1)\ngpu0.7 |(gemm#1)     (gemm )"
-    assert ask(ms(tmp_path / "b", picture.replace("[step      ]", "[epoch     ]") + launches), "data_loader") == []
+    assert (
+        ask(ms(tmp_path / "b", picture.replace("[step      ]", "[epoch     ]") + launches), "data_loader")
+        == []
+    )
 
 
 SAMPLED = """
@@ -355,7 +415,9 @@ gpu0.7      |      (gemm#1)                            (gemm#2)                 
 """
 
 
-@pytest.mark.parametrize(("waits", "file"), [(True, "queue.py"), (False, "site-packages/torch/utils/data/dataloader.py")])
+@pytest.mark.parametrize(
+    ("waits", "file"), [(True, "queue.py"), (False, "site-packages/torch/utils/data/dataloader.py")]
+)
 def test_data_loader_by_samples(tmp_path: Path, waits: bool, file: str) -> None:
     """Samples alone show it: off the CPU in a queue; on it where a DataLoader without workers loads by itself."""
     cpu: dict[str, dict[str, Any]] = {
@@ -365,13 +427,18 @@ def test_data_loader_by_samples(tmp_path: Path, waits: bool, file: str) -> None:
     cpu["main;next;get"] = {"on_cpu": not waits}
     finding = one(ms(tmp_path, SAMPLED, cpu=cpu), "data_loader")
     assert (finding.subject, finding.occurrences, in_ms(finding)[0]) == ("main (app.py)", 3, 54)
-    assert ask(ms(tmp_path / "b", SAMPLED, cpu={"get": {"file": "/lib/python3.11/queue.py"}}), "data_loader") == []  # it works there
+    assert (
+        ask(ms(tmp_path / "b", SAMPLED, cpu={"get": {"file": "/lib/python3.11/queue.py"}}), "data_loader")
+        == []
+    )  # it works there
 
 
 def test_data_loader_beside_a_busy_gpu_costs_nothing(tmp_path: Path) -> None:
     launch = "main:api |(cudaLaunchKernel#1)\n"
     assert ask(ms(tmp_path, LOADER + launch + f"gpu0.7 |({'gemm#1'.ljust(96)})"), "data_loader") == []
-    finding = one(ms(tmp_path / "b", LOADER + launch + f"gpu0.7 |{' ' * 30}(gemm#1){' ' * 30}(gemm )"), "data_loader")
+    finding = one(
+        ms(tmp_path / "b", LOADER + launch + f"gpu0.7 |{' ' * 30}(gemm#1){' ' * 30}(gemm )"), "data_loader"
+    )
     assert in_ms(finding) == (54, 22)
 
 
@@ -379,7 +446,9 @@ def test_data_loader_that_is_late_once_is_a_start(tmp_path: Path) -> None:
     picture = """
     main   |[next batch                         ][step         ][next][step         ][next][step         ]
     """
-    assert ask(ms(tmp_path, picture, extra={"next": {"message": "next batch"}}), "data_loader", least=20) == []
+    assert (
+        ask(ms(tmp_path, picture, extra={"next": {"message": "next batch"}}), "data_loader", least=20) == []
+    )
 
 
 # --- first_iterations, late_imports -----------------------------------------------------------------------------------------------------
@@ -393,7 +462,12 @@ main:os     |                                   (read )
 
 def test_first_iterations_are_what_they_took_more(tmp_path: Path) -> None:
     finding = one(ms(tmp_path, FIRST), "first_iterations")
-    assert (finding.subject, in_ms(finding), finding.occurrences, finding.severity) == ("step", (23, 0), 1, "low")
+    assert (finding.subject, in_ms(finding), finding.occurrences, finding.severity) == (
+        "step",
+        (23, 0),
+        1,
+        "low",
+    )
     assert "import torch._inductor (25.0 ms)" in finding.cause
     assert "48% above" in finding.title
 
@@ -429,7 +503,12 @@ def test_late_imports_before_the_steps_or_elsewhere_are_right(tmp_path: Path) ->
 
 def test_nvtx_mistakes_never_popped(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, "main |  <step    <step    <step     [fine ]"), "nvtx_mistakes")
-    assert (finding.subject, finding.occurrences, finding.bound, finding.severity) == ("unfinished step", 3, None, "info")
+    assert (finding.subject, finding.occurrences, finding.bound, finding.severity) == (
+        "unfinished step",
+        3,
+        None,
+        "info",
+    )
 
 
 def test_nvtx_mistakes_an_open_range_at_the_end_is_none(tmp_path: Path) -> None:
@@ -462,7 +541,10 @@ def test_nvtx_mistakes_too_many_names(tmp_path: Path) -> None:
     picture = "main |" + "".join(f"[s{number} ]" for number in range(12))
     finding = one(drawn(tmp_path, picture), "nvtx_mistakes", names=10)
     assert (finding.subject, finding.occurrences) == ("names in the default domain", 12)
-    assert ask(drawn(tmp_path / "b", picture + picture.partition("|")[2] + "[s1 ]"), "nvtx_mistakes", names=10) == []
+    assert (
+        ask(drawn(tmp_path / "b", picture + picture.partition("|")[2] + "[s1 ]"), "nvtx_mistakes", names=10)
+        == []
+    )
 
 
 # --- profiler_overhead ------------------------------------------------------------------------------------------------------------------
@@ -494,16 +576,29 @@ def test_profiler_overhead_of_the_driver(tmp_path: Path) -> None:
 def test_profiler_overhead_before_the_work_is_a_remark(tmp_path: Path, work: str) -> None:
     picture = "main:overhead |     (Buffer_flush            )      (Resource)\n" + work
     finding = one(drawn(tmp_path, picture), "profiler_overhead")
-    assert (finding.subject, finding.severity, finding.bound) == ("tracing of CUDA", "high", 10 * US)  # what lies in the work
+    assert (finding.subject, finding.severity, finding.bound) == (
+        "tracing of CUDA",
+        "high",
+        10 * US,
+    )  # what lies in the work
     finding = one(drawn(tmp_path / "b", picture.replace("(Resource)", "")), "profiler_overhead")
-    assert (finding.subject, finding.severity, finding.bound) == ("tracing of CUDA outside of the work", "info", None)
+    assert (finding.subject, finding.severity, finding.bound) == (
+        "tracing of CUDA outside of the work",
+        "info",
+        None,
+    )
 
 
 def test_profiler_overhead_counts_rows_of_the_work(tmp_path: Path) -> None:
     """A million ranges before the first step cost no step."""
     before = "main |" + "[s ]" * 50 + " " * 400 + "[step" + " " * 395 + "][step]"
     assert ask(drawn(tmp_path, before, tick_ns=100), "profiler_overhead") == []
-    assert one(drawn(tmp_path / "b", before.replace("[step", "[work"), tick_ns=100), "profiler_overhead", least=1).occurrences == 52
+    assert (
+        one(
+            drawn(tmp_path / "b", before.replace("[step", "[work"), tick_ns=100), "profiler_overhead", least=1
+        ).occurrences
+        == 52
+    )
 
 
 def test_profiler_overhead_leaves_out_what_the_program_does_not_wait_for(tmp_path: Path) -> None:
@@ -533,11 +628,18 @@ def test_gpu_waits_for_cpu_says_for_what(tmp_path: Path) -> None:
         "CUDA API call cuLaunchKernel": (36, 1),
         "unknown": (1, 1),
     }
-    assert all(row.start >= ORIGIN + 17 * MS and row.end <= ORIGIN + 53 * MS for finding in found for row in finding.evidence)
+    assert all(
+        row.start >= ORIGIN + 17 * MS and row.end <= ORIGIN + 53 * MS
+        for finding in found
+        for row in finding.evidence
+    )
 
 
 def test_gpu_waits_for_cpu_of_two_gpus_at_once_count_once(tmp_path: Path) -> None:
-    two = LATE + "main:api |                    \ngpu1.7   |     (gemm#1    )                                       (gemm#2 )\n"
+    two = (
+        LATE
+        + "main:api |                    \ngpu1.7   |     (gemm#1    )                                       (gemm#2 )\n"
+    )
     found = ask(ms(tmp_path, two), "gpu_waits_for_cpu")
     assert {finding.subject: in_ms(finding)[1] for finding in found}["NVTX range preprocess"] == 19
 
@@ -549,7 +651,9 @@ def test_gpu_waits_for_cpu_puts_together_what_takes_little(tmp_path: Path) -> No
     gpu0.7       |     (gemm#1    )                                                    (gemm#2 )
     """
     found = ask(ms(tmp_path, ops), "gpu_waits_for_cpu", least=25)
-    assert [(finding.subject, finding.estimate // MS) for finding in found if finding.estimate] == [("other places", 46)]
+    assert [(finding.subject, finding.estimate // MS) for finding in found if finding.estimate] == [
+        ("other places", 46)
+    ]
     assert found[0].title.startswith("GPUs waited 46.0 ms for the host in 4 places, most in aten::mul (")
 
 
@@ -563,5 +667,8 @@ def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> 
 
 def test_gpu_waits_for_cpu_needs_calls(tmp_path: Path) -> None:
     assert not_judged(drawn(tmp_path, NOTHING), "gpu_waits_for_cpu") == "does not contain CUDA API data."
-    assert not_judged(drawn(tmp_path / "b", WORK), "gpu_waits_for_cpu") == "does not contain CUDA kernel or GPU memory data."
+    assert (
+        not_judged(drawn(tmp_path / "b", WORK), "gpu_waits_for_cpu")
+        == "does not contain CUDA kernel or GPU memory data."
+    )
     assert US == 1000

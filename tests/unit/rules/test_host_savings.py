@@ -66,7 +66,11 @@ Program = Callable[[Host, bool, random.Random], None]
 def preprocesses(host: Host, planted: bool, rng: random.Random) -> None:
     """Prepares each batch where it could have been prepared before."""
     for _ in range(STEPS):
-        ns, rest, kernel = rng.randrange(3 * MS, 9 * MS), rng.randrange(100 * US, 2 * MS), rng.randrange(MS, 5 * MS)
+        ns, rest, kernel = (
+            rng.randrange(3 * MS, 9 * MS),
+            rng.randrange(100 * US, 2 * MS),
+            rng.randrange(MS, 5 * MS),
+        )
         start = host.now
         host.work(ns if planted else 0)
         host.named("preprocess", start)
@@ -80,7 +84,11 @@ def preprocesses(host: Host, planted: bool, rng: random.Random) -> None:
 def loads(host: Host, planted: bool, rng: random.Random) -> None:
     """Waits for a loader that is too slow."""
     for _ in range(STEPS):
-        ns, rest, kernel = rng.randrange(3 * MS, 9 * MS), rng.randrange(100 * US, 2 * MS), rng.randrange(MS, 5 * MS)
+        ns, rest, kernel = (
+            rng.randrange(3 * MS, 9 * MS),
+            rng.randrange(100 * US, 2 * MS),
+            rng.randrange(MS, 5 * MS),
+        )
         start = host.now
         host.work(ns if planted else 5 * US)
         host.named("next batch", start)
@@ -107,11 +115,24 @@ def contends(host: Host, planted: bool, rng: random.Random) -> None:
         start = host.now
         if planted:
             host.busy("gil", ns, state="wait", held=0, waited=ns, holds=0, waits=1, interpreter=0)
-            host.seen("gil", start, host.now, thread=1, state="hold", held=ns, waited=0, holds=1, waits=0, interpreter=0)
+            host.seen(
+                "gil",
+                start,
+                host.now,
+                thread=1,
+                state="hold",
+                held=ns,
+                waited=0,
+                holds=1,
+                waits=0,
+                interpreter=0,
+            )
         host.work(rest)
         host.launch(rng.randrange(MS, 5 * MS))
     host.wait()
-    host.seen("gil", host.now, host.now + US, state="hold", held=US, waited=0, holds=1, waits=0, interpreter=0)
+    host.seen(
+        "gil", host.now, host.now + US, state="hold", held=US, waited=0, holds=1, waits=0, interpreter=0
+    )
 
 
 def reads(host: Host, planted: bool, rng: random.Random) -> None:
@@ -153,4 +174,7 @@ def test_what_is_won_lies_between(tmp_path: Path, rule: str, seed: int) -> None:
             (finding,) = found
     assert finding.bound is not None
     assert finding.estimate is not None
-    assert 0 < finding.estimate / 2 <= ends[0] - ends[1] <= 1.1 * finding.bound, (finding.estimate / MS, finding.bound / MS)
+    assert 0 < finding.estimate / 2 <= ends[0] - ends[1] <= 1.1 * finding.bound, (
+        finding.estimate / MS,
+        finding.bound / MS,
+    )

@@ -26,11 +26,16 @@ def test_calls_without_work(tmp_path: Path) -> None:
 
 
 def test_calls_that_fail(tmp_path: Path) -> None:
-    report = drawn(tmp_path, CALLS, cuda={"cudaLaunchKernel": {"result": 209}, "cudaMemcpyAsync": {"result": 700}})
+    report = drawn(
+        tmp_path, CALLS, cuda={"cudaLaunchKernel": {"result": 209}, "cudaMemcpyAsync": {"result": 700}}
+    )
     finding = one(report, "no_gpu_work")
     assert (finding.subject, finding.severity, finding.occurrences) == ("calls that fail", "medium", 10)
     assert finding.title == "10 of 10 calls that give work to a GPU failed"
-    assert {row.text for row in finding.evidence} == {"cudaLaunchKernel returned 209", "cudaMemcpyAsync returned 700"}
+    assert {row.text for row in finding.evidence} == {
+        "cudaLaunchKernel returned 209",
+        "cudaMemcpyAsync returned 700",
+    }
 
 
 def test_one_of_two_processes(tmp_path: Path) -> None:

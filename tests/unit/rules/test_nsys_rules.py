@@ -41,7 +41,12 @@ def test_cuda_api_sync_costs_the_idle_time_after_it(tmp_path: Path) -> None:
     assert costs(finding) == (25, 25)
     assert (finding.subject, finding.occurrences, finding.severity) == ("cudaDeviceSynchronize", 1, "low")
     (row,) = finding.evidence
-    assert (row.table, row.start - ORIGIN, row.end - ORIGIN, dict(row.values)) == ("cuda_api", 21 * US, 53 * US, {"gpu_idle_ns": 25 * US})
+    assert (row.table, row.start - ORIGIN, row.end - ORIGIN, dict(row.values)) == (
+        "cuda_api",
+        21 * US,
+        53 * US,
+        {"gpu_idle_ns": 25 * US},
+    )
     assert row.text == "GPU idle for 25.0 us after cudaDeviceSynchronize"
 
 
@@ -90,10 +95,15 @@ PINNED = {"source_kind": "Pinned", "destination_kind": "Pinned"}
 
 
 def copied(tmp_path: Path, api: str, copy: str, **columns: Any) -> Any:
-    return drawn(tmp_path, COPY.format(api=f"{api}#2", copy=f"{copy}#2"), cuda={copy: {"bytes": 1 << 20, **columns}})
+    return drawn(
+        tmp_path, COPY.format(api=f"{api}#2", copy=f"{copy}#2"), cuda={copy: {"bytes": 1 << 20, **columns}}
+    )
 
 
-@pytest.mark.parametrize(("rule", "api", "most"), [("cuda_memcpy_async", "cudaMemcpyAsync", 21), ("cuda_memcpy_sync", "cudaMemcpy", 16)])
+@pytest.mark.parametrize(
+    ("rule", "api", "most"),
+    [("cuda_memcpy_async", "cudaMemcpyAsync", 21), ("cuda_memcpy_sync", "cudaMemcpy", 16)],
+)
 def test_copies_that_wait(tmp_path: Path, rule: str, api: str, most: int) -> None:
     report = copied(tmp_path, api, "DtoH")
     finding = one(report, rule)
@@ -113,17 +123,27 @@ gpu0.7   |(HtoD#c__                              )"""
 def test_copies_that_keep_the_gpu_busy_cost_what_faster_ones_would_save(tmp_path: Path) -> None:
     picture = looped(ONLY_COPIES, 6)
     finding = one(drawn(tmp_path, picture, cuda={"HtoD": {"bytes": 1 << 20}}), "cuda_memcpy_async")
-    assert costs(finding) == (6 * 39, 6 * 20)  # page-locked memory is twice as fast, where nothing else is known
+    assert costs(finding) == (
+        6 * 39,
+        6 * 20,
+    )  # page-locked memory is twice as fast, where nothing else is known
     assert finding.severity == "high"
-    small = drawn(tmp_path / "b", picture, cuda={"HtoD": {"bytes": 1 << 10}})  # bound by latency, whatever the memory
+    small = drawn(
+        tmp_path / "b", picture, cuda={"HtoD": {"bytes": 1 << 10}}
+    )  # bound by latency, whatever the memory
     assert ask(small, "cuda_memcpy_async") == []
     locked = {f"#c{number:02}": {"source_kind": "Pinned", "bytes": 16 << 20} for number in range(2)}
-    known = drawn(tmp_path / "c", picture, cuda={"HtoD": {"bytes": 1 << 20}, **locked})  # 16 times as fast in this run
+    known = drawn(
+        tmp_path / "c", picture, cuda={"HtoD": {"bytes": 1 << 20}, **locked}
+    )  # 16 times as fast in this run
     assert costs(one(known, "cuda_memcpy_async"))[1] == 4 * 40 * 15 // 16
 
 
 def test_a_copy_of_one_value_is_named(tmp_path: Path) -> None:
-    assert "1 of them brings a single value" in one(copied(tmp_path, "cudaMemcpyAsync", "DtoH", bytes=8), "cuda_memcpy_async").cause
+    assert (
+        "1 of them brings a single value"
+        in one(copied(tmp_path, "cudaMemcpyAsync", "DtoH", bytes=8), "cuda_memcpy_async").cause
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +158,9 @@ def test_a_copy_of_one_value_is_named(tmp_path: Path) -> None:
         ("cuda_memset_sync", "cudaMemsetAsync", "memset", {"memory_kind": "Managed"}),
     ],
 )
-def test_copies_that_do_not_wait(tmp_path: Path, rule: str, api: str, copy: str, columns: dict[str, Any]) -> None:
+def test_copies_that_do_not_wait(
+    tmp_path: Path, rule: str, api: str, copy: str, columns: dict[str, Any]
+) -> None:
     assert ask(copied(tmp_path, api, copy, **columns), rule) == []
 
 
@@ -148,7 +170,9 @@ def test_a_copy_above_64_kb_waits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["Pinned", "Managed"])
 def test_cuda_memset_sync(tmp_path: Path, kind: str) -> None:
-    assert one(copied(tmp_path, "cudaMemset", "memset", memory_kind=kind), "cuda_memset_sync").occurrences == 1
+    assert (
+        one(copied(tmp_path, "cudaMemset", "memset", memory_kind=kind), "cuda_memset_sync").occurrences == 1
+    )
 
 
 def test_copies_of_unknown_memory_are_not_judged(tmp_path: Path) -> None:
@@ -168,7 +192,12 @@ def test_gpu_gaps(tmp_path: Path) -> None:
     report = drawn(tmp_path, GAPS, tick_ns=50_000_000)
     assert ask(report, "gpu_gaps") == []
     finding = one(report, "gpu_gaps", gap=90)
-    assert (finding.subject, finding.bound, finding.estimate, finding.occurrences) == ("GPU 0", 11 * 50_000_000, None, 2)
+    assert (finding.subject, finding.bound, finding.estimate, finding.occurrences) == (
+        "GPU 0",
+        11 * 50_000_000,
+        None,
+        2,
+    )
     assert [row.end - row.start for row in finding.evidence] == [number * 50_000_000 for number in (9, 2)]
 
 
@@ -180,7 +209,10 @@ def test_gpu_gaps_of_each_process(tmp_path: Path) -> None:
     report = drawn(tmp_path, picture, tick_ns=50_000_000, ranks={"a": 3, "b": 4})
     finding = one(report, "gpu_gaps")
     assert (finding.subject, finding.bound, finding.severity) == ("GPU 0 of rank 3", 18 * 50_000_000, "high")
-    assert (finding.evidence[0].table, finding.evidence[0].text) == ("kernels", "GPU 0 of rank 3 idle until the next kernel")
+    assert (finding.evidence[0].table, finding.evidence[0].text) == (
+        "kernels",
+        "GPU 0 of rank 3 idle until the next kernel",
+    )
 
 
 def test_gpu_gaps_of_a_part(tmp_path: Path) -> None:
@@ -199,4 +231,6 @@ def test_gpu_time_util(tmp_path: Path) -> None:
     (row,) = finding.evidence
     assert (row.start - ORIGIN, row.end - ORIGIN) == (10 * US, 30 * US)
     assert row.values == {"in_use_percent": 30.0}
-    assert ask(drawn(tmp_path / "busy", "gpu0.7 |(gemm    )(gemm   ) (gemm )"), "gpu_time_util", chunks=3) == []
+    assert (
+        ask(drawn(tmp_path / "busy", "gpu0.7 |(gemm    )(gemm   ) (gemm )"), "gpu_time_util", chunks=3) == []
+    )

@@ -55,7 +55,9 @@ def test_a_part_of_the_time_has_a_hot_function_of_its_own(tmp_path: Path) -> Non
 
 def test_collections_are_not_the_function_that_they_were_in(tmp_path: Path) -> None:
     walks = "main:gc     |  (2                                  )\n"
-    assert [found.subject for found in ask(ms(tmp_path, walks + HOT, cpu=OWN), "hot_function")] == ["a (train.py)"]
+    assert [found.subject for found in ask(ms(tmp_path, walks + HOT, cpu=OWN), "hot_function")] == [
+        "a (train.py)"
+    ]
 
 
 def test_syncs_on_the_main_thread_are_named(tmp_path: Path) -> None:
@@ -65,7 +67,11 @@ def test_syncs_on_the_main_thread_are_named(tmp_path: Path) -> None:
     io:os   |  (nanosleep<idle                                      )
     """
     finding = one(ms(tmp_path, picture, cpu={"hot": {"file": "/app/db.py", "module": None}}), "sleeping")
-    assert (finding.subject, finding.occurrences, finding.confidence) == ("hot (db.py) waits for a disk", 2, "high")
+    assert (finding.subject, finding.occurrences, finding.confidence) == (
+        "hot (db.py) waits for a disk",
+        2,
+        "high",
+    )
     assert finding.bound == 50 * MS
     assert {row.table for row in finding.evidence} == {"osrt"}
 
@@ -88,7 +94,14 @@ MEMORY = [15, 40, 80, 120, 160, 200, 240, 280, 60]
 
 def readings(values: list[int]) -> dict[str, list[dict[str, Any]]]:
     rows = [
-        {"host": "host", "process": 0, "start": ORIGIN + 6 * MS * number, "metric": "RSS", "unit": "bytes", "value": float(value << 20)}
+        {
+            "host": "host",
+            "process": 0,
+            "start": ORIGIN + 6 * MS * number,
+            "metric": "RSS",
+            "unit": "bytes",
+            "value": float(value << 20),
+        }
         for number, value in enumerate(values)
     ]
     return {"host_metrics": rows}
@@ -100,5 +113,7 @@ def test_memory_that_only_grows_is_named_and_what_comes_back_is_not(tmp_path: Pa
     assert finding.bound is None
     assert finding.severity == "high"  # of a machine with 1 GiB
     assert "memray run" in finding.fix
-    for number, values in enumerate(([15, 280, 281, 280, 281, 280, 281], [15, 100, 20, 120, 21, 140, 22], [15, 20, 25, 26, 27, 28])):
+    for number, values in enumerate(
+        ([15, 280, 281, 280, 281, 280, 281], [15, 100, 20, 120, 21, 140, 22], [15, 20, 25, 26, 27, 28])
+    ):
         assert not ask(ms(tmp_path / str(number), WORK, tables=readings(values)), "memory_growth")

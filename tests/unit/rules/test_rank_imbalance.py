@@ -27,13 +27,19 @@ def test_one_rank_computes_longer(tmp_path: Path) -> None:
     assert costs(finding) == (4 * 20, 4 * 10)
     assert (finding.subject, finding.occurrences, finding.confidence) == ("step", 4, "medium")
     assert finding.title == "Rank 1 has 34% more work in its steps than the 2 ranks on average"
-    assert "It had most work in 4 of 4 steps. It ran about as many kernels as the others, each for longer." in finding.cause
+    assert (
+        "It had most work in 4 of 4 steps. It ran about as many kernels as the others, each for longer."
+        in finding.cause
+    )
     assert finding.evidence[0].text == "step: 39.0 us of work on rank 1, 29.0 us on average"
 
 
 def test_one_rank_runs_more_kernels(tmp_path: Path) -> None:
     two = STEP.replace("(gemm#g__                             )", "(gemm#g__         )(gelu#g__        )")
-    assert "It ran 100% more kernels than the others" in one(drawn(tmp_path, looped(two, 4), ranks=RANKS), RULE).cause
+    assert (
+        "It ran 100% more kernels than the others"
+        in one(drawn(tmp_path, looped(two, 4), ranks=RANKS), RULE).cause
+    )
 
 
 def test_two_steps_may_be_chance(tmp_path: Path) -> None:
@@ -42,13 +48,18 @@ def test_two_steps_may_be_chance(tmp_path: Path) -> None:
 
 def test_equal_ranks(tmp_path: Path) -> None:
     lines = STEP.splitlines()
-    equal = "\n".join([*lines[:4], lines[1].replace("a/", "b/"), lines[2].replace("a/", "b/"), lines[3].replace("a/", "b/")])
+    equal = "\n".join(
+        [*lines[:4], lines[1].replace("a/", "b/"), lines[2].replace("a/", "b/"), lines[3].replace("a/", "b/")]
+    )
     assert ask(drawn(tmp_path, looped(equal, 4), ranks=RANKS), RULE) == []
 
 
 def test_ranks_that_do_not_communicate(tmp_path: Path) -> None:
     alone = looped(STEP.replace("ncclDevKernel_AllReduce", "gelu                   "), 4)
-    assert not_judged(drawn(tmp_path, alone, ranks=RANKS), RULE) == "does not contain steps of several ranks that communicate."
+    assert (
+        not_judged(drawn(tmp_path, alone, ranks=RANKS), RULE)
+        == "does not contain steps of several ranks that communicate."
+    )
 
 
 def test_without_steps(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from warplens.rules.base import Finding
 from warplens.rules.judging import judge
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the recordings of real GPUs are not here ({FOLDER})")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason=f"the recordings of real GPUs are not here ({FOLDER})"
+)
 Spans = list[tuple[int, int]]
 
 
@@ -42,7 +44,14 @@ def rows(name: str, text: str) -> list[tuple[Any, ...]]:
 
 def alone(wanted: Spans, other: Spans) -> Spans:
     """The stretches in which something of the first kind went on and nothing of the second: event by event."""
-    events = sorted([(t, what, step) for spans, what in ((wanted, 0), (other, 1)) for a, b in spans for t, step in ((a, 1), (b, -1))])
+    events = sorted(
+        [
+            (t, what, step)
+            for spans, what in ((wanted, 0), (other, 1))
+            for a, b in spans
+            for t, step in ((a, 1), (b, -1))
+        ]
+    )
     count = [0, 0]
     found: Spans = []
     since: int | None = None
@@ -66,9 +75,14 @@ def test_a_model_that_is_moved_to_the_gpu_layer_by_layer(tmp_path: Path) -> None
     exposed: Spans = []
     for device in (0, 1):
         kernels = rows(name, f"SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE deviceId = {device}")
-        copies = rows(name, f"SELECT start, end FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE deviceId = {device} AND copyKind IN (1, 2)")
+        copies = rows(
+            name,
+            f"SELECT start, end FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE deviceId = {device} AND copyKind IN (1, 2)",
+        )
         first, last = min(start for start, _ in kernels), max(end for _, end in kernels)
-        exposed += alone([(max(a, first), min(b, last)) for a, b in copies if a < last and b > first], kernels)
+        exposed += alone(
+            [(max(a, first), min(b, last)) for a, b in copies if a < last and b > first], kernels
+        )
     assert found.bound == length(exposed)
     assert found.bound > 0.9 * 969_447_605
     assert found.severity == "low"  # a fix wins 0.02 %: there is nothing to compute beside the copies
@@ -83,7 +97,11 @@ def test_a_value_that_is_moved_to_the_gpu_in_every_step(tmp_path: Path) -> None:
     for device, pid in rows(name, "SELECT DISTINCT deviceId, globalPid FROM CUPTI_ACTIVITY_KIND_KERNEL"):
         tables = ("KERNEL", "MEMCPY", "MEMSET")
         work = [
-            span for table in tables for span in rows(name, f"SELECT start, end FROM CUPTI_ACTIVITY_KIND_{table} WHERE deviceId = {device}")
+            span
+            for table in tables
+            for span in rows(
+                name, f"SELECT start, end FROM CUPTI_ACTIVITY_KIND_{table} WHERE deviceId = {device}"
+            )
         ]
         busy = alone(work, [])
         idle = [(one[1], other[0]) for one, other in pairwise(busy)]
@@ -93,7 +111,9 @@ def test_a_value_that_is_moved_to_the_gpu_in_every_step(tmp_path: Path) -> None:
                 WHERE s.value LIKE 'cudaStreamSynchronize%' AND r.globalTid >> 24 = {pid} >> 24 ORDER BY r.start""",
         )
         total = 0
-        for (start, end), behind in zip(waits, [start for start, _ in waits[1:]] + [busy[-1][1]], strict=True):
+        for (start, end), behind in zip(
+            waits, [start for start, _ in waits[1:]] + [busy[-1][1]], strict=True
+        ):
             lost = sum(max(min(b, behind) - max(a, start), 0) for a, b in idle)
             total += min(end - start, lost)
         most = max(most, total)
@@ -130,8 +150,14 @@ def test_communication_that_no_kernel_hides(tmp_path: Path) -> None:
     for path in sorted((FOLDER / "kineto" / "dlrm_8ranks").glob("rank*.json.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
-        kernels = [(e["name"], e["ts"] * 1000, (e["ts"] + e["dur"]) * 1000) for e in events if e.get("cat") == "kernel"]
-        communication, others = ([row[1:] for row in kernels if row[0].startswith("nccl") == wanted] for wanted in (True, False))
+        kernels = [
+            (e["name"], e["ts"] * 1000, (e["ts"] + e["dur"]) * 1000)
+            for e in events
+            if e.get("cat") == "kernel"
+        ]
+        communication, others = (
+            [row[1:] for row in kernels if row[0].startswith("nccl") == wanted] for wanted in (True, False)
+        )
         own = alone(communication, others)
         exposed += own
         most = max(most, (length(own), length(communication)))

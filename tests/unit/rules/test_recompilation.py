@@ -42,11 +42,15 @@ def report_of(path: Path, text: str, **how: Any) -> Any:
 
 
 def test_compiled_again_in_the_loop(tmp_path: Path) -> None:
-    finding = one(report_of(tmp_path, picture(True, False, False, False, True, False, True, False)), "recompilation")
+    finding = one(
+        report_of(tmp_path, picture(True, False, False, False, True, False, True, False)), "recompilation"
+    )
     # two of 25 columns, and GPUs are idle in all of it
     assert (finding.bound, finding.estimate, finding.occurrences) == (2 * 25 * 5 * MS, 2 * 25 * 5 * MS, 2)
     assert (finding.subject, finding.severity, finding.confidence) == ("step", "high", "medium")
-    assert finding.title == "torch.compile compiled again for step (train.py:11) after the start, 250 ms in all"
+    assert (
+        finding.title == "torch.compile compiled again for step (train.py:11) after the start, 250 ms in all"
+    )
     assert finding.evidence[0].text == "torch.compile compiles for step (train.py:11)"
 
 
@@ -68,7 +72,10 @@ def test_of_a_selected_part(tmp_path: Path) -> None:
 
 
 def test_the_start_may_compile(tmp_path: Path) -> None:
-    assert ask(report_of(tmp_path, picture(True, True, False, False, False, False, False)), "recompilation") == []
+    assert (
+        ask(report_of(tmp_path, picture(True, True, False, False, False, False, False)), "recompilation")
+        == []
+    )
 
 
 def test_another_line_is_compiled_for_the_first_time(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ def same(*findings: Finding) -> dict[str, str | None]:
 
 def test_the_finding_with_the_greatest_saving_has_the_time() -> None:
     whole, most, other = Cover([0], [100]), Cover([5], [95]), Cover([200], [300])
-    known = same(finding("a", most, 50), finding("b", whole, 80), finding("c", other, 10), finding("d", whole, None))
+    known = same(
+        finding("a", most, 50), finding("b", whole, 80), finding("c", other, 10), finding("d", whole, None)
+    )
     assert known == {"a": "b", "b": None, "c": None, "d": "b"}
 
 

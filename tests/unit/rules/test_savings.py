@@ -116,7 +116,9 @@ def one_block(machine: Machine, planted: bool, host: int, kernel: int) -> None:
 def managed_memory(machine: Machine, planted: bool, host: int, kernel: int) -> None:
     machine.call("cudaMallocManaged", 100 * US)
     for step in range(STEPS):
-        machine.work(host + (5 * kernel if planted or step == 0 else 0))  # the pages that it touches come back
+        machine.work(
+            host + (5 * kernel if planted or step == 0 else 0)
+        )  # the pages that it touches come back
         machine.launch(6 * kernel if planted or step == 0 else kernel)
         for _ in range(4):
             machine.launch(kernel)
@@ -127,7 +129,9 @@ def communicates(machine: Machine, planted: bool, host: int, kernel: int) -> Non
     for _ in range(STEPS):
         machine.work(host)
         backward = machine.launch(kernel)
-        reduced = machine.launch(kernel // 2, stream=8, after=backward if planted else 0, name="ncclDevKernel_AllReduce_Sum_f32")
+        reduced = machine.launch(
+            kernel // 2, stream=8, after=backward if planted else 0, name="ncclDevKernel_AllReduce_Sum_f32"
+        )
         machine.launch(kernel, after=reduced)
     machine.wait()
 
@@ -135,7 +139,11 @@ def communicates(machine: Machine, planted: bool, host: int, kernel: int) -> Non
 Program = Callable[[Machine, bool, int, int], None]
 GPU_BOUND, HOST_BOUND, EVEN = (500 * US, 4 * MS), (4 * MS, 500 * US), (2 * MS, 2 * MS)
 PLANTED: list[tuple[str, Program, tuple[int, int]]] = [
-    *[(rule, waits, speed) for rule in ("cuda_api_sync", "unneeded_sync") for speed in (GPU_BOUND, HOST_BOUND, EVEN)],
+    *[
+        (rule, waits, speed)
+        for rule in ("cuda_api_sync", "unneeded_sync")
+        for speed in (GPU_BOUND, HOST_BOUND, EVEN)
+    ],
     *[("cuda_memcpy_sync", blocking_copies, speed) for speed in (HOST_BOUND, (2 * MS, MS))],
     *[("cuda_memcpy_async", copies_that_block, speed) for speed in (HOST_BOUND, (2 * MS, MS))],
     ("transfers_not_overlapped", copies_in_line, GPU_BOUND),
@@ -158,8 +166,14 @@ def played(program: Program, planted: bool, speed: tuple[int, int]) -> Machine:
     return machine
 
 
-@pytest.mark.parametrize(("rule", "program", "speed"), few(PLANTED, step=5), ids=[f"{r}-{p.__name__}-{h}-{k}" for r, p, (h, k) in PLANTED])
-def test_the_saving_lies_between_what_was_stated(tmp_path: Path, rule: str, program: Program, speed: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("rule", "program", "speed"),
+    few(PLANTED, step=5),
+    ids=[f"{r}-{p.__name__}-{h}-{k}" for r, p, (h, k) in PLANTED],
+)
+def test_the_saving_lies_between_what_was_stated(
+    tmp_path: Path, rule: str, program: Program, speed: tuple[int, int]
+) -> None:
     mistake, twin = played(program, True, speed), played(program, False, speed)
     saved = mistake.end - twin.end
     with open_report(mistake.write(tmp_path / "mistake.warplens")) as report:
@@ -203,7 +217,9 @@ def _gpu(machine: Machine) -> GpuOperations:
     rows = sorted(machine.schedule.rows["kernels"], key=lambda row: row["start"])
     start, end = (np.array([row[name] for row in rows], np.int64) for name in ("start", "end"))
     number = np.arange(len(rows))
-    return GpuOperations(0, 0, "GPU 0", np.zeros(len(rows), np.int8), np.full(len(rows), 7), start, end, number, number)
+    return GpuOperations(
+        0, 0, "GPU 0", np.zeros(len(rows), np.int8), np.full(len(rows), 7), start, end, number, number
+    )
 
 
 def _waits(machine: Machine) -> HostCalls:

@@ -47,4 +47,7 @@ def test_a_short_import_is_no_finding(tmp_path: Path) -> None:
 
 
 def test_a_report_without_imports_is_not_judged(tmp_path: Path) -> None:
-    assert not_judged(drawn(tmp_path, "main |[work   ]"), "startup") == "does not contain a main loop or imports of Python."
+    assert (
+        not_judged(drawn(tmp_path, "main |[work   ]"), "startup")
+        == "does not contain a main loop or imports of Python."
+    )

@@ -22,7 +22,10 @@ def test_by_the_length_of_kernels(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, looped(STEP, 4) + ALLOCATED), RULE)
     # four times 50 longer, and three pauses of 30; once the pages have to come
     assert costs(finding) == (4 * 50 + 3 * 30, 3 * 50 + 3 * 30)
-    assert finding.title == "Kernels on managed memory took 200 us longer where its pages had to come from the host"
+    assert (
+        finding.title
+        == "Kernels on managed memory took 200 us longer where its pages had to come from the host"
+    )
     assert (finding.subject, finding.occurrences, finding.confidence) == ("GPU 0", 4, "medium")
     assert "--cuda-um-migrations" in finding.fix
     assert finding.evidence[0].values == {"longer_ns": 50 * US}
@@ -38,7 +41,15 @@ def test_with_recorded_migrations(tmp_path: Path) -> None:
 
 def test_kernels_that_wait_each_time(tmp_path: Path) -> None:
     step = "gpu0.7 |" + " " * 30 + "(scale ".ljust(59) + ")"
-    moves = ":um |" + " " * 10 + "(DtoH )" + " " * 14 + "(GPU_page_fault            )\n:um |" + " " * 50 + "(HtoD            )"
+    moves = (
+        ":um |"
+        + " " * 10
+        + "(DtoH )"
+        + " " * 14
+        + "(GPU_page_fault            )\n:um |"
+        + " " * 50
+        + "(HtoD            )"
+    )
     finding = one(drawn(tmp_path, looped(f"{step}\n{moves}", 4)), RULE)
     # faults and moves from column 31 to 68 of each step
     assert costs(finding)[0] == 4 * 37 + 3 * 30
@@ -53,7 +64,11 @@ def test_kernels_that_wait_each_time(tmp_path: Path) -> None:
         looped(EVEN, 4) + ALLOCATED,  # prefetched
         looped(STEP, 4) + "\nmain:api |(cudaMalloc )",
         looped(STEP, 2) + ALLOCATED,
-        "gpu0.7 |" + "(scale ".ljust(59) + ")" + looped(EVEN, 4).partition("|")[2] + ALLOCATED,  # once, at the begin
+        "gpu0.7 |"
+        + "(scale ".ljust(59)
+        + ")"
+        + looped(EVEN, 4).partition("|")[2]
+        + ALLOCATED,  # once, at the begin
     ],
 )
 def test_nothing_to_say(tmp_path: Path, picture: str) -> None:

@@ -15,13 +15,17 @@ from warplens.testing import spool_writer as sw
 Rows = list[dict[str, Any]]
 
 
-def decode(path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[list[int], list[int]] | None = None) -> tuple[Rows, Rows]:
+def decode(
+    path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[list[int], list[int]] | None = None
+) -> tuple[Rows, Rows]:
     """Return the rows of nvtx_ranges and of nvtx_marks of one spool file; every table is checked by Arrow."""
     tables = decode_all(path, data, rows_per_slice, clock)
     return tables.get("nvtx_ranges", []), tables.get("nvtx_marks", [])
 
 
-def decode_all(path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[list[int], list[int]] | None = None) -> dict[str, Rows]:
+def decode_all(
+    path: Path, data: bytes, rows_per_slice: int = 1 << 20, clock: tuple[list[int], list[int]] | None = None
+) -> dict[str, Rows]:
     """Return the rows of every table that one spool file has rows for."""
     tables: dict[str, Rows] = {}
 

@@ -29,7 +29,9 @@ def place(ranges: list[Range]) -> list[tuple[Range, int, int]]:
         mates = [
             (row, other, lane)
             for row, (other, lane, _) in enumerate(placed)
-            if other.start_end == one.start_end and (one.start_end or other.thread == one.thread) and other.end > one.start
+            if other.start_end == one.start_end
+            and (one.start_end or other.thread == one.thread)
+            and other.end > one.start
         ]
         parent, least = -1, 0
         if not one.start_end:
@@ -37,7 +39,9 @@ def place(ranges: list[Range]) -> list[tuple[Range, int, int]]:
                 if other.start <= one.start and other.end >= one.end:
                     parent, least = row, lane + 1
         taken = {lane for _, _, lane in mates}
-        placed.append((one, next(lane for lane in range(least, len(taken) + least + 1) if lane not in taken), parent))
+        placed.append(
+            (one, next(lane for lane in range(least, len(taken) + least + 1) if lane not in taken), parent)
+        )
     return placed
 
 
@@ -67,7 +71,8 @@ def parents(ordered: list[Tasked], makers: dict[int, int]) -> list[int]:
             before
             for before, other in enumerate(ordered[:row])
             if other.start <= one.start < other.end and other.end >= one.end
-            if (not other.start_end and other.thread == one.thread) or (other.start_end and other.task == one.task != 0)
+            if (not other.start_end and other.thread == one.thread)
+            or (other.start_end and other.task == one.task != 0)
         ]
         maker = rows.get(makers.get(one.task, 0), -1) if one.task else -1
         found.append(max([*around, maker if maker < row else -1], default=-1))

@@ -44,13 +44,19 @@ def test_small_errors_are_left_alone_and_large_ones_corrected() -> None:
     drift = [ClockSample(1000 + 2 * t, 500 + t + t // 5, 0) for t in (0, 10_000, 20_000)]
     knots = clocks.correction(TSC, drift)
     assert knots is not None
-    assert (knots[0].tolist(), knots[1].tolist(), knots[2]) == ([500, 10_500, 20_500], [500, 12_500, 24_500], 4000)
+    assert (knots[0].tolist(), knots[1].tolist(), knots[2]) == (
+        [500, 10_500, 20_500],
+        [500, 12_500, 24_500],
+        4000,
+    )
     assert clocks.correction(Clock("monotonic", 0, 0, 0, 1), drift) is None
 
 
 def test_every_time_is_corrected_and_order_is_kept(tmp_path: Path) -> None:
     records = [sw.event("range", 1_000, 3_000), sw.event("range", 500, 10_000), sw.event("mark", 2_500)]
-    rows, marks = decode(tmp_path, sw.spool([sw.records(0, records)]), clock=([1_000, 2_000, 3_000], [1_100, 2_100, 4_100]))
+    rows, marks = decode(
+        tmp_path, sw.spool([sw.records(0, records)]), clock=([1_000, 2_000, 3_000], [1_100, 2_100, 4_100])
+    )
     assert [(row["start"], row["end"], row["depth"]) for row in rows] == [(600, 11_100, 0), (1_100, 4_100, 1)]
     assert marks[0]["start"] == 3_100
 
@@ -63,7 +69,9 @@ def test_every_time_is_corrected_and_order_is_kept(tmp_path: Path) -> None:
 )
 def test_map_times_is_linear_interpolation(source: list[int], data: st.DataObject, times: list[int]) -> None:
     target = sorted(data.draw(st.lists(st.integers(0, 10**12), min_size=len(source), max_size=len(source))))
-    found = native.map_times(np.array(source, np.int64), np.array(target, np.int64), np.array(times, np.int64)).tolist()
+    found = native.map_times(
+        np.array(source, np.int64), np.array(target, np.int64), np.array(times, np.int64)
+    ).tolist()
     for time, mapped in zip(times, found, strict=True):
         if time <= source[0]:
             expected = float(time + target[0] - source[0])
@@ -71,5 +79,7 @@ def test_map_times_is_linear_interpolation(source: list[int], data: st.DataObjec
             expected = float(time + target[-1] - source[-1])
         else:
             at = max(number for number, knot in enumerate(source) if knot <= time)
-            expected = target[at] + (time - source[at]) * (target[at + 1] - target[at]) / (source[at + 1] - source[at])
+            expected = target[at] + (time - source[at]) * (target[at + 1] - target[at]) / (
+                source[at + 1] - source[at]
+            )
         assert abs(mapped - expected) <= 1

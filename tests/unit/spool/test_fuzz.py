@@ -42,22 +42,41 @@ BLOBS, AT = sw.blobs(
     ],
     sw.first_chunk(),
 )
-_ENTRIES = [{"name": "a", "type": 17}, {"name": "b", "type": 12, "flags": 0x30, "array": 0}, {"name": "s", "type": 80}]
+_ENTRIES = [
+    {"name": "a", "type": 17},
+    {"name": "b", "type": 12, "flags": 0x30, "array": 0},
+    {"name": "s", "type": 80},
+]
 DEFINED = sw.strings(
     {
         11: sw.definition("schema", name="s", type=1, entries=_ENTRIES[::2]),
         12: sw.definition("schema", name="warplens.json", type=2, entries=_ENTRIES),
-        13: sw.definition("counter", name="c", schema=1 << 24, scope=1 << 32, semantics=[{"id": 5, "flags": 0xFFF, "min": -1e300}]),
+        13: sw.definition(
+            "counter",
+            name="c",
+            schema=1 << 24,
+            scope=1 << 32,
+            semantics=[{"id": 5, "flags": 0xFFF, "min": -1e300}],
+        ),
         14: sw.definition("scope", path="here", parent=1 << 32),
         15: sw.definition("task", name="t", library="asyncio", parent=7),
         16: sw.definition("sync", name="lock", identifier=1 << 63),
         17: "{" * 50_000,
-        18: sw.definition("counter", name=["c"], schema="x", scope={}, semantics=[[], {"id": 5, "flags": "f", "unit": 3, "max": True}]),
+        18: sw.definition(
+            "counter",
+            name=["c"],
+            schema="x",
+            scope={},
+            semantics=[[], {"id": 5, "flags": "f", "unit": 3, "max": True}],
+        ),
         19: sw.definition("schema", type=1, size=1 << 70, entries=[{"type": 1 << 24}]),
     }
 )
 MORE = [
-    *(sw.define(text, number, start=2) for text, number in ((11, 1 << 24), (12, (1 << 24) + 1), (13, 5), (14, 1 << 32), (15, 3), (16, 4))),
+    *(
+        sw.define(text, number, start=2)
+        for text, number in ((11, 1 << 24), (12, (1 << 24) + 1), (13, 5), (14, 1 << 32), (15, 3), (16, 4))
+    ),
     *(sw.define(text, number) for text, number in ((17, 9), (18, 6), (19, (1 << 24) + 2), (99, 1))),
     sw.meta("task_switch", number=3, start=3),
     sw.event("range", 60, 61, 1, flags=7, payload=AT[0]),
@@ -92,8 +111,16 @@ SPOTS = [*range(224), *(page + offset for page in range(4096, len(VALID), 4096) 
 mutations = st.lists(
     st.one_of(
         st.tuples(st.just("byte"), st.sampled_from(SPOTS), st.integers(0, 255)),
-        st.tuples(st.just("word"), st.sampled_from(SPOTS), st.sampled_from([0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 4096, 64])),
-        st.tuples(st.just("long"), st.sampled_from(SPOTS), st.sampled_from([0, (1 << 64) - 1, 1 << 62, 1 << 63, 1 << 40, 4095])),
+        st.tuples(
+            st.just("word"),
+            st.sampled_from(SPOTS),
+            st.sampled_from([0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 4096, 64]),
+        ),
+        st.tuples(
+            st.just("long"),
+            st.sampled_from(SPOTS),
+            st.sampled_from([0, (1 << 64) - 1, 1 << 62, 1 << 63, 1 << 40, 4095]),
+        ),
         st.tuples(st.just("cut"), st.integers(0, len(VALID)), st.just(0)),
         st.tuples(st.just("page"), st.integers(0, len(VALID) // 4096), st.integers(0, 1 << 30)),
     ),
@@ -114,7 +141,9 @@ def mutate(data: bytes, steps: list[tuple[str, int, int]]) -> bytes:
         elif kind == "cut":
             del out[at:]
         elif kind == "page":
-            out[at * 4096 : (at + 1) * 4096] = random.Random(value).randbytes(len(out[at * 4096 : (at + 1) * 4096]))
+            out[at * 4096 : (at + 1) * 4096] = random.Random(value).randbytes(
+                len(out[at * 4096 : (at + 1) * 4096])
+            )
     return bytes(out)
 
 
@@ -128,14 +157,18 @@ def survives(folder: Path, data: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=4000, max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=4000, max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(seed=st.sampled_from(SEEDS), steps=mutations)
 def test_a_damaged_spool(tmp_path: Path, seed: bytes, steps: list[tuple[str, int, int]]) -> None:
     survives(tmp_path, mutate(seed, steps))
 
 
 @pytest.mark.slow
-@settings(deadline=4000, max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=4000, max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.binary(max_size=20_000))
 def test_random_bytes_behind_a_good_header(tmp_path: Path, tail: bytes) -> None:
     survives(tmp_path, VALID[: 3 * 4096] + tail)
@@ -147,7 +180,11 @@ def test_the_seed_has_something_of_everything(tmp_path: Path) -> None:
     assert {name for name, rows in tables.items() if rows} == {table.name for table in NVTX_TABLES}
     parents = {row["id"]: row["parent"] for row in tables["nvtx_ranges"]}
     assert all(parent is None or parent < child for child, parent in parents.items())
-    assert [row["data"] for row in tables["payloads"] if row["event_type"] == "range"][:3] == [None, b"one" * 8, bytes(range(16))]
+    assert [row["data"] for row in tables["payloads"] if row["event_type"] == "range"][:3] == [
+        None,
+        b"one" * 8,
+        bytes(range(16)),
+    ]
 
 
 @pytest.mark.slow

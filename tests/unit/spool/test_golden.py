@@ -52,12 +52,30 @@ META = (
 )
 ORIGIN = '[["type","u1",0],["id","u8",8],["parent","u8",16],["thread","u4",24],["task","u4",28]]'
 OPERATION = '[["type","u1",0],["domain","u2",2],["start","u8",8],["object","u8",16],["value","u8",24],["action","u4",32]]'
-FIELDS = {"range": EVENT, "start_end": EVENT, "mark": EVENT, "thread_switch": META, "origin": ORIGIN, "thread": META, "domain": META}
-FIELDS |= {"category": META, "thread_name": META, "task_switch": META, "define": META, "sample": EVENT, "operation": OPERATION}
+FIELDS = {
+    "range": EVENT,
+    "start_end": EVENT,
+    "mark": EVENT,
+    "thread_switch": META,
+    "origin": ORIGIN,
+    "thread": META,
+    "domain": META,
+}
+FIELDS |= {
+    "category": META,
+    "thread_name": META,
+    "task_switch": META,
+    "define": META,
+    "sample": EVENT,
+    "operation": OPERATION,
+}
 SLOT = '[["id","u8",40],["parent","u8",48],["thread","u4",56],["task","u4",60]]'
 JSON = (
     '{"process":{"pid":7,"ppid":1,"host":"h","start_ns":4,"executable":"/x","command":["x"],"rank":"3"},"records":{'
-    + ",".join(f'"{kind}":{{"id":{n},"size":40,"fields":{fields}}}' for n, (kind, fields) in enumerate(FIELDS.items(), 1))
+    + ",".join(
+        f'"{kind}":{{"id":{n},"size":40,"fields":{fields}}}'
+        for n, (kind, fields) in enumerate(FIELDS.items(), 1)
+    )
     + f'}},"slot":{{"size":64,"fields":{SLOT}}},"actions":{{}}}}'
 )
 
@@ -84,8 +102,12 @@ def test_every_field_is_where_the_format_says(tmp_path: Path) -> None:
         events.keys(1, 1 << 24, 1 << 32)
         events.set_strings(spool.strings)
         assert events.slice(0) == (4, 1, 0, 0)
-        ranges = slice_table("nvtx_ranges", events, 4, spool.strings, Domains(spool.names, spool.strings)).to_pylist()
-        marks = slice_table("nvtx_marks", events, 1, spool.strings, Domains(spool.names, spool.strings)).to_pylist()
+        ranges = slice_table(
+            "nvtx_ranges", events, 4, spool.strings, Domains(spool.names, spool.strings)
+        ).to_pylist()
+        marks = slice_table(
+            "nvtx_marks", events, 1, spool.strings, Domains(spool.names, spool.strings)
+        ).to_pylist()
         assert [note.code for note in spool.notes()] == ["dropped-records"]
     first, thread = 1 << 32, 1 << 24
     plain = {
@@ -106,9 +128,26 @@ def test_every_field_is_where_the_format_says(tmp_path: Path) -> None:
         "inherited": False,
         "clipped": False,
     }
-    inner = {"domain": "li", "category": "7", "category_id": 7, "color": 0xFF0000, "payload_int": -1, "depth": 1, "parent": first + 1}
+    inner = {
+        "domain": "li",
+        "category": "7",
+        "category_id": 7,
+        "color": 0xFF0000,
+        "payload_int": -1,
+        "depth": 1,
+        "parent": first + 1,
+    }
     assert ranges == [
-        {**plain, "id": first, "start": 5, "end": 50, "message": "", "style": "StartEnd", "thread": thread + 3, "end_thread": thread},
+        {
+            **plain,
+            "id": first,
+            "start": 5,
+            "end": 50,
+            "message": "",
+            "style": "StartEnd",
+            "thread": thread + 3,
+            "end_thread": thread,
+        },
         {**plain, "id": first + 1, "start": 10, "end": 40, "message": "step", "payload_float": 1.5},
         {**plain, "id": first + 2, "start": 20, "end": 30, "message": "é!", **inner},
         {**plain, "id": first + 3, "start": 60, "end": 1000, "message": "step", "unfinished": True},

@@ -113,7 +113,9 @@ def test_where_the_disk_has_no_room_a_copy_in_memory_has_all(tmpfs: Callable[[st
 @given(st.binary(max_size=200))
 def test_rubbish_is_never_written_anywhere(rubbish: bytes) -> None:
     blocks = [packed.encode(0, np.zeros(PAGE, np.uint8), STRIDE), rubbish]
-    assert [block for block in packed.decode(_file(b"".join(blocks)), PAGE) if block is not None] == [(0, bytes(PAGE))]
+    assert [block for block in packed.decode(_file(b"".join(blocks)), PAGE) if block is not None] == [
+        (0, bytes(PAGE))
+    ]
 
 
 def test_a_block_never_leads_out_of_the_spool() -> None:

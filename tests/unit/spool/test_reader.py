@@ -25,8 +25,19 @@ def codes(path: Path) -> list[str]:
 
 
 def test_payloads_of_every_type(tmp_path: Path) -> None:
-    bits = {4: 0xDEAD_0000_0007, 5: 0xDEAD_FFFF_FFFE, 1: (1 << 64) - 1, 2: 5, 3: 0x4004000000000000, 6: 0xDEAD_4020_0000, 7: 9, 0: 9}
-    records = [sw.event("mark", 10 + kind, flags=kind, payload=payload) for kind, payload in sorted(bits.items())]
+    bits = {
+        4: 0xDEAD_0000_0007,
+        5: 0xDEAD_FFFF_FFFE,
+        1: (1 << 64) - 1,
+        2: 5,
+        3: 0x4004000000000000,
+        6: 0xDEAD_4020_0000,
+        7: 9,
+        0: 9,
+    }
+    records = [
+        sw.event("mark", 10 + kind, flags=kind, payload=payload) for kind, payload in sorted(bits.items())
+    ]
     _, marks = decode(tmp_path, sw.spool([sw.records(0, records)]))
     assert [(m["payload_int"], m["payload_float"]) for m in marks] == [
         (None, None),
@@ -54,7 +65,11 @@ def test_names_of_domains_categories_and_threads(tmp_path: Path) -> None:
     ]
     data = sw.spool([NAMES, sw.records(sw.NO_THREAD, about), sw.records(0, records)])
     rows, _ = decode(tmp_path, data)
-    assert [(r["domain"], r["category"], r["category_id"]) for r in rows] == [("train", "io", 2), (None, "2", 2), ("domain 9", None, None)]
+    assert [(r["domain"], r["category"], r["category_id"]) for r in rows] == [
+        ("train", "io", 2),
+        (None, "2", 2),
+        ("domain 9", None, None),
+    ]
     with SpoolFile(next(tmp_path.glob("*.spool"))) as spool:
         assert spool.names.threads == {0: (77, 6, 5)}
         assert spool.strings.get(spool.names.tids[77]) == "worker"
@@ -77,7 +92,14 @@ def test_an_open_slot_that_is_the_last_record_was_closed(tmp_path: Path) -> None
         NAMES,
         sw.records(0, [sw.event("range", 10, 20, 1), sw.event("start_end", 12, 30, 2), sw.origin(1)]),
         sw.open_table(0, [sw.event("range", 5, 0, 1), sw.event("range", 40, 0, 2)]),
-        sw.open_table(sw.NO_THREAD, [sw.slot(sw.event("start_end", 12, 0, 2), 1), bytes(64), sw.slot(sw.event("start_end", 13, 0, 2), 1)]),
+        sw.open_table(
+            sw.NO_THREAD,
+            [
+                sw.slot(sw.event("start_end", 12, 0, 2), 1),
+                bytes(64),
+                sw.slot(sw.event("start_end", 13, 0, 2), 1),
+            ],
+        ),
         sw.records(3, [sw.event("range", 50, 70, 1)]),
         sw.open_table(3, [sw.event("range", 50, 0, 1)]),
     ]
@@ -103,18 +125,30 @@ def test_open_ranges_that_begin_together_nest_as_they_were_pushed(tmp_path: Path
 
 
 def test_inherited_and_clipped(tmp_path: Path) -> None:
-    rows, _ = decode(tmp_path, sw.spool([sw.records(0, [sw.event("range", 1, 9, flags=16), sw.event("range", 2, 3, flags=32)])]))
+    rows, _ = decode(
+        tmp_path,
+        sw.spool([sw.records(0, [sw.event("range", 1, 9, flags=16), sw.event("range", 2, 3, flags=32)])]),
+    )
     assert [(r["inherited"], r["clipped"]) for r in rows] == [(True, False), (False, True)]
 
 
 def test_a_range_that_ends_before_it_began_has_no_duration(tmp_path: Path) -> None:
-    rows, _ = decode(tmp_path, sw.spool([sw.records(0, [sw.event("range", 50, 40), sw.event("range", 1 << 63, 5), sw.event("mark", 60)])]))
+    rows, _ = decode(
+        tmp_path,
+        sw.spool(
+            [sw.records(0, [sw.event("range", 50, 40), sw.event("range", 1 << 63, 5), sw.event("mark", 60)])]
+        ),
+    )
     assert [(r["start"], r["end"]) for r in rows] == [(50, 50)]
     assert codes(next(tmp_path.glob("*.spool"))) == ["damaged-records", "negative-duration"]
 
 
 def test_losses_are_told(tmp_path: Path) -> None:
-    data = sw.spool([sw.records(0, [sw.event("range", 1, 2, 77), bytes([200]) + bytes(39)])], error=28, dropped={0: 3, 1: 4})
+    data = sw.spool(
+        [sw.records(0, [sw.event("range", 1, 2, 77), bytes([200]) + bytes(39)])],
+        error=28,
+        dropped={0: 3, 1: 4},
+    )
     path = sw.write(tmp_path, data)
     with SpoolFile(path) as spool:
         spool.events.plan(10)
@@ -134,7 +168,9 @@ def test_losses_are_told(tmp_path: Path) -> None:
 
 def test_text_that_is_no_utf8(tmp_path: Path) -> None:
     strings = sw.strings({1: b"caf\xe9", 2: "naïve", 3: b"\xff\xfe"})
-    rows, _ = decode(tmp_path, sw.spool([strings, sw.records(0, [sw.event("range", n, 10 + n, n) for n in (1, 2, 3)])]))
+    rows, _ = decode(
+        tmp_path, sw.spool([strings, sw.records(0, [sw.event("range", n, 10 + n, n) for n in (1, 2, 3)])])
+    )
     assert [row["message"] for row in rows] == ["caf\ufffd", "naïve", "\ufffd\ufffd"]
 
 
@@ -149,14 +185,26 @@ def test_a_damaged_chunk_does_not_hide_the_next_one(tmp_path: Path) -> None:
 
 
 def test_a_string_beyond_its_chunk(tmp_path: Path) -> None:
-    broken = sw.chunk(2, 0, sw.NO_THREAD, struct.pack("<II", 6, 1) + b"first\0\0\0" + struct.pack("<II", 1 << 30, 2))
-    rows, _ = decode(tmp_path, sw.spool([broken, sw.records(0, [sw.event("range", 1, 2, 1), sw.event("range", 3, 4, 2)])]))
+    broken = sw.chunk(
+        2, 0, sw.NO_THREAD, struct.pack("<II", 6, 1) + b"first\0\0\0" + struct.pack("<II", 1 << 30, 2)
+    )
+    rows, _ = decode(
+        tmp_path, sw.spool([broken, sw.records(0, [sw.event("range", 1, 2, 1), sw.event("range", 3, 4, 2)])])
+    )
     assert [row["message"] for row in rows] == ["first", None]
 
 
 @pytest.mark.slow
 def test_a_file_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
-    data = sw.spool([NAMES, *(sw.records(0, [sw.event("range", 100 * n + k, 100 * n + k + 1, 1) for k in range(90)]) for n in range(4))])
+    data = sw.spool(
+        [
+            NAMES,
+            *(
+                sw.records(0, [sw.event("range", 100 * n + k, 100 * n + k + 1, 1) for k in range(90)])
+                for n in range(4)
+            ),
+        ]
+    )
     counts = []
     for size in range(len(data), len(data) - 4 * 4096, -1000):
         rows, _ = decode(tmp_path, data[:size])
@@ -175,7 +223,10 @@ def test_a_file_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
         (b"x" * 8192, "offset 0 does not hold WLSPOOL1"),
         (b"WLSPOOL1" + struct.pack("<I", 4) + bytes(8192), "version 4"),
         (sw.spool([])[:4096], "offset 4096: the description of the records is broken"),
-        (sw.spool([]).replace(b'"range"', b'"renge"'), "offset 4096: the description of the records is broken"),
+        (
+            sw.spool([]).replace(b'"range"', b'"renge"'),
+            "offset 4096: the description of the records is broken",
+        ),
         (sw.spool([]).replace(b'"u8", 16', b'"u8", 39'), "the field end has type u8 at 39"),
         (sw.spool([]).replace(b'"size": 40', b'"size": 99', 1), "the description of the records is broken"),
     ],
@@ -191,7 +242,9 @@ def test_what_is_no_spool_is_refused_by_file_and_offset(tmp_path: Path, data: by
 def test_fields_may_move_and_new_ones_may_come(tmp_path: Path) -> None:
     """The layout is the file's: here `color` and `category` have changed places and there is a field nobody knows."""
     data = sw.spool([sw.records(0, [sw.event("range", 1, 2, color=5, category=6, flags=8)])])
-    moved = data.replace(b'["color", "u4", 32], ["category", "u4", 36]', b'["category", "u4", 32], ["color", "u4", 36]')
+    moved = data.replace(
+        b'["color", "u4", 32], ["category", "u4", 36]', b'["category", "u4", 32], ["color", "u4", 36]'
+    )
     assert moved != data
     rows, _ = decode(tmp_path, moved)
     assert (rows[0]["color"], rows[0]["category_id"]) == (6, 5)

@@ -24,7 +24,11 @@ def test_no_register(tmp_path: Path) -> None:
 
 
 def test_records_in_order_of_time(tmp_path: Path) -> None:
-    write(tmp_path, record("exit", 7, 1, 30, status=3), record("program", 7, 1, 20, "/bin/x", "x", "a b", rank=2, local_rank=1))
+    write(
+        tmp_path,
+        record("exit", 7, 1, 30, status=3),
+        record("program", 7, 1, 20, "/bin/x", "x", "a b", rank=2, local_rank=1),
+    )
     assert read_register(tmp_path).entries == [
         Entry(PROGRAM, 7, 1, 0, 20, 2, 1, (b"/bin/x", b"x", b"a b")),
         Entry(EXIT, 7, 1, 3, 30, None, None, ()),

@@ -13,7 +13,14 @@ from tests.unit.spool.decoding import decode, decode_all
 from tests.unit.spool.oracle import Tasked, parents
 from warplens.testing import spool_writer as sw
 
-_numbers = st.tuples(st.integers(0, 30), st.integers(0, 12), st.integers(0, 1), st.integers(0, 2), st.booleans(), st.integers(0, 12))
+_numbers = st.tuples(
+    st.integers(0, 30),
+    st.integers(0, 12),
+    st.integers(0, 1),
+    st.integers(0, 2),
+    st.booleans(),
+    st.integers(0, 12),
+)
 programs = st.tuples(
     st.lists(_numbers, max_size=25).map(
         lambda items: [
@@ -26,7 +33,10 @@ programs = st.tuples(
 
 
 def spool(ranges: list[Tasked], makers: dict[int, int], per_chunk: int = 5) -> bytes:
-    texts = {task: sw.definition("task", name=f"t{task}", library="x", parent=maker) for task, maker in makers.items()}
+    texts = {
+        task: sw.definition("task", name=f"t{task}", library="x", parent=maker)
+        for task, maker in makers.items()
+    }
     chunks = [sw.strings(texts), sw.records(7, [sw.define(task, task) for task in makers])]
     for thread in sorted({one.thread for one in ranges}):
         records: list[bytes] = []
@@ -35,11 +45,18 @@ def spool(ranges: list[Tasked], makers: dict[int, int], per_chunk: int = 5) -> b
             if not one.start_end and one.task != now:
                 records.append(sw.meta("task_switch", number=one.task, start=one.start))
                 now = one.task
-            records.append(sw.event("start_end" if one.start_end else "range", one.start, one.end, payload=one.id, flags=1))
+            records.append(
+                sw.event(
+                    "start_end" if one.start_end else "range", one.start, one.end, payload=one.id, flags=1
+                )
+            )
             if one.start_end:
                 # The end may come from anywhere: the task in force then is not the range's.
                 records[-1] += sw.origin(thread, one.id, parent=one.parent, task=one.task)
-        chunks += [sw.records(thread, records[first : first + per_chunk]) for first in range(0, len(records), per_chunk)]
+        chunks += [
+            sw.records(thread, records[first : first + per_chunk])
+            for first in range(0, len(records), per_chunk)
+        ]
     return sw.spool(chunks)
 
 
@@ -47,7 +64,9 @@ def spool(ranges: list[Tasked], makers: dict[int, int], per_chunk: int = 5) -> b
 @settings(deadline=None, max_examples=examples(300))
 @given(program=programs, rows_per_slice=st.sampled_from([64, 1 << 20]))
 def test_parents_agree_with_the_oracle(
-    tmp_path_factory: pytest.TempPathFactory, program: tuple[list[Tasked], dict[int, int]], rows_per_slice: int
+    tmp_path_factory: pytest.TempPathFactory,
+    program: tuple[list[Tasked], dict[int, int]],
+    rows_per_slice: int,
 ) -> None:
     ranges, makers = program
     rows, _ = decode(tmp_path_factory.mktemp("spool"), spool(ranges, makers), rows_per_slice)
@@ -62,7 +81,12 @@ def test_parents_agree_with_the_oracle(
         where = ("thread", row["thread"]) if row["style"] == "PushPop" else ("task", row["task"])
         lanes.setdefault((*where, row["depth"]), []).append((row["start"], row["end"]))
     for lane in lanes.values():
-        assert not [1 for a in range(len(lane)) for b in range(a) if lane[a][0] < lane[b][1] and lane[b][0] < lane[a][1]]
+        assert not [
+            1
+            for a in range(len(lane))
+            for b in range(a)
+            if lane[a][0] < lane[b][1] and lane[b][0] < lane[a][1]
+        ]
 
 
 @pytest.mark.slow
@@ -81,13 +105,17 @@ def test_many_tasks_in_slices(tmp_path: Path, rows_per_slice: int) -> None:
     assert above[1] is None
     for task in range(1, 3_001):
         assert (above[3 * task], above[3 * task + 1], above[3 * task + 2]) == (1, 3 * task, 3 * task + 1)
-    assert {(row["task"], row["depth"]) for row in rows if row["style"] == "StartEnd"} == {(t, d) for t in range(1, 3_001) for d in (0, 1)}
+    assert {(row["task"], row["depth"]) for row in rows if row["style"] == "StartEnd"} == {
+        (t, d) for t in range(1, 3_001) for d in (0, 1)
+    }
 
 
 def test_a_task_ends_at_a_switch_of_threads_and_goes_on_in_later_chunks(tmp_path: Path) -> None:
     mark = sw.event("mark", 10)
     chunks = [
-        sw.records(0, [mark, sw.meta("task_switch", number=1), mark, sw.meta("thread_switch", thread=1), mark]),
+        sw.records(
+            0, [mark, sw.meta("task_switch", number=1), mark, sw.meta("thread_switch", thread=1), mark]
+        ),
         sw.records(0, [mark, sw.meta("task_switch", number=0), mark]),
         sw.records(1, [sw.meta("task_switch", number=2), mark, sw.meta("thread_switch", thread=0), mark]),
         sw.records(1, [mark]),
@@ -109,12 +137,21 @@ def test_open_ranges_of_tasks(tmp_path: Path) -> None:
     """What was open at a kill: start/end ranges keep task and parent, and are parents of what ended; push/pop ranges have no task."""
     chunks = [
         sw.records(
-            0, [sw.meta("task_switch", number=1), sw.event("range", 30, 40), sw.event("start_end", 35, 36), sw.origin(0, 9, parent=7)]
+            0,
+            [
+                sw.meta("task_switch", number=1),
+                sw.event("range", 30, 40),
+                sw.event("start_end", 35, 36),
+                sw.origin(0, 9, parent=7),
+            ],
         ),
         sw.open_table(0, [sw.event("range", 5, 0)]),
         sw.open_table(
             sw.NO_THREAD,
-            [sw.slot(sw.event("start_end", 20, 0), 0, 8, parent=7, task=1), sw.slot(sw.event("start_end", 10, 0), 0, 7, task=1)],
+            [
+                sw.slot(sw.event("start_end", 20, 0), 0, 8, parent=7, task=1),
+                sw.slot(sw.event("start_end", 10, 0), 0, 7, task=1),
+            ],
         ),
     ]
     rows, _ = decode(tmp_path, sw.spool(chunks, end_ns=100))

@@ -15,7 +15,10 @@ from warplens.spool.wide import FIELDS
 from warplens.testing import spool_writer as sw
 from warplens.testing.wide_records import WIDE
 
-CALLS = [{"start": 10 * number, "end": 10 * number + 5, "correlation": number, "tid": 7, "result": -number} for number in range(1, 200)]
+CALLS = [
+    {"start": 10 * number, "end": 10 * number + 5, "correlation": number, "tid": 7, "result": -number}
+    for number in range(1, 200)
+]
 
 
 def starts(tmp_path: Path, data: bytes, kind: str = "cuda_api") -> tuple[list[int] | None, list[str]]:
@@ -35,15 +38,24 @@ def layout(change: dict[str, Any], data: bytes) -> bytes:
     text = json.dumps(facts).encode()
     first = struct.unpack_from("<I", data, 12)[0]
     assert begin + len(text) <= first, "no room"
-    return data[:20] + struct.pack("<I", len(text)) + data[24:begin] + text.ljust(first - begin, b" ") + data[first:]
+    return (
+        data[:20]
+        + struct.pack("<I", len(text))
+        + data[24:begin]
+        + text.ljust(first - begin, b" ")
+        + data[first:]
+    )
 
 
 def test_every_field_of_every_type(tmp_path: Path) -> None:
     """Each type as one record with another number in each of its fields."""
     rows = {
-        kind: {name: 1 + place for place, (name, _, offset) in enumerate(about["fields"]) if offset >= 8} for kind, about in WIDE.items()
+        kind: {name: 1 + place for place, (name, _, offset) in enumerate(about["fields"]) if offset >= 8}
+        for kind, about in WIDE.items()
     }
-    with SpoolFile(sw.write(tmp_path, sw.spool([sw.wide(kind, [row, row]) for kind, row in rows.items()]))) as spool:
+    with SpoolFile(
+        sw.write(tmp_path, sw.spool([sw.wide(kind, [row, row]) for kind, row in rows.items()]))
+    ) as spool:
         assert spool.wide.keys() == WIDE.keys() == FIELDS.keys()
         for kind, row in rows.items():
             records = spool.wide[kind]
@@ -54,10 +66,15 @@ def test_every_field_of_every_type(tmp_path: Path) -> None:
         assert spool.notes() == []
 
 
-def test_columns_and_rows_of_many_chunks_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_and_rows_of_many_chunks_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("warplens.spool.wide._GATHERED", 300)
     monkeypatch.setattr("warplens.spool.wide._RELEASE_EVERY", 1_000)
-    chunks = [sw.wide("cuda_api", CALLS[first : first + 30], sequence=100 - first // 30) for first in range(0, len(CALLS), 30)]
+    chunks = [
+        sw.wide("cuda_api", CALLS[first : first + 30], sequence=100 - first // 30)
+        for first in range(0, len(CALLS), 30)
+    ]
     chunks.insert(1, sw.wide("cuda_kernel", [{"start": 5, "end": 6}]))
     with SpoolFile(sw.write(tmp_path, sw.spool(chunks))) as spool:
         records = spool.wide["cuda_api"]
@@ -88,7 +105,10 @@ def test_an_empty_chunk_has_no_records(tmp_path: Path) -> None:
 
 def test_a_full_chunk_has_no_end(tmp_path: Path) -> None:
     full = (4096 - 64) // 40
-    assert starts(tmp_path, sw.spool([sw.wide("cuda_api", CALLS[:full])])) == ([call["start"] for call in CALLS[:full]], [])
+    assert starts(tmp_path, sw.spool([sw.wide("cuda_api", CALLS[:full])])) == (
+        [call["start"] for call in CALLS[:full]],
+        [],
+    )
 
 
 def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
@@ -128,7 +148,9 @@ def test_a_longer_record_of_a_later_version_is_read(tmp_path: Path) -> None:
 
 
 def test_types_of_a_later_version_are_told(tmp_path: Path) -> None:
-    data = sw.spool([sw.chunk(5, 16, sw.NO_THREAD, bytes([60]) + bytes(15), record=60), sw.wide("cuda_api", CALLS[:1])])
+    data = sw.spool(
+        [sw.chunk(5, 16, sw.NO_THREAD, bytes([60]) + bytes(15), record=60), sw.wide("cuda_api", CALLS[:1])]
+    )
     assert starts(tmp_path, data) == ([10], ["unknown-records"])
 
 
@@ -146,7 +168,9 @@ def test_calls_are_the_last_that_was_seen_of_a_process(tmp_path: Path) -> None:
 def test_the_agent_describes_records_as_the_tests_write_them(tmp_path: Path) -> None:
     """Where our writer and format.h part ways, everything here proves nothing."""
     headers = Path(__file__).parents[3] / "native" / "include" / "warplens"
-    source = "".join((headers / name).read_text() for name in ("cuda_records.h", "cpu_records.h", "intrakernel_records.h"))
+    source = "".join(
+        (headers / name).read_text() for name in ("cuda_records.h", "cpu_records.h", "intrakernel_records.h")
+    )
     for kind, about in WIDE.items():
         record = "".join(part.capitalize() for part in kind.split("_")) + "Record"
         assert f"static_assert(sizeof({record}) == {about['size']});" in source, kind

@@ -39,7 +39,13 @@ def test_the_gate_says_how_many_there_are() -> None:
 
 @pytest.mark.parametrize(
     "window",
-    [(0, 20, 1, 1, 0), (30, 20, 1, 1, 0), (1 << 63, 0, 1, 1, 0), (10, (1 << 62) + 1, 1, 1, 0), ((1 << 64) - 1, (1 << 64) - 1, 1, 1, 0)],
+    [
+        (0, 20, 1, 1, 0),
+        (30, 20, 1, 1, 0),
+        (1 << 63, 0, 1, 1, 0),
+        (10, (1 << 62) + 1, 1, 1, 0),
+        ((1 << 64) - 1, (1 << 64) - 1, 1, 1, 0),
+    ],
 )
 def test_impossible_times_are_left_out_and_counted(window: tuple[int, int, int, int, int]) -> None:
     found = read(sw.control([window, (100, 200, 2, 2, 0)]))
@@ -102,7 +108,9 @@ def test_rubbish() -> None:
     for _ in range(300):
         data = bytearray(good)
         for _ in range(chance.randrange(1, 40)):
-            data[chance.randrange(len(data)) if chance.random() < 0.3 else chance.randrange(8, 300)] = chance.randrange(256)
+            data[chance.randrange(len(data)) if chance.random() < 0.3 else chance.randrange(8, 300)] = (
+                chance.randrange(256)
+            )
         found = read_capture(bytes(data[: chance.choice((len(data), chance.randrange(len(data))))]))
         for window in found.windows if found else ():
             assert 0 < window.start <= 1 << 62
@@ -112,7 +120,19 @@ def test_rubbish() -> None:
 @pytest.mark.slow
 def test_the_places_are_those_of_the_agents_header(tmp_path: Path) -> None:
     source = tmp_path / "places.cpp"
-    fields = ("processes", "failed", "error", "lost", "not_chained", "gate", "trigger", "keep_ns", "max_bytes", "bytes", "over")
+    fields = (
+        "processes",
+        "failed",
+        "error",
+        "lost",
+        "not_chained",
+        "gate",
+        "trigger",
+        "keep_ns",
+        "max_bytes",
+        "bytes",
+        "over",
+    )
     source.write_text(
         '#include "warplens/format.h"\n#include <cstdio>\nint main() {\n'
         + "".join(f'  std::printf("%zu ", offsetof(warplens::ControlPage, {name}));\n' for name in fields)
@@ -121,9 +141,20 @@ def test_the_places_are_those_of_the_agents_header(tmp_path: Path) -> None:
     program = tmp_path / "places"
     compiler = ["g++", "-std=c++20", "-Wno-invalid-offsetof", f"-I{ROOT}/native/include"]
     subprocess.run([*compiler, source, "-o", program], check=True, timeout=60)
-    numbers = [int(word) for word in subprocess.run([program], capture_output=True, check=True, timeout=60).stdout.split()]
+    numbers = [
+        int(word)
+        for word in subprocess.run([program], capture_output=True, check=True, timeout=60).stdout.split()
+    ]
     limits = layout.LIMITS
-    counters = [layout.PROCESSES, layout.FAILED, layout.ERROR, layout.LOST, layout.NOT_CHAINED, layout.GATE, layout.TRIGGER]
+    counters = [
+        layout.PROCESSES,
+        layout.FAILED,
+        layout.ERROR,
+        layout.LOST,
+        layout.NOT_CHAINED,
+        layout.GATE,
+        layout.TRIGGER,
+    ]
     sizes = [layout.WINDOWS, layout.FILE_SIZE, layout.MOST_WINDOWS]
     assert numbers == [*counters, limits, limits + 8, limits + 16, limits + 24, *sizes]
     assert limits + 24 == layout.OVER

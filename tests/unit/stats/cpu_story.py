@@ -35,7 +35,15 @@ def tell(path: Path, seed: int = 1, rows: int = 300, **tables: list[Row]) -> Rep
         "samples": _happening(rng, rows, _sample),
         "osrt": _happening(rng, rows, _call),
         "file_access": _happening(rng, rows, _access),
-        "gc": _happening(rng, rows, lambda rng, row: {"generation": rng.randrange(3), "collected": rng.randrange(100), "uncollectable": 0}),
+        "gc": _happening(
+            rng,
+            rows,
+            lambda rng, row: {
+                "generation": rng.randrange(3),
+                "collected": rng.randrange(100),
+                "uncollectable": 0,
+            },
+        ),
         "thread_states": _happening(rng, rows, _state),
         "gil": _lock(rng),
         "imports": _nested(rng, _import),
@@ -54,7 +62,9 @@ def _happening(rng: random.Random, count: int, more: Any) -> list[Row]:
         end = min(start + rng.choice((0, 50, 700, 9_000)), ORIGIN + LENGTH)
         rows.append({"process": thread >> 24, "thread": thread, "start": start, "end": end})
     rows.sort(key=lambda row: (row["process"], row["start"]))
-    return [{"id": (row["process"] << 32) + number, **row, **more(rng, row)} for number, row in enumerate(rows)]
+    return [
+        {"id": (row["process"] << 32) + number, **row, **more(rng, row)} for number, row in enumerate(rows)
+    ]
 
 
 def _frames(rng: random.Random) -> list[Row]:
@@ -63,12 +73,29 @@ def _frames(rng: random.Random) -> list[Row]:
         for number in range(40):
             key = (process << 32) + number + 1
             mine = [row["frame"] for row in rows if row["process"] == process]
-            row: Row = {"frame": key, "process": process, "parent": rng.choice([None, *mine]) if number else None, "depth": 0}
+            row: Row = {
+                "frame": key,
+                "process": process,
+                "parent": rng.choice([None, *mine]) if number else None,
+                "depth": 0,
+            }
             name = rng.choice(FUNCTIONS)
             if rng.random() < 0.7:
-                row |= {"kind": "python", "function": name, "file": f"/src/{name}.py", "first_line": 10, "line": rng.randrange(10, 13)}
+                row |= {
+                    "kind": "python",
+                    "function": name,
+                    "file": f"/src/{name}.py",
+                    "first_line": 10,
+                    "line": rng.randrange(10, 13),
+                }
             else:
-                row |= {"kind": "native", "function": f"c_{name}", "module": "libx.so", "file": "x.c", "line": rng.randrange(1, 3)}
+                row |= {
+                    "kind": "native",
+                    "function": f"c_{name}",
+                    "module": "libx.so",
+                    "file": "x.c",
+                    "line": rng.randrange(1, 3),
+                }
             rows.append(row)
     return rows
 
@@ -83,8 +110,18 @@ def _sample(rng: random.Random, row: Row) -> Row:
 
 def _call(rng: random.Random, row: Row) -> Row:
     failed = rng.random() < 0.1
-    about = {"target": rng.choice((None, "/data/a", "10.0.0.1:80")), "bytes": rng.choice((None, 512)), "object": rng.choice((None, 0x7F00))}
-    return {"name": rng.choice(CALLS), "group": "file", "result": -1 if failed else 0, "error": "EAGAIN" if failed else None, **about}
+    about = {
+        "target": rng.choice((None, "/data/a", "10.0.0.1:80")),
+        "bytes": rng.choice((None, 512)),
+        "object": rng.choice((None, 0x7F00)),
+    }
+    return {
+        "name": rng.choice(CALLS),
+        "group": "file",
+        "result": -1 if failed else 0,
+        "error": "EAGAIN" if failed else None,
+        **about,
+    }
 
 
 def _access(rng: random.Random, row: Row) -> Row:
@@ -94,7 +131,11 @@ def _access(rng: random.Random, row: Row) -> Row:
         "bytes": rng.choice((None, 0, 4096)),
         "error": rng.choice((None, None, "EIO")),
     }
-    return {"name": {"open": "openat", "sync": "fsync"}.get(operation, operation), "operation": operation, **about}
+    return {
+        "name": {"open": "openat", "sync": "fsync"}.get(operation, operation),
+        "operation": operation,
+        **about,
+    }
 
 
 def _state(rng: random.Random, row: Row) -> Row:
@@ -116,13 +157,23 @@ def _lock(rng: random.Random) -> list[Row]:
         now = ORIGIN
         while now < ORIGIN + LENGTH:
             thread = (process << 24) + rng.randrange(2)
-            place = {"process": process, "thread": thread, "interpreter": 0, "held": 0, "waited": 0, "holds": 0, "waits": 0}
+            place = {
+                "process": process,
+                "thread": thread,
+                "interpreter": 0,
+                "held": 0,
+                "waited": 0,
+                "holds": 0,
+                "waits": 0,
+            }
             end = min(now + rng.choice((10, 400, 2_000)), ORIGIN + LENGTH)
             waited = rng.choice((0, 100, 1_500))
             mine.append({**place, "start": now, "end": end, "state": "hold", "held": end - now, "holds": 1})
             if waited:
                 start = max(now - waited, ORIGIN)
-                mine.append({**place, "start": start, "end": now, "state": "wait", "waited": now - start, "waits": 1})
+                mine.append(
+                    {**place, "start": start, "end": now, "state": "wait", "waited": now - start, "waits": 1}
+                )
             if rng.random() < 0.2:
                 sums = {"held": 50, "waited": 20, "holds": 5, "waits": 2}
                 mine.append({**place, "start": now, "end": now + 100, "state": "brief", **sums})
@@ -145,7 +196,9 @@ def _nested(rng: random.Random, more: Any) -> list[Row]:
     return [{name: value for name, value in row.items() if name not in ("key", "above")} for row in rows]
 
 
-def _calls(rng: random.Random, place: Row, first: int, last: int, above: int | None, depth: int, rows: list[Row]) -> None:
+def _calls(
+    rng: random.Random, place: Row, first: int, last: int, above: int | None, depth: int, rows: list[Row]
+) -> None:
     now = first
     while depth < 6 and now + 10 < last:
         start = now + rng.randrange(0, 2_000 >> depth)
@@ -159,10 +212,21 @@ def _calls(rng: random.Random, place: Row, first: int, last: int, above: int | N
 
 
 def _import(rng: random.Random) -> Row:
-    return {"name": rng.choice(("numpy", "numpy.core", "numpy.linalg", "json", "json.decoder")), "self": 0, "failed": rng.random() < 0.1}
+    return {
+        "name": rng.choice(("numpy", "numpy.core", "numpy.linalg", "json", "json.decoder")),
+        "self": 0,
+        "failed": rng.random() < 0.1,
+    }
 
 
 def _python_call(rng: random.Random) -> Row:
     kind = rng.choice(("function", "function", "function", "task"))
     name = rng.choice(FUNCTIONS)
-    return {"kind": kind, "name": name, "file": f"/src/{name}.py", "line": 10, "clipped": False, "failed": rng.choice((None, False, True))}
+    return {
+        "kind": kind,
+        "name": name,
+        "file": f"/src/{name}.py",
+        "line": 10,
+        "clipped": False,
+        "failed": rng.choice((None, False, True)),
+    }

@@ -15,6 +15,15 @@ def line(head: str, *things: tuple[int, int, str]) -> str:
     return f"{head} |{text}"
 
 
-def op(name: str, thread: int, first: int, last: int, number: int, *, backward: bool = False) -> dict[str, Any]:
+def op(
+    name: str, thread: int, first: int, last: int, number: int, *, backward: bool = False
+) -> dict[str, Any]:
     times = {"start": ORIGIN + first * TICK, "end": ORIGIN + last * TICK}
-    return {"range": 9_000 + number, "process": 0, "thread": thread, **times, "name": name, "backward": backward}
+    return {
+        "range": 9_000 + number,
+        "process": 0,
+        "thread": thread,
+        **times,
+        "name": name,
+        "backward": backward,
+    }

@@ -4,121 +4,35 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import sqlite3
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.reports.real_recordings import some
 from tests.unit.stats import gpu_story
-from warplens import catalog
+from tests.unit.stats.nsys_originals import (
+    FOLDER,
+    INSIDE,
+    MADE_UP,
+    MEMORY_KINDS,
+    NAME,
+    PID,
+    REAL,
+    Both,
+    block,
+    compare,
+    groups,
+    kernels,
+    keyed,
+    labelled,
+)
 from warplens.errors import MissingData
 from warplens.importers.importing import import_file
-from warplens.report import Report, Selection
 from warplens.report import open as open_report
-
-FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "nsys"
-MADE_UP = {"made up 2.9": (2, 9), "made up 3.30": (3, 30)}
-_LACKING = pytest.mark.skip(reason=f"the exports of real GPUs are not here ({FOLDER})")
-REAL: list[Any] = some(path.name for path in sorted(FOLDER.glob("*.sqlite"))) or [pytest.param("real ones", marks=_LACKING)]
-
-Original = Callable[..., list[tuple[Any, ...]]]
-Row = dict[str, Any]
-_GPU = {
-    "KERNEL": "'CUDA_KERNEL'",
-    "MEMCPY": "'MEMORY_OPER'",
-    "MEMSET": "'MEMORY_OPER'",
-    "GRAPH_TRACE": "'CUDA_GRAPH'",
-}
-# Statistics that sqlite3 lacks are Python's; what is summed comes from SQL that shares nothing with ours.
-_NAME = "(SELECT value FROM StringIds WHERE id = {})"
-_COPY_KINDS = (
-    "1 Host-to-Device 2 Device-to-Host 8 Device-to-Device 11 Unified_Host-to-Device 12 Unified_Device-to-Host 13 Unified_Device-to-Device"
-)
-_MEMORY_KINDS = "0 Pageable 1 Pinned 2 Device 4 Managed"
-
-
-def _labelled(column: str, labels: str) -> str:
-    numbers, names = labels.split()[::2], [word.replace("_", " ") for word in labels.split()[1::2]]
-    return f"CASE {column} {' '.join(f'WHEN {number} THEN {name!r}' for number, name in zip(numbers, names, strict=True))} END"
-
-
-_LABEL = {
-    "KERNEL": _NAME.format("demangledName"),
-    "MEMCPY": f"'[CUDA memcpy ' || {_labelled('copyKind', _COPY_KINDS)} || ']'",
-    "MEMSET": "'[CUDA memset]'",
-    "GRAPH_TRACE": "'[CUDA graph ' || graphId || ']'",
-}
-_PID = "((globalPid >> 24) & 0xFFFFFF)"
-
-_INSIDE = """
-SELECT n.rowid, n.start, n."end", CASE n.eventType WHEN 59 THEN 'PushPop' ELSE 'StartEnd' END,
-       CASE WHEN n.domainId THEN coalesce(d.text, 'domain ' || n.domainId) ELSE '' END || ':' || coalesce(s.value, n.text, ''),
-       (n.globalTid >> 24) & 0xFFFFFF, n.globalTid & 0xFFFFFF, r.correlationId
-FROM NVTX_EVENTS n JOIN CUPTI_ACTIVITY_KIND_RUNTIME r
-  ON r.globalTid = n.globalTid AND r.start >= n.start AND r.start <= n."end" AND r."end" <= n."end"
-LEFT JOIN StringIds s ON s.id = n.textId
-LEFT JOIN NVTX_EVENTS d ON d.eventType = 75 AND d.domainId = n.domainId AND d.globalTid >> 24 = n.globalTid >> 24
-WHERE n.eventType IN (59, 60) AND coalesce(n.endGlobalTid, n.globalTid) = n.globalTid AND {}
-"""
-
-
-class Both:
-    """An export: as a report, and as nsys wrote it."""
-
-    def __init__(self, report: Report, original: sqlite3.Connection) -> None:
-        self.report, self._original = report, original
-        self.calls, self.projected = cache(self._calls), cache(self._projected)
-
-    def stat(self, name: str, **options: Any) -> list[Row]:
-        found: list[Row] = catalog.find("stats.tables", name).load().table(self.report, Selection(), **options).to_pylist()
-        return found
-
-    def has(self, table: str) -> bool:
-        return bool(self._original.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [table]).fetchone())
-
-    def sql(self, text: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self._original.execute(text)]
-
-    def work(self, columns: dict[str, str] | str) -> list[tuple[Any, ...]]:
-        """What GPUs did: pid, device, start, end, correlation, category, name, then a column more, for each table by its own text."""
-        selects = []
-        for kind in _LABEL:
-            if self.has(f"CUPTI_ACTIVITY_KIND_{kind}"):
-                more = columns if isinstance(columns, str) else columns.get(kind, "NULL")
-                selects.append(
-                    f'SELECT {_PID}, deviceId, start, "end", nullif(correlationId, 0), {_GPU[kind]}, {_LABEL[kind]}, {more} '
-                    f"FROM CUPTI_ACTIVITY_KIND_{kind} t"
-                )
-        return self.sql(" UNION ALL ".join(selects))
-
-    def _calls(self) -> dict[tuple[int, int], tuple[int, int, int, str]]:
-        """Calls by pid and correlation: tid, start, end, name."""
-        text = f'SELECT globalTid, correlationId, start, "end", {_NAME.format("nameId")} FROM CUPTI_ACTIVITY_KIND_RUNTIME'
-        return {
-            ((tid >> 24) & 0xFFFFFF, correlation): (tid & 0xFFFFFF, start, end, re.sub(r"_v\d+$", "", name))
-            for tid, correlation, start, end, name in self.sql(text)
-        }
-
-    def _projected(self) -> dict[int, tuple[Any, ...]]:
-        """By the original's row of a range: start, end, style, name, pid, tid, and what was launched in it: start, end, name, category."""
-        work: dict[tuple[int, int], list[tuple[int, int, str, str]]] = defaultdict(list)
-        for pid, _, start, end, correlation, category, name, _ in self.work({}):
-            if correlation is not None:
-                work[pid, correlation].append((start, end, name, category))
-        found: dict[int, tuple[Any, ...]] = {}
-        for number, *about, correlation in self.sql(_INSIDE.format("true")) if self.has("NVTX_EVENTS") else ():
-            pid = about[4]
-            if work.get((pid, correlation)):
-                found.setdefault(number, (*about, []))[-1].extend(work[pid, correlation])
-        return found
 
 
 @pytest.fixture(scope="module", params=[*MADE_UP, *REAL])
@@ -136,58 +50,6 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield Both(opened, original)
 
 
-def block(values: Iterable[int], scale: float = 1) -> tuple[Any, ...]:
-    """Total, count, mean, median, least, greatest, deviation."""
-    known = [value / scale for value in values] if scale != 1 else list(values)
-    deviation = statistics.stdev(known) if len(known) > 1 else 0.0
-    return (sum(known), len(known), statistics.fmean(known), statistics.median(known), min(known), max(known), deviation)
-
-
-def groups(pairs: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = defaultdict(list)
-    for key, value in pairs:
-        found[key].append(value)
-    return found
-
-
-def keyed(rows: list[Row], keys: list[str]) -> dict[Any, Row]:
-    """Rows by their keys, those that a table leaves out being None; a device is its number."""
-    found = {}
-    for row in rows:
-        device = re.search(r"\((\d+)\)$", row.get("Device") or "")
-        values = {**row, "Device": int(device[1]) if device else None}
-        found[tuple(values.get(key) for key in keys)] = row
-    assert len(found) == len(rows)
-    return found
-
-
-def compare(
-    rows: list[Row], keys: list[str], expected: dict[Any, list[int]], *, count: str, scale: float = 1, unit: str = "ns", shares: bool = True
-) -> None:
-    """The rows of a summary against the values of each group. Shares are of the rows with the same PID and device."""
-    figures = ["Total Time (ns)" if unit == "ns" else "Total (MB)", count]
-    figures += [f"{name} ({unit})" for name in ("Avg", "Med", "Min", "Max", "StdDev")]
-    # keys by which the table does not tell rows apart are not in it
-    kept = [number for number, key in enumerate(keys) if key in rows[0] or key not in ("PID", "Device")]
-    keys = [keys[number] for number in kept]
-    expected = {tuple(key[number] for number in kept): values for key, values in expected.items()}
-    found = keyed(rows, keys)
-    assert found.keys() == expected.keys()
-    for key, values in expected.items():
-        assert [found[key][name] for name in figures] == pytest.approx(block(values, scale), rel=1e-9), key
-    for where in {(row.get("PID"), row.get("Device")) for row in rows} if shares else ():
-        mine = [row for row in rows if (row.get("PID"), row.get("Device")) == where]
-        whole = sum(row["Total Time (ns)"] for row in mine)
-        assert [row["Total Time (ns)"] for row in mine] == sorted((row["Total Time (ns)"] for row in mine), reverse=True)
-        assert [row["Time (%)"] for row in mine] == pytest.approx([100 * row["Total Time (ns)"] / whole for row in mine])
-
-
-def kernels(both: Both, name: str, *more: str) -> list[tuple[Any, ...]]:
-    """Pid, device, duration, name and what else is asked for, of each kernel."""
-    columns = ", ".join((_NAME.format(name), *more))
-    return both.sql(f'SELECT {_PID}, deviceId, "end" - start, {columns} FROM CUPTI_ACTIVITY_KIND_KERNEL')
-
-
 @pytest.mark.slow
 def test_cuda_api_sum(both: Both) -> None:
     expected = groups((call[3:], call[2] - call[1]) for call in both.calls().values())
@@ -198,14 +60,23 @@ def test_cuda_api_trace(both: Both) -> None:
     found = both.stat("cuda_api_trace")
     origin = both.report.origin
     assert sorted(
-        (row["Pid"], row["Tid"], row["Start (ns)"] + origin, row["Duration (ns)"], row["CorrID"], row["Name"]) for row in found
-    ) == sorted((pid, tid, start, end - start, correlation, name) for (pid, correlation), (tid, start, end, name) in both.calls().items())
+        (row["Pid"], row["Tid"], row["Start (ns)"] + origin, row["Duration (ns)"], row["CorrID"], row["Name"])
+        for row in found
+    ) == sorted(
+        (pid, tid, start, end - start, correlation, name)
+        for (pid, correlation), (tid, start, end, name) in both.calls().items()
+    )
     assert [row["Start (ns)"] for row in found] == sorted(row["Start (ns)"] for row in found)
     results = both.sql("SELECT returnValue, count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME GROUP BY 1")
-    assert sorted((value, len(rows)) for value, rows in groups((row["Result"], 1) for row in found).items()) == sorted(results)
+    assert sorted(
+        (value, len(rows)) for value, rows in groups((row["Result"], 1) for row in found).items()
+    ) == sorted(results)
 
 
-@pytest.mark.parametrize(("options", "column"), [({}, "demangledName"), ({"base": True}, "shortName"), ({"mangled": True}, "mangledName")])
+@pytest.mark.parametrize(
+    ("options", "column"),
+    [({}, "demangledName"), ({"base": True}, "shortName"), ({"mangled": True}, "mangledName")],
+)
 def test_cuda_gpu_kern_sum(both: Both, options: dict[str, bool], column: str) -> None:
     ran = kernels(both, column)
     expected = groups(((pid, device, name), duration) for pid, device, duration, name in ran)
@@ -217,10 +88,18 @@ def test_cuda_gpu_kern_sum(both: Both, options: dict[str, bool], column: str) ->
 def test_cuda_gpu_kern_gb_sum(both: Both) -> None:
     axes = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
     expected = groups(
-        ((pid, device, "{:4} {:4} {:4}".format(*size[:3]), "{:4} {:4} {:4}".format(*size[3:]), name), duration)
+        (
+            (pid, device, "{:4} {:4} {:4}".format(*size[:3]), "{:4} {:4} {:4}".format(*size[3:]), name),
+            duration,
+        )
         for pid, device, duration, name, *size in kernels(both, "demangledName", *axes)
     )
-    compare(both.stat("cuda_gpu_kern_gb_sum"), ["PID", "Device", "GridXYZ", "BlockXYZ", "Name"], expected, count="Instances")
+    compare(
+        both.stat("cuda_gpu_kern_gb_sum"),
+        ["PID", "Device", "GridXYZ", "BlockXYZ", "Name"],
+        expected,
+        count="Instances",
+    )
 
 
 def test_cuda_gpu_mem_sums(both: Both) -> None:
@@ -229,13 +108,19 @@ def test_cuda_gpu_mem_sums(both: Both) -> None:
     times = groups(((pid, device, name), end - start) for pid, device, start, end, _, _, name, _ in moved)
     compare(both.stat("cuda_gpu_mem_time_sum"), keys, times, count="Count")
     sizes = groups(((pid, device, name), size) for pid, device, _, _, _, _, name, size in moved)
-    compare(both.stat("cuda_gpu_mem_size_sum"), keys, sizes, count="Count", scale=1e6, unit="MB", shares=False)
+    compare(
+        both.stat("cuda_gpu_mem_size_sum"), keys, sizes, count="Count", scale=1e6, unit="MB", shares=False
+    )
 
 
 def test_cuda_gpu_sum(both: Both) -> None:
     ran = both.work({})
-    expected = groups(((pid, device, category, name), end - start) for pid, device, start, end, _, category, name, _ in ran)
-    compare(both.stat("cuda_gpu_sum"), ["PID", "Device", "Category", "Operation"], expected, count="Instances")
+    expected = groups(
+        ((pid, device, category, name), end - start) for pid, device, start, end, _, category, name, _ in ran
+    )
+    compare(
+        both.stat("cuda_gpu_sum"), ["PID", "Device", "Category", "Operation"], expected, count="Instances"
+    )
     together = groups(((category, name), end - start) for _, _, start, end, _, category, name, _ in ran)
     compare(both.stat("cuda_gpu_sum", all_gpus=True), ["Category", "Operation"], together, count="Instances")
 
@@ -243,9 +128,20 @@ def test_cuda_gpu_sum(both: Both) -> None:
 def test_cuda_api_gpu_sum(both: Both) -> None:
     ran = [((category, name), end - start) for _, _, start, end, _, category, name, _ in both.work({})]
     called = [(("CUDA_API", name), end - start) for _, start, end, name in both.calls().values()]
-    compare(both.stat("cuda_api_gpu_sum", all_gpus=True), ["Category", "Operation"], groups(ran + called), count="Instances")
-    apart = [((pid, device, category, name), end - start) for pid, device, start, end, _, category, name, _ in both.work({})]
-    apart += [((pid, None, "CUDA_API", name), end - start) for (pid, _), (_, start, end, name) in both.calls().items()]
+    compare(
+        both.stat("cuda_api_gpu_sum", all_gpus=True),
+        ["Category", "Operation"],
+        groups(ran + called),
+        count="Instances",
+    )
+    apart = [
+        ((pid, device, category, name), end - start)
+        for pid, device, start, end, _, category, name, _ in both.work({})
+    ]
+    apart += [
+        ((pid, None, "CUDA_API", name), end - start)
+        for (pid, _), (_, start, end, name) in both.calls().items()
+    ]
     keys = ["PID", "Device", "Category", "Operation"]
     compare(both.stat("cuda_api_gpu_sum"), keys, groups(apart), count="Instances", shares=False)
 
@@ -253,13 +149,13 @@ def test_cuda_api_gpu_sum(both: Both) -> None:
 def test_cuda_gpu_trace(both: Both) -> None:
     place, nowhere = "contextId, streamId", ", ".join(["NULL"] * 6)
     not_unified = "iif(copyKind > 10, NULL, {})"
-    kinds = [not_unified.format(_labelled(column, _MEMORY_KINDS)) for column in ("srcKind", "dstKind")]
+    kinds = [not_unified.format(labelled(column, MEMORY_KINDS)) for column in ("srcKind", "dstKind")]
     placed = ", ".join(not_unified.format(column) for column in ("contextId", "streamId"))
     sizes = "gridX, gridY, gridZ, blockX, blockY, blockZ, registersPerThread, staticSharedMemory, dynamicSharedMemory"
     more = {
         "KERNEL": f"json_array({sizes}, NULL, NULL, NULL, {place})",
         "MEMCPY": f"json_array({nowhere}, NULL, NULL, NULL, bytes, {', '.join(kinds)}, {placed})",
-        "MEMSET": f"json_array({nowhere}, NULL, NULL, NULL, bytes, NULL, {_labelled('memKind', _MEMORY_KINDS)}, {place})",
+        "MEMSET": f"json_array({nowhere}, NULL, NULL, NULL, bytes, NULL, {labelled('memKind', MEMORY_KINDS)}, {place})",
         "GRAPH_TRACE": f"json_array({nowhere}, NULL, NULL, NULL, NULL, NULL, NULL, {place})",
     }
     expected = [
@@ -268,12 +164,30 @@ def test_cuda_gpu_trace(both: Both) -> None:
     ]
     found = []
     several = len({row[0] for row in expected}) > 1
-    columns = [*(f"{what}{axis}" for what in ("Grd", "Blk") for axis in "XYZ"), "Reg/Trd", "StcSMem (MB)", "DymSMem (MB)", "Bytes (MB)"]
+    columns = [
+        *(f"{what}{axis}" for what in ("Grd", "Blk") for axis in "XYZ"),
+        "Reg/Trd",
+        "StcSMem (MB)",
+        "DymSMem (MB)",
+        "Bytes (MB)",
+    ]
     for row in both.stat("cuda_gpu_trace"):
         pid, device = row["PID"] if several else expected[0][0], int(row["Device"].rpartition("(")[2][:-1])
-        facts = [row[name] if row[name] is None or "MB" not in name else round(row[name] * 1e6) for name in columns]
+        facts = [
+            row[name] if row[name] is None or "MB" not in name else round(row[name] * 1e6) for name in columns
+        ]
         facts += [row[name] for name in ("SrcMemKd", "DstMemKd", "Ctx", "Strm")]
-        found.append((pid, device, row["Start (ns)"] + both.report.origin, row["Duration (ns)"], row["CorrId"], row["Name"], facts))
+        found.append(
+            (
+                pid,
+                device,
+                row["Start (ns)"] + both.report.origin,
+                row["Duration (ns)"],
+                row["CorrId"],
+                row["Name"],
+                facts,
+            )
+        )
         if row["Bytes (MB)"] is not None:
             assert row["Throughput (MB/s)"] == pytest.approx(row["Bytes (MB)"] / (row["Duration (ns)"] / 1e9))
     assert [row[2] for row in found] == sorted(row[2] for row in found)
@@ -284,7 +198,16 @@ def launches(both: Both) -> list[tuple[Any, ...]]:
     """Of each kernel with a call: pid, tid, device, call, kernel, call's begin and end, kernel's begin and end."""
     calls = both.calls()
     return [
-        (pid, *calls[pid, correlation][:1], device, calls[pid, correlation][3], name, *calls[pid, correlation][1:3], start, end)
+        (
+            pid,
+            *calls[pid, correlation][:1],
+            device,
+            calls[pid, correlation][3],
+            name,
+            *calls[pid, correlation][1:3],
+            start,
+            end,
+        )
         for pid, device, start, end, correlation, category, name, _ in both.work({})
         if category == "CUDA_KERNEL" and (pid, correlation) in calls
     ]
@@ -293,15 +216,40 @@ def launches(both: Both) -> list[tuple[Any, ...]]:
 def test_cuda_kern_exec_trace(both: Both) -> None:
     origin = both.report.origin
     expected = [
-        (pid, tid, device, call, name, begin - origin, back - begin, max(start - back, 0) or None, start - origin, end - start)
+        (
+            pid,
+            tid,
+            device,
+            call,
+            name,
+            begin - origin,
+            back - begin,
+            max(start - back, 0) or None,
+            start - origin,
+            end - start,
+        )
         for pid, tid, device, call, name, begin, back, start, end in launches(both)
     ]
-    columns = ["PID", "TID", "DevId", "API Function", "Kernel Name", "API Start (ns)", "API Dur (ns)", "Queue Dur (ns)"]
+    columns = [
+        "PID",
+        "TID",
+        "DevId",
+        "API Function",
+        "Kernel Name",
+        "API Start (ns)",
+        "API Dur (ns)",
+        "Queue Dur (ns)",
+    ]
     columns += ["Kernel Start (ns)", "Kernel Dur (ns)"]
     found = both.stat("cuda_kern_exec_trace")
-    assert sorted((tuple(row[name] for name in columns) for row in found), key=repr) == sorted(expected, key=repr)
+    assert sorted((tuple(row[name] for name in columns) for row in found), key=repr) == sorted(
+        expected, key=repr
+    )
     for row in found:
-        api, kernel = row["API Start (ns)"] + row["API Dur (ns)"], row["Kernel Start (ns)"] + row["Kernel Dur (ns)"]
+        api, kernel = (
+            row["API Start (ns)"] + row["API Dur (ns)"],
+            row["Kernel Start (ns)"] + row["Kernel Dur (ns)"],
+        )
         assert row["Total Dur (ns)"] == max(api, kernel) - row["API Start (ns)"]
         assert row["Queue Start (ns)"] == (None if row["Queue Dur (ns)"] is None else api)
 
@@ -349,11 +297,15 @@ def test_nvtx_gpu_proj_trace(both: Both) -> None:
     expected = []
     for start, end, style, name, pid, tid, ran in ranges.values():
         first, last = min(one[0] for one in ran), max(one[1] for one in ran)
-        expected.append((start - origin, end - start, style, name, pid, tid, first - origin, last - first, len(ran)))
+        expected.append(
+            (start - origin, end - start, style, name, pid, tid, first - origin, last - first, len(ran))
+        )
     assert sorted(tuple(row[name] for name in columns) for row in found) == sorted(expected)
     children = groups((row["ParentId"], 1) for row in found)
     open_ranges: dict[tuple[int, int], list[int]] = defaultdict(list)  # ends, of each thread
-    for row in sorted(found, key=lambda row: (row["Orig Start (ns)"], -row["Orig Duration (ns)"], row["RangeId"])):
+    for row in sorted(
+        found, key=lambda row: (row["Orig Start (ns)"], -row["Orig Duration (ns)"], row["RangeId"])
+    ):
         if row["Style"] == "StartEnd":
             assert (row["Lvl"], row["ParentId"], row["NumChild"]) == (0, None, 0)
             continue
@@ -371,18 +323,30 @@ def test_nvtx_gpu_proj_sum(both: Both) -> None:
         with pytest.raises(MissingData):
             both.stat("nvtx_gpu_proj_sum")
         return
-    spans = groups(((one[3], one[2]), max(ran[1] for ran in one[-1]) - min(ran[0] for ran in one[-1])) for one in ranges.values())
+    spans = groups(
+        ((one[3], one[2]), max(ran[1] for ran in one[-1]) - min(ran[0] for ran in one[-1]))
+        for one in ranges.values()
+    )
     lengths = groups(((one[3], one[2]), one[1] - one[0]) for one in ranges.values())
     numbers = groups(((one[3], one[2]), len(one[-1])) for one in ranges.values())
     rows = both.stat("nvtx_gpu_proj_sum")
     assert keyed(rows, ["Range", "Style"]).keys() == spans.keys()
-    names = ["Total Proj Time (ns)", "Range Instances", *(f"Proj {name} (ns)" for name in ("Avg", "Med", "Min", "Max", "StdDev"))]
+    names = [
+        "Total Proj Time (ns)",
+        "Range Instances",
+        *(f"Proj {name} (ns)" for name in ("Avg", "Med", "Min", "Max", "StdDev")),
+    ]
     for row in rows:
         key = row["Range"], row["Style"]
         assert [row[name] for name in names] == pytest.approx(block(spans[key]), rel=1e-9)
         assert row["Total Range Time (ns)"] == sum(lengths[key])
-        assert (row["Total GPU Ops"], row["Avg GPU Ops"]) == (sum(numbers[key]), pytest.approx(statistics.fmean(numbers[key])))
-    assert [row["Total Proj Time (ns)"] for row in rows] == sorted((row["Total Proj Time (ns)"] for row in rows), reverse=True)
+        assert (row["Total GPU Ops"], row["Avg GPU Ops"]) == (
+            sum(numbers[key]),
+            pytest.approx(statistics.fmean(numbers[key])),
+        )
+    assert [row["Total Proj Time (ns)"] for row in rows] == sorted(
+        (row["Total Proj Time (ns)"] for row in rows), reverse=True
+    )
 
 
 def test_nvtx_kern_sum(both: Both) -> None:
@@ -399,7 +363,11 @@ def test_nvtx_kern_sum(both: Both) -> None:
             instances[name, style, pid, tid, kernel].add(number)
     found = keyed(both.stat("nvtx_kern_sum"), ["NVTX Range", "Style", "PID", "TID", "Kernel Name"])
     assert found.keys() == times.keys()
-    names = ["Total Time (ns)", "Kern Inst", *(f"{name} (ns)" for name in ("Avg", "Med", "Min", "Max", "StdDev"))]
+    names = [
+        "Total Time (ns)",
+        "Kern Inst",
+        *(f"{name} (ns)" for name in ("Avg", "Med", "Min", "Max", "StdDev")),
+    ]
     for key, row in found.items():
         assert [row[name] for name in names] == pytest.approx(block(times[key]), rel=1e-9)
         assert row["NVTX Inst"] == len(instances[key])
@@ -408,7 +376,9 @@ def test_nvtx_kern_sum(both: Both) -> None:
 def test_kernels_under_the_name_of_their_range(both: Both) -> None:
     """The innermost push/pop range around the launch: of those that contain the call the one that began last."""
     inner: dict[tuple[int, int], tuple[int, int, int, str]] = {}
-    for number, start, end, _, name, pid, _, correlation in both.sql(_INSIDE.format("n.eventType = 59")) if both.has("NVTX_EVENTS") else ():
+    for number, start, end, _, name, pid, _, correlation in (
+        both.sql(INSIDE.format("n.eventType = 59")) if both.has("NVTX_EVENTS") else ()
+    ):
         candidate = (start, -end, number, name)
         if candidate > inner.get((pid, correlation), (-1 << 62, 0, 0, "")):
             inner[pid, correlation] = candidate
@@ -418,17 +388,21 @@ def test_kernels_under_the_name_of_their_range(both: Both) -> None:
         for pid, _, start, end, correlation, category, name, _ in both.work({})
         if category == "CUDA_KERNEL"
     )
-    compare(both.stat("cuda_gpu_kern_sum", nvtx_name=True, all_gpus=True), ["Name"], expected, count="Instances")
+    compare(
+        both.stat("cuda_gpu_kern_sum", nvtx_name=True, all_gpus=True), ["Name"], expected, count="Instances"
+    )
 
 
 def unified(both: Both) -> list[tuple[int, int, str, int, int]]:
     """Pid, address, what, how much (bytes or faults), ns, of each event of unified memory."""
-    kinds = _labelled("copyKind", "11 HtoD 12 DtoH 13 DtoD")
-    moved = f'SELECT {_PID}, virtualAddress, {kinds}, bytes, "end" - start FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind > 10'
+    kinds = labelled("copyKind", "11 HtoD 12 DtoH 13 DtoD")
+    moved = f'SELECT {PID}, virtualAddress, {kinds}, bytes, "end" - start FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind > 10'
     parts = [moved] if both.has("CUPTI_ACTIVITY_KIND_MEMCPY") else []
     for where, number in (("CPU", "1"), ("GPU", "numberOfPageFaults")):
         if both.has(f"CUDA_UM_{where}_PAGE_FAULT_EVENTS"):
-            parts.append(f"SELECT {_PID}, address, '{where}', {number}, 0 FROM CUDA_UM_{where}_PAGE_FAULT_EVENTS")
+            parts.append(
+                f"SELECT {PID}, address, '{where}', {number}, 0 FROM CUDA_UM_{where}_PAGE_FAULT_EVENTS"
+            )
     return both.sql(" UNION ALL ".join(parts))
 
 
@@ -446,7 +420,8 @@ def test_um_total_sum(both: Both) -> None:
         mine = [event for event in events if event[0] == row["PID"]]
         for kind, name in columns.items():
             assert row[name] == pytest.approx(
-                sum(event[3] for event in mine if event[2] == kind) / (1e6 if kind.endswith(("D", "H")) else 1)
+                sum(event[3] for event in mine if event[2] == kind)
+                / (1e6 if kind.endswith(("D", "H")) else 1)
             )
         edges = [int(row[f"{which} Virtual Address"], 16) for which in ("Minimum", "Maximum")]
         assert edges == [min(event[1] for event in mine), max(event[1] for event in mine)]
@@ -470,8 +445,13 @@ def test_um_sum(both: Both) -> None:
         sizes = [row["HtoD Migration Size (MB)"], row["DtoH Migration Size (MB)"]]
         assert sizes == pytest.approx([amount["HtoD"] / 1e6, amount["DtoH"] / 1e6])
         assert (row["CPU Page Faults"], row["GPU Page Faults"]) == (amount["CPU"], amount["GPU"])
-        moved, taken = amount["HtoD"] + amount["DtoH"] + amount["DtoD"], sum(event[4] for event in events if event[:2] == key)
-        assert row["Migration Throughput (MB/s)"] == (pytest.approx(moved / 1e6 / (taken / 1e9)) if moved else None)
+        moved, taken = (
+            amount["HtoD"] + amount["DtoH"] + amount["DtoD"],
+            sum(event[4] for event in events if event[:2] == key),
+        )
+        assert row["Migration Throughput (MB/s)"] == (
+            pytest.approx(moved / 1e6 / (taken / 1e9)) if moved else None
+        )
         weights.append((moved, amount["CPU"] + amount["GPU"]))
     assert weights == sorted(weights, reverse=True)
     assert both.stat("um_sum") == rows[:10]
@@ -482,9 +462,11 @@ def test_gpu_memory_sum(both: Both) -> None:
         with pytest.raises(MissingData):
             both.stat("gpu_memory_sum")
         return
-    kind = _labelled("memKind", _MEMORY_KINDS)
+    kind = labelled("memKind", MEMORY_KINDS)
     step = "iif(memoryOperationType = 0, bytes, -bytes)"
-    steps = both.sql(f"SELECT {_PID}, deviceId, {kind}, start, {step} FROM CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start")
+    steps = both.sql(
+        f"SELECT {PID}, deviceId, {kind}, start, {step} FROM CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start"
+    )
     found = keyed(both.stat("gpu_memory_sum"), ["PID", "Device", "Kind"])
     assert found.keys() == {step[:3] for step in steps}
     for key, row in found.items():
@@ -503,7 +485,10 @@ def test_gpu_metrics_sum(both: Both) -> None:
             both.stat("gpu_metrics_sum")
         return
     names = "SELECT metricName FROM TARGET_INFO_GPU_METRICS n WHERE n.typeId = m.typeId AND n.metricId = m.metricId"
-    values = groups(((gpu, name), value) for gpu, name, value in both.sql(f"SELECT typeId & 0xFF, ({names}), value FROM GPU_METRICS m"))
+    values = groups(
+        ((gpu, name), value)
+        for gpu, name, value in both.sql(f"SELECT typeId & 0xFF, ({names}), value FROM GPU_METRICS m")
+    )
     found = both.stat("gpu_metrics_sum")
     assert len(found) == len(values)
     for (gpu, name), readings in values.items():
@@ -525,7 +510,9 @@ def ranges(both: Both, style: int, *more: str) -> list[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.parametrize(("name", "styles"), [("nvtx_sum", (59, 60)), ("nvtx_pushpop_sum", (59,)), ("nvtx_startend_sum", (60,))])
+@pytest.mark.parametrize(
+    ("name", "styles"), [("nvtx_sum", (59, 60)), ("nvtx_pushpop_sum", (59,)), ("nvtx_startend_sum", (60,))]
+)
 def test_nvtx_sums(both: Both, name: str, styles: tuple[int, ...]) -> None:
     named = {59: "PushPop", 60: "StartEnd"}
     found = [(named[style], row) for style in styles for row in ranges(both, style)]
@@ -556,7 +543,12 @@ def test_nvtx_pushpop_trace(both: Both) -> None:
     origin = both.report.origin
     columns = ("PID", "TID", "Name", "Lvl")
     found = [
-        [row["Start (ns)"] + origin, row["End (ns)"] + origin, *(row[name] for name in columns), [row["NumChild"], row["DurChild (ns)"]]]
+        [
+            row["Start (ns)"] + origin,
+            row["End (ns)"] + origin,
+            *(row[name] for name in columns),
+            [row["NumChild"], row["DurChild (ns)"]],
+        ]
         for row in both.stat("nvtx_pushpop_trace")
     ]
     assert sorted(found) == sorted(expected)
@@ -567,5 +559,10 @@ def test_osrt_sum(both: Both) -> None:
         with pytest.raises(MissingData):
             both.stat("osrt_sum")
         return
-    calls = both.sql(f'SELECT {_NAME.format("nameId")}, "end" - start FROM OSRT_API')
-    compare(both.stat("osrt_sum"), ["Name"], groups(((name,), duration) for name, duration in calls), count="Num Calls")
+    calls = both.sql(f'SELECT {NAME.format("nameId")}, "end" - start FROM OSRT_API')
+    compare(
+        both.stat("osrt_sum"),
+        ["Name"],
+        groups(((name,), duration) for name, duration in calls),
+        count="Num Calls",
+    )

@@ -12,7 +12,13 @@ from warplens.storage import available
 GIB = 1 << 30
 
 
-def group(folder: Path, most: str, used: int, inactive: int = 0, names: tuple[str, str] = ("memory.max", "memory.current")) -> None:
+def group(
+    folder: Path,
+    most: str,
+    used: int,
+    inactive: int = 0,
+    names: tuple[str, str] = ("memory.max", "memory.current"),
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names[0]).write_text(f"{most}\n")
     (folder / names[1]).write_text(f"{used}\n")
@@ -31,7 +37,12 @@ def test_each_group_above_counts(tmp_path: Path) -> None:
 def test_the_path_within_a_container_may_be_that_of_the_host(tmp_path: Path) -> None:
     own = tmp_path / "cgroup"
     own.write_text("12:memory:/docker/abc\n11:cpu:/docker/abc\n0::/docker/abc\n")
-    group(tmp_path / "root" / "memory", str(2 * GIB), GIB, names=("memory.limit_in_bytes", "memory.usage_in_bytes"))
+    group(
+        tmp_path / "root" / "memory",
+        str(2 * GIB),
+        GIB,
+        names=("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    )
     assert list(available._limits(tmp_path / "root", own)) == [(2 * GIB, GIB)]
 
 
@@ -52,11 +63,20 @@ def test_the_least_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (available.total(), available.available()) == (GIB // 2, 3 * GIB // 8)
 
 
-@pytest.mark.parametrize(("free", "wanted"), [(8 * GIB, 128 << 20), (100 << 20, 50 << 20), (1 << 20, 16 << 20)])
-def test_the_budget_is_half_of_what_is_free_at_most(free: int, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("free", "wanted"), [(8 * GIB, 128 << 20), (100 << 20, 50 << 20), (1 << 20, 16 << 20)]
+)
+def test_the_budget_is_half_of_what_is_free_at_most(
+    free: int, wanted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(available, "available", lambda: free)
     assert available.budget() == wanted
 
 
 def test_this_machine_has_memory() -> None:
-    assert 0 < available.available() <= available.total() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert (
+        0
+        < available.available()
+        <= available.total()
+        <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    )

@@ -34,15 +34,30 @@ def written(**options: Any) -> tuple[bytes, pq.FileMetaData]:
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("compression", ["none", "zstd", "snappy"])
 @pytest.mark.parametrize(
-    "more", [{}, {"write_page_checksum": True}, {"write_statistics": False}, {"use_dictionary": False}, {"write_page_index": True}]
+    "more",
+    [
+        {},
+        {"write_page_checksum": True},
+        {"write_statistics": False},
+        {"use_dictionary": False},
+        {"write_page_index": True},
+    ],
 )
 def test_pages_add_up_to_what_the_file_says(version: str, compression: str, more: dict[str, object]) -> None:
-    data, metadata = written(data_page_version=version, compression=compression, data_page_size=20_000, row_group_size=20_000, **more)
+    data, metadata = written(
+        data_page_version=version,
+        compression=compression,
+        data_page_size=20_000,
+        row_group_size=20_000,
+        **more,
+    )
     most = 0
     for number in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
             column = metadata.row_group(number).column(place)
-            begin = min(offset for offset in (column.dictionary_page_offset, column.data_page_offset) if offset)
+            begin = min(
+                offset for offset in (column.dictionary_page_offset, column.data_page_offset) if offset
+            )
             found = list(pages.unpacked(memoryview(data), begin, begin + column.total_compressed_size))
             told = column.total_uncompressed_size
             assert told - 300 * len(found) < sum(found) < told  # the headers are in it, too

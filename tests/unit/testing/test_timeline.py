@@ -23,7 +23,17 @@ def test_a_picture_becomes_a_report(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", picture, tick_ns=10, origin=0, extra=extra)
     report = open_report(tmp_path / "r.warplens")
     rows = [
-        (r["process"], r["message"], r["domain"], r["start"], r["end"], r["style"], r["depth"], r["parent"], r["unfinished"])
+        (
+            r["process"],
+            r["message"],
+            r["domain"],
+            r["start"],
+            r["end"],
+            r["style"],
+            r["depth"],
+            r["parent"],
+            r["unfinished"],
+        )
         for r in report.table("nvtx_ranges").to_pylist()
     ]
     assert rows == [
@@ -63,10 +73,22 @@ def test_tasks_counters_and_payloads_can_be_drawn(tmp_path: Path) -> None:
         end_payloads={"fetch": [1]},
     )
     report = open_report(tmp_path / "r.warplens")
-    found = [(r["message"], r["task"], r["depth"], r["parent"], r["style"]) for r in report.table("nvtx_ranges").to_pylist()]
-    assert found == [("step", None, 0, None, "PushPop"), ("fetch", 0, 0, None, "StartEnd"), ("parse", 0, 1, 1, "PushPop")]
-    assert [(row["name"], row["thread"], row["start"]) for row in report.table("tasks").to_pylist()] == [("t1", 0, 20)]
-    counters = [(row["counter"], row["domain"], row["name"], row["type"], row["unit"]) for row in report.table("nvtx_counters").to_pylist()]
+    found = [
+        (r["message"], r["task"], r["depth"], r["parent"], r["style"])
+        for r in report.table("nvtx_ranges").to_pylist()
+    ]
+    assert found == [
+        ("step", None, 0, None, "PushPop"),
+        ("fetch", 0, 0, None, "StartEnd"),
+        ("parse", 0, 1, 1, "PushPop"),
+    ]
+    assert [(row["name"], row["thread"], row["start"]) for row in report.table("tasks").to_pylist()] == [
+        ("t1", 0, 20)
+    ]
+    counters = [
+        (row["counter"], row["domain"], row["name"], row["type"], row["unit"])
+        for row in report.table("nvtx_counters").to_pylist()
+    ]
     assert counters == [(0, None, "mem", "float64", "bytes"), (1, "io", "calls", "int64", None)]
     samples = [
         (row["counter"], row["start"], row["value_int"], row["value_float"], row["no_value"])
@@ -79,8 +101,15 @@ def test_tasks_counters_and_payloads_can_be_drawn(tmp_path: Path) -> None:
         (0, 80, None, 1.5, None),
         (0, 130, None, None, "unavailable"),
     ]
-    payloads = [(row["event_type"], row["event"], row["at_end"], row["json"]) for row in report.table("payloads").to_pylist()]
-    assert payloads == [("mark", 0, False, '"a.pt"'), ("range", 0, False, '{"batch": 3}'), ("range", 1, True, "1")]
+    payloads = [
+        (row["event_type"], row["event"], row["at_end"], row["json"])
+        for row in report.table("payloads").to_pylist()
+    ]
+    assert payloads == [
+        ("mark", 0, False, '"a.pt"'),
+        ("range", 0, False, '{"batch": 3}'),
+        ("range", 1, True, "1"),
+    ]
 
 
 def test_cuda_can_be_drawn(tmp_path: Path) -> None:
@@ -96,7 +125,13 @@ def test_cuda_can_be_drawn(tmp_path: Path) -> None:
         gpu0~SM_Active|0    55.5
         p1/w:api      |(cudaFree )
     """
-    timeline(tmp_path / "r.warplens", picture, tick_ns=10, origin=0, cuda={"gemm": {"grid_x": 8}, "#9": {"bytes": 77}})
+    timeline(
+        tmp_path / "r.warplens",
+        picture,
+        tick_ns=10,
+        origin=0,
+        cuda={"gemm": {"grid_x": 8}, "#9": {"bytes": 77}},
+    )
     report = open_report(tmp_path / "r.warplens")
 
     def rows(table: str, *columns: str) -> list[tuple[object, ...]]:
@@ -107,7 +142,9 @@ def test_cuda_can_be_drawn(tmp_path: Path) -> None:
         (1, 0, 230, 420, "driver", "cuCtxSynchronize", 1_000_000, None),
         (1 << 32, 1 << 24, 0, 110, "runtime", "cudaFree", 1_000_001, None),
     ]
-    assert rows("kernels", "id", "device", "context", "stream", "start", "end", "name", "api", "correlation", "grid_x") == [
+    assert rows(
+        "kernels", "id", "device", "context", "stream", "start", "end", "name", "api", "correlation", "grid_x"
+    ) == [
         (0, 0, 1, 7, 70, 180, "gemm", 0, 1, 8),
         (1, 1, 2, 2, 80, 180, "gemm", None, None, 8),
     ]
@@ -117,7 +154,14 @@ def test_cuda_can_be_drawn(tmp_path: Path) -> None:
     assert rows("cuda_events", "start", "event", "api") == [(480, 3, 0)]
     assert rows("syncs", "kind", "start", "end") == [("Context", 240, 340)]
     assert rows("overhead", "kind", "thread") == [("Buffer flush", 0)]
-    assert rows("gpu_memory", "operation", "bytes", "total") == [("allocate", 4096, 4096), ("allocate", 100, 4196), ("free", 4096, 100)]
-    assert rows("gpu_metrics", "gpu", "metric", "start", "value") == [(0, "SM Active", 0, 0.0), (0, "SM Active", 50, 55.5)]
+    assert rows("gpu_memory", "operation", "bytes", "total") == [
+        ("allocate", 4096, 4096),
+        ("allocate", 100, 4196),
+        ("free", 4096, 100),
+    ]
+    assert rows("gpu_metrics", "gpu", "metric", "start", "value") == [
+        (0, "SM Active", 0, 0.0),
+        (0, "SM Active", 50, 55.5),
+    ]
     assert rows("devices", "process", "device") == [(0, 0), (0, 1)]
     assert rows("streams", "context", "stream") == [(2, 2), (1, 7)]

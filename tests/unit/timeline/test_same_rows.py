@@ -26,7 +26,16 @@ from warplens.timeline.lanes import Lanes
 from warplens.timeline.tree import Row, Tree
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "gpu"
-NAMES = ("training", "trainer", "libs", "transfer", "slow_loader", "sync_in_loop", "pageable_copies", "pipeline_1_stage")
+NAMES = (
+    "training",
+    "trainer",
+    "libs",
+    "transfer",
+    "slow_loader",
+    "sync_in_loop",
+    "pageable_copies",
+    "pipeline_1_stage",
+)
 PICTURE = """
 main          |[step                                            ][step                     ]
 main          | [forward                     ][backward        ]       !mark
@@ -49,8 +58,20 @@ NOT_ON_THE_PAGE = {
     "file_access",  # its calls are among those of the C library
 }
 NOT_IN_THE_TERMINAL = {
-    *("nvtx_marks", "nvtx_gpu_projection"),  # marks are in the row of their thread; the GPU's ranges are of the page alone
-    *("overhead", "syncs", "collectives", "um_events", "mpi_events", "openmp_events", "openacc_events", "syscalls"),  # room for few
+    *(
+        "nvtx_marks",
+        "nvtx_gpu_projection",
+    ),  # marks are in the row of their thread; the GPU's ranges are of the page alone
+    *(
+        "overhead",
+        "syncs",
+        "collectives",
+        "um_events",
+        "mpi_events",
+        "openmp_events",
+        "openacc_events",
+        "syscalls",
+    ),  # room for few
     *("cuda_events", "file_access"),
 }
 NOT_IN_EXPORTS = {
@@ -84,14 +105,29 @@ def _owned(row: Row) -> tuple[Any, ...]:
 def terminal(report: Report) -> Shown:
     """Layer and owner of what the terminal has rows for: graphs are in the row of their stream, memsets in one of their GPU."""
     window = report.span
-    shown: Shown = {("cuda_api", *thread) for thread in api_threads(report, window)} if report.tables["cuda_api"] else set()
+    shown: Shown = (
+        {("cuda_api", *thread) for thread in api_threads(report, window)}
+        if report.tables["cuda_api"]
+        else set()
+    )
     for thread, seen in cpu_threads(report, window).items():
         shown |= {(LAYERS[name.split()[0]], *thread) for name in seen.lanes}
     for row in gpu_rows(report, window):
-        stream, copies = ("stream", row.process, row.context, row.stream), ("memory_rows", row.process, row.device, row.what)
-        shown.add(stream if row.what is None else ("memsets", row.process, row.device) if row.what == "Memset" else copies)
+        stream, copies = (
+            ("stream", row.process, row.context, row.stream),
+            ("memory_rows", row.process, row.device, row.what),
+        )
+        shown.add(
+            stream
+            if row.what is None
+            else ("memsets", row.process, row.device)
+            if row.what == "Memset"
+            else copies
+        )
     for row in tracks(report, window).to_pylist():
-        kind = "tasks" if row["task"] is not None else "push_pop" if row["thread"] is not None else "start_end"
+        kind = (
+            "tasks" if row["task"] is not None else "push_pop" if row["thread"] is not None else "start_end"
+        )
         shown.add(("nvtx_ranges", row["process"], row["thread"], kind))
     return shown
 
@@ -124,9 +160,21 @@ def same(report: Report) -> None:
     assert not layers(in_exports) & NOT_IN_EXPORTS
 
     # Below threads.
-    shared = set(KINDS) - {"kernels", "graphs", "memcpys", "memsets", "memory_rows", "nvtx_ranges", "python_calls"}
+    shared = set(KINDS) - {
+        "kernels",
+        "graphs",
+        "memcpys",
+        "memsets",
+        "memory_rows",
+        "nvtx_ranges",
+        "python_calls",
+    }
     for others, missing in ((in_terminal, NOT_IN_THE_TERMINAL), (in_exports, NOT_IN_EXPORTS)):
-        both = [layer for layer in shared if layer not in missing | NOT_ON_THE_PAGE and not layer.startswith("intrakernel")]
+        both = [
+            layer
+            for layer in shared
+            if layer not in missing | NOT_ON_THE_PAGE and not layer.startswith("intrakernel")
+        ]
         assert of(others, *both) == of(on_page, *both)
     # Python's calls are kept apart by their kind on the page.
     assert of(in_terminal, "python_calls") == of(in_exports, "python_calls") == of(on_page, "python_calls")
@@ -141,7 +189,9 @@ def same(report: Report) -> None:
 
     # GPUs: streams, what is on them, and copies by direction.
     assert of(in_exports, *WORK) == of(on_page, *WORK)
-    assert {row[1:] for row in of(in_terminal, "stream")} == {row[1:] for row in of(on_page, "kernels", "graphs")}
+    assert {row[1:] for row in of(in_terminal, "stream")} == {
+        row[1:] for row in of(on_page, "kernels", "graphs")
+    }
     assert of(in_terminal, "memory_rows") == of(on_page, "memory_rows")
     assert {row[1] for row in of(in_terminal, "memsets")} == {row[1] for row in of(on_page, "memsets")}
 
@@ -150,14 +200,24 @@ def test_of_a_picture(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", PICTURE)
     with Report.open(tmp_path / "r.warplens") as report:
         same(report)
-        assert {"nvtx_ranges", "cuda_api", "kernels", "memcpys", "memsets", "graphs", "memory_rows"} <= layers(page(report))
+        assert {
+            "nvtx_ranges",
+            "cuda_api",
+            "kernels",
+            "memcpys",
+            "memsets",
+            "graphs",
+            "memory_rows",
+        } <= layers(page(report))
 
 
 def test_of_the_cpu_side(tmp_path: Path) -> None:
     cpu_story.write(tmp_path / "r.warplens")
     with Report.open(tmp_path / "r.warplens") as report:
         same(report)
-        assert {"thread_states", "samples", "python_calls", "imports", "gc", "gil", "osrt"} <= layers(page(report))
+        assert {"thread_states", "samples", "python_calls", "imports", "gc", "gil", "osrt"} <= layers(
+            page(report)
+        )
 
 
 @pytest.mark.slow

@@ -147,7 +147,9 @@ def test_all_of_a_counter_is_in_its_plot(answers: Answers, report: Report) -> No
     assert found[3].tolist()[:3] == [0, 3, 1.5]
     assert np.isnan(found[3][3])
     assert (track["low"], track["high"]) == (0, 3)
-    assert found[0].tolist() == [row - report.origin for row in report.table("nvtx_counter_samples", ["start"]).column(0).to_pylist()]
+    assert found[0].tolist() == [
+        row - report.origin for row in report.table("nvtx_counter_samples", ["start"]).column(0).to_pylist()
+    ]
 
 
 def test_a_kernel_is_told_with_its_launch_its_range_and_all_around(answers: Answers, report: Report) -> None:
@@ -170,9 +172,13 @@ def test_a_call_outside_of_all_ranges_is_told(tmp_path: Path) -> None:
     assert {"name": "api", "value": "runtime"} in found["fields"]
 
 
-def test_a_range_is_told_with_those_around_it_and_its_place_on_the_gpu(answers: Answers, report: Report) -> None:
+def test_a_range_is_told_with_those_around_it_and_its_place_on_the_gpu(
+    answers: Answers, report: Report
+) -> None:
     load = report.sql("SELECT min(id) AS id FROM nvtx_ranges WHERE message = 'load'").to_pylist()[0]["id"]
-    assert [one["name"] for one in answers.event(0, "nvtx_ranges", load >> 32, load & 0xFFFFFFFF)["parents"]] == ["step"]
+    assert [
+        one["name"] for one in answers.event(0, "nvtx_ranges", load >> 32, load & 0xFFFFFFFF)["parents"]
+    ] == ["step"]
     step = report.sql("SELECT min(id) AS id FROM nvtx_ranges WHERE message = 'step'").to_pylist()[0]["id"]
     links = answers.event(0, "nvtx_ranges", step >> 32, step & 0xFFFFFFFF)["links"]
     assert "gpu" in {link["relation"] for link in links}
@@ -209,12 +215,17 @@ def test_a_task_is_called_by_its_name_and_what_it_does(tmp_path: Path) -> None:
         answers = Answers(view_of([opened]))
         found, flame = answers.event(0, "task_samples", 0, 1), answers.flame(0, "tasks")
         assert "tasks" in answers.meta()["features"]
-    assert [(node["name"], [child["name"] for child in node["children"]]) for node in flame["root"]["children"]] == [
+    assert [
+        (node["name"], [child["name"] for child in node["children"]]) for node in flame["root"]["children"]
+    ] == [
         ("task A", ["work", "get"]),
         ("task B", ["get"]),
     ]
     assert found["title"] == "A: (get)"
-    assert [field["value"] for field in found["fields"] if field["name"] in ("task", "state")] == ["A", "awaiting"]
+    assert [field["value"] for field in found["fields"] if field["name"] in ("task", "state")] == [
+        "A",
+        "awaiting",
+    ]
     assert [frame["function"] for frame in found["stack"]] == ["get", "task A"]
 
 
@@ -227,7 +238,10 @@ def test_alike_counts_all_of_the_name(answers: Answers, report: Report) -> None:
 
 def test_a_search_finds_names_and_their_events_in_both_directions(answers: Answers) -> None:
     found = answers.search(0, "LOA", False, 20_000, 10)
-    assert (found["total"], [(one["layer"], one["text"]) for one in found["names"]]) == (2, [("nvtx_ranges", "load")])
+    assert (found["total"], [(one["layer"], one["text"]) for one in found["names"]]) == (
+        2,
+        [("nvtx_ranges", "load")],
+    )
     starts = [one["start"] for one in found["events"]]
     assert starts == sorted(starts)
     assert starts[0] < 20_000 < starts[1]
@@ -243,13 +257,18 @@ def test_what_is_selected_is_summed_by_name(answers: Answers) -> None:
     track = tracks(answers)["host:0/process:0/thread:0/nvtx"]["track"]["track"]
     found = answers.selected(0, 0, 14_000, [track])
     assert found["tracks"] == [{"track": track, "busy": 1.0, "events": 2}]
-    assert {one["name"]: (one["count"], one["total"]) for one in found["names"]} == {"step": (1, 14_000), "load": (1, 7_000)}
+    assert {one["name"]: (one["count"], one["total"]) for one in found["names"]} == {
+        "step": (1, 14_000),
+        "load": (1, 7_000),
+    }
 
 
 @pytest.mark.parametrize("kind", ["samples", "nvtx", "kernels"])
 def test_a_flame_graph_adds_up(answers: Answers, kind: str) -> None:
     def check(node: Node) -> None:
-        assert node["value"] >= node["self"] + sum(child["value"] for child in node["children"]) or node["name"] in (
+        assert node["value"] >= node["self"] + sum(child["value"] for child in node["children"]) or node[
+            "name"
+        ] in (
             "samples",
             "nvtx_ranges",
         )
@@ -264,7 +283,10 @@ def test_a_flame_graph_adds_up(answers: Answers, kind: str) -> None:
 def test_steps_come_with_their_parts(answers: Answers) -> None:
     found = answers.steps(0)
     assert found["name"] == "step"
-    assert [(one["number"], one["start"], one["end"]) for one in found["steps"]] == [(0, 0, 28_000), (1, 28_000, 56_000)]
+    assert [(one["number"], one["start"], one["end"]) for one in found["steps"]] == [
+        (0, 0, 28_000),
+        (1, 28_000, 56_000),
+    ]
     assert all(sum(one["parts"].values()) == 28_000 for one in found["steps"])
 
 
@@ -279,7 +301,10 @@ def test_a_report_without_steps_says_so_in_the_answer(tmp_path: Path) -> None:
 
 def test_what_the_ranges_of_steps_are_called_can_be_said(answers: Answers) -> None:
     found = answers.steps(0, "load")
-    assert (found["name"], [(one["number"], one["start"]) for one in found["steps"]]) == ("load", [(0, 2_000), (1, 30_000)])
+    assert (found["name"], [(one["number"], one["start"]) for one in found["steps"]]) == (
+        "load",
+        [(0, 2_000), (1, 30_000)],
+    )
     assert "'nothing'" in answers.steps(0, "nothing")["note"]
 
 
@@ -341,4 +366,7 @@ def test_two_reports_are_compared_and_laid_on_each_other(report: Report, tmp_pat
     assert found is not None
     assert {"label": "step 1", "a": 28_000, "b": 56_000} in found["anchors"]
     steps = next(table for table in found["tables"] if table["title"] == "step")
-    assert dict(zip([column["name"] for column in steps["columns"]], steps["rows"][0], strict=True))["change"] == 100
+    assert (
+        dict(zip([column["name"] for column in steps["columns"]], steps["rows"][0], strict=True))["change"]
+        == 100
+    )

@@ -35,7 +35,10 @@ time.sleep(600)
 
 def _is_there(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in ("Z", "X")
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in (
+            "Z",
+            "X",
+        )
     except FileNotFoundError:
         return False
 
@@ -60,5 +63,7 @@ def test_nothing_goes_on_for_a_server_that_was_killed() -> None:
 
 def test_what_is_no_question_is_not_answered() -> None:
     question = json.dumps({"server": os.getpid(), "reports": [], "method": "close", "arguments": []})
-    done = subprocess.run([sys.executable, "-m", apart.__name__], input=question, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", apart.__name__], input=question, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (2, "")

@@ -49,18 +49,24 @@ def answers(tmp_path: Path) -> Iterator[Answers]:
         yield Answers(view_of([found]))
 
 
-def test_it_comes_alone_where_a_report_cannot_be_shown(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_comes_alone_where_a_report_cannot_be_shown(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(report: object) -> None:
         raise ReportError("it would fill the memory")
 
     monkeypatch.setattr("warplens.viewer.answers.loaded_report.weigh", refuse)
     assert arriving(PAGE, answers) == PAGE
-    with pytest.raises(ReportError, match="fill the memory"):  # the page asks for them, and says why there are none
+    with pytest.raises(
+        ReportError, match="fill the memory"
+    ):  # the page asks for them, and says why there are none
         answers.tracks(0)
     assert arriving(PAGE, answers) == PAGE
 
 
-def test_it_comes_alone_where_a_report_changes_meanwhile(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_comes_alone_where_a_report_changes_meanwhile(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers.tracks(0)
     (opened,) = answers.view.reports
     meta = answers.meta
@@ -89,7 +95,9 @@ def test_it_comes_with_what_was_made(answers: Answers) -> None:
     assert first["tracks"] == json.loads(json.dumps([tree]))
 
 
-def test_it_comes_alone_where_that_is_too_much_or_there_is_no_page(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_comes_alone_where_that_is_too_much_or_there_is_no_page(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers.tracks(0)
     assert arriving(NOT_BUILT.encode(), answers) == NOT_BUILT.encode()
     assert arriving(PAGE, answers) != PAGE

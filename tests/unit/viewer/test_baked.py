@@ -51,7 +51,15 @@ def rects(answer: bytes) -> dict[str, Any]:
     at = 48 + 16 * lanes
     start, duration = (np.frombuffer(answer, "<f8", count, at + 8 * count * place) for place in range(2))
     slices = np.frombuffer(answer, "<u4", count, at + 16 * count + 8 * count)
-    return {"runs": runs, "start": start, "duration": duration, "slices": slices, "names": names, "span": (begin, end), "grain": grain}
+    return {
+        "runs": runs,
+        "start": start,
+        "duration": duration,
+        "slices": slices,
+        "names": names,
+        "span": (begin, end),
+        "grain": grain,
+    }
 
 
 def test_the_finest_level_has_every_event(held: dict[str, bytes], answers: Answers) -> None:
@@ -72,7 +80,9 @@ def test_levels_get_finer_and_hold_all_events(held: dict[str, bytes]) -> None:
     assert [len(level["start"]) for level in levels] == sorted(len(level["start"]) for level in levels)
 
 
-def test_what_is_narrow_on_the_coarsest_columns_is_joined(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_narrow_on_the_coarsest_columns_is_joined(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_COARSEST", 1)
     monkeypatch.setattr(module, "_DETAILED", 0)
     held = dict(baked(answers))
@@ -99,7 +109,9 @@ def test_events_come_with_details_and_names_with_sums(held: dict[str, bytes], an
     for key, details in events.items():
         event = details["event"]
         assert key == f"{event['table']}/{event['process']}/{event['row']}"
-    (step,) = [one for one in events.values() if one["event"]["table"] == "nvtx_ranges" and one["event"]["row"] == 0]
+    (step,) = [
+        one for one in events.values() if one["event"]["table"] == "nvtx_ranges" and one["event"]["row"] == 0
+    ]
     assert step == answers.event(0, "nvtx_ranges", 0, 0)
     alike = json.loads(held["alike/0"])
     assert {"step", "adam"} <= {one["name"] for one in alike.values()}
@@ -112,17 +124,24 @@ def test_two_reports_come_with_their_difference(report: Report, tmp_path: Path) 
     assert {"meta", "tracks/0", "tracks/1", "levels/1"} <= held.keys()
 
 
-def test_too_many_events_are_refused_before_anything_is_computed(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_events_are_refused_before_anything_is_computed(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MOST_EVENTS", 10)
     with pytest.raises(UsageError, match=r"events.*warplens view.*-t html"):
         next(baked(answers))
 
 
-def test_a_page_that_is_too_large_is_refused_and_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_too_large_is_refused_and_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     timeline(tmp_path / "run.warplens", "main |[step]")
     monkeypatch.setattr(bundle, "files", lambda single: built())
     monkeypatch.setattr(view_page, "MOST_BYTES", 1000)
-    with pytest.raises(UsageError, match=r"MB.*warplens view"), open_report(tmp_path / "run.warplens") as report:
+    with (
+        pytest.raises(UsageError, match=r"MB.*warplens view"),
+        open_report(tmp_path / "run.warplens") as report,
+    ):
         view_page.write([report], tmp_path / "page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["run.warplens"]
 

@@ -77,23 +77,47 @@ def test_many_are_folded_and_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     again = Answers(View("view", [Opened(0, Report.open(tmp_path / "r.warplens"))]))
     cut = named(again, "Inside gemm")
     assert cut["detail"] == "not all of its rows are shown"
-    assert sum("track" in node and node["track"]["layer"] != "intrakernel_launches" for node in walk(cut["children"])) == 60
+    assert (
+        sum(
+            "track" in node and node["track"]["layer"] != "intrakernel_launches"
+            for node in walk(cut["children"])
+        )
+        == 60
+    )
 
 
 def test_many_kernels_of_a_stream_are_folded(tmp_path: Path) -> None:
-    found = answers(tmp_path / "r.warplens", *(DrawnLaunch(f"k{n}", 3000, 4000, list(pipeline(3000, 4000))) for n in range(9)))
+    found = answers(
+        tmp_path / "r.warplens",
+        *(DrawnLaunch(f"k{n}", 3000, 4000, list(pipeline(3000, 4000))) for n in range(9)),
+    )
     names = [node["name"] for node in named(found, "Stream 7")["children"]]
-    assert [name for name in names if "Inside" in name or "more" in name] == [*(f"Inside k{n}" for n in range(6)), "3 more kernels"]
+    assert [name for name in names if "Inside" in name or "more" in name] == [
+        *(f"Inside k{n}" for n in range(6)),
+        "3 more kernels",
+    ]
 
 
 def test_a_region_says_where_it_ran_and_what_is_around_it(tmp_path: Path) -> None:
     found = answers(tmp_path / "r.warplens", gemm(sms=2, blocks=4))
     told = found.event(0, "intrakernel_events", 0, 11)
     fields = {field["name"]: field["value"] for field in told["fields"]}
-    assert (told["title"], fields["cta"], fields["warp"], fields["sm"], fields["launch"]) == ("compute", 0, 1, 0, "gemm")
+    assert (told["title"], fields["cta"], fields["warp"], fields["sm"], fields["launch"]) == (
+        "compute",
+        0,
+        1,
+        0,
+        "gemm",
+    )
     assert fields["uncertainty"] == 800
-    assert {link["relation"]: link["table"] for link in told["links"]} == {"inside": "intrakernel_launches", "kernel": "kernels"}
-    assert [(one["table"], one["name"]) for one in told["parents"]] == [("intrakernel_launches", "gemm"), ("intrakernel_events", "tile")]
+    assert {link["relation"]: link["table"] for link in told["links"]} == {
+        "inside": "intrakernel_launches",
+        "kernel": "kernels",
+    }
+    assert [(one["table"], one["name"]) for one in told["parents"]] == [
+        ("intrakernel_launches", "gemm"),
+        ("intrakernel_events", "tile"),
+    ]
     tile = found.event(0, "intrakernel_events", 0, 0)
     assert {field["name"]: field["value"] for field in tile["fields"]}["payload"] == 0
     mark = found.event(0, "intrakernel_marks", 0, 8)
@@ -105,16 +129,24 @@ def test_a_region_says_where_it_ran_and_what_is_around_it(tmp_path: Path) -> Non
 def test_kernel_call_and_launch_lead_to_one_another(tmp_path: Path) -> None:
     found = answers(tmp_path / "r.warplens", gemm())
     kernel, launch = (found.event(0, table, 0, 0) for table in ("kernels", "intrakernel_launches"))
-    assert ("inside", "intrakernel_launches") in [(link["relation"], link["table"]) for link in kernel["links"]]
+    assert ("inside", "intrakernel_launches") in [
+        (link["relation"], link["table"]) for link in kernel["links"]
+    ]
     relations = [(link["relation"], link["table"]) for link in launch["links"]]
     assert relations == [("launch", "cuda_api"), ("nvtx", "nvtx_ranges"), ("kernel", "kernels")]
 
 
 def test_search_selection_and_alike_know_regions(tmp_path: Path) -> None:
     found = answers(tmp_path / "r.warplens", gemm(sms=2, blocks=2, tiles=3))
-    assert found.search(0, "compu", False, 0, 10)["names"] == [{"layer": "intrakernel_events", "text": "compute", "count": 6}]
-    tracks = [node["track"]["track"] for node in walk(named(found, "Inside gemm")["children"]) if "track" in node]
-    names = {(one["layer"], one["name"]): one["count"] for one in found.selected(0, 0, 50_000, tracks)["names"]}
+    assert found.search(0, "compu", False, 0, 10)["names"] == [
+        {"layer": "intrakernel_events", "text": "compute", "count": 6}
+    ]
+    tracks = [
+        node["track"]["track"] for node in walk(named(found, "Inside gemm")["children"]) if "track" in node
+    ]
+    names = {
+        (one["layer"], one["name"]): one["count"] for one in found.selected(0, 0, 50_000, tracks)["names"]
+    }
     assert names["intrakernel_events", "load"] == 6
     assert names["intrakernel_marks", "done"] == 4
     assert found.alike(0, "intrakernel_events", 0, 1)["count"] == 6

@@ -66,7 +66,9 @@ def test_texts_and_trees_are_bounded() -> None:
     assert json.loads(encoded(plain(lone))) == lone
 
 
-@pytest.mark.parametrize("text", ["x" * 96, "x" * 97, "é" * 60, "💥" * 30, "", "a" * 95 + "é", "\ud800" * 100])
+@pytest.mark.parametrize(
+    "text", ["x" * 96, "x" * 97, "é" * 60, "💥" * 30, "", "a" * 95 + "é", "\ud800" * 100]
+)
 def test_short_names_are_whole_characters(text: str) -> None:
     cut = short(text)
     assert len(cut) <= limits.NAME
@@ -132,13 +134,17 @@ def test_times_of_a_clock_that_counts_from_1970_keep_every_nanosecond() -> None:
     one = np.array([0], np.uint32)
     names = Names(np.zeros(1, NAME), pa.array(["x"]), one, ["kernels"])
     runs, starts, durations = np.array([[0, 0, 0, 1]], np.uint32), np.array([origin + 7]), np.array([2])
-    view = Viewport(origin, origin + 9, 1, runs, starts, durations, one, one, one, np.ones(1, np.float32), one)
+    view = Viewport(
+        origin, origin + 9, 1, runs, starts, durations, one, one, one, np.ones(1, np.float32), one
+    )
     answer = Rects.joined([(0, names, view)]).encoded(0.0, 9.0, origin)
     assert struct.unpack_from("<2d", answer, 48 + 16) == (7.0, 2.0)
 
 
 def counter(values: list[float], step: int = 10) -> Counter:
-    return Counter("nvtx_counters", "0", "x", "", Where(0), np.arange(len(values)) * step, np.array(values, float))
+    return Counter(
+        "nvtx_counters", "0", "x", "", Where(0), np.arange(len(values)) * step, np.array(values, float)
+    )
 
 
 def test_a_plot_has_the_extremes_of_each_column() -> None:
@@ -285,5 +291,7 @@ def test_no_more_wait_than_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has no scheduling classes")
 def test_processes_of_heavy_questions_leave_the_cores_to_the_page() -> None:
     text = "from warplens.handover.priority import step_back; step_back(15, batch=True); print(os.nice(0), os.sched_getscheduler(0))"
-    said = subprocess.run([sys.executable, "-c", f"import os; {text}"], capture_output=True, text=True, check=True).stdout.split()
+    said = subprocess.run(
+        [sys.executable, "-c", f"import os; {text}"], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert (int(said[0]), int(said[1])) == (min(os.nice(0) + 15, 19), os.SCHED_BATCH)

@@ -69,7 +69,9 @@ class Elements(HTMLParser):
 def test_all_of_it_is_in_one_file() -> None:
     page = Elements(single_page(built(), "run", {"meta": b"{}"}).decode())
     assert not [
-        attributes for _, attributes in page.found if attributes.get("src") or not (attributes.get("href") or "data:").startswith("data:")
+        attributes
+        for _, attributes in page.found
+        if attributes.get("src") or not (attributes.get("href") or "data:").startswith("data:")
     ]
     assert [tag for tag, _ in page.found].count("script") == 2
     assert [tag for tag, _ in page.found].count("style") == 1
@@ -78,7 +80,11 @@ def test_all_of_it_is_in_one_file() -> None:
 def test_the_policy_allows_this_script_and_this_style_alone() -> None:
     text = single_page(built(), "run", {}).decode()
     page = Elements(text)
-    policy = next(str(attributes["content"]) for _, attributes in page.found if attributes.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        str(attributes["content"])
+        for _, attributes in page.found
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
     script, style = (re.search(rf"<{tag}[^>]*>(.*?)</{tag}>", text, re.DOTALL) for tag in ("script", "style"))
     assert script is not None
     assert style is not None
@@ -106,7 +112,9 @@ def test_no_name_is_read_as_html(name: str) -> None:
 
 
 def test_the_same_answers_give_the_same_page() -> None:
-    assert single_page(built(), "run", {"meta": b"x" * 1000}) == single_page(built(), "run", {"meta": b"x" * 1000})
+    assert single_page(built(), "run", {"meta": b"x" * 1000}) == single_page(
+        built(), "run", {"meta": b"x" * 1000}
+    )
 
 
 def test_a_checkout_without_the_page_says_what_to_do(tmp_path: Path) -> None:

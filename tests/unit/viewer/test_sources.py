@@ -36,7 +36,12 @@ def test_the_hottest_file_comes_first_with_every_line(answers: Answers, tmp_path
     assert sorted(names[2:]) == ["loader.py", "threading.py"]
     assert [row["line"] for row in found["lines"]] == list(range(1, 101))
     main = line(found, 80)
-    assert (main["text"], main["function"], round(main["total"], 3), round(main["self"], 3)) == ("line 80", "main", 0.952, 0.119)
+    assert (main["text"], main["function"], round(main["total"], 3), round(main["self"], 3)) == (
+        "line 80",
+        "main",
+        0.952,
+        0.119,
+    )
     assert set(line(found, 79)) == {"line", "text"}
 
 
@@ -81,12 +86,19 @@ def test_a_report_cannot_have_other_files_read_than_those_of_python(tmp_path: Pa
 
 def test_long_files_and_libraries_are_shown_around_their_hot_lines(answers: Answers, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("\n".join(f"line {number}" for number in range(1, 3_001)))
-    assert [row["line"] for row in answers.source(0)["lines"]] == [*range(15, 28), *range(45, 56), *range(75, 96)]
+    assert [row["line"] for row in answers.source(0)["lines"]] == [
+        *range(15, 28),
+        *range(45, 56),
+        *range(75, 96),
+    ]
 
 
 def test_without_python_samples_there_are_no_lines(tmp_path: Path) -> None:
     timeline(tmp_path / "run.warplens", "main |{task }")
-    with open_report(tmp_path / "run.warplens") as report, pytest.raises(MissingData, match="does not contain Python samples"):
+    with (
+        open_report(tmp_path / "run.warplens") as report,
+        pytest.raises(MissingData, match="does not contain Python samples"),
+    ):
         Answers(view_of([report])).source(0)
 
 

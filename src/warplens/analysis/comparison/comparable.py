@@ -40,7 +40,11 @@ _OPERATIONS: dict[str, Callable[..., str]] = {
     "um_events": lambda kind: f"[CUDA memcpy Unified {MIGRATIONS.get(kind, kind)}]",
     "graphs": lambda graph: f"[CUDA graph {graph}]" if graph else "[CUDA graph]",
 }
-_HOST = {"nvtx_ranges": ("range", ("domain", "message")), "cuda_api": ("api", ("name",)), "osrt": ("os", ("name",))}
+_HOST = {
+    "nvtx_ranges": ("range", ("domain", "message")),
+    "cuda_api": ("api", ("name",)),
+    "osrt": ("os", ("name",)),
+}
 
 
 @dataclass
@@ -65,7 +69,9 @@ class Steps:
         self.count = 0 if table is None else table.num_rows
         self._of: dict[int, tuple[Int64Array, Int64Array, Int32Array]] = {}
         if table is not None and table.num_rows:
-            process, start, end = (np.asarray(table.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+            process, start, end = (
+                np.asarray(table.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
+            )
             for key in np.unique(process).tolist():
                 own = np.flatnonzero(process == key)
                 own = own[np.argsort(start[own], kind="stable")]
@@ -141,24 +147,39 @@ class Taking:
 
     def rows(self) -> ComparableRows:
         """Return all, and let go of it."""
-        code, length, step = np.concatenate(self.codes), np.concatenate(self._lengths), np.concatenate(self._steps)
+        code, length, step = (
+            np.concatenate(self.codes),
+            np.concatenate(self._lengths),
+            np.concatenate(self._steps),
+        )
         self.codes, self._lengths, self._steps = [], [], []
         return ComparableRows(self.kind, list(self._known), code, length, step, self._first()[1])
 
 
-def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical: int, taking: Taking) -> None:
+def _gpu(
+    report: Report, selection: Selection, table: str, steps: Steps, typical: int, taking: Taking
+) -> None:
     _, named = _GPU[table]
     calls, launched = ApiCalls(report), table != "um_events"
     columns = ["process", "start", "end", *([named] if named else []), *(["api"] if launched else [])]
     for rows in stream(report, table, columns, selection.window(report)):
         if table == "um_events":
-            rows = rows.filter(pc.is_in(pc.cast(rows.column("kind"), pa.string()), value_set=pa.array(list(MIGRATIONS), pa.string())))
+            rows = rows.filter(
+                pc.is_in(
+                    pc.cast(rows.column("kind"), pa.string()),
+                    value_set=pa.array(list(MIGRATIONS), pa.string()),
+                )
+            )
         if not rows.num_rows:
             continue
-        process, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+        process, start, end = (
+            np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
+        )
         asked = _asked(calls, rows.column("api"), start) if launched else start
         if table == "graphs":
-            rows = rows.set_column(rows.column_names.index(named), named, pc.cast(rows.column(named), pa.string()))
+            rows = rows.set_column(
+                rows.column_names.index(named), named, pc.cast(rows.column(named), pa.string())
+            )
         code = _coded([rows.column(named)] if named else [], len(start), _OPERATIONS[table], taking)
         step = steps.at(process, asked)
         taking.add(code, end - start, step)
@@ -167,7 +188,9 @@ def _gpu(report: Report, selection: Selection, table: str, steps: Steps, typical
             taking.launch(asked[kept], code[kept])
 
 
-def _host(report: Report, selection: Selection, table: str, names: tuple[str, ...], steps: Steps, taking: Taking) -> None:
+def _host(
+    report: Report, selection: Selection, table: str, names: tuple[str, ...], steps: Steps, taking: Taking
+) -> None:
     window = selection.window(report)
     reader, tell = Reader(table, window), {"nvtx_ranges": _range}.get(table, str)
 
@@ -176,7 +199,9 @@ def _host(report: Report, selection: Selection, table: str, names: tuple[str, ..
         rows = reader.read(group, ["process", "start", "end", *names, *(["unfinished"] if marked else [])])
         rows = rows.filter(pc.invert(rows.column("unfinished"))) if marked else rows
         if rows.num_rows:
-            process, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+            process, start, end = (
+                np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
+            )
             code = _coded([rows.column(name) for name in names], len(start), tell, taking)
             taking.add(code, end - start, steps.at(process, start))
 
@@ -189,14 +214,20 @@ def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Arr
     """Return when work was asked for: the begin of its call, where that is known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
     # `calls.find` takes sorted ids; `asked[order]` below puts the answers back in the order of the rows.
-    order = np.argsort(ids, kind="stable") if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any()) else np.arange(len(ids))
+    order = (
+        np.argsort(ids, kind="stable")
+        if len(ids) > 1 and bool((ids[1:] < ids[:-1]).any())
+        else np.arange(len(ids))
+    )
     call_rows = calls.find(ids[order])
     asked = start.copy()
     asked[order] = np.where(call_rows.known, call_rows.start, start[order])
     return asked
 
 
-def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., str], taking: Taking) -> Int32Array:
+def _coded(
+    columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., str], taking: Taking
+) -> Int32Array:
     """Return the code of each row: `name` is called once for each combination of texts that occurs."""
     if not columns:
         return np.repeat(taking.numbers([name()]), count)
@@ -210,7 +241,8 @@ def _coded(columns: Sequence[pa.ChunkedArray], count: int, name: Callable[..., s
     used, which = distinct(code, width)
     parts = np.unravel_index(used, [len(texts) for texts in known])
     names = [
-        name(*(texts[at] for texts, at in zip(known, where, strict=True))) for where in zip(*(part.tolist() for part in parts), strict=True)
+        name(*(texts[at] for texts, at in zip(known, where, strict=True)))
+        for where in zip(*(part.tolist() for part in parts), strict=True)
     ]
     return taking.numbers(names)[which]
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 STEP = "step"
 KINDS = (STEP, "gpu", "kernel", KIND, "memory", "graph", "range", "api", "os")
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
-_NOTHING = ComparableRows("", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
+_NOTHING = ComparableRows(
+    "", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
+)
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
     quantile_disc(length, 0.95)::BIGINT AS p95, max(length)::BIGINT AS max, min(length)::BIGINT AS min, stddev_samp(length) AS deviation"""
 
@@ -74,7 +76,10 @@ def _figures(rows: ComparableRows, stepped: bool) -> pa.Table:
         "count": count,
         "total": total,
         "mean": mean,
-        **{name: length[first + np.maximum(np.ceil(part * count).astype(np.int64), 1) - 1] for name, part in _QUANTILES.items()},
+        **{
+            name: length[first + np.maximum(np.ceil(part * count).astype(np.int64), 1) - 1]
+            for name, part in _QUANTILES.items()
+        },
         "max": length[first + count - 1],
         "min": length[first],
         "deviation": pa.array(np.sqrt(spread / np.maximum(count - 1, 1)), mask=count < 2),
@@ -107,9 +112,17 @@ def _own(report: Report, selection: Selection, step_rows: pa.Table | None) -> li
     parts = []
     if step_rows is not None and step_rows.num_rows:
         names = pa.array([base_name(name) for name in step_rows.column("name").to_pylist()])
-        given, params = _given(step_rows.set_column(step_rows.column_names.index("name"), "name", names), ("name", "start", "end"))
+        given, params = _given(
+            step_rows.set_column(step_rows.column_names.index("name"), "name", names),
+            ("name", "start", "end"),
+        )
         lengths = f"""SELECT name, "end" - "start" AS length FROM {given}"""
-        parts.append(report.sql(f"SELECT '{STEP}' AS kind, name, {_FIGURES} FROM ({lengths}) GROUP BY ALL ORDER BY ALL", params))
+        parts.append(
+            report.sql(
+                f"SELECT '{STEP}' AS kind, name, {_FIGURES} FROM ({lengths}) GROUP BY ALL ORDER BY ALL",
+                params,
+            )
+        )
     spent: Counter[str] = Counter()
     for gpu in busy(report, selection).to_pylist():
         spent[f"GPU {gpu['device']} busy"] += gpu["busy"]

@@ -31,7 +31,9 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Compa
         return
     labels = list(dict.fromkeys(name for _, _, name in of.groups))
     label = np.array([labels.index(name) for _, _, name in of.groups], np.int64)[of.group]
-    step = steps.at(np.array([process for process, _, _ in of.groups], np.int64)[of.group], _asked(report, of))
+    step = steps.at(
+        np.array([process for process, _, _ in of.groups], np.int64)[of.group], _asked(report, of)
+    )
     taking = Taking(KIND)
     taking.add(taking.numbers(labels)[label], of.end - of.start, step)
     reader = Reader("intrakernel_events")
@@ -39,7 +41,9 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Compa
     def read_group(group: RowGroup) -> None:
         rows = reader.read(group, ["launch", "start", "end", "tag", "kind"])
         rows = rows.filter(pc.not_equal(pc.cast(rows.column("kind"), "string"), "mark"))
-        launch, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("launch", "start", "end"))
+        launch, start, end = (
+            np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("launch", "start", "end")
+        )
         place = of.place(launch)
         tag, texts = codes(rows.column("tag").combine_chunks())
         some = place >= 0

@@ -75,10 +75,17 @@ class _Line:
     begin: Int64Array
     end: Int64Array
 
-    def place(self, thread: Int64Array, start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    def place(
+        self, thread: Int64Array, start: Int64Array, end: Int64Array
+    ) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Return which rows matter, in order (those that begin together: the longer first), and their times on the line."""
         code = np.minimum(np.searchsorted(self.threads, thread), len(self.threads) - 1)
-        here = (self.threads[code] == thread) & (end > start) & (start < self.origin + self.length) & (end > self.origin)
+        here = (
+            (self.threads[code] == thread)
+            & (end > start)
+            & (start < self.origin + self.length)
+            & (end > self.origin)
+        )
         rows = np.flatnonzero(here)
         shift = code[rows] * self.length - self.origin
         top = (code[rows] + 1) * self.length - 1
@@ -99,7 +106,10 @@ def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]
     """Return what filled the time from `begin` to `end` (ns, the report's clock) of a thread, most time first; together all of it."""
     causes = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
     rows = zip(*(causes.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
-    return sorted((Culprit(*row) for row in rows), key=lambda culprit: (-culprit.time, KINDS.index(culprit.kind), culprit.name))
+    return sorted(
+        (Culprit(*row) for row in rows),
+        key=lambda culprit: (-culprit.time, KINDS.index(culprit.kind), culprit.name),
+    )
 
 
 def filled(report: Report, stretches: pa.Table) -> pa.Table:
@@ -108,7 +118,9 @@ def filled(report: Report, stretches: pa.Table) -> pa.Table:
     `stretches`: columns thread, start, end (ns, the report's clock).
     """
     cut = pieces(report, stretches)
-    codes_of, texts = zip(*(codes(cut.column(name).combine_chunks()) for name in ("kind", "name")), strict=True)
+    codes_of, texts = zip(
+        *(codes(cut.column(name).combine_chunks()) for name in ("kind", "name")), strict=True
+    )
     sizes = [max(len(values), 1) for values in texts]
     time = _numbers(cut.column("end")) - _numbers(cut.column("start"))
     # (stretch, kind, name) in one number; sorted by it, `reduceat` sums the time of each combination.
@@ -139,10 +151,17 @@ def pieces(report: Report, stretches: pa.Table) -> pa.Table:
     """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch."""
     thread, start, end = (_numbers(stretches.column(name)) for name in ("thread", "start", "end"))
     some = np.flatnonzero(end > start)
-    empty = pa.table({"stretch": [], "start": [], "end": []}, pa.schema([(name, pa.int64()) for name in ("stretch", "start", "end")]))
+    empty = pa.table(
+        {"stretch": [], "start": [], "end": []},
+        pa.schema([(name, pa.int64()) for name in ("stretch", "start", "end")]),
+    )
     if not len(some):
         texts = _same("", 0)
-        return empty.append_column("kind", texts).append_column("name", texts).select(["stretch", "kind", "name", "start", "end"])
+        return (
+            empty.append_column("kind", texts)
+            .append_column("name", texts)
+            .select(["stretch", "kind", "name", "start", "end"])
+        )
     parts = []
     threads = np.unique(thread[some])
     origin, length = int(start[some].min()), int(end[some].max() - start[some].min()) + 1
@@ -201,13 +220,21 @@ def _pieces(
             "stretch": pa.array(np.concatenate([number[mine] for mine, *_ in layers_taken]), pa.int64()),
             "kind": pa.chunked_array([kind for *_, kind, _ in layers_taken]).combine_chunks(),
             "name": pa.chunked_array([name for *_, name in layers_taken]).combine_chunks(),
-            "start": pa.array(np.concatenate([cuts[1] - by for cuts, by in zip(layers_taken, back, strict=True)]), pa.int64()),
-            "end": pa.array(np.concatenate([cuts[2] - by for cuts, by in zip(layers_taken, back, strict=True)]), pa.int64()),
+            "start": pa.array(
+                np.concatenate([cuts[1] - by for cuts, by in zip(layers_taken, back, strict=True)]),
+                pa.int64(),
+            ),
+            "end": pa.array(
+                np.concatenate([cuts[2] - by for cuts, by in zip(layers_taken, back, strict=True)]),
+                pa.int64(),
+            ),
         }
     )
 
 
-def _meetings(start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _meetings(
+    start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Return the positions of pieces and of the disjoint, sorted intervals that they overlap."""
     low = np.searchsorted(last, start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
@@ -220,7 +247,9 @@ def _without(
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return what remains of pieces: position of the piece, start and end. `first`, `last`: what is gone of each, in order."""
     counts = np.bincount(piece, minlength=len(start)) if len(piece) else np.zeros(len(start), np.int64)
-    places = np.cumsum(counts) - counts + np.arange(len(start))  # where each one's gaps begin, one more than it has holes
+    places = (
+        np.cumsum(counts) - counts + np.arange(len(start))
+    )  # where each one's gaps begin, one more than it has holes
     holes = np.arange(len(piece)) + piece
     size = len(piece) + len(start)
     begins, ends = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -249,19 +278,33 @@ def _read(report: Report, line: _Line, table: str, columns: list[str]) -> pa.Tab
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     plain = column.combine_chunks()
-    return pc.cast(plain, pa.string()).dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else pc.cast(plain, kind)
+    return (
+        pc.cast(plain, pa.string()).dictionary_encode().cast(kind)
+        if pa.types.is_dictionary(kind)
+        else pc.cast(plain, kind)
+    )
 
 
 def _gc(report: Report, line: _Line) -> _Layer:
     def label(rows: pa.Table) -> pa.Array:
         used, which = np.unique(_numbers(rows.column("generation")), return_inverse=True)
-        return labelled(which.reshape(-1).astype(np.int32), [f"generation {number}" for number in used.tolist()])
+        return labelled(
+            which.reshape(-1).astype(np.int32), [f"generation {number}" for number in used.tolist()]
+        )
 
     return _flat(report, line, "gc", GC, ["generation"], label)
 
 
 def _gil(report: Report, line: _Line) -> _Layer:
-    return _flat(report, line, "gil", GIL, ["state"], lambda rows: _same("GIL", rows.num_rows), lambda rows: _is(rows, "state", "wait"))
+    return _flat(
+        report,
+        line,
+        "gil",
+        GIL,
+        ["state"],
+        lambda rows: _same("GIL", rows.num_rows),
+        lambda rows: _is(rows, "state", "wait"),
+    )
 
 
 def _api(report: Report, line: _Line) -> _Layer:
@@ -312,12 +355,17 @@ def _flat(
 
 def _ranges(report: Report, line: _Line) -> _Layer:
     """Return push/pop ranges and traced functions as one layer: at each moment the innermost one."""
-    ranges = _read(report, line, "nvtx_ranges", ["thread", "start", "end", "message", "domain", "style", "task"])
-    ranges = ranges.filter(pc.and_(pa.array(_is(ranges, "style", "PushPop")), pc.is_null(ranges.column("task"))))
+    ranges = _read(
+        report, line, "nvtx_ranges", ["thread", "start", "end", "message", "domain", "style", "task"]
+    )
+    ranges = ranges.filter(
+        pc.and_(pa.array(_is(ranges, "style", "PushPop")), pc.is_null(ranges.column("task")))
+    )
     calls = _read(report, line, "python_calls", ["thread", "start", "end", "name", "file", "kind"])
     calls = calls.filter(pa.array(_is(calls, "kind", "function")))
     thread, start, end = (
-        np.concatenate([_numbers(table.column(name)) for table in (ranges, calls)]) for name in ("thread", "start", "end")
+        np.concatenate([_numbers(table.column(name)) for table in (ranges, calls)])
+        for name in ("thread", "start", "end")
     )
     place, first, last = line.place(thread, start, end)
     chosen, begins, ends = innermost(first, last)
@@ -332,7 +380,9 @@ def _ranges(report: Report, line: _Line) -> _Layer:
         for some, (outer, inner), tell in ((~called, texts[:2], _range), (called, texts[2:], _function)):
             at = which[some] - (ranges.num_rows if tell is _function else 0)
             width = len(inner[1]) + 1
-            used, place = distinct((outer[0][at] + 1).astype(np.int64) * width + inner[0][at] + 1, (len(outer[1]) + 1) * width)
+            used, place = distinct(
+                (outer[0][at] + 1).astype(np.int64) * width + inner[0][at] + 1, (len(outer[1]) + 1) * width
+            )
             row[some] = place + len(names)
             named = [[*values.to_pylist(), None] for _, values in (outer, inner)]
             for first, second in zip((used // width - 1).tolist(), (used % width - 1).tolist(), strict=True):
@@ -366,8 +416,13 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
             # A function of an installed package stands under the line of the program's own code that called it: that can be changed.
             places, code = np.unique(np.where(inner == len(python) - 1, leaf, inner), return_inverse=True)
             frames = [shown.frame(int(position)) for position in places]
-            texts = [_sampled(own_code, place, frame) for place, frame in zip(places.tolist(), frames, strict=True)]
-            kinds = [FUNCTION if frame.kind == "python" else UNKNOWN if frame.function == NO_STACK else NATIVE for frame in frames]
+            texts = [
+                _sampled(own_code, place, frame) for place, frame in zip(places.tolist(), frames, strict=True)
+            ]
+            kinds = [
+                FUNCTION if frame.kind == "python" else UNKNOWN if frame.function == NO_STACK else NATIVE
+                for frame in frames
+            ]
             at = code.reshape(-1).astype(np.int32)
             return labelled(at, kinds), labelled(at, texts)
 
@@ -412,7 +467,9 @@ def _short(file: str) -> str:
 def _name(rows: pa.Table) -> pa.Array:
     code, texts = codes(rows.column("name").combine_chunks())
     return (
-        labelled(code, [*texts.to_pylist(), "[no name]"]) if len(code) and (code < 0).any() else pa.DictionaryArray.from_arrays(code, texts)
+        labelled(code, [*texts.to_pylist(), "[no name]"])
+        if len(code) and (code < 0).any()
+        else pa.DictionaryArray.from_arrays(code, texts)
     )
 
 
@@ -427,4 +484,7 @@ def _is(rows: pa.Table, column: str, text: str | None) -> npt.NDArray[np.bool_]:
 
 
 def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
-    return np.asarray(column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(
+        column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False),
+        np.int64,
+    )

@@ -30,7 +30,9 @@ _LINES = ("line", "first_line")
 
 def is_library(file: str) -> bool:
     """Whether a source file belongs to Python or to an installed package, not to the program itself. Some tools give no folder."""
-    return _LIBRARY.search(file) is not None or ("/" not in file and file.removesuffix(".py") in sys.stdlib_module_names)
+    return _LIBRARY.search(file) is not None or (
+        "/" not in file and file.removesuffix(".py") in sys.stdlib_module_names
+    )
 
 
 class Frame(NamedTuple):
@@ -181,4 +183,7 @@ def _combined(columns: Sequence[Int64Array]) -> Int64Array:
 
 def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
     filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
-    return np.asarray(filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(
+        filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False),
+        np.int64,
+    )

@@ -28,9 +28,13 @@ def contention(report: Report, selection: Selection) -> pa.Table:
     threshold are not.
     """
     text = "SELECT {} FROM {} WHERE state = '{}' ORDER BY process, interpreter, \"start\""
-    waits = _cut(report.sql(text.format(_COLUMNS, chosen(report, selection, "gil"), "wait")), report, selection)
+    waits = _cut(
+        report.sql(text.format(_COLUMNS, chosen(report, selection, "gil"), "wait")), report, selection
+    )
     holds = report.sql(text.format(_COLUMNS, "gil", "hold"))
-    coded = pa.array(np.concatenate((_numbers(waits, "thread"), _numbers(holds, "thread")))).dictionary_encode()
+    coded = pa.array(
+        np.concatenate((_numbers(waits, "thread"), _numbers(holds, "thread")))
+    ).dictionary_encode()
     threads, codes = np.asarray(coded.dictionary), np.asarray(coded.indices, np.int64)
     waiter, holder = codes[: waits.num_rows], codes[waits.num_rows :]
     count = len(threads)
@@ -49,10 +53,20 @@ def contention(report: Report, selection: Selection) -> pa.Table:
             once = once[np.diff(once, prepend=-1) != 0]
             sums.add(pair, both[some], waiter[once // count] * count + once % count)
     pairs, waited, waits_of, longest = sums.result()
-    keys = {"process": process[pairs // count], "waiter": threads[pairs // count], "holder": threads[pairs % count]} if count else {}
+    keys = (
+        {
+            "process": process[pairs // count],
+            "waiter": threads[pairs // count],
+            "holder": threads[pairs % count],
+        }
+        if count
+        else {}
+    )
     figures = {"waited": waited, "waits": waits_of, "longest": longest}
     names = ("process", "waiter", "holder", *figures)
-    return pa.table({name: pa.array({**keys, **figures}.get(name, np.zeros(0, np.int64)), pa.int64()) for name in names})
+    return pa.table(
+        {name: pa.array({**keys, **figures}.get(name, np.zeros(0, np.int64)), pa.int64()) for name in names}
+    )
 
 
 class _Pairs:
@@ -79,7 +93,9 @@ class _Pairs:
 
     def _merge(self) -> None:
         nothing = np.empty(0, np.int64)
-        pairs, waited, longest, waits = (np.concatenate([nothing, *(block[column] for block in self._blocks)]) for column in range(4))
+        pairs, waited, longest, waits = (
+            np.concatenate([nothing, *(block[column] for block in self._blocks)]) for column in range(4)
+        )
         used, place = distinct(pairs, self._width)
         summed, most = _summed(len(used), place, waited, longest)
         number = np.zeros(len(used), np.int64)
@@ -87,7 +103,9 @@ class _Pairs:
         self._blocks = [(used, summed, most, number)]
 
 
-def _summed(count: int, place: Int32Array, values: Int64Array, longest: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _summed(
+    count: int, place: Int32Array, values: Int64Array, longest: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     total, most = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.add.at(total, place, values)
     np.maximum.at(most, place, longest)
@@ -100,34 +118,51 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
         window = selection.window(report)
         if window is None:
             return waits
-        edges = {"start": np.maximum(_numbers(waits, "start"), window[0]), "end": np.minimum(_numbers(waits, "end"), window[1])}
+        edges = {
+            "start": np.maximum(_numbers(waits, "start"), window[0]),
+            "end": np.minimum(_numbers(waits, "end"), window[1]),
+        }
         return _with(waits, edges)
-    inside = report.sql(f'SELECT thread, first AS "start", last AS "end" FROM {spans(report, selection)} ORDER BY thread, first')
+    inside = report.sql(
+        f'SELECT thread, first AS "start", last AS "end" FROM {spans(report, selection)} ORDER BY thread, first'
+    )
     waits = waits.sort_by([("thread", "ascending"), ("start", "ascending")])
-    start, end, first, last = (_numbers(table, name) for table in (waits, inside) for name in ("start", "end"))
+    start, end, first, last = (
+        _numbers(table, name) for table in (waits, inside) for name in ("start", "end")
+    )
     parts = [waits.slice(0, 0)]
     for mine, theirs in _alike(waits, inside, ("thread",)):
         for wait, span in _meetings(start[mine], end[mine], first[theirs], last[theirs]):
             wait, span = wait + mine.start, span + theirs.start
             edges = {"start": np.maximum(start[wait], first[span]), "end": np.minimum(end[wait], last[span])}
             parts.append(_with(waits.take(pa.array(wait)), edges))
-    return pa.concat_tables(parts).sort_by([(name, "ascending") for name in ("process", "interpreter", "start")])
+    return pa.concat_tables(parts).sort_by(
+        [(name, "ascending") for name in ("process", "interpreter", "start")]
+    )
 
 
-def _meetings(start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array) -> Iterator[tuple[Int64Array, Int64Array]]:
+def _meetings(
+    start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array
+) -> Iterator[tuple[Int64Array, Int64Array]]:
     """Yield the positions of intervals and of those they may overlap, many at once. `first` is sorted; its intervals hardly overlap."""
     low = np.searchsorted(np.maximum.accumulate(last), start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    edges = [0, *np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, total, _AT_ONCE), side="right")).tolist(), len(counts)]
+    edges = [
+        0,
+        *np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, total, _AT_ONCE), side="right")).tolist(),
+        len(counts),
+    ]
     for begin, behind in pairwise(edges):
         own = counts[begin:behind]
         left = np.repeat(np.arange(begin, behind), own)
         yield left, np.repeat(low[begin:behind] - (np.cumsum(own) - own), own) + np.arange(own.sum())
 
 
-def _alike(left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", "interpreter")) -> Iterator[tuple[slice, slice]]:
+def _alike(
+    left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", "interpreter")
+) -> Iterator[tuple[slice, slice]]:
     """Yield the rows of two tables, both sorted by the keys, in which these agree."""
     slices_by_key = []
     for table in (left, right):
@@ -137,7 +172,12 @@ def _alike(left: pa.Table, right: pa.Table, keys: tuple[str, ...] = ("process", 
             # `column[:1] - 1` differs from the first value, so the first row always begins a group (and an empty column stays empty).
             changes |= np.diff(column, prepend=column[:1] - 1) != 0
         edges = [*np.flatnonzero(changes).tolist(), table.num_rows]
-        slices_by_key.append({tuple(int(column[begin]) for column in columns): slice(begin, end) for begin, end in pairwise(edges)})
+        slices_by_key.append(
+            {
+                tuple(int(column[begin]) for column in columns): slice(begin, end)
+                for begin, end in pairwise(edges)
+            }
+        )
     for key, rows in slices_by_key[0].items():
         if key in slices_by_key[1]:
             yield rows, slices_by_key[1][key]

@@ -23,12 +23,16 @@ class NativePlaces:
         """`native`: samples of that kind."""
         self._modules: dict[FunctionKey, Counter[str]] = {}
         modules, module = code.frames.texts("module")
-        for position, count in zip(*np.unique(code.frames.positions(native["stack"]), return_counts=True), strict=True):
+        for position, count in zip(
+            *np.unique(code.frames.positions(native["stack"]), return_counts=True), strict=True
+        ):
             anchor = int(code.own[position])
             if anchor >= 0:
                 frame = code.frames.frame(anchor)
                 name = modules[module[position]] if 0 <= module[position] < len(modules) else ""
-                self._modules.setdefault((frame.function, frame.file or "", frame.first_line), Counter())[_short(name)] += int(count)
+                self._modules.setdefault((frame.function, frame.file or "", frame.first_line), Counter())[
+                    _short(name)
+                ] += int(count)
 
     def where(self, key: FunctionKey) -> str:
         """Say where most of an own function's native samples ended; empty where there are too few."""

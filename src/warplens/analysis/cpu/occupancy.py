@@ -40,8 +40,12 @@ _TASK = "coalesce(task || ': ', '') || CASE state WHEN 'running' THEN coalesce(d
 BARS = {
     "osrt": BarKind("osrt", "name", outermost=True),
     "gc": BarKind("gc", "'gen ' || generation", color=str(0xE38686)),
-    "python": BarKind("python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"),
-    "tasks": BarKind("task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"),
+    "python": BarKind(
+        "python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"
+    ),
+    "tasks": BarKind(
+        "task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"
+    ),
     "imports": BarKind("imports", "name", depth="depth"),
 }
 # Name, table, what counts for how busy a thread is, and the columns that say which share of its time a row of a band stands for.
@@ -89,16 +93,31 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadA
     if counts[_SAMPLES]:
         for kind_of in KINDS_OF_SAMPLES:
             where = f"{inside} AND kind = '{kind_of}'"
-            selects.append(_known(f"{_SAMPLES} {kind_of}", _SAMPLES, where, "1", "CASE WHEN on_cpu THEN weight ELSE 0 END", 1))
+            selects.append(
+                _known(
+                    f"{_SAMPLES} {kind_of}",
+                    _SAMPLES,
+                    where,
+                    "1",
+                    "CASE WHEN on_cpu THEN weight ELSE 0 END",
+                    1,
+                )
+            )
     if not selects:
         return {}
     rows_of_thread: dict[tuple[int, int], dict[str, tuple[int, int, int]]] = {}
     for row in report.sql(" UNION ALL ".join(selects) + " ORDER BY ALL").to_pylist():
-        rows_of_thread.setdefault((row["process"], row["thread"]), {})[row["name"]] = (row["lanes"], row["busy"], row["rank"])
+        rows_of_thread.setdefault((row["process"], row["thread"]), {})[row["name"]] = (
+            row["lanes"],
+            row["busy"],
+            row["rank"],
+        )
     return {key: _seen(rows) for key, rows in rows_of_thread.items()}
 
 
-def bar_cells(report: Report, window: Window, columns: int, name: str, threads: Sequence[int], depth: int) -> pa.Table:
+def bar_cells(
+    report: Report, window: Window, columns: int, name: str, threads: Sequence[int], depth: int
+) -> pa.Table:
     """Return a row per column of each thread's bars called `name` (of BARS), as `occupancy.cells` does; `depth` levels of them."""
     kind = BARS[name]
     values = f"{kind.depth} AS depth, {kind.name} AS message, {kind.color} AS color, {_COLUMNS}"

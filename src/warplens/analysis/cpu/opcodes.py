@@ -45,7 +45,9 @@ def by_line(frames: FrameTable, rows: pa.Table) -> dict[tuple[str, int], Instruc
     """
     lines: dict[tuple[str, int], Instructions] = defaultdict(Instructions)
     names, forms, weights = (rows.column(name).to_pylist() for name in ("opcode", "specialised", "weight"))
-    for position, name, form, weight in zip(frames.positions(rows.column("stack")).tolist(), names, forms, weights, strict=True):
+    for position, name, form, weight in zip(
+        frames.positions(rows.column("stack")).tolist(), names, forms, weights, strict=True
+    ):
         frame = frames.frame(position)
         if name is not None and weight and frame.file is not None and frame.line:
             lines[frame.file, frame.line].add(name, form, weight)

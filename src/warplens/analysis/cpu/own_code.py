@@ -39,12 +39,19 @@ class OwnCode:
         own_files = np.array([not is_library(name) and not _is_starter(name) for name in files] + [False])
         loaders = np.array([name.startswith("<frozen importlib") for name in files] + [False])
         python = np.array([kind == "python" for kind in kinds] + [False])[code_of_kind]
-        loading = np.array([name in _LOADER for name in names] + [False])[code_of_name] & loaders[code_of_file]
+        loading = (
+            np.array([name in _LOADER for name in names] + [False])[code_of_name] & loaders[code_of_file]
+        )
         own = nearest(frames.parent, python & own_files[code_of_file])
         imports = nearest(frames.parent, loading)
         depth = _depths(frames.parent)
         inside = np.where(own >= 0, depth[own], -1)
-        return cls(frames, own, (imports >= 0) & (np.where(imports >= 0, depth[imports], -1) > inside), nearest(frames.parent, python))
+        return cls(
+            frames,
+            own,
+            (imports >= 0) & (np.where(imports >= 0, depth[imports], -1) > inside),
+            nearest(frames.parent, python),
+        )
 
 
 def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:
@@ -64,7 +71,11 @@ def package_of(file: str) -> str:
     for pattern in (_INSTALLED, _STANDARD):
         if match := pattern.search(file):
             return match[1].removesuffix(".py")
-    return PurePosixPath(file).name.removesuffix(".py") if not file.startswith("<") else file.strip("<>").partition(" ")[2] or file
+    return (
+        PurePosixPath(file).name.removesuffix(".py")
+        if not file.startswith("<")
+        else file.strip("<>").partition(" ")[2] or file
+    )
 
 
 def package_called(code: OwnCode, position: int, anchor: int) -> str:

@@ -35,7 +35,10 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
     if asked not in ("auto", *KINDS):
         raise UsageError(f"`:kind={asked}` is not known; there are: auto, {', '.join(KINDS)}.")
     if asked == "osrt":
-        if not report.tables["osrt"] or not report.sql("SELECT 1 FROM osrt WHERE stack IS NOT NULL LIMIT 1").num_rows:
+        if (
+            not report.tables["osrt"]
+            or not report.sql("SELECT 1 FROM osrt WHERE stack IS NOT NULL LIMIT 1").num_rows
+        ):
             raise MissingData("does not contain OS runtime data with stacks.")
         return asked
     if asked == "tasks":
@@ -51,7 +54,9 @@ def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
         raise MissingData(f"does not contain CPU sampling data of the kind {asked}.")
     wanted = asked if asked != "auto" else "python" if wall or "native" not in known else "native"
     if wanted not in known:
-        raise MissingData("does not contain CPU sampling data of threads that waited: native samples are of running threads only.")
+        raise MissingData(
+            "does not contain CPU sampling data of threads that waited: native samples are of running threads only."
+        )
     return wanted
 
 
@@ -74,14 +79,18 @@ def sampled(
         exceptions: only samples of threads that handled an exception (Python ones).
         per: columns of `samples` to keep apart; `range` becomes the `domain:name` of the innermost push/pop range.
     """
-    columns = ", ".join(f'{_NAMED if name == "range" else f"s.{name}"} AS "{name}"' for name in (*per, "stack"))
+    columns = ", ".join(
+        f'{_NAMED if name == "range" else f"s.{name}"} AS "{name}"' for name in (*per, "stack")
+    )
     ranges = "LEFT JOIN nvtx_ranges r ON s.range = r.id" if "range" in per else ""
     ran = " AND s.on_cpu" if kind in ("python", "tasks") and not wall else ""
     ran += " AND s.exception" if exceptions else ""
     whole = selection.time is None and selection.nvtx is None
     table = _RELATIONS.get(kind, "samples")
     relation = table if whole else pieces(report, selection, table)
-    weight, count = ("s.weight", 's."count"') if whole else ("round(s.weight * part)", 'round(s."count" * part)')
+    weight, count = (
+        ("s.weight", 's."count"') if whole else ("round(s.weight * part)", 'round(s."count" * part)')
+    )
     text = f"""
     SELECT {columns}, sum({weight})::BIGINT AS weight, sum({count})::BIGINT AS "count"
     FROM {relation} s {ranges} WHERE s.kind = '{kind}'{ran} GROUP BY ALL ORDER BY ALL

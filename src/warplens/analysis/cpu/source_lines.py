@@ -40,7 +40,10 @@ class HotFile:
 
 
 def hot_files(
-    frames: FrameTable, by_line: StackTree, weight: int, instructions: Mapping[tuple[str, int], object] | None = None
+    frames: FrameTable,
+    by_line: StackTree,
+    weight: int,
+    instructions: Mapping[tuple[str, int], object] | None = None,
 ) -> list[HotFile]:
     """Return the files in which samples were, the hottest first, those of the program itself before libraries.
 
@@ -56,7 +59,9 @@ def hot_files(
         hot = files.setdefault(frame.file, HotFile(frame.file))
         total, own = float(tree.total[node] / weight), float(tree.own[node] / weight)
         before = hot.lines.get(frame.line)
-        if before is not None:  # several code objects in a line, as of comprehensions: both may be in one sample
+        if (
+            before is not None
+        ):  # several code objects in a line, as of comprehensions: both may be in one sample
             total, own = min(max(total, before.total + own), 1.0), own + before.own
         words = str((instructions or {}).get((frame.file, frame.line), ""))
         hot.lines[frame.line] = Line(frame.function, total, own, words)
@@ -67,7 +72,9 @@ def hot_files(
         return library, -(hot.own if library else hot.total), hot.path
 
     if not files:
-        raise MissingData("the samples do not say which lines they were in; a flame graph has their functions.")
+        raise MissingData(
+            "the samples do not say which lines they were in; a flame graph has their functions."
+        )
     return sorted(files.values(), key=rank)
 
 
@@ -88,9 +95,15 @@ def read_source(path: str) -> list[str] | None:
     if not path.endswith((".py", ".pyw")) or not Path(path).is_absolute():
         return None
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8", errors="replace") as file:  # a pipe would wait
+        with os.fdopen(
+            os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8", errors="replace"
+        ) as file:  # a pipe would wait
             facts = os.fstat(file.fileno())
-            return file.read().splitlines() if stat.S_ISREG(facts.st_mode) and facts.st_size <= _LARGEST else None
+            return (
+                file.read().splitlines()
+                if stat.S_ISREG(facts.st_mode) and facts.st_size <= _LARGEST
+                else None
+            )
     except (OSError, ValueError):
         return None
 

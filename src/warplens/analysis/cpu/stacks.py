@@ -82,14 +82,21 @@ class StackTree:
         # A node is inside another when it is entered before the other is left. `enter` and `leave` lie below len(self) + 1, so adding a
         # multiple of that per label keeps the running maximum of one label from reaching into the next.
         lift = np.cumsum(change) * (len(self) + 1)  # keeps the labels apart in one running maximum
-        reached = np.maximum.accumulate(np.concatenate(([-1], (leave[order] + lift)[:-1]))) if len(self) else lift
+        reached = (
+            np.maximum.accumulate(np.concatenate(([-1], (leave[order] + lift)[:-1]))) if len(self) else lift
+        )
         return np.asarray(order[change | (reached <= enter[order] + lift)], np.int64)
 
     def _walk(self) -> tuple[Int64Array, Int64Array]:
         """When a walk through the tree enters each node, and leaves what is below it: numbers of nodes."""
         size = np.ones(len(self), np.int64)
-        edges = np.searchsorted(self.level, np.arange(self.level[-1] + 2)) if len(self) else np.zeros(1, np.int64)
-        levels = [np.arange(first, last) for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+        edges = (
+            np.searchsorted(self.level, np.arange(self.level[-1] + 2)) if len(self) else np.zeros(1, np.int64)
+        )
+        levels = [
+            np.arange(first, last)
+            for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        ]
         # From the deepest level upwards: the size of a node is one plus the sizes of its children.
         for nodes in reversed(levels[1:]):
             np.add.at(size, self.parent[nodes], size[nodes])
@@ -100,7 +107,9 @@ class StackTree:
             # Depth-first numbers, a level at a time: a child enters right behind its parent plus the sizes of the siblings before it.
             before = np.cumsum(size[order]) - size[order]
             first = np.diff(self.parent[order], prepend=-2) != 0
-            before -= np.maximum.accumulate(np.where(first, before, 0))  # sizes never fall, so the last begin is the greatest
+            before -= np.maximum.accumulate(
+                np.where(first, before, 0)
+            )  # sizes never fall, so the last begin is the greatest
             enter[order] = before + (enter[self.parent[order]] + 1 if number else 0)
         return enter, enter + size
 
@@ -132,7 +141,9 @@ def top_down(frames: FrameTable, by: str, weights: Weights) -> StackTree:
     return _assembled(levels, span, parent, label, example)
 
 
-def bottom_up(frames: FrameTable, by: str, weights: Weights, *, depth: int | None = None, least: float = 0) -> StackTree:
+def bottom_up(
+    frames: FrameTable, by: str, weights: Weights, *, depth: int | None = None, least: float = 0
+) -> StackTree:
     """Return the tree from the frames that samples ended in outwards: below each its callers.
 
     The total of a node is the root's own time when it was called this way; only roots have own time. `depth`: levels that are wanted;
@@ -153,11 +164,23 @@ def bottom_up(frames: FrameTable, by: str, weights: Weights, *, depth: int | Non
         nodes = len(example_at)
         total, samples = _added(code, weight, nodes), _added(code, count, nodes)
         ends = parent[at] < 0
-        own, own_samples = (total, samples) if level == 0 else (np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
+        own, own_samples = (
+            (total, samples) if level == 0 else (np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
+        )
         place = above[example_at]
         some = at[example_at]
         parts.append(
-            StackTree(group[example_at], place, np.full(nodes, level), label[some], example[some], own, total, own_samples, samples)
+            StackTree(
+                group[example_at],
+                place,
+                np.full(nodes, level),
+                label[some],
+                example[some],
+                own,
+                total,
+                own_samples,
+                samples,
+            )
         )
         going = ~ends & (total[code] >= least)
         under, above = code[going].astype(np.int64), first + code[going]
@@ -173,17 +196,32 @@ def flat(tree: StackTree) -> StackTree:
     keys, first, code = np.unique(tree.group * wide + tree.label, return_index=True, return_inverse=True)
     once = tree.outermost()
     own, own_samples = _added(code, tree.own, len(keys)), _added(code, tree.own_samples, len(keys))
-    total, samples = _added(code[once], tree.total[once], len(keys)), _added(code[once], tree.samples[once], len(keys))
+    total, samples = (
+        _added(code[once], tree.total[once], len(keys)),
+        _added(code[once], tree.samples[once], len(keys)),
+    )
     order = np.lexsort((keys, -total, -own))
     none = np.zeros(len(keys), np.int64)
-    labelled = keys // wide, none - 1, none, keys % wide, tree.example[first], own, total, own_samples, samples
+    labelled = (
+        keys // wide,
+        none - 1,
+        none,
+        keys % wide,
+        tree.example[first],
+        own,
+        total,
+        own_samples,
+        samples,
+    )
     return StackTree(*(values[order] for values in labelled))
 
 
 def each_stack(frames: FrameTable, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ...], int, int]]:
     """Yield each row's stack (outermost frame first), weight (ns) and count. `rows`: as `analysis.cpu.samples.sampled` returns them."""
     weights = Weights.of(frames, rows)
-    for stack, weight, count in zip(weights.stack.tolist(), weights.weight.tolist(), weights.count.tolist(), strict=True):
+    for stack, weight, count in zip(
+        weights.stack.tolist(), weights.weight.tolist(), weights.count.tolist(), strict=True
+    ):
         yield frames.path(stack), weight, count
 
 
@@ -202,7 +240,9 @@ def _shape(frames: FrameTable, by: str) -> tuple[Int64Array, Int64Array]:
     return np.where(caller >= 0, outer[caller], -1), labels
 
 
-def _merged(parent: Int64Array, labels: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]:
+def _merged(
+    parent: Int64Array, labels: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]:
     """Make one node of frames that have the same label and callers.
 
     Returns the node of each frame, then of each node its parent (-1: none), level, label and one of its frames.
@@ -217,20 +257,32 @@ def _merged(parent: Int64Array, labels: Int64Array) -> tuple[Int64Array, Int64Ar
     while len(frames_of_level):
         above = node[parent[frames_of_level]] if parts else np.full(len(frames_of_level), -1, np.int64)
         # Frames with the same parent node and label become one node. The roots have parent -1, hence the + 1.
-        keys, example, code = np.unique((above + 1) * names + labels[frames_of_level], return_index=True, return_inverse=True)
+        keys, example, code = np.unique(
+            (above + 1) * names + labels[frames_of_level], return_index=True, return_inverse=True
+        )
         node[frames_of_level] = number + code
         parts.append((keys // names - 1, keys % names, frames_of_level[example]))
         number += len(keys)
         begin, counts = first[frames_of_level], first[frames_of_level + 1] - first[frames_of_level]
         # The children of all these frames: runs [begin, begin + count) of `children`, one after the other.
         # For begin = [4, 9] and counts = [2, 3] the index is [4, 5, 9, 10, 11].
-        frames_of_level = children[np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
+        frames_of_level = children[
+            np.repeat(begin - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+        ]
     above, label, some = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     level = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-    return np.where(node < 0, node[-1], node), above, level, label, some  # frames in a circle: in no report of ours; as no stack
+    return (
+        np.where(node < 0, node[-1], node),
+        above,
+        level,
+        label,
+        some,
+    )  # frames in a circle: in no report of ours; as no stack
 
 
-def _sums(keys: Int64Array, weight: Int64Array, count: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _sums(
+    keys: Int64Array, weight: Int64Array, count: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the keys that there are, sorted, and what belongs to each."""
     known, code = np.unique(keys, return_inverse=True)
     return known, _added(code, weight, len(known)), _added(code, count, len(known))
@@ -243,7 +295,13 @@ def _added(code: Int64Array, values: Int64Array, groups: int) -> Int64Array:
     return result
 
 
-def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Array, label: Int64Array, example: Int64Array) -> StackTree:
+def _assembled(
+    levels: list[tuple[Int64Array, ...]],
+    span: int,
+    parent: Int64Array,
+    label: Int64Array,
+    example: Int64Array,
+) -> StackTree:
     """Put the levels of a top-down tree together; keys are group * span + node."""
     parts = []
     first = 0
@@ -255,7 +313,11 @@ def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Arr
         else:
             place = np.full(len(keys), -1, np.int64)
         level = np.full(len(keys), number)
-        parts.append(StackTree(keys // span, place, level, label[node], example[node], own, total, own_samples, samples))
+        parts.append(
+            StackTree(
+                keys // span, place, level, label[node], example[node], own, total, own_samples, samples
+            )
+        )
         above = keys
         first += len(keys)
     return _joined(parts)
@@ -264,4 +326,6 @@ def _assembled(levels: list[tuple[Int64Array, ...]], span: int, parent: Int64Arr
 def _joined(parts: list[StackTree]) -> StackTree:
     names = list(StackTree.__dataclass_fields__)
     none = [np.empty(0, np.int64)]
-    return StackTree(*(np.concatenate(none + [getattr(part, name) for part in parts]).astype(np.int64) for name in names))
+    return StackTree(
+        *(np.concatenate(none + [getattr(part, name) for part in parts]).astype(np.int64) for name in names)
+    )

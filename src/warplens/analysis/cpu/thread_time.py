@@ -76,7 +76,9 @@ def own_code(report: Report) -> OwnCode:
 def read_samples(report: Report, low: int = 0, high: int = _ALL) -> pa.Table:
     """Return the samples of the processes with keys from `low` to `high`."""
     samples = report.table("samples", _COLUMNS)
-    return samples.filter(pc.and_(pc.greater_equal(samples["process"], low), pc.less_equal(samples["process"], high)))
+    return samples.filter(
+        pc.and_(pc.greater_equal(samples["process"], low), pc.less_equal(samples["process"], high))
+    )
 
 
 def of_kind(samples: pa.Table, kind: str) -> pa.Table:
@@ -84,7 +86,9 @@ def of_kind(samples: pa.Table, kind: str) -> pa.Table:
     return samples.filter(pc.equal(pc.cast(samples["kind"], "string"), kind))
 
 
-def thread_times(report: Report, processes: tuple[int, int] | None = None, window: tuple[int, int] | None = None) -> tuple[ThreadTime, ...]:
+def thread_times(
+    report: Report, processes: tuple[int, int] | None = None, window: tuple[int, int] | None = None
+) -> tuple[ThreadTime, ...]:
     """Return the threads that samples of Python saw, those that were seen longest first.
 
     `processes`: the first and the last key; `window`: begin and end of the time, ns.
@@ -104,7 +108,9 @@ def _times(report: Report, samples: pa.Table, begin: int, end: int) -> Iterator[
     python = python.filter(pc.and_(pc.less(python["start"], end), pc.greater(python["end"], begin - 1)))
     processes = {row["process"]: row for row in report.table("processes").to_pylist()}
     tids = {row["thread"]: row["tid"] for row in report.table("threads", ["thread", "tid"]).to_pylist()}
-    python = python.take(pa.array(np.argsort(python["thread"].to_numpy(), kind="stable")))  # those of a thread stay in the order of time
+    python = python.take(
+        pa.array(np.argsort(python["thread"].to_numpy(), kind="stable"))
+    )  # those of a thread stay in the order of time
     threads, first, counts = np.unique(python["thread"].to_numpy(), return_index=True, return_counts=True)
     sums = np.add.reduceat(python["weight"].to_numpy(), first) if len(threads) else first
     states = _States(report, begin, end)
@@ -118,7 +124,13 @@ def _times(report: Report, samples: pa.Table, begin: int, end: int) -> Iterator[
 
 
 def _time(
-    report: Report, thread: int, process: dict[str, int], main: bool, edges: tuple[int, int], samples: pa.Table, states: _States
+    report: Report,
+    thread: int,
+    process: dict[str, int],
+    main: bool,
+    edges: tuple[int, int],
+    samples: pa.Table,
+    states: _States,
 ) -> ThreadTime:
     weight = np.asarray(samples["weight"].to_numpy(), np.float64)
     # each sample is one of the time since the tick before
@@ -142,13 +154,28 @@ def _time(
         waited = asleep * sums[2] * share / max(asleep.sum(), 1e-9)
         starved = round(sums[1] * share)
     stack = own_code(report).frames.positions(samples["stack"])
-    return ThreadTime(thread, process["process"], process["pid"], main, *edges, samples, since, until, stack, ran, waited, starved)
+    return ThreadTime(
+        thread,
+        process["process"],
+        process["pid"],
+        main,
+        *edges,
+        samples,
+        since,
+        until,
+        stack,
+        ran,
+        waited,
+        starved,
+    )
 
 
 _Spans = tuple[Int64Array, Int64Array]
 
 
-def _seen(samples: pa.Table, since: Int64Array, until: Int64Array, states: list[_Spans], exact: bool) -> tuple[Float64Array, Float64Array]:
+def _seen(
+    samples: pa.Table, since: Int64Array, until: Int64Array, states: list[_Spans], exact: bool
+) -> tuple[Float64Array, Float64Array]:
     """Return of each sample in how many of its ticks the thread was at work, and in how many it was blocked.
 
     Where every switch is known, that is its state at the tick: a thread that works for 1 ms and sleeps for 9 ms is mostly seen asleep, and
@@ -182,9 +209,13 @@ class _States:
             return
         rows = report.table("thread_states", ["thread", "start", "end", "state", "exact"])
         self.exact = bool(pc.all(rows["exact"]).as_py())
-        self._start, self._end = (np.clip(np.asarray(rows[name].to_numpy(), np.int64), begin, end) for name in ("start", "end"))
+        self._start, self._end = (
+            np.clip(np.asarray(rows[name].to_numpy(), np.int64), begin, end) for name in ("start", "end")
+        )
         state = pc.cast(rows["state"], "string")
-        self._is = [np.asarray(pc.equal(state, name).to_numpy(zero_copy_only=False), bool) for name in _STATES]
+        self._is = [
+            np.asarray(pc.equal(state, name).to_numpy(zero_copy_only=False), bool) for name in _STATES
+        ]
         thread = np.asarray(rows["thread"].to_numpy(), np.int64)
         self._order = np.lexsort((self._start, thread))
         self._thread = thread[self._order]
@@ -195,7 +226,9 @@ class _States:
             return None
         low, high = np.searchsorted(self._thread, [thread, thread + 1])
         mine = self._order[low:high]
-        return [(self._start[chosen], self._end[chosen]) for chosen in (mine[which[mine]] for which in self._is)]
+        return [
+            (self._start[chosen], self._end[chosen]) for chosen in (mine[which[mine]] for which in self._is)
+        ]
 
 
 def _is_in(start: Int64Array, end: Int64Array, time: Int64Array) -> Float64Array:

@@ -77,7 +77,10 @@ def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _
     native = NativePlaces(code, _native(read_samples(report, low, high), main.thread))
     pieces = _pieces(report, code, main, native, most)
     waits = sum(piece.ns for piece in pieces if piece.kind == "waiting")
-    if waits >= _MOSTLY / 2 * main.whole and (others := _others(code, [time for time in threads if time is not main])) is not None:
+    if (
+        waits >= _MOSTLY / 2 * main.whole
+        and (others := _others(code, [time for time in threads if time is not main])) is not None
+    ):
         pieces = (*_fewer(pieces, main.whole, most - 1), others)
     return Whereabouts(main.pid, main.whole, pieces)
 
@@ -95,24 +98,42 @@ def _others(code: OwnCode, threads: list[ThreadTime]) -> Piece | None:
         return None
     loading = code.importing[stack]
     parts = [(float(ran[loading].sum()), "imports")]
-    parts += [(float(piece.ns), f"{piece.text} {piece.place}") for piece in _packages(code, stack[~loading], ran[~loading])]
-    shown = [f"{spent / whole:.0%} {text}".replace("%", " %") for spent, text in sorted(parts, reverse=True)[:2] if spent >= 0.1 * whole]
+    parts += [
+        (float(piece.ns), f"{piece.text} {piece.place}")
+        for piece in _packages(code, stack[~loading], ran[~loading])
+    ]
+    shown = [
+        f"{spent / whole:.0%} {text}".replace("%", " %")
+        for spent, text in sorted(parts, reverse=True)[:2]
+        if spent >= 0.1 * whole
+    ]
     number = sum(bool(time.ran.any()) for time in threads)
-    return Piece(round(whole), "others", f"{number} other thread{'s' if number > 1 else ''} ran", ", ".join(shown))
+    return Piece(
+        round(whole), "others", f"{number} other thread{'s' if number > 1 else ''} ran", ", ".join(shown)
+    )
 
 
-def _pieces(report: Report, code: OwnCode, time: ThreadTime, native: NativePlaces, most: int) -> tuple[Piece, ...]:
+def _pieces(
+    report: Report, code: OwnCode, time: ThreadTime, native: NativePlaces, most: int
+) -> tuple[Piece, ...]:
     loading = code.importing[time.stack]
     stack = time.stack[~loading]
     pieces = [
         Piece(time.begun, "startup", "Python starts"),
-        Piece(round((time.ran + time.waited)[loading].sum()), "imports", "imports", _imported(report, time.thread)),
+        Piece(
+            round((time.ran + time.waited)[loading].sum()),
+            "imports",
+            "imports",
+            _imported(report, time.thread),
+        ),
         Piece(time.starved, "cpu", "waits for a CPU"),
         *_functions(code, stack, time.ran[~loading], native),
         *_waits(code, stack, time.waited[~loading]),
     ]
     least = _LEAST * max(time.whole - time.starved, 0)
-    kept = sorted((piece for piece in pieces if piece.ns >= least and piece.ns > 0), key=lambda piece: -piece.ns)
+    kept = sorted(
+        (piece for piece in pieces if piece.ns >= least and piece.ns > 0), key=lambda piece: -piece.ns
+    )
     return _fewer(tuple(kept), time.whole, most)
 
 
@@ -199,7 +220,10 @@ def _packages(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Pi
         functions[name] = functions.get(name, 0.0) + ns
     sums = {package: sum(functions.values()) for package, functions in spent.items()}
     largest = sorted(sums, key=lambda package: -sums[package])[:_MOST]
-    return [Piece(round(sums[package]), "package", package, f"most in {_most(spent[package])[0]}") for package in largest]
+    return [
+        Piece(round(sums[package]), "package", package, f"most in {_most(spent[package])[0]}")
+        for package in largest
+    ]
 
 
 def _waits(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece]:
@@ -207,13 +231,19 @@ def _waits(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece
     for position, ns in _summed(stack, weight):
         at, own = int(code.python[position]), int(code.own[position])
         frame = code.frames.frame(at) if at >= 0 else Frame("python", "?")
-        kind = next((text for files, text in _WAITS if any(part in (frame.file or "") for part in files)), "(sleep, file or lock)")
+        kind = next(
+            (text for files, text in _WAITS if any(part in (frame.file or "") for part in files)),
+            "(sleep, file or lock)",
+        )
         shown = code.frames.frame(own) if own >= 0 else frame
         place = f"{shown.function}  {(shown.file or '').rpartition('/')[2]}:{shown.line}"
         place += f", in {package_of(frame.file or '')}" if own >= 0 and at != own else ""
         places = spent.setdefault(kind, {})
         places[place] = places.get(place, 0.0) + ns
-    return [Piece(round(sum(places.values())), "waiting", f"waits {kind}", _most(places)[0]) for kind, places in spent.items()]
+    return [
+        Piece(round(sum(places.values())), "waiting", f"waits {kind}", _most(places)[0])
+        for kind, places in spent.items()
+    ]
 
 
 def _imported(report: Report, thread: int) -> str:
@@ -223,8 +253,14 @@ def _imported(report: Report, thread: int) -> str:
     rows = report.table("imports", ["thread", "name", "self"])
     rows = rows.filter(pc.equal(rows["thread"], thread))
     sums: Counter[str] = Counter()
-    for name, spent in zip(pc.cast(rows["name"], "string").to_pylist(), rows["self"].to_pylist(), strict=True):
+    for name, spent in zip(
+        pc.cast(rows["name"], "string").to_pylist(), rows["self"].to_pylist(), strict=True
+    ):
         sums[(name or "").partition(".")[0]] += spent
     whole = max(sums.total(), 1)
-    shown = [f"{name} {spent / whole:.0%}".replace("%", " %") for name, spent in sums.most_common(3) if spent >= 0.05 * whole]
+    shown = [
+        f"{name} {spent / whole:.0%}".replace("%", " %")
+        for name, spent in sums.most_common(3)
+        if spent >= 0.05 * whole
+    ]
     return ", ".join(shown)

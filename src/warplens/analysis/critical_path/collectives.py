@@ -48,7 +48,13 @@ def joined(report: Report, window: Window | None, work: RecordedWork) -> tuple[I
 
 
 def add(
-    rows: Int64Array, number: Int64Array, work: RecordedWork, begin: Int64Array, end: Int64Array, builder: GraphBuilder, things: int
+    rows: Int64Array,
+    number: Int64Array,
+    work: RecordedWork,
+    begin: Int64Array,
+    end: Int64Array,
+    builder: GraphBuilder,
+    things: int,
 ) -> None:
     """Add for each collective a point at which all have come; what each kernel takes counts from there."""
     if not len(rows):
@@ -58,4 +64,6 @@ def add(
     meet = builder.add_points(np.full(len(latest), UNKNOWN))
     # begin of each member -> meeting point -> end of each member. A member that came early gets no weight for its waiting.
     builder.add_edges(begin[rows], meet[number], 0, COLLECTIVE, NOTHING)
-    builder.add_edges(meet[number], end[rows], work.columns["end"][rows] - latest[number], WORK, things + rows)
+    builder.add_edges(
+        meet[number], end[rows], work.columns["end"][rows] - latest[number], WORK, things + rows
+    )

@@ -20,11 +20,15 @@ class Dag:
     """
 
     def __init__(self, start: Int64Array, end: Int64Array, weight: Int64Array, observed: Int64Array) -> None:
-        self._from, self._to, self._weight, self._observed = (_plain(values) for values in (start, end, weight, observed))
+        self._from, self._to, self._weight, self._observed = (
+            _plain(values) for values in (start, end, weight, observed)
+        )
         points = len(observed)
         self._graph = native.make("critical_new", self._from, self._to, points)
         if native.call("critical_sorted", self._graph) != points:
-            raise ReportError("what waits for what goes round in a circle in this report: its times contradict each other")
+            raise ReportError(
+                "what waits for what goes round in a circle in this report: its times contradict each other"
+            )
         self.time, self.delay, self.binding = (np.empty(points, np.int64) for _ in range(3))
         self.dead = 0
         self.observe(self._weight)

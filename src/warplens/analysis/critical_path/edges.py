@@ -13,7 +13,9 @@ from warplens.analysis.step_functions import NOTHING
 from warplens.arrays import Int64Array
 
 
-def add_begins(calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder) -> None:
+def add_begins(
+    calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder
+) -> None:
     """Let threads, and operations that nothing is known to have launched, begin as long after what their process did as they did.
 
     That is the last call before them of the thread of their process that has the most calls.
@@ -33,7 +35,13 @@ def add_begins(calls: RecordedCalls, work: RecordedWork, items: Items, host: Hos
         theirs = np.flatnonzero(calls.columns["thread"] == host.threads[place])
         before = np.searchsorted(calls.columns["start"][theirs], time[points[mine]], side="right") - 1
         mine, before = mine[before >= 0], theirs[before[before >= 0]]
-        builder.add_edges(host.begin[before], points[mine], time[points[mine]] - calls.columns["start"][before], BEGIN, NOTHING)
+        builder.add_edges(
+            host.begin[before],
+            points[mine],
+            time[points[mine]] - calls.columns["start"][before],
+            BEGIN,
+            NOTHING,
+        )
 
 
 def add_end(

@@ -11,7 +11,13 @@ from warplens.analysis.critical_path import collectives, handovers, host, stream
 from warplens.analysis.critical_path import edges as edges_of
 from warplens.analysis.critical_path.dag import UNKNOWN, Dag
 from warplens.analysis.critical_path.parts import GraphBuilder
-from warplens.analysis.critical_path.recorded import RecordedCalls, RecordedWork, Window, read_calls, read_work
+from warplens.analysis.critical_path.recorded import (
+    RecordedCalls,
+    RecordedWork,
+    Window,
+    read_calls,
+    read_work,
+)
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 

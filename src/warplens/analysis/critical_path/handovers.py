@@ -62,13 +62,25 @@ def find(report: Report, window: Window | None, calls: RecordedCalls) -> list[Ha
         for helper in helpers.tolist():
             mine = backward & (columns["thread"] == helper)
             handovers += _of_pair(
-                calls, waiter, helper, columns["start"][mine], columns["end"][mine], columns["start"][own], columns["end"][own]
+                calls,
+                waiter,
+                helper,
+                columns["start"][mine],
+                columns["end"][mine],
+                columns["start"][own],
+                columns["end"][own],
             )
     return handovers
 
 
 def _of_pair(
-    calls: RecordedCalls, waiter: int, helper: int, start: Int64Array, end: Int64Array, own_start: Int64Array, own_end: Int64Array
+    calls: RecordedCalls,
+    waiter: int,
+    helper: int,
+    start: Int64Array,
+    end: Int64Array,
+    own_start: Int64Array,
+    own_end: Int64Array,
 ) -> list[Handover]:
     theirs = np.flatnonzero(calls.columns["thread"] == waiter)
     mine = np.flatnonzero(calls.columns["thread"] == helper)
@@ -85,7 +97,11 @@ def _of_pair(
             continue
         inside = mine[(calls.columns["start"][mine] >= begin) & (calls.columns["end"][mine] <= finish)]
         if len(inside):
-            handovers.append(Handover(waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])))
+            handovers.append(
+                Handover(
+                    waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])
+                )
+            )
     return handovers
 
 
@@ -99,9 +115,9 @@ def idle(handovers: list[Handover], calls: RecordedCalls) -> Int64Array:
     waited = np.zeros(len(calls) + len(threads), np.int64)
     for handover in handovers:
         last = handover.before + 1 == len(calls) or thread[handover.before + 1] != thread[handover.before]
-        waited[len(calls) + int(np.searchsorted(threads, handover.waiter)) if last else handover.before + 1] += (
-            handover.end - handover.begin
-        )
+        waited[
+            len(calls) + int(np.searchsorted(threads, handover.waiter)) if last else handover.before + 1
+        ] += handover.end - handover.begin
         waited[handover.first] = NOTHING
     return waited
 
@@ -113,8 +129,13 @@ def add(handovers: list[Handover], calls: RecordedCalls, host: Host, builder: Gr
     begin = builder.add_points(np.array([one.begin for one in handovers], np.int64))
     end = builder.add_points(np.array([one.end for one in handovers], np.int64))
     start, done, thread = (calls.columns[name] for name in ("start", "end", "thread"))
-    before, first, last = (np.array([getattr(one, name) for one in handovers], np.int64) for name in ("before", "first", "last"))
-    waiter, helper = (np.searchsorted(host.threads, [getattr(one, name) for one in handovers]) for name in ("waiter", "helper"))
+    before, first, last = (
+        np.array([getattr(one, name) for one in handovers], np.int64) for name in ("before", "first", "last")
+    )
+    waiter, helper = (
+        np.searchsorted(host.threads, [getattr(one, name) for one in handovers])
+        for name in ("waiter", "helper")
+    )
     behind = np.minimum(before + 1, len(calls) - 1)
     ends = (before + 1 == len(calls)) | (thread[behind] != thread[before])
     time = builder.time()

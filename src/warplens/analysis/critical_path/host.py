@@ -31,7 +31,9 @@ class Host:
     end: Int64Array
 
 
-def chains(report: Report, window: Window | None, calls: RecordedCalls, builder: GraphBuilder, idle: Int64Array) -> Host:
+def chains(
+    report: Report, window: Window | None, calls: RecordedCalls, builder: GraphBuilder, idle: Int64Array
+) -> Host:
     """Add the chains of all threads that call CUDA. Things: threads come first, by their place, then the calls.
 
     `idle[i]`: how much of the time before call i its thread did nothing but wait for another one, NOTHING: it had no work before; the last
@@ -40,7 +42,9 @@ def chains(report: Report, window: Window | None, calls: RecordedCalls, builder:
     thread, start, end = (calls.columns[name] for name in ("thread", "start", "end"))
     threads, begins, counts = np.unique(thread, return_index=True, return_counts=True)
     lasts = begins + counts - 1
-    first_time, last_time = _reach(report, window, threads, start[begins] if len(calls) else start, end[lasts] if len(calls) else end)
+    first_time, last_time = _reach(
+        report, window, threads, start[begins] if len(calls) else start, end[lasts] if len(calls) else end
+    )
     first, last = builder.add_points(first_time), builder.add_points(last_time)
     begin, done = builder.add_points(start), builder.add_points(end)
     place = np.searchsorted(threads, thread)
@@ -54,7 +58,13 @@ def chains(report: Report, window: Window | None, calls: RecordedCalls, builder:
     builder.add_edges(before[works], begin[works], weight[works], CPU, place[works])
     builder.add_edges(begin, done, end - start, CALL, len(threads) + np.arange(len(calls)))
     if len(threads):
-        builder.add_edges(done[lasts], last, np.maximum(last_time - end[lasts] - idle[len(calls) :], 0), CPU, np.arange(len(threads)))
+        builder.add_edges(
+            done[lasts],
+            last,
+            np.maximum(last_time - end[lasts] - idle[len(calls) :], 0),
+            CPU,
+            np.arange(len(threads)),
+        )
     return Host(threads, calls.columns["process"][begins], first, last, begin, done)
 
 

@@ -71,7 +71,9 @@ def path(report: Report, graph: Graph) -> Path:
 def _means(name: str, text: str) -> bool:
     short = re.split(r"[<(]", text)[0].rsplit("::", 1)[-1].rsplit(" ", 1)[-1]
     around = text.partition(":")[2]
-    return any(candidate == name or fnmatch.fnmatchcase(candidate, name) for candidate in (text, short, around))
+    return any(
+        candidate == name or fnmatch.fnmatchcase(candidate, name) for candidate in (text, short, around)
+    )
 
 
 __all__ = ["BEFORE", "Path", "path"]

@@ -36,7 +36,11 @@ class RecordedCalls:
 
     def find(self, api: Int64Array) -> Int64Array:
         """Return the row of each call that is wanted by its id, NOTHING where it is not here."""
-        return np.where((place := positions(self.ids, api)) < 0, NOTHING, self.root[place]) if len(self.ids) else np.full(len(api), NOTHING)
+        return (
+            np.where((place := positions(self.ids, api)) < 0, NOTHING, self.root[place])
+            if len(self.ids)
+            else np.full(len(api), NOTHING)
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,9 @@ def read_calls(report: Report, window: Window | None) -> RecordedCalls:
     # Calls that cross another one, by a clock that jumped: as if they came one after the other.
     kept = {name: values[outer] for name, values in columns.items()}
     kept["end"] = np.where(
-        np.append(kept["thread"][1:] == kept["thread"][:-1], False), np.minimum(kept["end"], np.append(kept["start"][1:], 0)), kept["end"]
+        np.append(kept["thread"][1:] == kept["thread"][:-1], False),
+        np.minimum(kept["end"], np.append(kept["start"][1:], 0)),
+        kept["end"],
     )
     sequence = np.argsort(columns["id"], kind="stable")
     return RecordedCalls(kept, names, columns["id"][sequence], np.searchsorted(outer, root)[sequence])
@@ -79,22 +85,35 @@ def read_work(report: Report, window: Window | None, calls: RecordedCalls) -> Re
     for number, table in enumerate(OPERATIONS):
         if not report.tables[table]:
             continue
-        more = {"kernels": ["demangled"], "memcpys": ["kind", "source_kind", "destination_kind", "asynchronous"]}.get(table, [])
-        rows = report.table(table, ["id", "process", "device", "stream", "start", "end", "api", *more]).unify_dictionaries()
-        part = {name: numbers(rows, name) for name in ("id", "process", "device", "stream", "start", "end", "api")}
+        more = {
+            "kernels": ["demangled"],
+            "memcpys": ["kind", "source_kind", "destination_kind", "asynchronous"],
+        }.get(table, [])
+        rows = report.table(
+            table, ["id", "process", "device", "stream", "start", "end", "api", *more]
+        ).unify_dictionaries()
+        part = {
+            name: numbers(rows, name) for name in ("id", "process", "device", "stream", "start", "end", "api")
+        }
         part["table"] = np.full(rows.num_rows, number)
         part["pageable"] = _waited_for(rows) if table == "memcpys" else np.zeros(rows.num_rows, np.int64)
-        codes, texts = coded(rows.column(more[0])) if more else (np.zeros(rows.num_rows, np.int64), [_LABELS[table]])
+        codes, texts = (
+            coded(rows.column(more[0])) if more else (np.zeros(rows.num_rows, np.int64), [_LABELS[table]])
+        )
         part["name"] = codes + len(names)
         names += [f"[CUDA memcpy {text}]" for text in texts] if table == "memcpys" else texts
         parts.append(part)
     wanted = ("id", "process", "device", "stream", "start", "end", "api", "table", "pageable", "name")
-    whole = {name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)]) for name in wanted}
+    whole = {
+        name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)]) for name in wanted
+    }
     columns = _cut(whole, window)
     if window is not None:
         later = (whole["start"] >= window[1]) & (calls.find(whole["api"]) != NOTHING)
         columns = {name: np.concatenate((values, whole[name][later])) for name, values in columns.items()}
-    order = np.lexsort((columns["end"], columns["start"], columns["stream"], columns["device"], columns["process"]))
+    order = np.lexsort(
+        (columns["end"], columns["start"], columns["stream"], columns["device"], columns["process"])
+    )
     return RecordedWork({name: values[order] for name, values in columns.items()}, names)
 
 
@@ -118,7 +137,9 @@ def positions(ids: Int64Array, wanted: Int64Array) -> Int64Array:
 
 def numbers(rows: pa.Table, name: str) -> Int64Array:
     """Return a column as numbers, -1 for null."""
-    return np.asarray(pc.fill_null(pc.cast(rows.column(name), pa.int64(), safe=False), -1).to_numpy(), np.int64)
+    return np.asarray(
+        pc.fill_null(pc.cast(rows.column(name), pa.int64(), safe=False), -1).to_numpy(), np.int64
+    )
 
 
 def coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
@@ -126,7 +147,9 @@ def coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
     flat = column.combine_chunks()
     flat = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
     texts = [*flat.dictionary.to_pylist(), "[unknown]"]
-    return np.asarray(pc.fill_null(flat.indices, len(texts) - 1).to_numpy(zero_copy_only=False), np.int64), texts
+    return np.asarray(
+        pc.fill_null(flat.indices, len(texts) - 1).to_numpy(zero_copy_only=False), np.int64
+    ), texts
 
 
 def grouped(columns: list[Int64Array]) -> tuple[list[Int64Array], Int64Array]:
@@ -134,7 +157,9 @@ def grouped(columns: list[Int64Array]) -> tuple[list[Int64Array], Int64Array]:
     number = np.zeros(len(columns[0]), np.int64)
     for values in columns:
         codes = np.asarray(pa.array(values).dictionary_encode().indices, np.int64)
-        number = np.asarray(pa.array(number * (int(codes.max(initial=0)) + 1) + codes).dictionary_encode().indices, np.int64)
+        number = np.asarray(
+            pa.array(number * (int(codes.max(initial=0)) + 1) + codes).dictionary_encode().indices, np.int64
+        )
     first = np.unique(number, return_index=True)[1]
     return [values[first] for values in columns], number
 
@@ -142,7 +167,10 @@ def grouped(columns: list[Int64Array]) -> tuple[list[Int64Array], Int64Array]:
 def _waited_for(rows: pa.Table) -> Int64Array:
     """1 for copies that their call waited for, as far as the row says: those that are not asynchronous, or of pageable memory."""
     waited_for = pc.equal(rows.column("asynchronous"), False)
-    kinds = [pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable") for name in ("source_kind", "destination_kind")]
+    kinds = [
+        pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable")
+        for name in ("source_kind", "destination_kind")
+    ]
     waited = pc.or_(pc.fill_null(waited_for, False), pc.or_(*(pc.fill_null(kind, False) for kind in kinds)))
     return np.asarray(waited.to_numpy(), np.int64)
 

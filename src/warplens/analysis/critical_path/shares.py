@@ -32,8 +32,15 @@ CATEGORIES = (
     "stream gap",
     "before",
 )
-_CPU, _API, _KERNEL, _COMMUNICATION, _MEMCPY, _MEMSET, _GRAPH, _LATENCY, _RETURN, _QUEUE, _GAP, BEFORE = range(len(CATEGORIES))
-_OF_TABLE = np.array([{"kernels": _KERNEL, "memcpys": _MEMCPY, "memsets": _MEMSET, "graphs": _GRAPH}[table] for table in OPERATIONS])
+_CPU, _API, _KERNEL, _COMMUNICATION, _MEMCPY, _MEMSET, _GRAPH, _LATENCY, _RETURN, _QUEUE, _GAP, BEFORE = (
+    range(len(CATEGORIES))
+)
+_OF_TABLE = np.array(
+    [
+        {"kernels": _KERNEL, "memcpys": _MEMCPY, "memsets": _MEMSET, "graphs": _GRAPH}[table]
+        for table in OPERATIONS
+    ]
+)
 NO_RANGE = "[no range]"
 
 
@@ -60,7 +67,9 @@ class Shares:
 
     def take(self, rows: Int64Array) -> Shares:
         """Return some of the rows."""
-        return Shares(**{name: values if name == "names" else values[rows] for name, values in vars(self).items()})
+        return Shares(
+            **{name: values if name == "names" else values[rows] for name, values in vars(self).items()}
+        )
 
     def scaled(self, graph: Graph, rows: Int64Array, factor: float) -> Int64Array:
         """Return the weights of edges if what these rows stand for took `factor` times as long."""
@@ -80,12 +89,19 @@ def shares(report: Report, graph: Graph) -> Shares:
     parts = [_host(graph, cpu, start, end, ranges, len(names)), _others(graph, rest, start, end, len(names))]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     latency = [*range_names, NO_RANGE, "[not known]", "[launch latency]", "[between operations]"]
-    columns["name"] = np.where(columns["name"] < 0, len(names) + len(latency) + columns["name"], columns["name"])
+    columns["name"] = np.where(
+        columns["name"] < 0, len(names) + len(latency) + columns["name"], columns["name"]
+    )
     return Shares(**columns, names=[*names, *latency])
 
 
 def _host(
-    graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array, ranges: dict[str, Int64Array], first_name: int
+    graph: Graph,
+    edges: Int64Array,
+    start: Int64Array,
+    end: Int64Array,
+    ranges: dict[str, Int64Array],
+    first_name: int,
 ) -> dict[str, Int64Array]:
     """Cut what threads did by themselves where their innermost range changes."""
     cut: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
@@ -97,20 +113,27 @@ def _host(
         pieces = StepFunction.nested(ranges["start"][mine], ranges["end"][mine], ranges["name"][mine])
         # Edges of a thread may lie in one another: a cut belongs to every edge around it.
         # The changes of the innermost range that lie inside an edge: pieces.time[first:last]. An edge with n changes gives n + 1 shares.
-        first, last = np.searchsorted(pieces.time, start[own], side="right"), np.searchsorted(pieces.time, end[own], side="left")
+        first, last = (
+            np.searchsorted(pieces.time, start[own], side="right"),
+            np.searchsorted(pieces.time, end[own], side="left"),
+        )
         cuts = np.maximum(last - first, 0)
         edge = np.repeat(own, cuts + 1)
         nth = np.arange(len(edge)) - np.repeat(np.cumsum(cuts + 1) - (cuts + 1), cuts + 1)
         begin = np.where(
             nth == 0,
             start[edge],
-            pieces.time[np.minimum(np.repeat(first, cuts + 1) + nth - 1, len(pieces.time) - 1)] if len(pieces.time) else 0,
+            pieces.time[np.minimum(np.repeat(first, cuts + 1) + nth - 1, len(pieces.time) - 1)]
+            if len(pieces.time)
+            else 0,
         )
         ends = np.append(begin[1:], 0)
         ends = np.where(nth == np.repeat(cuts, cuts + 1), end[edge], ends)
         cut.append((edge, begin, ends - begin, pieces.at(begin)))
     edge, begin, length, name = (
-        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*cut, strict=True)) if cut else [np.empty(0, np.int64)] * 4
+        (np.concatenate([np.empty(0, np.int64), *parts]) for parts in zip(*cut, strict=True))
+        if cut
+        else [np.empty(0, np.int64)] * 4
     )
     thing = graph.edges["thing"][edge]
     nothing = np.full(len(edge), NOTHING)
@@ -129,7 +152,9 @@ def _host(
     }
 
 
-def _others(graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array, first_name: int) -> dict[str, Int64Array]:
+def _others(
+    graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array, first_name: int
+) -> dict[str, Int64Array]:
     """Name calls, operations, and what lies between them."""
     calls, work = graph.calls, graph.work
     kind, thing = graph.edges["kind"][edges], graph.edges["thing"][edges]
@@ -137,9 +162,15 @@ def _others(graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array,
     row = thing - len(graph.threads) - np.where(call, 0, len(calls))
     known = thing != NOTHING
     is_call, is_work = call & known, ~call & known
-    result = {name: np.full(len(edges), NOTHING) for name in ("name", "process", "thread", "device", "stream")}
+    result = {
+        name: np.full(len(edges), NOTHING) for name in ("name", "process", "thread", "device", "stream")
+    }
     of = _OF_TABLE[work.columns["table"]]
-    kinds = np.array(classes(pa.array(work.names, pa.string())).to_pylist(), object) == "communication" if work.names else np.zeros(0, bool)
+    kinds = (
+        np.array(classes(pa.array(work.names, pa.string())).to_pylist(), object) == "communication"
+        if work.names
+        else np.zeros(0, bool)
+    )
     of = np.where((of == _KERNEL) & kinds[work.columns["name"]], _COMMUNICATION, of) if len(work) else of
     category = np.full(len(edges), _GAP)
     for rows, source, columns in (
@@ -147,11 +178,15 @@ def _others(graph: Graph, edges: Int64Array, start: Int64Array, end: Int64Array,
         (is_work, work.columns, ("process", "device", "stream", "name")),
     ):
         for name in columns:
-            result[name][rows] = source[name][row[rows]] + (len(calls.names) if name == "name" and rows is is_work else 0)
+            result[name][rows] = source[name][row[rows]] + (
+                len(calls.names) if name == "name" and rows is is_work else 0
+            )
     category[kind == CALL], category[kind == SYNC], category[kind == QUEUE] = _API, _RETURN, _QUEUE
     category[kind == WORK] = of[row[kind == WORK]]
     category[kind == LAUNCH], category[kind == BEGIN] = _LATENCY, BEFORE
-    result["name"] = np.select([category == BEFORE, category == _LATENCY, category == _GAP], [-3, -2, -1], result["name"])
+    result["name"] = np.select(
+        [category == BEFORE, category == _LATENCY, category == _GAP], [-3, -2, -1], result["name"]
+    )
     return {
         "edge": edges,
         "start": start[edges],

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from warplens.analysis.critical_path.dag import UNKNOWN
 from warplens.analysis.critical_path.host import Host
 from warplens.analysis.critical_path.parts import EVENT, LAUNCH, ORDER, WORK, GraphBuilder
-from warplens.analysis.critical_path.recorded import OPERATIONS, RecordedCalls, RecordedWork, Window, grouped, read_table
+from warplens.analysis.critical_path.recorded import (
+    OPERATIONS,
+    RecordedCalls,
+    RecordedWork,
+    Window,
+    grouped,
+    read_table,
+)
 from warplens.analysis.step_functions import NOTHING, distinct
 from warplens.arrays import Int64Array
 
@@ -42,8 +49,14 @@ class Items:
     def last_before(self, stream: Int64Array, time: Int64Array, done: Int64Array) -> Int64Array:
         """Return the last item of each stream that was launched before a time, and through by `done`; NOTHING without one."""
         # `launched` and `reached` both grow within a stream, so each condition holds for a prefix; the shorter prefix meets both.
-        place = np.minimum(self._before(stream, self.launched, time), self._before(stream, self.reached, done + 1))
-        known = (place >= 0) & (self.stream[np.maximum(place, 0)] == stream) if len(self.stream) else np.zeros(len(time), bool)
+        place = np.minimum(
+            self._before(stream, self.launched, time), self._before(stream, self.reached, done + 1)
+        )
+        known = (
+            (place >= 0) & (self.stream[np.maximum(place, 0)] == stream)
+            if len(self.stream)
+            else np.zeros(len(time), bool)
+        )
         return np.asarray(np.where(known, place, NOTHING), np.int64)
 
     def _before(self, stream: Int64Array, growing: Int64Array, time: Int64Array) -> Int64Array:
@@ -67,7 +80,9 @@ class SyncWaits:
     @classmethod
     def read(cls, report: Report, window: Window | None, calls: RecordedCalls) -> SyncWaits:
         """Read the waits that began before the window's end."""
-        columns, texts = read_table(report, "syncs", ["process", "start", "stream", "event", "event_sync", "api"], window, ["kind"])
+        columns, texts = read_table(
+            report, "syncs", ["process", "start", "stream", "event", "event_sync", "api"], window, ["kind"]
+        )
         call = calls.find(columns["api"])
         begin = np.where(call >= 0, calls.columns["start"][call] if len(calls) else 0, columns["start"])
         return cls(columns, texts.column("kind").cast("string").to_pylist(), call, begin)
@@ -94,11 +109,18 @@ def items(
     length[joined] = 0
     builder.add_edges(begin, end, length, WORK, number)
     launch = calls.find(work.columns["api"])
-    events, _ = read_table(report, "cuda_events", ["process", "device", "stream", "start", "event", "event_sync", "api"], window)
+    events, _ = read_table(
+        report, "cuda_events", ["process", "device", "stream", "start", "event", "event_sync", "api"], window
+    )
     waiting = np.flatnonzero(np.array([kind == "Stream wait event" for kind in waits.kind], bool))
     recorded_call = calls.find(events["api"])
-    recorded = np.where(recorded_call >= 0, calls.columns["start"][recorded_call] if len(calls) else 0, events["start"])
-    marked_call, marked = np.concatenate((recorded_call, waits.call[waiting])), np.concatenate((recorded, waits.begin[waiting]))
+    recorded = np.where(
+        recorded_call >= 0, calls.columns["start"][recorded_call] if len(calls) else 0, events["start"]
+    )
+    marked_call, marked = (
+        np.concatenate((recorded_call, waits.call[waiting])),
+        np.concatenate((recorded, waits.begin[waiting])),
+    )
     # A mark has no time of its own: the stream comes to it, but not before the call. Where the call is not known, it is taken as seen.
     marks = builder.add_points(np.where(marked_call >= 0, UNKNOWN, marked))
     builder.add_edges(host.begin[marked_call[marked_call >= 0]], marks[marked_call >= 0], 0, EVENT, NOTHING)
@@ -130,12 +152,18 @@ def items(
     _launches(calls, work, launch, host, added, row, builder, things)
     _in_order(added, np.where(row == NOTHING, NOTHING, things + row), builder)
     awaited = latest_record(events, recorded, waits, waiting)
-    known = (awaited >= 0) & (recorded[awaited] < waits.begin[waiting]) if len(recorded) else np.zeros(len(awaited), bool)
+    known = (
+        (awaited >= 0) & (recorded[awaited] < waits.begin[waiting])
+        if len(recorded)
+        else np.zeros(len(awaited), bool)
+    )
     builder.add_edges(marks[awaited[known]], marks[len(recorded) :][known], 0, EVENT, NOTHING)
     return added
 
 
-def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: SyncWaits, rows: Int64Array) -> Int64Array:
+def latest_record(
+    events: dict[str, Int64Array], recorded: Int64Array, waits: SyncWaits, rows: Int64Array
+) -> Int64Array:
     """Return which row of `cuda_events` each of some waits is for: the one it names, else the last one before it; NOTHING without one."""
     exact = {
         (process, event, sync): row
@@ -147,7 +175,9 @@ def latest_record(events: dict[str, Int64Array], recorded: Int64Array, waits: Sy
     # Of one event in order of time, so that the last one before a wait is found by search.
     of: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for row in np.argsort(recorded, kind="stable").tolist():
-        of.setdefault((int(events["process"][row]), int(events["event"][row])), []).append((int(recorded[row]), row))
+        of.setdefault((int(events["process"][row]), int(events["event"][row])), []).append(
+            (int(recorded[row]), row)
+        )
     record_of = np.full(len(rows), NOTHING)
     for number, row in enumerate(rows.tolist()):
         process, event, sync = (int(waits.columns[name][row]) for name in ("process", "event", "event_sync"))
@@ -185,7 +215,9 @@ def _launches(
     # What those took that did not have to wait for their stream.
     group = work.columns["process"][rows] * len(OPERATIONS) + work.columns["table"][rows]
     latency = typical(group, took, (free[rows] <= called) & (took >= 0))
-    builder.add_edges(host.begin[launch[rows]], items.operation[rows], np.minimum(took, latency), LAUNCH, things + rows)
+    builder.add_edges(
+        host.begin[launch[rows]], items.operation[rows], np.minimum(took, latency), LAUNCH, things + rows
+    )
 
 
 def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_]) -> Int64Array:
@@ -215,7 +247,10 @@ def _latest_so_far(group: Int64Array, value: Int64Array) -> Int64Array:
     values = distinct(value)
     width = len(values) + 1
     # The running maximum over all groups at once: a group's numbers are all greater than those of the groups before it.
-    ranks = np.maximum.accumulate(group[order] * width + np.searchsorted(values, value[order])) - group[order] * width
+    ranks = (
+        np.maximum.accumulate(group[order] * width + np.searchsorted(values, value[order]))
+        - group[order] * width
+    )
     latest = np.empty(len(value), np.int64)
     latest[order] = values[ranks] if len(values) else 0
     return latest
@@ -226,6 +261,9 @@ def _device_of_streams(keys: list[Int64Array], operations: int) -> None:
     if operations == len(keys[0]):
         return
     groups, _ = grouped([values[:operations] for values in keys])
-    known = {(process, stream): device for process, stream, device in zip(*(values.tolist() for values in groups), strict=True)}
+    known = {
+        (process, stream): device
+        for process, stream, device in zip(*(values.tolist() for values in groups), strict=True)
+    }
     marks = zip(*(values[operations:].tolist() for values in keys[:2]), strict=True)
     keys[2][operations:] = [known.get(mark, NOTHING) for mark in marks]

@@ -33,7 +33,12 @@ def summed(report: Report, path: Path, by: str, *, gains: int) -> pa.Table:
     `gains` rows, null for the others).
     """
     shares = path.all
-    columns = {"category": shares.category, "name": shares.name, "process": shares.process, "thread": shares.thread}
+    columns = {
+        "category": shares.category,
+        "name": shares.name,
+        "process": shares.process,
+        "thread": shares.thread,
+    }
     columns |= {"device": shares.device, "stream": shares.stream}
     if by == "range":
         columns["range"], names = around(report, path)
@@ -45,18 +50,30 @@ def summed(report: Report, path: Path, by: str, *, gains: int) -> pa.Table:
     time, every, pieces = (np.zeros(groups, np.int64) for _ in range(3))
     np.add.at(time, number[on], shares.length[on])
     # What lies between things is as long as it has to be; how much longer others waited there is not its own.
-    np.add.at(every, number, np.where(shares.category > CATEGORIES.index("graph"), shares.weight, shares.length))
+    np.add.at(
+        every, number, np.where(shares.category > CATEGORIES.index("graph"), shares.weight, shares.length)
+    )
     np.add.at(pieces, number[on], 1)
     least = np.full(groups, np.iinfo(np.int64).max)
     np.minimum.at(least, number[~on], slack[~on])
     shown = np.flatnonzero(time > 0)
     shown = shown[np.argsort(-time[shown], kind="stable")]
-    gain = [path.length - path.what_if(np.flatnonzero(number == place), 0.0) for place in shown[:gains].tolist()]
+    gain = [
+        path.length - path.what_if(np.flatnonzero(number == place), 0.0) for place in shown[:gains].tolist()
+    ]
     columns_of = {}
     for name, values in zip(KEYS[by], group, strict=True):
         codes = values[shown]
-        texts = {"category": list(CATEGORIES), "name": shares.names, "range": names if by == "range" else []}.get(name)
-        columns_of[name] = pa.array(codes, mask=codes == NOTHING) if texts is None else pa.array([texts[code] for code in codes.tolist()])
+        texts = {
+            "category": list(CATEGORIES),
+            "name": shares.names,
+            "range": names if by == "range" else [],
+        }.get(name)
+        columns_of[name] = (
+            pa.array(codes, mask=codes == NOTHING)
+            if texts is None
+            else pa.array([texts[code] for code in codes.tolist()])
+        )
     columns_of |= {"time": time[shown], "pieces": pieces[shown], "all": every[shown]}
     columns_of["slack"] = pa.array(least[shown], mask=least[shown] == np.iinfo(np.int64).max)
     columns_of["gain"] = pa.array([*gain, *[None] * (len(shown) - len(gain))], pa.int64())
@@ -88,4 +105,8 @@ def around(report: Report, path: Path) -> tuple[Int64Array, list[str]]:
     coded = rows.column("name").combine_chunks().dictionary_encode()
     names = [*coded.dictionary.to_pylist(), _NO_RANGE]
     codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), np.int64)
-    return (np.where(place >= 0, codes[place], len(names) - 1) if len(codes) else np.full(len(place), len(names) - 1)), names
+    return (
+        np.where(place >= 0, codes[place], len(names) - 1)
+        if len(codes)
+        else np.full(len(place), len(names) - 1)
+    ), names

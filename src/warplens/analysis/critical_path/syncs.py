@@ -11,7 +11,13 @@ import numpy.typing as npt
 from warplens.analysis.critical_path.dag import UNKNOWN
 from warplens.analysis.critical_path.host import Host
 from warplens.analysis.critical_path.parts import CALL, QUEUE, SYNC, GraphBuilder
-from warplens.analysis.critical_path.recorded import RecordedCalls, RecordedWork, Window, positions, read_table
+from warplens.analysis.critical_path.recorded import (
+    RecordedCalls,
+    RecordedWork,
+    Window,
+    positions,
+    read_table,
+)
 from warplens.analysis.critical_path.streams import Items, SyncWaits, latest_record
 from warplens.analysis.gpu.launch_queue import LIMIT
 from warplens.analysis.gpu.waiting_calls import synchronizes, waits
@@ -40,8 +46,13 @@ def add(
     listed_call[listed.call[listed.call >= 0]] = True
     by_name = np.array([synchronizes(text) for text in calls.names], bool)[calls.columns["name"]]
     # Where nothing says what a call waited for: all that came before it, as far as it was done when the call returned.
-    parts = (_of_rows(report, window, calls, listed, items), _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), NOTHING))
-    call, before = (np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, items), strict=True))
+    parts = (
+        _of_rows(report, window, calls, listed, items),
+        _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), NOTHING),
+    )
+    call, before = (
+        np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, items), strict=True)
+    )
     builder.add_edges(before, host.end[call], 0, SYNC, things + call)
     _full_queues(calls, work, items, host, builder, things)
 
@@ -56,7 +67,10 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls
     rows = np.flatnonzero(edges["kind"] == SYNC)
     call, seen = edges["thing"][rows] - things, time[edges["start"][rows]]
     begin, end = calls.columns["start"], calls.columns["end"]
-    process, name = calls.columns["process"], calls.columns["process"] * (len(calls.names) + 1) + calls.columns["name"]
+    process, name = (
+        calls.columns["process"],
+        calls.columns["process"] * (len(calls.names) + 1) + calls.columns["name"],
+    )
     alive = seen <= end[call]
     latest = np.full(len(calls), UNKNOWN)
     np.maximum.at(latest, call[alive], seen[alive])
@@ -72,22 +86,33 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls
     return weight
 
 
-def _full_queues(calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder, things: int) -> None:
+def _full_queues(
+    calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder, things: int
+) -> None:
     """Add edges for launches that returned only when an earlier one of the stream had begun, because its queue was full."""
     launch = calls.find(work.columns["api"])
     behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
     ahead = behind - _QUEUED
     # Launch i of a stream waits until launch i - _QUEUED has begun. Pairs that are not of one stream are left out.
-    same = np.all([work.columns[name][behind] == work.columns[name][ahead] for name in ("process", "device", "stream")], axis=0)
+    same = np.all(
+        [work.columns[name][behind] == work.columns[name][ahead] for name in ("process", "device", "stream")],
+        axis=0,
+    )
     behind, ahead = behind[same], ahead[same]
     call, begun = launch[behind], work.columns["start"][ahead]
-    waited = (begun > calls.columns["start"][call]) & (begun <= calls.columns["end"][call]) if len(calls) else np.zeros(0, bool)
+    waited = (
+        (begun > calls.columns["start"][call]) & (begun <= calls.columns["end"][call])
+        if len(calls)
+        else np.zeros(0, bool)
+    )
     call, ahead = call[waited], ahead[waited]
     late = calls.columns["end"][call] - work.columns["start"][ahead]
     builder.add_edges(items.operation[ahead], host.end[call], late, QUEUE, things + call)
 
 
-def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_], figure: Callable[[Int64Array], Any]) -> Int64Array:
+def _per_group(
+    group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_], figure: Callable[[Int64Array], Any]
+) -> Int64Array:
     """Return for each row a figure of the usable values of its group, 0 where there is none."""
     result = np.zeros(len(value), np.int64)
     rows = np.flatnonzero(usable)
@@ -100,7 +125,9 @@ def _per_group(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool
     return result
 
 
-def _of_rows(report: Report, window: Window | None, calls: RecordedCalls, listed: SyncWaits, items: Items) -> tuple[Int64Array, Int64Array]:
+def _of_rows(
+    report: Report, window: Window | None, calls: RecordedCalls, listed: SyncWaits, items: Items
+) -> tuple[Int64Array, Int64Array]:
     """For waits that the report lists: pairs of a call and a point that it waits for."""
     columns, kinds = listed.columns, np.array(listed.kind, object)
     rows = np.flatnonzero((kinds == "Event") & (listed.call >= 0))
@@ -114,18 +141,25 @@ def _of_rows(report: Report, window: Window | None, calls: RecordedCalls, listed
     pairs.append(_of_streams(calls, items, listed.call[context], NOTHING))
     stream = np.flatnonzero((kinds == "Stream") & (listed.call >= 0))
     numbers = np.unique(columns["stream"][stream]).tolist()
-    pairs += [_of_streams(calls, items, listed.call[stream[columns["stream"][stream] == number]], number) for number in numbers]
+    pairs += [
+        _of_streams(calls, items, listed.call[stream[columns["stream"][stream] == number]], number)
+        for number in numbers
+    ]
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _of_streams(calls: RecordedCalls, items: Items, call: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
+def _of_streams(
+    calls: RecordedCalls, items: Items, call: Int64Array, number: int
+) -> tuple[Int64Array, Int64Array]:
     """Pairs of calls and the last item before each in every stream of its process, or in those of one number."""
     pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for stream in range(len(items.streams)):
         if number not in (NOTHING, int(items.streams[stream, 1])):
             continue
         mine = call[calls.columns["process"][call] == items.streams[stream, 0]]
-        last = items.last_before(np.full(len(mine), stream), calls.columns["start"][mine], calls.columns["end"][mine])
+        last = items.last_before(
+            np.full(len(mine), stream), calls.columns["start"][mine], calls.columns["end"][mine]
+        )
         pairs.append((mine[last >= 0], items.end[last[last >= 0]]))
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 

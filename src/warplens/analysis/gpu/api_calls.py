@@ -43,16 +43,27 @@ class ApiCalls:
     """The calls of a report. Ids come in stretches next to one another, so the row group that was read last is kept."""
 
     def __init__(self, report: Report) -> None:
-        self._groups = [(group, group.edges("id"), group.edges("process")) for group in row_groups(report, "cuda_api")]
+        self._groups = [
+            (group, group.edges("id"), group.edges("process")) for group in row_groups(report, "cuda_api")
+        ]
         self._reader = Reader("cuda_api")
         self._last: tuple[RowGroup, tuple[Int64Array, ...]] | None = None
 
     def find(self, ids: Int64Array) -> Called:
         """Return the calls with these ids, which are sorted; -1 is none."""
         count = len(ids)
-        called = Called(np.zeros(count, bool), np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64))
+        called = Called(
+            np.zeros(count, bool),
+            np.full(count, -1, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+        )
         for group, edges, _ in self._groups if count and ids[-1] >= 0 else ():
-            low, high = (0, count) if edges is None else np.searchsorted(ids, [edges[0], edges[1] + 1 if edges[1] < 1 << 62 else edges[1]])
+            low, high = (
+                (0, count)
+                if edges is None
+                else np.searchsorted(ids, [edges[0], edges[1] + 1 if edges[1] < 1 << 62 else edges[1]])
+            )
             if high > low:
                 known, thread, start, end = self._read(group)
                 # The ids asked for in this row group are the run [low, high); those that the group lacks drop out by comparison.
@@ -76,19 +87,28 @@ class ApiCalls:
                 names = self._reader.read(group, ["process", "name"])
                 coded = names.column("name").combine_chunks()
                 coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
-                waiting = np.array([name is not None and synchronizes(name) for name in coded.dictionary.to_pylist()] + [False])
+                waiting = np.array(
+                    [name is not None and synchronizes(name) for name in coded.dictionary.to_pylist()]
+                    + [False]
+                )
                 if waiting.any():
                     own = np.asarray(names.column("process").to_numpy()) == process
-                    which = np.flatnonzero(waiting[np.asarray(coded.indices.fill_null(-1).to_numpy(), np.int64)] & own)
+                    which = np.flatnonzero(
+                        waiting[np.asarray(coded.indices.fill_null(-1).to_numpy(), np.int64)] & own
+                    )
                     rows = self._reader.read(group, ["thread", "start", "end"])
-                    thread_of, begin, finish = (np.asarray(column.to_numpy(), np.int64)[which] for column in rows.columns)
+                    thread_of, begin, finish = (
+                        np.asarray(column.to_numpy(), np.int64)[which] for column in rows.columns
+                    )
                     parts.append((thread_of, begin, finish))
         thread, start, end = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.argsort(thread, kind="stable")
         keys, first = np.unique(thread[order], return_index=True)
         edges_of = [*first.tolist(), len(order)]
         return {
-            int(key): union(start[order[edges_of[n] : edges_of[n + 1]]], end[order[edges_of[n] : edges_of[n + 1]]])
+            int(key): union(
+                start[order[edges_of[n] : edges_of[n + 1]]], end[order[edges_of[n] : edges_of[n + 1]]]
+            )
             for n, key in enumerate(keys.tolist())
         }
 
@@ -110,14 +130,28 @@ def called(report: Report, ids: pa.ChunkedArray | pa.Array) -> pa.Table:
     reader = Reader("cuda_api")
     for group in row_groups(report, "cuda_api"):
         edges = group.edges("id")
-        low, high = (0, len(wanted)) if edges is None else np.searchsorted(wanted, [edges[0], edges[1]], side="left")
+        low, high = (
+            (0, len(wanted)) if edges is None else np.searchsorted(wanted, [edges[0], edges[1]], side="left")
+        )
         if high >= low and low < len(wanted):
             rows = reader.read(group, ["id", "name", "correlation"])
             rows = rows.filter(pc.is_in(rows.column("id"), value_set=pa.array(wanted)))
             parts.append(rows.set_column(1, "name", rows.column("name").cast(pa.string())))
-    empty = pa.table({"id": pa.array([], pa.int64()), "name": pa.array([], pa.string()), "correlation": pa.array([], pa.int64())})
+    empty = pa.table(
+        {
+            "id": pa.array([], pa.int64()),
+            "name": pa.array([], pa.string()),
+            "correlation": pa.array([], pa.int64()),
+        }
+    )
     known = (pa.concat_tables(parts) if parts else empty).combine_chunks()
-    place = pc.index_in(ids, value_set=known.column("id").combine_chunks()) if known.num_rows else pa.nulls(len(ids), pa.int32())
+    place = (
+        pc.index_in(ids, value_set=known.column("id").combine_chunks())
+        if known.num_rows
+        else pa.nulls(len(ids), pa.int32())
+    )
     place = pc.if_else(pc.is_null(ids), None, place)
     place = place.combine_chunks() if isinstance(place, pa.ChunkedArray) else place
-    return pa.table({name: known.column(name).combine_chunks().take(place) for name in ("name", "correlation")})
+    return pa.table(
+        {name: known.column(name).combine_chunks().take(place) for name in ("name", "correlation")}
+    )

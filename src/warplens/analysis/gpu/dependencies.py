@@ -83,22 +83,34 @@ def by_events(gpus: list[GpuWork], waits: Waits) -> dict[tuple[int, int | None],
         first = np.searchsorted(order[waiter], array[:, 0], side="right")
         last = np.searchsorted(order[other], array[:, 1], side="left") - 1
         some = np.flatnonzero((first < len(order[waiter])) & (last >= 0))
-        waits_of_stream, ends = held_streams.setdefault(waiter, Dependencies.nothing(len(streams[waiter]))), streams[other].end[last[some]]
-        latest = np.argsort(ends, kind="stable")  # of several waits of one operation, the last to end is written last
+        waits_of_stream, ends = (
+            held_streams.setdefault(waiter, Dependencies.nothing(len(streams[waiter]))),
+            streams[other].end[last[some]],
+        )
+        latest = np.argsort(
+            ends, kind="stable"
+        )  # of several waits of one operation, the last to end is written last
         for_op, from_op, ends = first[some][latest], last[some][latest], ends[latest]
         later = ends > waits_of_stream.end[for_op]
-        waits_of_stream.end[for_op[later]], waits_of_stream.kind[for_op[later]] = ends[later], streams[other].kind[from_op[later]]
+        waits_of_stream.end[for_op[later]], waits_of_stream.kind[for_op[later]] = (
+            ends[later],
+            streams[other].kind[from_op[later]],
+        )
     return held_streams
 
 
 def shortly_before(gpu: GpuWork) -> tuple[Int64Array, Codes]:
     """Return when the operations of a GPU ended, sorted, and their kinds: what `guessed` looks in."""
-    end, kind = (np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind"))
+    end, kind = (
+        np.concatenate([getattr(track, name) for track in gpu.streams.values()]) for name in ("end", "kind")
+    )
     order = np.argsort(end, kind="stable")
     return end[order], kind[order]
 
 
-def guessed(known: Dependencies, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]) -> Dependencies:
+def guessed(
+    known: Dependencies, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]
+) -> Dependencies:
     """Complete what is known of the operations that gaps (begin, end) of their stream ended with what ended shortly before them.
 
     Nothing of their own stream ends in a gap, so it was another's.
@@ -107,4 +119,7 @@ def guessed(known: Dependencies, begin: Int64Array, end: Int64Array, ended: tupl
     last = ended[0][np.maximum(place, 0)]
     # A guess needs an operation that ended inside the gap and at most SHORTLY before its end; recorded waits take precedence.
     some = (known.end <= begin) & (place >= 0) & (last > begin) & (last >= end - SHORTLY)
-    return Dependencies(np.where(some, last, known.end), np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind))
+    return Dependencies(
+        np.where(some, last, known.end),
+        np.where(some, ended[1][np.maximum(place, 0)] | np.uint8(GUESSED), known.kind),
+    )

@@ -25,7 +25,9 @@ CAUSES = (
     "earlier work",
 )
 _HOST, _SYNC, _COPY, _LAUNCH, _COLLECTIVE, _DEPENDENCY, HEAD, TAIL, _UNKNOWN, EARLIER = range(len(CAUSES))
-_OF_ROLE = np.array([_DEPENDENCY, _COLLECTIVE, _COPY], np.uint8)  # compute, communication, memory: by what was waited for
+_OF_ROLE = np.array(
+    [_DEPENDENCY, _COLLECTIVE, _COPY], np.uint8
+)  # compute, communication, memory: by what was waited for
 assert (COMMUNICATION, MEMORY) == (1, 2)
 
 RECOVERY = 1_000_000  # ns after a wait that may count as its doing
@@ -62,7 +64,11 @@ class Gaps:
         self._add(everything, self._call, self._until, self._why)
         rest = np.where(self._kind == STAGED, np.uint8(_COPY), np.uint8(_LAUNCH))
         # The call had returned before the gap, nothing is known to have blocked the operation, and it still took too long: cause unknown.
-        queued = (self._called.end <= self._start) & (self._end - self._until > LATENCY) & (self._until == self._call)
+        queued = (
+            (self._called.end <= self._start)
+            & (self._end - self._until > LATENCY)
+            & (self._until == self._call)
+        )
         rest = np.where(~self._called.known | queued, np.uint8(_UNKNOWN), rest)
         self._add(everything, self._until, self._end, rest)
 
@@ -74,10 +80,16 @@ class Gaps:
         behind = np.maximum(np.searchsorted(begin, call, side="left"), first)
         waiting = behind > first
         place = np.minimum(first, max(len(begin) - 1, 0))
-        before = np.where(waiting, start - begin[place], -1) if len(begin) else np.full(len(own), -1, np.int64)
+        before = (
+            np.where(waiting, start - begin[place], -1) if len(begin) else np.full(len(own), -1, np.int64)
+        )
         caught = before >= 0  # it waited when the gap began
         # A wait that was under way when the gap began also explains some time after it: as long as it had lasted by then, RECOVERY at most.
-        until = np.where(caught, np.minimum(end[place] + np.minimum(before, RECOVERY), call), start) if len(begin) else start
+        until = (
+            np.where(caught, np.minimum(end[place] + np.minimum(before, RECOVERY), call), start)
+            if len(begin)
+            else start
+        )
         self._add(own, start, until, np.full(len(own), _SYNC, np.uint8))
         first = first + caught
         counts = np.maximum(behind - first, 0)
@@ -90,7 +102,10 @@ class Gaps:
         # n waits leave n + 1 stretches between them. With two waits: until..from0, to0..from1, to1..call. The first begin of each gap is
         # `until`, its last end is `call`; the others come from the waits in order.
         spans = np.cumsum(counts + 1)
-        between_start, between_end = np.empty(len(which) + len(own), np.int64), np.empty(len(which) + len(own), np.int64)
+        between_start, between_end = (
+            np.empty(len(which) + len(own), np.int64),
+            np.empty(len(which) + len(own), np.int64),
+        )
         opening, closing = spans - counts - 1, spans - 1
         inner = np.ones(len(between_start), bool)
         inner[opening] = False
@@ -99,7 +114,12 @@ class Gaps:
         inner[closing] = False
         between_end[closing], between_end[inner] = call, from_
         whose = np.repeat(np.arange(len(own)), counts + 1)
-        self._add(own[whose], np.minimum(between_start, between_end), between_end, np.full(len(whose), _HOST, np.uint8))
+        self._add(
+            own[whose],
+            np.minimum(between_start, between_end),
+            between_end,
+            np.full(len(whose), _HOST, np.uint8),
+        )
 
     def _add(self, which: Int64Array, start: Int64Array, end: Int64Array, cause: Codes) -> None:
         some = end > start

@@ -99,7 +99,9 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
     return rows.unify_dictionaries().combine_chunks().sort_by(order)
 
 
-def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0) -> Iterator[IdleSpans]:
+def pieces(
+    report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0
+) -> Iterator[IdleSpans]:
     """Yield what `idle` returns in portions that fit into memory, in no order; each process has one at least, which may be empty."""
     calls, waits = ApiCalls(report), recorded(report)
     begin, finish = selection.window(report) or report.span
@@ -109,7 +111,12 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
         gaps = _ProcessGaps(longer_than)
         works = list(own)
         dependencies = by_events(works, waits) if process in waits else {}
-        staged = [piece.api[piece.kind == STAGED] for gpu in works for pieces in gpu.parts.values() for piece in pieces]
+        staged = [
+            piece.api[piece.kind == STAGED]
+            for gpu in works
+            for pieces in gpu.parts.values()
+            for piece in pieces
+        ]
         while works:
             gpu = works.pop(0)
             if per == "device":
@@ -121,7 +128,14 @@ def pieces(report: Report, selection: Selection, *, per: Per = "device", longer_
             streams = gpu.streams
             ended = shortly_before(gpu) if len(streams) > 1 else None
             for stream, track in streams.items():
-                gaps.add((process, gpu.device, stream), track, dependencies.get((gpu.device, stream)), ended, begin, finish)
+                gaps.add(
+                    (process, gpu.device, stream),
+                    track,
+                    dependencies.get((gpu.device, stream)),
+                    ended,
+                    begin,
+                    finish,
+                )
         del gpu
         give_back()
         synchronous = calls.waits(process, np.unique(np.concatenate(staged)))
@@ -135,8 +149,13 @@ def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependenc
     """Return what is known of the operations of a GPU, in the order of `GpuWork.together`; None where nothing is."""
     if not any((gpu.device, stream) in dependencies for stream in gpu.parts):
         return None
-    known = [dependencies.get((gpu.device, stream)) or Dependencies.nothing(len(track)) for stream, track in gpu.streams.items()]
-    return Dependencies(np.concatenate([part.end for part in known]), np.concatenate([part.kind for part in known]))
+    known = [
+        dependencies.get((gpu.device, stream)) or Dependencies.nothing(len(track))
+        for stream, track in gpu.streams.items()
+    ]
+    return Dependencies(
+        np.concatenate([part.end for part in known]), np.concatenate([part.kind for part in known])
+    )
 
 
 @dataclass
@@ -148,9 +167,11 @@ class _ProcessGaps:
     places: list[ObservedPlace] = field(default_factory=list)
     # heads and tails: place, start, end, cause, number, the call of the operation behind a head (-1: not known)
     edges: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
-    parts: list[tuple[npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array, Codes, Int64Array | None, Codes | None]] = field(
-        default_factory=list
-    )
+    parts: list[
+        tuple[
+            npt.NDArray[np.int32], Int64Array, Int64Array, Int64Array, Codes, Int64Array | None, Codes | None
+        ]
+    ] = field(default_factory=list)
 
     def add(
         self,
@@ -171,28 +192,42 @@ class _ProcessGaps:
         which = after if order is None else order[after]
         here, began, ended_at = len(self.places), int(starts[0]), int(reach[-1])
         longest = int((np.append(first, ended_at) - np.insert(last, 0, began)).max())
-        self.places.append(ObservedPlace(*place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest))
+        self.places.append(
+            ObservedPlace(
+                *place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest
+            )
+        )
         if dependencies is not None:
             dependencies = Dependencies(dependencies.end[which], dependencies.kind[which])
         if ended is not None:
             dependencies = guessed(dependencies or Dependencies.nothing(len(after)), first, last, ended)
         known = (None, None) if dependencies is None else (dependencies.end, dependencies.kind)
-        self.parts.append((np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known))
-        call = int(track.api[0 if order is None else order[0]]) if place[2] is None else -1  # a stream may wait for another one
+        self.parts.append(
+            (np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known)
+        )
+        call = (
+            int(track.api[0 if order is None else order[0]]) if place[2] is None else -1
+        )  # a stream may wait for another one
         for start, end, cause, api in ((begin, began, HEAD, call), (ended_at, finish, TAIL, -1)):
             if end - start > self.longer_than:
                 self.edges.append((here, start, end, cause, self.number, api))
                 self.number += 1
 
-    def portions(self, calls: ApiCalls, synchronous: dict[int, tuple[Int64Array, Int64Array]]) -> Iterator[IdleSpans]:
+    def portions(
+        self, calls: ApiCalls, synchronous: dict[int, tuple[Int64Array, Int64Array]]
+    ) -> Iterator[IdleSpans]:
         """Yield the pieces of all gaps."""
         yield self._edges(calls)
-        place, start, end, api, kind = (np.concatenate([part[column] for part in self.parts]) for column in range(5))
+        place, start, end, api, kind = (
+            np.concatenate([part[column] for part in self.parts]) for column in range(5)
+        )
         some_held = any(part[5] is not None for part in self.parts)
         held_end = held_kind = None
         if some_held:
             known = [
-                Dependencies.nothing(len(part[1])) if part[5] is None or part[6] is None else Dependencies(part[5], part[6])
+                Dependencies.nothing(len(part[1]))
+                if part[5] is None or part[6] is None
+                else Dependencies(part[5], part[6])
                 for part in self.parts
             ]
             held_end, held_kind = (
@@ -236,7 +271,17 @@ class _ProcessGaps:
                 rows.append((place_of, first, cut, kind_of, number_of))
         place, start, end, cause, number = np.array(rows, np.int64).reshape(-1, 5).T.copy()
         none = np.full(len(place), -1, np.int64)
-        return IdleSpans(self.places, place.astype(np.int32), start, end, cause.astype(np.uint8), none, none, none == 0, number)
+        return IdleSpans(
+            self.places,
+            place.astype(np.int32),
+            start,
+            end,
+            cause.astype(np.uint8),
+            none,
+            none,
+            none == 0,
+            number,
+        )
 
 
 _SCHEMA = pa.schema(
@@ -256,10 +301,14 @@ _SCHEMA = pa.schema(
 
 
 def _rows(part: IdleSpans) -> pa.Table:
-    process, device, stream = (pa.array([place[column] for place in part.places], _SCHEMA.field(column).type) for column in range(3))
+    process, device, stream = (
+        pa.array([place[column] for place in part.places], _SCHEMA.field(column).type) for column in range(3)
+    )
     place = pa.array(part.place)
     cause = pa.DictionaryArray.from_arrays(pa.array(part.cause.astype(np.int32)), pa.array(CAUSES))
     api, thread = (pa.array(values, mask=values < 0) for values in (part.api, part.thread))
     where = [column.take(place) for column in (process, device, stream)]
     times = [pa.array(part.start), pa.array(part.end)]
-    return pa.Table.from_arrays([*where, *times, cause, api, thread, pa.array(part.waits), pa.array(part.gap)], schema=_SCHEMA)
+    return pa.Table.from_arrays(
+        [*where, *times, cause, api, thread, pa.array(part.waits), pa.array(part.gap)], schema=_SCHEMA
+    )

@@ -57,10 +57,16 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("elementwise", r"^triton_poi_"),
     ("normalization", r"^triton_(red|per|mix)_.*(norm|welford)"),
     ("reduction", r"^triton_(red|per|mix)_"),
-    ("optimizer", r"^triton_for_|adamw?(?!\w*mul)|[_:]sgd|[_:]lamb(?!da)|adagrad|rmsprop|[_:]lion_|optim(izer)?|unscale|clip_grad"),
+    (
+        "optimizer",
+        r"^triton_for_|adamw?(?!\w*mul)|[_:]sgd|[_:]lamb(?!da)|adagrad|rmsprop|[_:]lion_|optim(izer)?|unscale|clip_grad",
+    ),
     ("sort/scan", r"^triton_(spl|sort)_"),
     # FlashAttention, xFormers, cuDNN (fmha), FlashInfer, vLLM
-    ("attention", r"flash|fmha|attention|attn|[_:]mha|[_:]mla[_:<]|sdpa|batch(prefill|decode)|single(prefill|decode)"),
+    (
+        "attention",
+        r"flash|fmha|attention|attn|[_:]mha|[_:]mla[_:<]|sdpa|batch(prefill|decode)|single(prefill|decode)",
+    ),
     # PyTorch, Apex, vLLM, cuDNN (bn_fw, bn_bw)
     (
         "normalization",
@@ -85,9 +91,15 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"fused_moe|grouped_mm|triton_tem_|(gptq|awq)_|_dot(_|$)",
     ),
     # cuRAND, rocRAND, PyTorch
-    ("random", r"random|unpack_cudnn|dropout|curand|rocrand|uniform|bernoulli|multinomial|randperm|sampl(e|ing)"),
+    (
+        "random",
+        r"random|unpack_cudnn|dropout|curand|rocrand|uniform|bernoulli|multinomial|randperm|sampl(e|ing)",
+    ),
     # CUB, Thrust, PyTorch
-    ("sort/scan", r"sort|scan|write_indices|radix|routing|top_?k|cumsum|cumprod|deviceselect|nonzero|unique|histogram|searchsorted"),
+    (
+        "sort/scan",
+        r"sort|scan|write_indices|radix|routing|top_?k|cumsum|cumprod|deviceselect|nonzero|unique|histogram|searchsorted",
+    ),
     # PyTorch, Triton, what moves data by its name
     (
         "memory",
@@ -117,5 +129,9 @@ def classes(names: pa.Array | pa.ChunkedArray) -> pa.Array:
 
     flat = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
     coded = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
-    numbers = [None if name is None else CLASSES.index(class_of(name)) for name in coded.dictionary.to_pylist()]
-    return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()).take(coded.indices), pa.array(CLASSES))
+    numbers = [
+        None if name is None else CLASSES.index(class_of(name)) for name in coded.dictionary.to_pylist()
+    ]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(numbers, pa.int32()).take(coded.indices), pa.array(CLASSES)
+    )

@@ -63,7 +63,9 @@ def launched(gpu: GpuWork, calls: ApiCalls) -> Iterator[tuple[int | None, Launch
         if len(own):
             here = kept[own] - offsets[number]
             free = np.concatenate(([NEVER], np.maximum.accumulate(track.end)[:-1]))[here]
-            part = Launched(called[own], returned[own], track.start[here], track.end[here], free, track.kind[here])
+            part = Launched(
+                called[own], returned[own], track.start[here], track.end[here], free, track.kind[here]
+            )
             del track, here, free, own
             give_back()
             yield stream, part
@@ -113,7 +115,9 @@ def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
     most, empty = int(np.flatnonzero(weight).max(initial=0)), int(weight[0]) if len(weight) else 0
     full = sum(int(part.weight[limit:].sum()) for part in own)
     blocked, number = sum(part.blocked for part in own), sum(part.late for part in own)
-    return Queue(sum(len(part.called) for part in parts), span, most, mean, median, empty, full, blocked, number)
+    return Queue(
+        sum(len(part.called) for part in parts), span, most, mean, median, empty, full, blocked, number
+    )
 
 
 class _Lengths(NamedTuple):
@@ -128,7 +132,9 @@ def _lengths(parts: Sequence[Launched], limit: int) -> _Lengths:
     called = np.concatenate([part.called for part in parts])
     times = np.concatenate([called, *(part.began for part in parts)])
     np.maximum(times[len(called) :], called, out=times[len(called) :])
-    order = np.argsort(times, kind="stable")  # of one time, calls come first: no queue is shorter than nothing
+    order = np.argsort(
+        times, kind="stable"
+    )  # of one time, calls come first: no queue is shorter than nothing
     times = times[order]
     arrives = order < len(called)
     # +1 at each call, -1 at each begin: the running sum is the length of the queue.

@@ -67,7 +67,10 @@ class MemoryLevel:
 
     def highest(self, begin: Int64Array, end: Int64Array) -> Int64Array:
         """Return the most in each stretch of time [begin, end), with what there was at its begin; before the first row 0."""
-        first, last = np.searchsorted(self.time, begin, side="right"), np.searchsorted(self.time, end, side="left")
+        first, last = (
+            np.searchsorted(self.time, begin, side="right"),
+            np.searchsorted(self.time, end, side="left"),
+        )
         before = np.where(first > 0, self.value[np.maximum(first - 1, 0)], 0)
         # reduceat gives the element itself where a stretch is empty: those have what was before.
         padded = np.append(self.value, np.iinfo(np.int64).min)
@@ -95,7 +98,8 @@ def levels(report: Report) -> list[MemoryLevel]:
             continue
         rows = report.sql(text)
         process, device, time, value = (
-            np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "device", "start", "value")
+            np.asarray(rows.column(name).to_numpy(), np.int64)
+            for name in ("process", "device", "start", "value")
         )
         # Rows come by process and device: a series begins where either changes. -1 is no process; -2 is no device (-1 means not known).
         edges = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-2) != 0))

@@ -29,7 +29,10 @@ _FIELDS = {
     "no. of ranks": "ranks",
     "cuda device": "device",
 }
-_TYPES = {name: pa.string() if name == "operation" else pa.uint64() if name == "communicator" else pa.int64() for name in _FIELDS.values()}
+_TYPES = {
+    name: pa.string() if name == "operation" else pa.uint64() if name == "communicator" else pa.int64()
+    for name in _FIELDS.values()
+}
 _PAYLOADS = pa.schema([("event", pa.int64()), *_TYPES.items()])
 _IN_DOMAIN = f"SELECT id FROM nvtx_ranges WHERE domain = '{DOMAIN}'"
 
@@ -46,7 +49,9 @@ def calls(report: Report, selection: Selection) -> pa.Table:
             WHERE domain = '{DOMAIN}' AND {during(report, selection)} ORDER BY "start", id"""
     )
     if not rows.num_rows:
-        raise MissingData(f"does not contain NCCL data{selection.place(report)}. Record it with -t cuda,nvtx,nccl.")
+        raise MissingData(
+            f"does not contain NCCL data{selection.place(report)}. Record it with -t cuda,nvtx,nccl."
+        )
     payloads = _payloads(report)
     payload_row = _matched(payloads, rows.column("id").to_numpy())
     for name in _TYPES:
@@ -56,11 +61,19 @@ def calls(report: Report, selection: Selection) -> pa.Table:
 
 def _payloads(report: Report) -> pa.Table:
     """What NCCL's ranges carry, sorted by event; of several payloads of one, the first."""
-    kinds = report.sql(f"SELECT DISTINCT type FROM payloads WHERE event_type = 'range' AND event IN ({_IN_DOMAIN})").column(0).to_pylist()
+    kinds = (
+        report.sql(
+            f"SELECT DISTINCT type FROM payloads WHERE event_type = 'range' AND event IN ({_IN_DOMAIN})"
+        )
+        .column(0)
+        .to_pylist()
+    )
     parts = [_columns(report.payloads(kind)) for kind in kinds]
     whole = pa.concat_tables(parts) if parts else _PAYLOADS.empty_table()
     events, first = np.unique(whole.column("event").to_numpy(), return_index=True)
-    ours = np.isin(events, report.sql(_IN_DOMAIN).column(0).to_numpy())  # others may have structures of the same name
+    ours = np.isin(
+        events, report.sql(_IN_DOMAIN).column(0).to_numpy()
+    )  # others may have structures of the same name
     return whole.take(pa.array(first[ours]))
 
 
@@ -72,10 +85,17 @@ def _columns(table: pa.Table) -> pa.Table:
         texts = [_json(text) for text in table.column("json").to_pylist()]
         names = {name for text in texts for name in text if isinstance(name, str)}
         given = {name: pa.array([_plain(text.get(name)) for text in texts], pa.string()) for name in names}
-    columns = {name.lower(): column for name, column in [*zip(table.column_names, table.columns, strict=True), *given.items()]}
-    known = {ours: _cast(columns[theirs], _TYPES[ours]) for theirs, ours in _FIELDS.items() if theirs in columns}
+    columns = {
+        name.lower(): column
+        for name, column in [*zip(table.column_names, table.columns, strict=True), *given.items()]
+    }
+    known = {
+        ours: _cast(columns[theirs], _TYPES[ours]) for theirs, ours in _FIELDS.items() if theirs in columns
+    }
     nothing = {name: pa.nulls(table.num_rows, kind) for name, kind in _TYPES.items() if name not in known}
-    return pa.table({"event": table.column("event"), **known, **nothing}).select(_PAYLOADS.names).cast(_PAYLOADS)
+    return (
+        pa.table({"event": table.column("event"), **known, **nothing}).select(_PAYLOADS.names).cast(_PAYLOADS)
+    )
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -109,11 +129,16 @@ def _matched(payloads: pa.Table, ids: Int64Array) -> pa.Array:
 
 def _with_communicators(report: Report, rows: pa.Table, payloads: pa.Table) -> pa.Table:
     """Add to each call the facts of its communicator, which NCCL reports where the communicator is made."""
-    made = payloads.filter(pc.and_(pc.is_valid(payloads.column("communicator")), pc.is_valid(payloads.column("ranks"))))
+    made = payloads.filter(
+        pc.and_(pc.is_valid(payloads.column("communicator")), pc.is_valid(payloads.column("ranks")))
+    )
     if not made.num_rows:
         return rows
     events = ", ".join(map(str, made.column("event").to_pylist()))
-    makers = {row["id"]: row["process"] for row in report.sql(f"SELECT id, process FROM nvtx_ranges WHERE id IN ({events})").to_pylist()}
+    makers = {
+        row["id"]: row["process"]
+        for row in report.sql(f"SELECT id, process FROM nvtx_ranges WHERE id IN ({events})").to_pylist()
+    }
     known = {(makers.get(row["event"]), row["communicator"]): row for row in made.to_pylist()}
     process = rows.column("process").to_numpy()
     number = pc.fill_null(rows.column("communicator"), 0).to_numpy()

@@ -28,7 +28,14 @@ _WORK = """(
                    replace(replace(replace(replace(kind, 'Host', 'H'), 'Device', 'D'), 'Peer', 'P'), '-to-', 'to') FROM memcpys
   UNION ALL SELECT id, process, device, NULL, NULL, 'Memset', "start", "end", 'Memset' FROM memsets
 )"""
-_COPIES = (None, "Host-to-Device", "Device-to-Host", "Device-to-Device", "Peer-to-Peer", "Memset")  # in this order
+_COPIES = (
+    None,
+    "Host-to-Device",
+    "Device-to-Host",
+    "Device-to-Device",
+    "Peer-to-Peer",
+    "Memset",
+)  # in this order
 # As `cells` needs it; the number of the row stands for the thread.
 _AS_RANGES = (
     "NULL::BIGINT AS task, 0 AS depth, NULL::VARCHAR AS domain, name AS message, NULL::BIGINT AS color, "
@@ -92,19 +99,27 @@ def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRo
     return cells_of(report, source, window, columns, "")
 
 
-def utilization(report: Report, window: Window, columns: int) -> dict[tuple[int, int], npt.NDArray[np.float64]]:
+def utilization(
+    report: Report, window: Window, columns: int
+) -> dict[tuple[int, int], npt.NDArray[np.float64]]:
     """Return of each GPU of a process the share of each column (0 to 1) in which it did anything: kernels, copies, memsets, graphs."""
     begin, end = window
     rows = report.sql(
         f"""SELECT process, device, greatest("start", {begin}) AS first, least("end", {end}) AS last FROM {operations()}
             WHERE {overlap(begin, end)} AND device IS NOT NULL ORDER BY process, device, first"""
     )
-    process, device, first, last = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names)
+    process, device, first, last = (
+        np.asarray(rows.column(name).to_numpy(), np.int64) for name in rows.column_names
+    )
     # The first row of each GPU, and the number of rows as the last edge.
-    edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-1, append=-1) != 0))
+    edges = np.flatnonzero(
+        (np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-1, append=-1) != 0)
+    )
     share_of = {}
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        share_of[int(process[low]), int(device[low])] = shares(*union(first[low:high], last[low:high]), window, columns)
+        share_of[int(process[low]), int(device[low])] = shares(
+            *union(first[low:high], last[low:high]), window, columns
+        )
     return share_of
 
 
@@ -115,7 +130,11 @@ def shares(start: Int64Array, end: Int64Array, window: Window, columns: int) -> 
     # how much lies before each edge goes straight up within an interval and stays between two
     sums = np.cumsum(end - start)
     before = (
-        np.interp(edges, np.column_stack((start, end)).ravel(), np.column_stack((sums - (end - start), sums)).ravel())
+        np.interp(
+            edges,
+            np.column_stack((start, end)).ravel(),
+            np.column_stack((sums - (end - start), sums)).ravel(),
+        )
         if len(sums)
         else edges * 0
     )

@@ -43,7 +43,10 @@ class Operations:
         if not rows.num_rows:
             hint = "import a trace of PyTorch's profiler, or take nvtx_kern_sum, which goes by NVTX ranges"
             raise MissingData(f"does not contain operations of a framework{selection.place(report)}; {hint}.")
-        thread, start, end = (np.ascontiguousarray(rows.column(name).to_numpy(), np.int64) for name in ("thread", "start", "end"))
+        thread, start, end = (
+            np.ascontiguousarray(rows.column(name).to_numpy(), np.int64)
+            for name in ("thread", "start", "end")
+        )
         launches = report.sql(
             f"""SELECT o.process, o.device, o."start", o."end", o.operation AS kernel, a.thread, a."start" AS called
                 FROM {operations(naming)} o JOIN cuda_api a ON o.api = a.id ORDER BY o.process, o."start", o.id"""
@@ -59,7 +62,9 @@ class Operations:
         number = np.zeros(self.rows.num_rows, np.int64)
         for name in columns:
             codes = self.rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
-            merged = pa.array(number * (len(codes.dictionary) + 1) + np.asarray(codes.indices, np.int64)).dictionary_encode()
+            merged = pa.array(
+                number * (len(codes.dictionary) + 1) + np.asarray(codes.indices, np.int64)
+            ).dictionary_encode()
             number = np.asarray(merged.indices, np.int64)
         first = np.unique(number, return_index=True)[1]
         return number, self.rows.select(columns).take(pa.array(first))

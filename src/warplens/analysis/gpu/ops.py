@@ -55,7 +55,11 @@ def during(report: Report, selection: Selection, of: str = "") -> str:
 
 
 def operations(
-    naming: Naming = "demangled", nvtx: bool = False, *, categories: Iterable[str] = (KERNEL, MEMORY, GRAPH), details: bool = False
+    naming: Naming = "demangled",
+    nvtx: bool = False,
+    *,
+    categories: Iterable[str] = (KERNEL, MEMORY, GRAPH),
+    details: bool = False,
 ) -> str:
     """Return the SQL relation (in parentheses) of what GPUs did.
 
@@ -66,16 +70,22 @@ def operations(
     """
     more = {table: f", {columns}" if details else "" for table, columns in _DETAILS.items()}
     selects = {
-        KERNEL: [f"SELECT {_RAN}{more['kernels']}, NULL::BIGINT AS bytes, '{KERNEL}' AS category, operation FROM {kernels(naming, nvtx)}"],
+        KERNEL: [
+            f"SELECT {_RAN}{more['kernels']}, NULL::BIGINT AS bytes, '{KERNEL}' AS category, operation FROM {kernels(naming, nvtx)}"
+        ],
         MEMORY: [
             f"SELECT {_RAN}{more['memcpys']}, bytes, '{MEMORY}' AS category, '[CUDA memcpy ' || kind || ']' AS operation FROM memcpys",
             f"SELECT {_RAN}{more['memsets']}, bytes, '{MEMORY}' AS category, '[CUDA memset]' AS operation FROM memsets",
             f"""SELECT id, process, device, "start", "end", bytes, '{MEMORY}' AS category, {_migration()} AS operation
                 FROM um_events WHERE kind IN ({", ".join(map(quoted, MIGRATIONS))})""",
         ],
-        GRAPH: [f"SELECT {_RAN}, '{GRAPH}' AS category, '[CUDA graph' || coalesce(' ' || graph, '') || ']' AS operation FROM graphs"],
+        GRAPH: [
+            f"SELECT {_RAN}, '{GRAPH}' AS category, '[CUDA graph' || coalesce(' ' || graph, '') || ']' AS operation FROM graphs"
+        ],
     }
-    return f"({' UNION ALL BY NAME '.join(select for category in categories for select in selects[category])})"
+    return (
+        f"({' UNION ALL BY NAME '.join(select for category in categories for select in selects[category])})"
+    )
 
 
 def busy(report: Report, selection: Selection) -> pa.Table:
@@ -86,10 +96,16 @@ def busy(report: Report, selection: Selection) -> pa.Table:
     rows = []
     for gpu in gpus(report, selection, classes=False):
         track = gpu.together()
-        spent = {"busy": covered(track.start, track.end), "first": int(track.start.min()), "last": int(track.end.max())}
+        spent = {
+            "busy": covered(track.start, track.end),
+            "first": int(track.start.min()),
+            "last": int(track.end.max()),
+        }
         rows.append({"process": gpu.process, "device": gpu.device, "operations": len(track), **spent})
     names = ("process", "device", "operations", "busy", "first", "last")
-    return pa.Table.from_pylist(rows, pa.schema([(name, pa.int32() if name == "device" else pa.int64()) for name in names]))
+    return pa.Table.from_pylist(
+        rows, pa.schema([(name, pa.int32() if name == "device" else pa.int64()) for name in names])
+    )
 
 
 def _migration() -> str:

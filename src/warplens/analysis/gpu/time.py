@@ -62,7 +62,10 @@ def spent(report: Report, selection: Selection, per: Per) -> list[Spent]:
             row.idle[cause] += int(total[where])
             row.pieces[cause] += int(number[where])
             row.longest[cause] = max(row.longest[cause], int(longest[where]))
-    return [spent_on[key] for key in sorted(spent_on, key=lambda key: (key[0], key[1], -1 if key[2] is None else key[2]))]
+    return [
+        spent_on[key]
+        for key in sorted(spent_on, key=lambda key: (key[0], key[1], -1 if key[2] is None else key[2]))
+    ]
 
 
 class Parted(NamedTuple):
@@ -118,6 +121,7 @@ def overlaps(gpu: GpuWork, *, per_stream: bool = False) -> Iterator[tuple[int | 
 def _cover(tracks: Sequence[WorkTrack], *roles: int) -> Cover:
     kept = [np.isin(ROLES, roles)[track.kind] for track in tracks]
     start, end = (
-        np.concatenate([getattr(track, name)[some] for track, some in zip(tracks, kept, strict=True)]) for name in ("start", "end")
+        np.concatenate([getattr(track, name)[some] for track, some in zip(tracks, kept, strict=True)])
+        for name in ("start", "end")
     )
     return Cover(start, end)

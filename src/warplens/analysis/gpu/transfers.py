@@ -36,18 +36,25 @@ def moved(report: Report, selection: Selection) -> list[Moved]:
     rows = report.sql(text)
     if not rows.num_rows:
         return []
-    keys = [rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode") for name in rows.column_names[:4]]
+    keys = [
+        rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+        for name in rows.column_names[:4]
+    ]
     # Rows are sorted by the four keys: a group ends where any of them changes.
     change = np.zeros(rows.num_rows - 1, bool)
     for key in keys:
         change |= np.diff(np.asarray(key.indices.to_numpy())) != 0
     edges = [0, *(np.flatnonzero(change) + 1).tolist(), rows.num_rows]
-    start, end, size = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("start", "end", "bytes"))
+    start, end, size = (
+        np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("start", "end", "bytes")
+    )
     transfers = []
     for begin, finish in pairwise(edges):
         process, device, stream, operation = (key[begin].as_py() for key in keys)
         own = slice(begin, finish)
-        transfers.append(Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own]))
+        transfers.append(
+            Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own])
+        )
     return transfers
 
 
@@ -62,7 +69,9 @@ def inside(what: Moved, begin: int, end: int) -> Float64Array:
     """Return how many bytes of each operation were moved from `begin` to `end`: they move evenly, those without length all at once."""
     length = what.end - what.start
     within = np.minimum(what.end, end) - np.maximum(what.start, begin)
-    part = np.where(length > 0, np.maximum(within, 0) / np.maximum(length, 1), (what.start >= begin) & (what.start < end))
+    part = np.where(
+        length > 0, np.maximum(within, 0) / np.maximum(length, 1), (what.start >= begin) & (what.start < end)
+    )
     return np.asarray(what.bytes * part, np.float64)
 
 
@@ -76,7 +85,11 @@ def in_bins(what: Moved, edges: Float64Array) -> Float64Array:
     times = times[order]
     rates = np.concatenate([rate, -rate])[order]
     # the sum of rates goes in steps, so what was moved goes in straight lines
-    lines = np.concatenate(([0.0], np.cumsum(np.cumsum(rates)[:-1] * np.diff(times)))) if len(times) else np.zeros(0)
+    lines = (
+        np.concatenate(([0.0], np.cumsum(np.cumsum(rates)[:-1] * np.diff(times))))
+        if len(times)
+        else np.zeros(0)
+    )
     before = np.interp(edges - edges[0], times, lines) if len(times) else np.zeros(len(edges))
     at_once = np.histogram(what.start[~lasting], edges, weights=what.bytes[~lasting].astype(np.float64))[0]
     return np.asarray(np.maximum(np.diff(before), 0.0) + at_once, np.float64)

@@ -34,7 +34,11 @@ _OTHER = CLASSES.index("other")
 # What an operation counts as where all time is parted. A graph that was recorded as a whole is compute: nobody knows what is in it.
 COMPUTE, COMMUNICATION, MEMORY = range(3)
 ROLES: Codes = np.array(
-    [COMMUNICATION if n == _COMMUNICATION else MEMORY if COPY <= n <= MIGRATION else COMPUTE for n in range(len(KINDS))], np.uint8
+    [
+        COMMUNICATION if n == _COMMUNICATION else MEMORY if COPY <= n <= MIGRATION else COMPUTE
+        for n in range(len(KINDS))
+    ],
+    np.uint8,
 )
 
 _FEW = 1 << 14  # numbers that are looked up in a table
@@ -122,7 +126,9 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
                     tracks.setdefault(place, []).append(track)
         give_back()  # what row groups were decoded in: hundreds of MB of a long recording
         of: dict[tuple[int, int], list[Place]] = {}
-        for place in sorted(tracks, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])):
+        for place in sorted(
+            tracks, key=lambda place: (place[0], place[1], -1 if place[2] is None else place[2])
+        ):
             of.setdefault(place[:2], []).append(place)
         for (process, device), places in of.items():
             yield GpuWork(process, device, {place[2]: tracks.pop(place) for place in places})
@@ -137,7 +143,9 @@ def concatenated(parts: Sequence[WorkTrack]) -> WorkTrack:
     """Return several tracks one behind the other."""
     if len(parts) == 1:
         return parts[0]
-    return WorkTrack(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "kind", "api")))
+    return WorkTrack(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "kind", "api"))
+    )
 
 
 def ordered(track: WorkTrack) -> WorkTrack:
@@ -160,7 +168,9 @@ def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[P
     if not rows.num_rows:
         return {}
     low, high = (-_FAR, _FAR) if window is None else window
-    start, end = (np.clip(np.asarray(rows.column(name).to_numpy(), np.int64), low, high) for name in ("start", "end"))
+    start, end = (
+        np.clip(np.asarray(rows.column(name).to_numpy(), np.int64), low, high) for name in ("start", "end")
+    )
     api = _filled(rows, "api") if "api" in rows.column_names else np.full(len(start), -1, np.int64)
     whole = WorkTrack(start, np.maximum(end, start), _kinds(table, rows), api)
     code, places = _places(rows)
@@ -168,12 +178,16 @@ def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[P
         return {places[0]: whole}
     order = np.argsort(code, kind="stable")
     edges = np.searchsorted(code[order], np.arange(len(places) + 1))
-    return {place: whole.chosen(order[edges[number] : edges[number + 1]]) for number, place in enumerate(places)}
+    return {
+        place: whole.chosen(order[edges[number] : edges[number + 1]]) for number, place in enumerate(places)
+    }
 
 
 def _places(rows: pa.Table) -> tuple[npt.NDArray[np.int16] | Int64Array, list[Place]]:
     """Number the combinations of process, device and stream."""
-    known = [name for name in ("process", "device", "stream") if not rows.column(name).null_count]  # migrations have no stream
+    known = [
+        name for name in ("process", "device", "stream") if not rows.column(name).null_count
+    ]  # migrations have no stream
     columns = [np.asarray(rows.column(name).to_numpy(), np.int64) for name in known]
     edges = [(int(column.min()), int(column.max())) for column in columns]
     # A dense number for (process, device, stream) by mixed radix, where the product of the spans is small; else by np.unique.
@@ -201,10 +215,16 @@ def _kinds(table: str, rows: pa.Table) -> Codes:
     if table == "kernels":
         coded = rows.column("demangled").combine_chunks()
         coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
-        known = np.array([CLASSES.index(class_of(name or "")) for name in coded.dictionary.to_pylist()] + [_OTHER], np.uint8)
+        known = np.array(
+            [CLASSES.index(class_of(name or "")) for name in coded.dictionary.to_pylist()] + [_OTHER],
+            np.uint8,
+        )
         return np.asarray(known[np.asarray(pc.fill_null(coded.indices, -1).to_numpy(), np.int64)], np.uint8)
     if table == "memcpys":
-        ends = [pc.fill_null(pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable"), False) for name in _COLUMNS[table][-2:]]
+        ends = [
+            pc.fill_null(pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable"), False)
+            for name in _COLUMNS[table][-2:]
+        ]
         return np.where(pc.or_(*ends).to_numpy(), np.uint8(STAGED), np.uint8(COPY))
     return np.full(count, {"memsets": MEMSET, "graphs": GRAPH, "um_events": MIGRATION}[table], np.uint8)
 

@@ -61,7 +61,9 @@ class Balance:
     @property
     def last(self) -> Int64Array:
         """Blocks in the last wave."""
-        return np.asarray(self.ctas - (np.maximum(-(-self.ctas // self.capacity), 1) - 1) * self.capacity, np.int64)
+        return np.asarray(
+            self.ctas - (np.maximum(-(-self.ctas // self.capacity), 1) - 1) * self.capacity, np.int64
+        )
 
     @property
     def by_wave(self) -> Float64Array:
@@ -94,7 +96,9 @@ def balance(launches: IntrakernelLaunches, blocks: Ctas) -> Balance:
         return empty
     # Rows by launch, then SM, then start: `by_launch` and `by_sm` hold the first row of each, as `reduceat` takes them.
     order = np.lexsort((blocks.start, blocks.sm, blocks.launch))
-    launch, sm, start, end = (values[order] for values in (blocks.launch, blocks.sm, blocks.start, blocks.end))
+    launch, sm, start, end = (
+        values[order] for values in (blocks.launch, blocks.sm, blocks.start, blocks.end)
+    )
     by_launch = _edges(launch)
     mine = launch[by_launch]
     begin, finish = np.zeros(number, np.int64), np.zeros(number, np.int64)
@@ -122,7 +126,14 @@ def balance(launches: IntrakernelLaunches, blocks: Ctas) -> Balance:
     )
 
 
-def _busy(launch: Int64Array, by_sm: Int64Array, start: Int64Array, end: Int64Array, begin: Int64Array, finish: Int64Array) -> Int64Array:
+def _busy(
+    launch: Int64Array,
+    by_sm: Int64Array,
+    start: Int64Array,
+    end: Int64Array,
+    begin: Int64Array,
+    finish: Int64Array,
+) -> Int64Array:
     """Return for how long each SM of each launch had any block: all laid one behind the other, so that one union does."""
     # SM k of launch l occupies [base, base + span) on one line; the + 1 keeps neighbours from touching, which would join them.
     spans = (finish - begin)[launch[by_sm]] + 1
@@ -130,7 +141,9 @@ def _busy(launch: Int64Array, by_sm: Int64Array, start: Int64Array, end: Int64Ar
     which = np.repeat(np.arange(len(by_sm)), np.diff(np.append(by_sm, len(launch))))
     shift = base[which] - begin[launch]
     first, last = union(start + shift, end + shift)
-    return np.bincount(np.searchsorted(base, first, "right") - 1, (last - first).astype(np.float64), len(base)).astype(np.int64)
+    return np.bincount(
+        np.searchsorted(base, first, "right") - 1, (last - first).astype(np.float64), len(base)
+    ).astype(np.int64)
 
 
 def _resident(by_sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:

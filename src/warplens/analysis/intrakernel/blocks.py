@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from warplens.arrays import Int64Array
     from warplens.report.report import Report
 
-_AT_ONCE = 1 << 18  # regions of a piece, and more where a launch does not store its blocks one after the other
+_AT_ONCE = (
+    1 << 18
+)  # regions of a piece, and more where a launch does not store its blocks one after the other
 _COLUMNS = ("launch", "unit", "start", "end", "tag", "kind")
 
 
@@ -36,7 +38,9 @@ class RegionChunk:
     whole: npt.NDArray[np.bool_]
 
 
-def pieces(report: Report, launches: IntrakernelLaunches, units: Units, tags: list[str]) -> Iterator[RegionChunk]:
+def pieces(
+    report: Report, launches: IntrakernelLaunches, units: Units, tags: list[str]
+) -> Iterator[RegionChunk]:
     """Yield the regions of launches in pieces.
 
     Args:

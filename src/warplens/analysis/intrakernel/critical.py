@@ -48,7 +48,12 @@ def role_times(
     for these in within:
         local[these] = np.arange(len(these))
     most = min(max(map(len, within), default=0), KEYS // 2)
-    work, wait, sought, pairs = np.zeros(number), np.zeros(number), np.zeros(number), np.zeros((number, number))
+    work, wait, sought, pairs = (
+        np.zeros(number),
+        np.zeros(number),
+        np.zeros(number),
+        np.zeros((number, number)),
+    )
     tags: list[str] = []
     group_of, block = launches.group[units.launch], block_of(units)
     of_unit = np.where((roles.of >= 0) & (local[roles.of] < most), 2 * local[roles.of], -1)
@@ -59,8 +64,15 @@ def role_times(
         spans = states(piece, key, 2 * most, block, group_of, stretches=starving is not None)
         works, idles = awaited(spans.active, most)
         for number_of_group in np.unique(spans.group).tolist():
-            some, members = np.flatnonzero(spans.group == number_of_group), np.array(within[number_of_group][:most], np.int64)
-            busy, idle, length = works[some][:, : len(members)], idles[some][:, : len(members)], spans.length[some].astype(np.float64)
+            some, members = (
+                np.flatnonzero(spans.group == number_of_group),
+                np.array(within[number_of_group][:most], np.int64),
+            )
+            busy, idle, length = (
+                works[some][:, : len(members)],
+                idles[some][:, : len(members)],
+                spans.length[some].astype(np.float64),
+            )
             work[members] += length @ busy
             wait[members] += length @ idle
             others = idle.sum(axis=1, keepdims=True) > idle  # a role does not wait for itself

@@ -94,12 +94,16 @@ def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     number = rows.num_rows
     rows = rows.filter(rows.column("known"))
     if not rows.num_rows:
-        raise MissingData(f"has {number:,} launches with regions inside, but nothing of them could be read: its diagnostics say why.")
+        raise MissingData(
+            f"has {number:,} launches with regions inside, but nothing of them could be read: its diagnostics say why."
+        )
     keys = list(zip(*(rows.column(name).to_pylist() for name in ("process", "device", "label")), strict=True))
     known: dict[tuple[int, int, str], int] = {}
     group = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
     columns = ("id", "start", "end", "dropped", "units_lost", "needed_slots", "sample_blocks", "uncertainty")
-    return IntrakernelLaunches(group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns})
+    return IntrakernelLaunches(
+        group=group, groups=tuple(known), **{name: _numbers(rows, name) for name in columns}
+    )
 
 
 def units(report: Report, of: IntrakernelLaunches) -> Units:

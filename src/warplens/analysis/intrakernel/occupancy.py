@@ -61,7 +61,9 @@ def region_cells(report: Report, window: Window, columns: int, units: Sequence[i
 
 def region_lanes(report: Report, units: Sequence[int]) -> dict[int, int]:
     """Return how many lanes the regions of each warp need."""
-    rows = report.sql(f"SELECT thread, max(depth) + 1 AS lanes FROM {_REGIONS.format(units=listed(units))} GROUP BY thread")
+    rows = report.sql(
+        f"SELECT thread, max(depth) + 1 AS lanes FROM {_REGIONS.format(units=listed(units))} GROUP BY thread"
+    )
     return {row["thread"]: row["lanes"] for row in rows.to_pylist()}
 
 

@@ -28,11 +28,16 @@ def active(report: Report, launch: int, edges: Int64Array) -> dict[str, tuple[In
     tags = rows.column("tag").combine_chunks().dictionary_encode()
     code = np.asarray(tags.indices.to_numpy(), np.int64)
     unit, start, end = (_numbers(rows, name) for name in ("unit", "start", "end"))
-    bounds = np.searchsorted(code, np.arange(len(tags.dictionary) + 1))  # codes are given in the order in which tags come
+    bounds = np.searchsorted(
+        code, np.arange(len(tags.dictionary) + 1)
+    )  # codes are given in the order in which tags come
     by_tag = {}
     for number, tag in enumerate(tags.dictionary.to_pylist()):
         mine = slice(int(bounds[number]), int(bounds[number + 1]))
-        by_tag[tag] = _within(start[mine], end[mine], edges), _units(unit[mine], start[mine], end[mine], edges)
+        by_tag[tag] = (
+            _within(start[mine], end[mine], edges),
+            _units(unit[mine], start[mine], end[mine], edges),
+        )
     return by_tag
 
 
@@ -54,7 +59,9 @@ def _units(unit: Int64Array, start: Int64Array, end: Int64Array, edges: Int64Arr
     slices = len(edges) - 1
     first = np.clip(np.searchsorted(edges, start, "right") - 1, 0, slices - 1)
     last = np.clip(np.searchsorted(edges, end, "left") - 1, 0, slices - 1)
-    base = np.cumsum(np.diff(unit, prepend=unit[:1]) != 0) * (slices + 1)  # units one behind the other: none reaches into the next
+    base = np.cumsum(np.diff(unit, prepend=unit[:1]) != 0) * (
+        slices + 1
+    )  # units one behind the other: none reaches into the next
     reach = np.maximum.accumulate(base + last)
     begin = base + first
     begin[1:] = np.maximum(begin[1:], reach[:-1] + 1)  # what the unit was seen in before counts once

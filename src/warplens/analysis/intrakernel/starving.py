@@ -25,7 +25,9 @@ class Starving:
         self._units, self._working, self._waiting = units, working, waiting
         self._parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
 
-    def see(self, states: States, rows: Int64Array, works: BoolArray, waits: BoolArray, roles: Int64Array) -> None:
+    def see(
+        self, states: States, rows: Int64Array, works: BoolArray, waits: BoolArray, roles: Int64Array
+    ) -> None:
         """Take the stretches of states. `rows`: of these states; `works`, `waits`: which of `roles` do, a row for each of `rows`."""
         busy = works[:, [role in self._working for role in roles.tolist()]].any(axis=1)
         idle = waits[:, [role in self._waiting for role in roles.tolist()]].any(axis=1)
@@ -39,7 +41,9 @@ class Starving:
         key = self._units.launch[unit] * _WIDTH + self._units.sm[unit]
         self._parts.append((key, start, start + length[some]))
 
-    def by_launch(self, launches: IntrakernelLaunches) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def by_launch(
+        self, launches: IntrakernelLaunches
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return for each launch how long its SMs were held up, ns: the one that was for longest, and all on average."""
         keys = np.unique(self._units.launch * _WIDTH + self._units.sm)
         most, sums = np.zeros(len(launches)), np.zeros(len(launches))
@@ -53,7 +57,10 @@ class Starving:
             spans = (launches.end - launches.start)[launch] + 2
             base = np.cumsum(spans) - spans
             shift = base[place] - launches.start[launch[place]]
-            first, last = (np.clip(times, launches.start[launch[place]], launches.end[launch[place]]) for times in (start, end))
+            first, last = (
+                np.clip(times, launches.start[launch[place]], launches.end[launch[place]])
+                for times in (start, end)
+            )
             first, last = union(first + shift, last + shift)
             np.add.at(starved, np.searchsorted(base, first, "right") - 1, last - first)
         of = keys // _WIDTH

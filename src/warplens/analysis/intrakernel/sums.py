@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _FIGURES = ("count", "total", "median", "p99", "min", "max", "stddev")
 
 
-def region_sums(report: Report, of: IntrakernelLaunches, part: Int64Array, *, units: Units | None = None) -> pa.Table:
+def region_sums(
+    report: Report, of: IntrakernelLaunches, part: Int64Array, *, units: Units | None = None
+) -> pa.Table:
     """Return a row per part, kind and tag of the regions in launches, marks too, in no order.
 
     Args:
@@ -45,7 +47,9 @@ def region_sums(report: Report, of: IntrakernelLaunches, part: Int64Array, *, un
                 rows, mine = rows.filter(pa.array(mine >= 0)), mine[mine >= 0]
             if rows.num_rows:
                 used, code = distinct(mine, width)
-                where = pa.DictionaryArray.from_arrays(pa.array(code), pa.array([str(number) for number in used.tolist()]))
+                where = pa.DictionaryArray.from_arrays(
+                    pa.array(code), pa.array([str(number) for number in used.tolist()])
+                )
                 keys = {"style": rows.column("kind"), "domain": where, "message": rows.column("tag")}
                 durations.add(pa.table({"start": rows.column("start"), "end": rows.column("end"), **keys}))
 
@@ -55,4 +59,6 @@ def region_sums(report: Report, of: IntrakernelLaunches, part: Int64Array, *, un
         statistics = durations.result({"p99": 0.99})
     number = pa.array([int(text) for text in statistics.column("domain").to_pylist()], pa.int64())
     figures = {name: statistics.column(name) for name in _FIGURES}
-    return pa.table({"part": number, "kind": statistics.column("style"), "tag": statistics.column("message"), **figures})
+    return pa.table(
+        {"part": number, "kind": statistics.column("style"), "tag": statistics.column("message"), **figures}
+    )

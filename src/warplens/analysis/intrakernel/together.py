@@ -33,7 +33,15 @@ class States:
     stretches: tuple[Int64Array, Int64Array, Int64Array, Int64Array] | None
 
 
-def states(piece: RegionChunk, key: Int64Array, number: int, block: Int64Array, group: Int64Array, *, stretches: bool = False) -> States:
+def states(
+    piece: RegionChunk,
+    key: Int64Array,
+    number: int,
+    block: Int64Array,
+    group: Int64Array,
+    *,
+    stretches: bool = False,
+) -> States:
     """Return what the blocks of a piece do.
 
     Args:

@@ -104,7 +104,9 @@ class Durations:
         results = key, count, total, least, greatest, median, deviation
         edges = [groups * step // (4 * threads()) for step in range(4 * threads() + 1)]
         with ThreadPoolExecutor(threads()) as pool:
-            for _ in pool.map(lambda pair: native.call("durations_finish", first, *pair, *results), pairwise(edges)):
+            for _ in pool.map(
+                lambda pair: native.call("durations_finish", first, *pair, *results), pairwise(edges)
+            ):
                 pass
         more = {name: np.empty(groups, np.int64) for name in ranks or {}}
         for name, rank in more.items():
@@ -145,7 +147,9 @@ class _Interner:
             else:
                 place, fresh = None, pc.unique(pc.drop_null(texts))
             if fresh is not None and len(fresh):
-                whole = place is None and len(fresh) == len(texts)  # it is the first one, and each text stands once in it
+                whole = place is None and len(fresh) == len(
+                    texts
+                )  # it is the first one, and each text stands once in it
                 self._known = pa.concat_arrays([self._known, fresh])
                 place = None if whole else pc.index_in(texts, value_set=self._known)
                 if whole:

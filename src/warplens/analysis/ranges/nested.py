@@ -75,7 +75,9 @@ def nested(
     failed = np.asarray(pc.fill_null(column("failed"), False).to_numpy(zero_copy_only=False))
     np.add.at(sums["failed"], group, failed[kept].astype(np.int64))
     wanted = pa.array(kept[example])
-    return pa.table({**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **statistics, **sums})
+    return pa.table(
+        {**{name: _plain(column(name).take(wanted)) for name in (*per, *keys)}, **statistics, **sums}
+    )
 
 
 def outermost(above: Int64Array, label: Int64Array) -> npt.NDArray[np.bool_]:
@@ -106,13 +108,18 @@ def places(ids: Int64Array, wanted: Int64Array) -> Int64Array:
 def figures(start: Int64Array, end: Int64Array, group: Int64Array) -> dict[str, pa.Array]:
     """Return the statistics of the lengths of each group, in order of their numbers."""
     if not len(group):
-        return {name: pa.array(np.zeros(0, np.float64 if name in ("median", "stddev") else np.int64)) for name in FIGURES}
+        return {
+            name: pa.array(np.zeros(0, np.float64 if name in ("median", "stddev") else np.int64))
+            for name in FIGURES
+        }
     names = pa.array([str(number) for number in range(int(group.max()) + 1)])
     nothing = pa.nulls(len(group), pa.string())
     # The native statistics group by text, so the number of the group goes in as a text and comes back below.
     message = pa.DictionaryArray.from_arrays(pa.array(group.astype(np.int32)), names)
     with Durations() as durations:
-        durations.add(pa.table({"start": start, "end": end, "style": nothing, "domain": nothing, "message": message}))
+        durations.add(
+            pa.table({"start": start, "end": end, "style": nothing, "domain": nothing, "message": message})
+        )
         statistics = durations.result()
     order = np.argsort(np.array(statistics.column("message").to_pylist(), np.int64))
     return {name: statistics.column(name).take(pa.array(order)) for name in FIGURES}
@@ -122,12 +129,16 @@ def _chosen(report: Report, selection: Selection, table: str, ids: Int64Array) -
     """Return the positions of the rows that count."""
     if selection.time is None and selection.nvtx is None:
         return np.arange(len(ids))
-    place = places(ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id")))
+    place = places(
+        ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id"))
+    )
     return np.sort(place[place >= 0])
 
 
 def _renamed(names: pa.DictionaryArray, change: Callable[[str], str]) -> pa.DictionaryArray:
-    changed = pa.array([change(name) for name in names.dictionary.to_pylist()], pa.string()).dictionary_encode()
+    changed = pa.array(
+        [change(name) for name in names.dictionary.to_pylist()], pa.string()
+    ).dictionary_encode()
     return pa.DictionaryArray.from_arrays(changed.indices.take(names.indices), changed.dictionary)
 
 
@@ -145,10 +156,15 @@ def _combined(columns: Sequence[Int64Array]) -> Int64Array:
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         values = np.asarray(pa.array(column).dictionary_encode().indices, np.int64)
-        number = np.asarray(pa.array(number * (int(values.max(initial=0)) + 1) + values).dictionary_encode().indices, np.int64)
+        number = np.asarray(
+            pa.array(number * (int(values.max(initial=0)) + 1) + values).dictionary_encode().indices, np.int64
+        )
     return number
 
 
 def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
     filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
-    return np.asarray(filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(
+        filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False),
+        np.int64,
+    )

@@ -34,8 +34,14 @@ def pieces(report: Report, selection: Selection, table: str) -> str:
     """
     if selection.nvtx is None:
         window = selection.window(report)
-        inside = '"end" - "start"' if window is None else f'least("end", {window[1]}) - greatest("start", {window[0]})'
-        return f"(SELECT *, {_PART} FROM (SELECT *, {inside} AS inside FROM {chosen(report, selection, table)}))"
+        inside = (
+            '"end" - "start"'
+            if window is None
+            else f'least("end", {window[1]}) - greatest("start", {window[0]})'
+        )
+        return (
+            f"(SELECT *, {_PART} FROM (SELECT *, {inside} AS inside FROM {chosen(report, selection, table)}))"
+        )
     covered = "coalesce({0}.before + least(row.{1}, {0}.last) - {0}.first, 0)"
     return f"""(WITH spans AS MATERIALIZED {spans(report, selection)}
         SELECT *, {_PART} FROM (
@@ -49,7 +55,9 @@ def said(report: Report, selection: Selection) -> str:
     """Return a sentence about the ranges that were looked at; empty where no range was asked for."""
     if selection.nvtx is None:
         return ""
-    counts = report.sql(f"SELECT count(*) AS ranges, count(DISTINCT thread) AS threads FROM {_ranges(report, selection)}").to_pylist()[0]
+    counts = report.sql(
+        f"SELECT count(*) AS ranges, count(DISTINCT thread) AS threads FROM {_ranges(report, selection)}"
+    ).to_pylist()[0]
     ranges, threads = counts["ranges"], counts["threads"]
     return (
         f"of what threads did in {ranges:,} range{'s' if ranges != 1 else ''} {selection.nvtx[0]!r} of their own "

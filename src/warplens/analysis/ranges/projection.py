@@ -48,7 +48,11 @@ class LaunchedOperations:
 
     @classmethod
     def of(
-        cls, report: Report, tables: Sequence[str] = TABLES, columns: Sequence[str] = (), part: ProcessGroups | None = None
+        cls,
+        report: Report,
+        tables: Sequence[str] = TABLES,
+        columns: Sequence[str] = (),
+        part: ProcessGroups | None = None,
     ) -> LaunchedOperations:
         """Read the operations whose call was recorded, of all processes or of one; what `columns` names, all `tables` have."""
         wanted_columns = ["api", "start", "end", *columns]
@@ -59,14 +63,20 @@ class LaunchedOperations:
         order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
         wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
         # A lookup by sorted ids; ids that are absent land on some row and drop out in the comparison below.
-        place = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)] if len(ids) else np.empty(0, np.int64)
+        place = (
+            order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+            if len(ids)
+            else np.empty(0, np.int64)
+        )
         known = np.flatnonzero(ids[place] == wanted) if len(ids) else np.empty(0, np.int64)
         place = place[known]
         thread, called = _numbers(calls, "thread")[place], _numbers(calls, "start")[place]
         sequence = np.lexsort((called, thread))
         kept = known[sequence]
         start, end = _numbers(rows, "start")[kept], _numbers(rows, "end")[kept]
-        return cls(thread[sequence], called[sequence], start, end, rows.select(list(columns)).take(pa.array(kept)))
+        return cls(
+            thread[sequence], called[sequence], start, end, rows.select(list(columns)).take(pa.array(kept))
+        )
 
 
 class Containment:
@@ -94,7 +104,11 @@ class Containment:
 
 
 def containing(
-    report: Report, selection: Selection, launches: LaunchedOperations, columns: Sequence[str], part: ProcessGroups | None = None
+    report: Report,
+    selection: Selection,
+    launches: LaunchedOperations,
+    columns: Sequence[str],
+    part: ProcessGroups | None = None,
 ) -> tuple[pa.Table, Int64Array, Int64Array]:
     """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last.
 
@@ -119,7 +133,11 @@ def containing(
         return report.table("nvtx_ranges", columns).slice(0, 0), np.empty(0, np.int64), np.empty(0, np.int64)
     with ThreadPoolExecutor(min(threads(), len(groups))) as pool:
         tables, begins, ends = zip(*pool.map(read_group, groups), strict=True)
-    return pa.concat_tables(tables).unify_dictionaries().combine_chunks(), np.concatenate(begins), np.concatenate(ends)
+    return (
+        pa.concat_tables(tables).unify_dictionaries().combine_chunks(),
+        np.concatenate(begins),
+        np.concatenate(ends),
+    )
 
 
 def projected(report: Report, selection: Selection, columns: Sequence[str]) -> pa.Table:
@@ -137,7 +155,9 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
     return rows.take(pa.array(order))
 
 
-def on_streams(report: Report, columns: Sequence[str]) -> Iterator[tuple[tuple[int, int, int, int], pa.Table]]:
+def on_streams(
+    report: Report, columns: Sequence[str]
+) -> Iterator[tuple[tuple[int, int, int, int], pa.Table]]:
     """Yield for each process, device, context and stream the ranges that contain operations on it; one process is in memory at a time.
 
     The tables have `columns` of `nvtx_ranges`, then `first` and `last`: when the first of those operations began and the last one ended
@@ -148,7 +168,9 @@ def on_streams(report: Report, columns: Sequence[str]) -> Iterator[tuple[tuple[i
             yield (part.process, *stream), rows
 
 
-def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> Iterator[tuple[tuple[int, int, int], pa.Table]]:
+def _on_streams(
+    report: Report, part: ProcessGroups, columns: Sequence[str]
+) -> Iterator[tuple[tuple[int, int, int], pa.Table]]:
     keys = ("device", "context", "stream")
     launches = LaunchedOperations.of(report, columns=keys, part=part)
     if not len(launches.thread):
@@ -169,8 +191,15 @@ def _on_streams(report: Report, part: ProcessGroups, columns: Sequence[str]) -> 
         first, behind = first[kept], behind[kept]
         starts = Extremes(launches.start[own], greatest=False).of(first, behind)
         ends = Extremes(launches.end[own], greatest=True).of(first, behind)
-        table = rows.take(pa.array(kept)).append_column("first", pa.array(starts)).append_column("last", pa.array(ends))
-        yield (stream["device"], stream["context"], stream["stream"]), table.take(pa.array(np.lexsort((-ends, starts))))
+        table = (
+            rows.take(pa.array(kept))
+            .append_column("first", pa.array(starts))
+            .append_column("last", pa.array(ends))
+        )
+        yield (
+            (stream["device"], stream["context"], stream["stream"]),
+            table.take(pa.array(np.lexsort((-ends, starts)))),
+        )
 
 
 def _processes(report: Report) -> Iterator[ProcessGroups]:
@@ -180,7 +209,10 @@ def _processes(report: Report) -> Iterator[ProcessGroups]:
         every = row_groups(report, table) if report.tables[table] else []
         groups_of_table[table] = [(*(group.edges("process") or (-1, 1 << 62)), group) for group in every]
     for process in report.table("processes", ["process"]).column(0).to_pylist():
-        own = {table: [group for low, high, group in groups if low <= process <= high] for table, groups in groups_of_table.items()}
+        own = {
+            table: [group for low, high, group in groups if low <= process <= high]
+            for table, groups in groups_of_table.items()
+        }
         if own["nvtx_ranges"] and own["cuda_api"] and any(own[table] for table in TABLES):
             yield ProcessGroups(process, own)
 

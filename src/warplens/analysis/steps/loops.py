@@ -89,7 +89,9 @@ def _main_loop(report: Report, selection: Selection) -> MainLoop | None:
         return None
     longest = max(loops, key=lambda loop: loop.end - loop.begin)
     first, last = min(loop.begin for loop in loops), max(loop.end for loop in loops)
-    return MainLoop(first, last, longest.process, longest.starts, longest.usual, longest.skipped, longest.name)
+    return MainLoop(
+        first, last, longest.process, longest.starts, longest.usual, longest.skipped, longest.name
+    )
 
 
 def inferred(started: Int64Array, code: Int64Array) -> Int64Array | None:
@@ -110,14 +112,22 @@ def inferred(started: Int64Array, code: Int64Array) -> Int64Array | None:
         lag = int(np.median(spacing))
         regular = float(np.mean(np.abs(spacing - lag) <= max(lag // 20, 0)))
         covered = regular * (places[-1] - places[0])
-        if regular >= _REGULAR and covered * _PART >= len(code) and covered > lags.get(lag, (0.0, 0.0, places))[0]:
+        if (
+            regular >= _REGULAR
+            and covered * _PART >= len(code)
+            and covered > lags.get(lag, (0.0, 0.0, places))[0]
+        ):
             lags[lag] = covered, regular, places
     if not lags:
         return None
     # Layers repeat within an iteration, ten iterations make one that logs: both have a lag, and kernels agree less at that of a layer.
     # A kernel that never misses a beat counts as a marker although what is logged puts kernels out of step.
     agree = {lag: _agreement(code, lag) for lag in lags}
-    alike = [lag for lag in lags if agree[lag] >= (_STEADY if lags[lag][1] > 0.999 else _ALIKE) * max(agree.values())]
+    alike = [
+        lag
+        for lag in lags
+        if agree[lag] >= (_STEADY if lags[lag][1] > 0.999 else _ALIKE) * max(agree.values())
+    ]
     return _longest_run(started, lags[min(alike)][2], min(alike))
 
 
@@ -161,9 +171,13 @@ def _kernels(report: Report, selection: Selection) -> dict[int, tuple[Int64Array
         f"""SELECT process, "start", (hash(demangled) >> 1)::BIGINT AS code FROM kernels WHERE {where}
             UNION ALL SELECT process, "start", 0 FROM graphs WHERE {where} ORDER BY process, "start" """
     )
-    process, started, code = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "code"))
+    process, started, code = (
+        np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "code")
+    )
     edges = np.flatnonzero(np.diff(process, prepend=-1, append=-1)).tolist()
-    return {int(process[low]): (started[low:high], _numbered(code[low:high])) for low, high in pairwise(edges)}
+    return {
+        int(process[low]): (started[low:high], _numbered(code[low:high])) for low, high in pairwise(edges)
+    }
 
 
 def _numbered(code: Int64Array) -> Int64Array:
@@ -182,7 +196,9 @@ def _named(report: Report, selection: Selection) -> list[tuple[int, str, Int64Ar
         rows = steps(report, selection)
     except MissingData:
         return []
-    process, start, end = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end"))
+    process, start, end = (
+        np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
+    )
     result = []
     for one in np.unique(process).tolist():
         mine = process == one
@@ -192,7 +208,9 @@ def _named(report: Report, selection: Selection) -> list[tuple[int, str, Int64Ar
     return result
 
 
-def _holds(kernels: dict[int, tuple[Int64Array, Int64Array]], process: int, start: Int64Array, end: Int64Array) -> bool:
+def _holds(
+    kernels: dict[int, tuple[Int64Array, Int64Array]], process: int, start: Int64Array, end: Int64Array
+) -> bool:
     """Return whether most of the process's kernels began between its first and its last step; true where it has no kernels."""
     if process not in kernels:
         return True

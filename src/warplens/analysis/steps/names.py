@@ -24,7 +24,8 @@ _KNOWN = {
         re.IGNORECASE,
     ),
     "optimizer": re.compile(
-        r"optimizer|zero_grad|" + _WORD.format("(?:optim|opt_step|optimizer_step|optimiser|weight_update|param(?:eter)?_update)"),
+        r"optimizer|zero_grad|"
+        + _WORD.format("(?:optim|opt_step|optimizer_step|optimiser|weight_update|param(?:eter)?_update)"),
         re.IGNORECASE,
     ),
     "backward": re.compile(r"autograd::engine|" + _WORD.format("(?:backward|bwd|backprop)"), re.IGNORECASE),

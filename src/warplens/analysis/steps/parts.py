@@ -79,7 +79,11 @@ class _StepsOfProcess:
         length, inside = np.diff(edges, append=edges[-1:]), step >= 0
         time = np.zeros((len(self._start), len(PARTS), len(STATES)), np.int64)
         # Between two edges the step, the part and the state are constant, so each stretch adds its length to one cell [step, part, state].
-        np.add.at(time, (step[inside], part[inside], np.where(doing < 0, len(STATES) - 1, doing)[inside]), length[inside])
+        np.add.at(
+            time,
+            (step[inside], part[inside], np.where(doing < 0, len(STATES) - 1, doing)[inside]),
+            length[inside],
+        )
         return time, self._launched(host, work), bool(work.num_rows)
 
     def _host(self) -> StepFunction:
@@ -90,17 +94,24 @@ class _StepsOfProcess:
         calls = self._waits()
         part = np.array([PARTS.index(part) for part in ranges.column("part").to_pylist()], np.int64)
         start, end = (
-            np.concatenate((_numbers(ranges, edge)[own], _numbers(backward, edge)[mine], _numbers(calls, edge)))
+            np.concatenate(
+                (_numbers(ranges, edge)[own], _numbers(backward, edge)[mine], _numbers(calls, edge))
+            )
             for edge in ("start", "end")
         )
-        what = np.concatenate((part[own], np.full(mine.sum(), PARTS.index("backward")), np.full(calls.num_rows, _WAIT)))
+        what = np.concatenate(
+            (part[own], np.full(mine.sum(), PARTS.index("backward")), np.full(calls.num_rows, _WAIT))
+        )
         pieces = StepFunction.nested(start, end, what)
         elsewhere = ~own & (part == PARTS.index("backward"))
         other_start, other_end = (
-            np.concatenate((_numbers(ranges, edge)[elsewhere], _numbers(backward, edge)[~mine])) for edge in ("start", "end")
+            np.concatenate((_numbers(ranges, edge)[elsewhere], _numbers(backward, edge)[~mine]))
+            for edge in ("start", "end")
         )
         if PARTS.index("forward") not in part:
-            every = np.concatenate((_numbers(backward, "start"), _numbers(ranges, "start")[part == PARTS.index("backward")]))
+            every = np.concatenate(
+                (_numbers(backward, "start"), _numbers(ranges, "start")[part == PARTS.index("backward")])
+            )
             pieces = pieces.over(self._forward(every))
         return self._filled(pieces.over(StepFunction.where(other_start, other_end, PARTS.index("backward"))))
 
@@ -137,13 +148,17 @@ class _StepsOfProcess:
         kept = (step >= 0) & (called >= 0)
         # (step, part) in one number; `grouped_union` counts overlapping work within a cell once.
         group = step[kept] * len(PARTS) + host.at(called[kept])
-        covered = grouped_union(group, _numbers(work, "start")[kept], _numbers(work, "end")[kept], len(self._start) * len(PARTS))
+        covered = grouped_union(
+            group, _numbers(work, "start")[kept], _numbers(work, "end")[kept], len(self._start) * len(PARTS)
+        )
         return covered.reshape(len(self._start), len(PARTS))
 
     def _ranges(self) -> pa.Table:
         """Ranges whose part is known: thread, start, end, part; of push/pop ranges and of those that stay on their thread."""
         where = f"{self._where} AND message IS NOT NULL AND (end_thread IS NULL OR end_thread = thread)"
-        known = self._report.sql(f"SELECT DISTINCT domain::VARCHAR AS domain, message::VARCHAR AS message FROM nvtx_ranges WHERE {where}")
+        known = self._report.sql(
+            f"SELECT DISTINCT domain::VARCHAR AS domain, message::VARCHAR AS message FROM nvtx_ranges WHERE {where}"
+        )
         names = []
         for row in known.to_pylist():
             part = self._named.get(row["message"]) or part_of(row["message"], row["domain"])
@@ -156,11 +171,17 @@ class _StepsOfProcess:
         )
 
     def _operations(self, *, backward: bool) -> pa.Table:
-        return self._report.sql(f'SELECT thread, "start", "end" FROM ops WHERE {self._where} AND coalesce(backward, false) = {backward}')
+        return self._report.sql(
+            f'SELECT thread, "start", "end" FROM ops WHERE {self._where} AND coalesce(backward, false) = {backward}'
+        )
 
     def _waits(self) -> pa.Table:
         names = [
-            name for name in self._report.sql("SELECT DISTINCT name::VARCHAR AS name FROM cuda_api").column(0).to_pylist() if waits(name)
+            name
+            for name in self._report.sql("SELECT DISTINCT name::VARCHAR AS name FROM cuda_api")
+            .column(0)
+            .to_pylist()
+            if waits(name)
         ]
         return self._report.sql(
             f'SELECT "start", "end" FROM cuda_api WHERE thread = {self._thread} AND {self._where} AND name IN (SELECT unnest($names))',

@@ -46,11 +46,19 @@ def steps(report: Report, selection: Selection, name: str | None = None) -> pa.T
     if window is not None:
         begin, end = window
         start, last = rows.column("start"), rows.column("end")
-        rows = rows.filter(pc.and_(pc.less(start, end), pc.or_(pc.greater(last, begin), pc.greater_equal(start, begin))))
+        rows = rows.filter(
+            pc.and_(pc.less(start, end), pc.or_(pc.greater(last, begin), pc.greater_equal(start, begin)))
+        )
     if not rows.num_rows:
-        called = f"called {name!r}" if name else "called ProfilerStep#N, step, train_step, iteration, batch or the like"
+        called = (
+            f"called {name!r}"
+            if name
+            else "called ProfilerStep#N, step, train_step, iteration, batch or the like"
+        )
         hint = "" if name else "; `:step=NAME` says which of its ranges are steps"
-        raise MissingData(f"does not contain training steps{selection.place(report)}: no NVTX range is {called}{hint}.")
+        raise MissingData(
+            f"does not contain training steps{selection.place(report)}: no NVTX range is {called}{hint}."
+        )
     return rows
 
 
@@ -62,7 +70,11 @@ def base_name(message: str) -> str:
 def _names(report: Report, name: str | None) -> dict[int, list[str]]:
     """For each process the messages of its steps."""
     # There may be a million names: most go before they become Python's.
-    alike = "starts_with(message, $name)" if name else "regexp_full_match(message, $profiler) OR regexp_full_match(message, $people, 'i')"
+    alike = (
+        "starts_with(message, $name)"
+        if name
+        else "regexp_full_match(message, $profiler) OR regexp_full_match(message, $people, 'i')"
+    )
     rows = report.sql(
         f"""SELECT * FROM (SELECT process, message::VARCHAR AS message, count(*) AS number, sum("end" - "start")::BIGINT AS total
               FROM nvtx_ranges WHERE message IS NOT NULL GROUP BY ALL) WHERE {alike} ORDER BY ALL""",
@@ -82,9 +94,17 @@ def _names(report: Report, name: str | None) -> dict[int, list[str]]:
         members.setdefault((row["process"], group), []).append(row["message"])
     names = {}
     for process, groups in sums.items():
-        enough = {group: total for group, (number, total) in groups.items() if number > 1 or name or group == _BY_PROFILER}
+        enough = {
+            group: total
+            for group, (number, total) in groups.items()
+            if number > 1 or name or group == _BY_PROFILER
+        }
         if enough:
-            best = _BY_PROFILER if _BY_PROFILER in enough else max(enough, key=lambda group: (enough[group], group))
+            best = (
+                _BY_PROFILER
+                if _BY_PROFILER in enough
+                else max(enough, key=lambda group: (enough[group], group))
+            )
             names[process] = members[process, best]
     return names
 
@@ -105,14 +125,20 @@ def _of_process(report: Report, process: int, names: list[str]) -> pa.Table | No
     """Return the steps of one process: on the thread that has most of them by time, the outermost ones."""
     wanted = {"process": process, "names": names}
     where = "FROM nvtx_ranges WHERE process = $process AND message IN (SELECT unnest($names))"
-    busiest = report.sql(f'SELECT thread {where} GROUP BY thread ORDER BY sum("end" - "start") DESC, thread LIMIT 1', wanted)
+    busiest = report.sql(
+        f'SELECT thread {where} GROUP BY thread ORDER BY sum("end" - "start") DESC, thread LIMIT 1', wanted
+    )
     if not busiest.num_rows:
         return None
     wanted["thread"] = busiest.column(0)[0].as_py()
     columns = 'process, thread, message::VARCHAR AS name, "start", "end", id AS range'
     # As nest() wants them: the longer first.
-    rows = report.sql(f'SELECT {columns} {where} AND thread = $thread ORDER BY "start", "end" DESC, id', wanted)
-    thread, start, end = (np.asarray(rows.column(column).to_numpy(), np.int64) for column in ("thread", "start", "end"))
+    rows = report.sql(
+        f'SELECT {columns} {where} AND thread = $thread ORDER BY "start", "end" DESC, id', wanted
+    )
+    thread, start, end = (
+        np.asarray(rows.column(column).to_numpy(), np.int64) for column in ("thread", "start", "end")
+    )
     depth, _ = native.nest(thread, start, end)
     kept = rows.filter(pa.array(depth == 0)) if depth.any() else rows
     index = pa.array(np.arange(kept.num_rows, dtype=np.int64))

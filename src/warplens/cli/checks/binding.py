@@ -21,7 +21,10 @@ def binding_finding() -> tuple[str, str]:
     here = f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}{free}"
     if importlib.util.find_spec("warplens.nvtx._binding") is None:
         there = ", ".join(bound_pythons(Path(nvtx.__file__).parent)) or "none"
-        return "note", f"{here} has no binding here (only {there}): {_OTHERWISE}. Use another Python, or build from source with this one"
+        return (
+            "note",
+            f"{here} has no binding here (only {there}): {_OTHERWISE}. Use another Python, or build from source with this one",
+        )
     try:
         importlib.import_module("warplens.nvtx._binding")
     except ImportError as error:

@@ -11,7 +11,10 @@ Finding = tuple[str, str, str]  # name, ok or note, text
 
 _HZ, _HZ_WITHOUT_COUNTERS = 1000, 250  # as the agent samples
 _SHOWN = "kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"  # where the functions of the kernel are
-_OWN, _EVERYTHING = 2, 1  # kernel.perf_event_paranoid: the most that allows one's own code, and the kernel's for it
+_OWN, _EVERYTHING = (
+    2,
+    1,
+)  # kernel.perf_event_paranoid: the most that allows one's own code, and the kernel's for it
 
 
 def cpu_findings(kernel: Kernel | None = None) -> Iterator[Finding]:
@@ -36,13 +39,17 @@ def _samples(kernel: Kernel) -> tuple[str, str]:
                 if event is Event.CLOCK:
                     lines.append(_why_no_counters(kernel))
                 if not with_kernel:
-                    lines.append(f"time in the kernel is left out: sysctl kernel.perf_event_paranoid={_EVERYTHING} adds it")
+                    lines.append(
+                        f"time in the kernel is left out: sysctl kernel.perf_event_paranoid={_EVERYTHING} adds it"
+                    )
                 elif not kernel.shows_addresses():
                     lines.append(f"frames of the kernel are left out: sysctl {_SHOWN} adds them")
                 return "ok", "\n".join(lines)
             if error not in (errno.EACCES, errno.EPERM):
                 break
-    return "note", "\n".join([f"no native stacks: perf_event_open was refused ({_name(error)})", *_remedy(kernel, error)])
+    return "note", "\n".join(
+        [f"no native stacks: perf_event_open was refused ({_name(error)})", *_remedy(kernel, error)]
+    )
 
 
 def _in_kernel(kernel: Kernel) -> str:
@@ -60,9 +67,14 @@ def _states(kernel: Kernel) -> tuple[str, str]:
     error = kernel.open_event(Event.SWITCHES, _HZ, with_kernel=False)
     if not error:
         return "ok", "each switch of a thread is seen"
-    lines = [f"switches of threads cannot be seen: perf_event_open was refused ({_name(error)})", *_remedy(kernel, error)]
+    lines = [
+        f"switches of threads cannot be seen: perf_event_open was refused ({_name(error)})",
+        *_remedy(kernel, error),
+    ]
     if kernel.counts_time():
-        lines[0] = f"true as sums alone, from what the scheduler counts: perf_event_open was refused ({_name(error)})"
+        lines[0] = (
+            f"true as sums alone, from what the scheduler counts: perf_event_open was refused ({_name(error)})"
+        )
     return "note", "\n".join(lines)
 
 
@@ -71,7 +83,10 @@ def _memory(kernel: Kernel) -> tuple[str, str]:
     if not error:
         return "ok", "Python stacks are read by process_vm_readv"
     if kernel.read_memory_file():
-        return "ok", f"Python stacks are read through /proc/self/mem: process_vm_readv was refused ({_name(error)})"
+        return (
+            "ok",
+            f"Python stacks are read through /proc/self/mem: process_vm_readv was refused ({_name(error)})",
+        )
     return "note", (
         f"no Python stacks: neither process_vm_readv ({_name(error)}) nor /proc/self/mem reads a process's own memory\n"
         "allow one of them in the seccomp profile: docker run --cap-add SYS_PTRACE allows the first"

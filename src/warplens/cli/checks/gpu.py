@@ -25,7 +25,11 @@ def gpu_findings(found: Sequence[Path] | None = None) -> Iterator[Finding]:
         found = libraries(sys.executable, os.environ)
     version = _driver_version()
     if version is None:
-        yield "cuda", "note", "no CUDA driver (libcuda.so.1) here: NVTX is recorded, and there are no GPUs to record"
+        yield (
+            "cuda",
+            "note",
+            "no CUDA driver (libcuda.so.1) here: NVTX is recorded, and there are no GPUs to record",
+        )
     else:
         yield "cuda", "ok", f"the driver supports CUDA up to {version // 1000}.{version % 1000 // 10}"
     yield from _gpus(present=version is not None)
@@ -35,9 +39,19 @@ def gpu_findings(found: Sequence[Path] | None = None) -> Iterator[Finding]:
         if version is None:
             yield "cupti", "ok", "\n".join(["found for this Python, unused without a driver:", *names])
         elif fits:
-            yield "cupti", "ok", "\n".join(["for this Python, the first that fits the driver counts:", *names])
+            yield (
+                "cupti",
+                "ok",
+                "\n".join(["for this Python, the first that fits the driver counts:", *names]),
+            )
         else:
-            yield "cupti", "note", "\n".join(["none of these is for a driver as old as this one; name another with --cupti:", *names])
+            yield (
+                "cupti",
+                "note",
+                "\n".join(
+                    ["none of these is for a driver as old as this one; name another with --cupti:", *names]
+                ),
+            )
     else:
         yield (
             "cupti",
@@ -76,7 +90,11 @@ def _gpus(*, present: bool) -> Iterator[Finding]:
         found = nvml.gpus()
         lines = [f"driver {nvml.driver()}, {len(found)} {'GPU' if len(found) == 1 else 'GPUs'}"]
         for gpu in found[:_MOST]:
-            kind = "--gpu-metrics=nvml or gpm" if nvml.has_gpm(gpu) else "--gpu-metrics=nvml; gpm counts on Hopper and later"
+            kind = (
+                "--gpu-metrics=nvml or gpm"
+                if nvml.has_gpm(gpu)
+                else "--gpu-metrics=nvml; gpm counts on Hopper and later"
+            )
             lines.append(f"{gpu.gpu}: {gpu.name} ({kind})")
         yield "gpu", "ok" if found else "note", "\n".join(lines + ["…"] * (len(found) > _MOST))
     except NvmlError as error:

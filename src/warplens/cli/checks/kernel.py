@@ -53,7 +53,16 @@ def _bits(*numbers: int) -> int:
     return sum(1 << number for number in numbers)
 
 
-_DISABLED, _INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _FREQ, _CLOCKID, _SWITCHES, _INHERIT_THREAD = (0, 1, 5, 6, 10, 25, 26, 35)
+_DISABLED, _INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _FREQ, _CLOCKID, _SWITCHES, _INHERIT_THREAD = (
+    0,
+    1,
+    5,
+    6,
+    10,
+    25,
+    26,
+    35,
+)
 
 
 class _Span(ctypes.Structure):
@@ -67,7 +76,9 @@ class Kernel:
 
     def __init__(self) -> None:
         # Elsewhere the numbers would be those of other calls.
-        self._open, self._read = _CALLS.get(platform.machine(), (-1, -1)) if sys.maxsize > 1 << 32 else (-1, -1)
+        self._open, self._read = (
+            _CALLS.get(platform.machine(), (-1, -1)) if sys.maxsize > 1 << 32 else (-1, -1)
+        )
         self._libc = ctypes.CDLL(None, use_errno=True)
 
     def open_event(self, event: Event, hz: int, *, with_kernel: bool) -> int:
@@ -77,7 +88,9 @@ class Kernel:
         flags += [] if with_kernel else [_NO_KERNEL]
         flags += {Event.CYCLES: [_FREQ], Event.CLOCK: [], Event.SWITCHES: [_SWITCHES]}[event]
         period = {Event.CYCLES: hz, Event.CLOCK: 1_000_000_000 // hz, Event.SWITCHES: 0}[event]
-        attributes = _Attributes(kind, ctypes.sizeof(_Attributes), number, period, flags=_bits(*flags), clockid=_MONOTONIC)
+        attributes = _Attributes(
+            kind, ctypes.sizeof(_Attributes), number, period, flags=_bits(*flags), clockid=_MONOTONIC
+        )
         cpu = min(os.sched_getaffinity(0))
         file = self._call(self._open, ctypes.byref(attributes), 0, cpu, -1, ctypes.c_ulong(_CLOSE_ON_EXEC))
         if file < 0:
@@ -90,7 +103,9 @@ class Kernel:
         known, got = ctypes.c_uint32(0x77617270), ctypes.c_uint32()
         source, target = (_Span(ctypes.addressof(value), ctypes.sizeof(value)) for value in (known, got))
         one = ctypes.c_ulong(1)
-        done = self._call(self._read, os.getpid(), ctypes.byref(target), one, ctypes.byref(source), one, ctypes.c_ulong(0))
+        done = self._call(
+            self._read, os.getpid(), ctypes.byref(target), one, ctypes.byref(source), one, ctypes.c_ulong(0)
+        )
         if done < 0:
             return ctypes.get_errno()
         return 0 if got.value == known.value else errno.EIO

@@ -42,18 +42,54 @@ Examples:
 )
 @click.argument("report", type=ReportPath())
 @click.option(
-    "-r", "--rule", "names", multiple=True, metavar="NAME[:ARGUMENT…][,…]", help="Which rules; all by default (see --help-rules)."
+    "-r",
+    "--rule",
+    "names",
+    multiple=True,
+    metavar="NAME[:ARGUMENT…][,…]",
+    help="Which rules; all by default (see --help-rules).",
 )
-@click.option("-f", "--format", "form", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True, help="How.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "markdown")),
+    default="text",
+    show_default=True,
+    help="How.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
-@click.option("--details", metavar="N|all", help=f"How many findings are explained below the table.  [default: {_DETAILS}; all with -r]")
-@click.option("--why-not", is_flag=True, help="Say of each rule that could not judge what the report lacks; with -r that is said anyway.")
-@click.option("--rows", type=click.IntRange(0), default=3, show_default=True, help="Rows of evidence with each finding; -f json has all.")
-@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
-@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only the time of an NVTX range (from 0: the first of that name).")
+@click.option(
+    "--details",
+    metavar="N|all",
+    help=f"How many findings are explained below the table.  [default: {_DETAILS}; all with -r]",
+)
+@click.option(
+    "--why-not",
+    is_flag=True,
+    help="Say of each rule that could not judge what the report lacks; with -r that is said anyway.",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Rows of evidence with each finding; -f json has all.",
+)
+@click.option(
+    "--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms."
+)
+@click.option(
+    "--filter-nvtx",
+    metavar="RANGE[@DOMAIN][/INDEX]",
+    help="Only the time of an NVTX range (from 0: the first of that name).",
+)
 @window_option
 @click.option(
-    "--fail-on", type=click.Choice(_SERIOUS), metavar="high|medium|low", help="Exit with 1 where a finding is at least that serious."
+    "--fail-on",
+    type=click.Choice(_SERIOUS),
+    metavar="high|medium|low",
+    help="Exit with 1 where a finding is at least that serious.",
 )
 @click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was imported.")
@@ -88,9 +124,13 @@ def command(
     from warplens.rules.judging import judge
 
     with open_report(report, window=window, quiet=quiet) as opened:
-        judgement = judge(opened, Selection.parse(filter_time, filter_nvtx), [unit.id for unit in units] or None, options)
+        judgement = judge(
+            opened, Selection.parse(filter_time, filter_nvtx), [unit.id for unit in units] or None, options
+        )
     shown = _number(details) if details is not None else None if names else _DETAILS
-    lines = _lines(judgement, form, rows, 0 if output else tables.terminal_width(), shown, reasons=why_not or bool(names))
+    lines = _lines(
+        judgement, form, rows, 0 if output else tables.terminal_width(), shown, reasons=why_not or bool(names)
+    )
     if output is None:
         tables.show(lines)
     else:
@@ -110,7 +150,9 @@ def _number(text: str) -> int | None:
     return int(text)
 
 
-def _lines(judgement: Judgement, form: str, rows: int, width: int, details: int | None, *, reasons: bool) -> Iterator[str]:
+def _lines(
+    judgement: Judgement, form: str, rows: int, width: int, details: int | None, *, reasons: bool
+) -> Iterator[str]:
     if form == "json":
         return iter([json.dumps(judgement.as_json(), indent=2, default=_plain)])
     if form == "markdown":

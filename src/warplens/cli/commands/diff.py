@@ -33,9 +33,25 @@ Examples:
 )
 @click.argument("before", type=ReportPath())
 @click.argument("after", type=ReportPath())
-@click.option("--before", "more_before", multiple=True, type=ReportPath(), metavar="REPORT", help="One more recording of the first side.")
-@click.option("--after", "more_after", multiple=True, type=ReportPath(), metavar="REPORT", help="One more recording of the second side.")
-@click.option("--steps", metavar="RANGE", help="NVTX range that is one step, where it is not found by itself.")
+@click.option(
+    "--before",
+    "more_before",
+    multiple=True,
+    type=ReportPath(),
+    metavar="REPORT",
+    help="One more recording of the first side.",
+)
+@click.option(
+    "--after",
+    "more_after",
+    multiple=True,
+    type=ReportPath(),
+    metavar="REPORT",
+    help="One more recording of the second side.",
+)
+@click.option(
+    "--steps", metavar="RANGE", help="NVTX range that is one step, where it is not found by itself."
+)
 @click.option(
     "--fail-if",
     "conditions",
@@ -43,11 +59,27 @@ Examples:
     metavar="CONDITION",
     help="Exit with 1 where this holds and is no noise: KIND[NAME].VALUE > LIMIT, e.g. 'step.p50 > +5%'. May be repeated.",
 )
-@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of each report, e.g. 1s/1s500ms.")
-@click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only the time of an NVTX range (from 0: the first of that name).")
+@click.option(
+    "--filter-time", metavar="A/B", help="Only what overlaps this time of each report, e.g. 1s/1s500ms."
+)
+@click.option(
+    "--filter-nvtx",
+    metavar="RANGE[@DOMAIN][/INDEX]",
+    help="Only the time of an NVTX range (from 0: the first of that name).",
+)
 @click.option("--rules/--no-rules", default=True, help="Compare what the rules find, too.")
-@click.option("--rows", type=click.IntRange(0), default=10, show_default=True, help="Rows of each kind; 0: all.")
-@click.option("-f", "--format", "form", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True, help="How.")
+@click.option(
+    "--rows", type=click.IntRange(0), default=10, show_default=True, help="Rows of each kind; 0: all."
+)
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "markdown")),
+    default="text",
+    show_default=True,
+    help="How.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was imported.")
@@ -81,9 +113,12 @@ def command(
     asked = [Condition.parse(text) for text in conditions]
     with ExitStack() as stack:
         sides = [
-            [stack.enter_context(opened(path, quiet=quiet)) for path in paths] for paths in ((before, *more_before), (after, *more_after))
+            [stack.enter_context(opened(path, quiet=quiet)) for path in paths]
+            for paths in ((before, *more_before), (after, *more_after))
         ]
-        difference = diff(*sides, selection=Selection.parse(filter_time, filter_nvtx), steps=steps, rules=rules)
+        difference = diff(
+            *sides, selection=Selection.parse(filter_time, filter_nvtx), steps=steps, rules=rules
+        )
     verdicts = [condition.judge(difference) for condition in asked]
     lines = _lines(difference, verdicts, form, rows, 0 if output else tables.terminal_width())
     if output is None:
@@ -93,7 +128,11 @@ def command(
     ctx.exit(1 if any(verdict.met or not verdict.judged for verdict in verdicts) else 0)
 
 
-def _lines(difference: Difference, verdicts: Sequence[Verdict], form: str, rows: int, width: int) -> Iterator[str]:
+def _lines(
+    difference: Difference, verdicts: Sequence[Verdict], form: str, rows: int, width: int
+) -> Iterator[str]:
     if form == "json":
         return iter([json.dumps(differences.as_json(difference, verdicts), indent=2)])
-    return (differences.as_text if form == "text" else differences.as_markdown)(difference, verdicts, rows, width)
+    return (differences.as_text if form == "text" else differences.as_markdown)(
+        difference, verdicts, rows, width
+    )

@@ -44,27 +44,50 @@ Examples:
   warplens doctor -f json
 """
 )
-@click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print it.",
+)
 @click.pass_context
 def command(ctx: click.Context, form: str) -> None:
     """Say what works on this machine, and what to do about the rest."""
     checks = list(_checks())
     failed = any(check.state == "fail" for check in checks)
     if form == "json":
-        click.echo(json.dumps({"warplens": __version__, "ok": not failed, "checks": [asdict(check) for check in checks]}, indent=2))
+        click.echo(
+            json.dumps(
+                {"warplens": __version__, "ok": not failed, "checks": [asdict(check) for check in checks]},
+                indent=2,
+            )
+        )
     else:
         colors = {"ok": "green", "note": "yellow", "fail": "red"}
         for check in checks:
             first, _, rest = check.text.partition("\n")
-            click.echo(f"{click.style(check.state.ljust(5), fg=colors[check.state])} {check.name.ljust(_NAME)} {first}")
+            click.echo(
+                f"{click.style(check.state.ljust(5), fg=colors[check.state])} {check.name.ljust(_NAME)} {first}"
+            )
             for line in rest.splitlines():
                 click.echo(" " * (_NAME + 7) + line)
-        click.echo("\nPrograms can be recorded here." if not failed else "\nNothing can be recorded here yet: see the lines marked fail.")
+        click.echo(
+            "\nPrograms can be recorded here."
+            if not failed
+            else "\nNothing can be recorded here yet: see the lines marked fail."
+        )
     ctx.exit(1 if failed else 0)
 
 
 def _checks() -> Iterator[Check]:
-    yield Check("warplens", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    yield Check(
+        "warplens",
+        "ok",
+        f"{__version__} on Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+    )
     yield Check("binding", *binding_finding())
     try:
         agent = load_agent()
@@ -120,7 +143,11 @@ def _cost(agent: Agent) -> Check:
     with tempfile.TemporaryDirectory(prefix="warplens-doctor-") as directory:
         cost = agent.pair_cost(Path(directory))
     if cost is None:
-        return Check("nvtx", "fail", f"a trial recording in {tempfile.gettempdir()} failed; set TMPDIR to a writable local directory")
+        return Check(
+            "nvtx",
+            "fail",
+            f"a trial recording in {tempfile.gettempdir()} failed; set TMPDIR to a writable local directory",
+        )
     return Check("nvtx", "ok", f"recording a range costs {cost:.0f} ns")
 
 
@@ -131,4 +158,8 @@ def _spool() -> Check:
     there = filesystem_of(Path(tempfile.gettempdir()))
     slow = is_slow(there)
     text = f"under {tempfile.gettempdir()} ({there}), because {here} here is not a disk of this node"
-    return Check("spool", "note", text + "\nname a local directory with --spool-dir") if slow else Check("spool", "ok", text)
+    return (
+        Check("spool", "note", text + "\nname a local directory with --spool-dir")
+        if slow
+        else Check("spool", "ok", text)
+    )

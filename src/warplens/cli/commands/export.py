@@ -48,8 +48,16 @@ Examples:
     metavar="FORMAT[:ARGUMENT…]",
     help=f"One of {', '.join([*(unit.id for unit in catalog.units(FAMILY)), _PAGE])}; arguments: see --help-formats.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: beside the report.")
-@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to; default: beside the report.",
+)
+@click.option(
+    "--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms."
+)
 @click.option(
     "--filter-nvtx",
     metavar="RANGE[@DOMAIN][/INDEX]",
@@ -57,7 +65,9 @@ Examples:
 )
 @window_option
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold, nor what was imported.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold, nor what was imported."
+)
 @help_option("--help-formats", FAMILY, "formats")
 def command(
     report: Path,
@@ -79,7 +89,11 @@ def command(
         unit, options, suffix, loses = None, {}, page.SUFFIX, page.LOSES
     else:
         unit = catalog.find(FAMILY, name)
-        options, suffix, loses = unit_options(unit, arguments), str(unit.constant("SUFFIX")), unit.constant("LOSES")
+        options, suffix, loses = (
+            unit_options(unit, arguments),
+            str(unit.constant("SUFFIX")),
+            unit.constant("LOSES"),
+        )
     out = output or _beside(report.resolve(), suffix)
     if out.is_file() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
@@ -100,19 +114,25 @@ def command(
             click.echo(f"  not in it: {loss}", err=True)
 
 
-def _files(unit: Unit | None, report: Report, out: Path, suffix: str, options: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _files(
+    unit: Unit | None, report: Report, out: Path, suffix: str, options: dict[str, Any]
+) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the files to write with their options: of formats that hold one rank a file for each, `run.rank0.pt.trace.json`."""
     several = getattr(unit.load(), "files", None) if unit is not None else None
     parts: dict[str, dict[str, Any]] = several(report, **options) if several is not None else {}
     if not parts or not (out.is_file() or not out.exists()):  # a pipe takes one
         yield out, options
         return
-    stem, end = (out.name.removesuffix(suffix), suffix) if out.name.endswith(suffix) else (out.stem, out.suffix)
+    stem, end = (
+        (out.name.removesuffix(suffix), suffix) if out.name.endswith(suffix) else (out.stem, out.suffix)
+    )
     for name, more in parts.items():
         yield out.with_name(f"{stem}.{name}{end}"), {**options, **more}
 
 
-def _write(unit: Unit | None, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None) -> None:
+def _write(
+    unit: Unit | None, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None
+) -> None:
     """Write what is selected: profiles choose it themselves, other formats are given that part of the report. `unit`: None for the page."""
     from warplens.report import Selection
 

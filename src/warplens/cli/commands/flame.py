@@ -41,17 +41,52 @@ Examples:
     type=click.Choice(["python", "native", "osrt", "tasks"]),
     help="Which samples (default: native, if any), or OS calls, or tasks of asyncio.",
 )
-@click.option("--wall", is_flag=True, help="Python samples of threads that waited, too; all tasks, not only those that ran.")
-@click.option("--baseline", type=ReportPath(), metavar="REPORT", help="Colour by the change against this report: red grew, blue shrank.")
+@click.option(
+    "--wall",
+    is_flag=True,
+    help="Python samples of threads that waited, too; all tasks, not only those that ran.",
+)
+@click.option(
+    "--baseline",
+    type=ReportPath(),
+    metavar="REPORT",
+    help="Colour by the change against this report: red grew, blue shrank.",
+)
 @click.option("--per-thread", is_flag=True, help="Each thread by itself.")
 @selection_options
-@click.option("--depth", type=click.IntRange(1, 1000), default=40, show_default=True, metavar="N", help="Levels.")
 @click.option(
-    "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="Of --tree: at least so much."
+    "--depth", type=click.IntRange(1, 1000), default=40, show_default=True, metavar="N", help="Levels."
 )
-@click.option("--top", type=click.IntRange(0), default=5, show_default=True, metavar="N", help="So many of the hottest below the graph.")
-@click.option("--width", type=click.IntRange(40, 1000), metavar="N", help="Characters per line; default: the terminal's, else 80.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the bars.")
+@click.option(
+    "--min",
+    "least",
+    type=click.FloatRange(0, 100),
+    default=1.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Of --tree: at least so much.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="So many of the hottest below the graph.",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(40, 1000),
+    metavar="N",
+    help="Characters per line; default: the terminal's, else 80.",
+)
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour the bars.",
+)
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
 def command(
     report: Path,
@@ -89,7 +124,11 @@ def command(
     from warplens.cli.timeline.render import Style
     from warplens.report import Selection
 
-    style = Style(width or (tables.terminal_width() or 80), ascii=plain or not has_unicode(), colors=palette() if colored(color) else 0)
+    style = Style(
+        width or (tables.terminal_width() or 80),
+        ascii=plain or not has_unicode(),
+        colors=palette() if colored(color) else 0,
+    )
     selection = Selection.parse(filter_time, filter_nvtx)
     with open_report(report, window=window) as opened:
         wish = Wish(by, reverse, wall, kind, processes, threads, per_thread, exceptions)

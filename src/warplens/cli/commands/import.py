@@ -15,7 +15,13 @@ from warplens.cli.printing.words import counted, short_path
 from warplens.disk.files import rename
 from warplens.handover.destination import destination
 
-_TOLD = {"kernels": "kernel", "memcpys": "memcpy", "cuda_api": "API call", "nvtx_ranges": "NVTX range", "samples": "sampled stack"}
+_TOLD = {
+    "kernels": "kernel",
+    "memcpys": "memcpy",
+    "cuda_api": "API call",
+    "nvtx_ranges": "NVTX range",
+    "samples": "sampled stack",
+}
 
 
 @click.command(
@@ -41,7 +47,10 @@ def command(source: Path, output: str | None, force_overwrite: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".import-", dir=folder) as made, progress_bar() as progress:
         parts = import_file(source, Path(made) / "report", progress) if force_overwrite else None
-        with destination(output or str(source).replace("%", "%%"), force=force_overwrite, job=None) as (report, _):
+        with destination(output or str(source).replace("%", "%%"), force=force_overwrite, job=None) as (
+            report,
+            _,
+        ):
             if parts is None:
                 parts = import_file(source, report, progress)
             else:

@@ -34,9 +34,21 @@ Examples:
 """
 )
 @click.argument("report", type=ReportPath())
-@click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print it.",
+)
 @click.option("--sql", is_flag=True, help="Print the CREATE VIEWs with which duckdb alone sees the tables.")
-@click.option("--trust", is_flag=True, help="Finish its recordings though you did not make them here: it is yours, from another machine.")
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Finish its recordings though you did not make them here: it is yours, from another machine.",
+)
 def command(report: Path, form: str, sql: bool, trust: bool) -> None:
     """Say what a report holds: its parts, processes, tables, time span and diagnostics."""
     with open_report(report, say=False, trust=trust) as opened:  # they are among the facts
@@ -87,19 +99,31 @@ def _print(facts: dict[str, Any]) -> None:
         click.echo(f"  {printable(part['id'])}: {shorten(printable(shlex.join(part['command'])), 100)}")
         sources = ", ".join(name for name, source in part["sources"].items() if source.get("on")) or "nothing"
         length = duration(part["end"] - part["origin"])
-        click.echo(f"    {length}, exit status {status}{job}, clock {printable(part['clock'])}, recorded {printable(sources)}")
+        click.echo(
+            f"    {length}, exit status {status}{job}, clock {printable(part['clock'])}, recorded {printable(sources)}"
+        )
     _rest(facts["parts"])
 
     _head("Hosts")
-    for target in {(target["host"], target["boot_id"]): target for target in facts["targets"]}.values():  # each part brings its own
-        cpus = f"{target['cpus']} x {target['cpu']}" if target["cpu"] != "unknown" else counted(target["cpus"], "CPU")
-        memory = f", {target['memory'] / (1 << 30):.0f} GiB" if target["memory"] else ""  # files of other tools may not say
+    for target in {
+        (target["host"], target["boot_id"]): target for target in facts["targets"]
+    }.values():  # each part brings its own
+        cpus = (
+            f"{target['cpus']} x {target['cpu']}"
+            if target["cpu"] != "unknown"
+            else counted(target["cpus"], "CPU")
+        )
+        memory = (
+            f", {target['memory'] / (1 << 30):.0f} GiB" if target["memory"] else ""
+        )  # files of other tools may not say
         about = f"{cpus}{memory}, {target['os']}, {target['kernel']} {target['machine']}"
         click.echo(f"  {printable(target['host'])}: {printable(about)}")
 
     if facts["devices"]:
         _head("GPUs")
-        for line in gpu_list.lines(facts["devices"], {row["process"]: row["pid"] for row in facts["processes"]}):
+        for line in gpu_list.lines(
+            facts["devices"], {row["process"]: row["pid"] for row in facts["processes"]}
+        ):
             click.echo(f"  {line}")
 
     _head(process_tree.heading(facts["processes"]))
@@ -120,8 +144,14 @@ def _print_diagnostics(rows: list[dict[str, Any]]) -> None:
     """Print a line for each; those that say the same of many processes stand together, their counts added up."""
     alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        alike.setdefault((row["severity"], row["code"], row["source"], re.sub("[0-9]+", "", row["message"])), []).append(row)
-    lines = [same if len(same) > _FEW else [row] for same in alike.values() for row in (same[:1] if len(same) > _FEW else same)]
+        alike.setdefault(
+            (row["severity"], row["code"], row["source"], re.sub("[0-9]+", "", row["message"])), []
+        ).append(row)
+    lines = [
+        same if len(same) > _FEW else [row]
+        for same in alike.values()
+        for row in (same[:1] if len(same) > _FEW else same)
+    ]
     for same in lines[:_MOST_DIAGNOSTICS]:
         row, counts = same[0], [one["count"] for one in same if one["count"] is not None]
         color = {"error": "red", "warning": "yellow"}.get(row["severity"])

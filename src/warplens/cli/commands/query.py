@@ -35,7 +35,9 @@ Examples:
     help="table (default), csv, spreadsheet (csv without formulas), tsv, json or markdown.",
 )
 @window_option
-@click.option("--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT alone.")
+@click.option(
+    "--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT alone."
+)
 @help_tables("--help-tables")
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
     """Ask a report in SQL (DuckDB's dialect); the tables are views. SQL `-` is read from standard input.

@@ -24,7 +24,15 @@ Examples:
 """
 )
 @click.argument("action", default="list", metavar="[list]")
-@click.option("-f", "--format", "form", type=click.Choice(["plain", "json"]), default="plain", show_default=True, help="How to print them.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["plain", "json"]),
+    default="plain",
+    show_default=True,
+    help="How to print them.",
+)
 def command(action: str, form: str) -> None:
     """List the running sessions of this user on this machine."""
     from warplens.recording.session.directory import entries
@@ -43,7 +51,9 @@ def command(action: str, form: str) -> None:
     click.echo(click.style(f"{'SESSION'.ljust(width)}  {'PROCESS':>8}  {'STATE':<14}  PROGRAM", bold=True))
     for row in rows:
         program = shorten(printable(shlex.join(row["command"])), 60)
-        click.echo(f"{printable(row['session']).ljust(width)}  {row['pid'] or '?':>8}  {row['state']:<14}  {program}")
+        click.echo(
+            f"{printable(row['session']).ljust(width)}  {row['pid'] or '?':>8}  {row['state']:<14}  {program}"
+        )
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -51,11 +61,20 @@ def _row(entry: Entry) -> dict[str, Any]:
     from warplens.recording.session.client import exchange, suspended
 
     note = entry.note
-    row: dict[str, Any] = {"session": note.name, "pid": note.pid, "report": note.report, "command": list(note.command)}
+    row: dict[str, Any] = {
+        "session": note.name,
+        "pid": note.pid,
+        "report": note.report,
+        "command": list(note.command),
+    }
     state = "killed"
     if entry.alive:
         try:
-            state = "suspended" if suspended(note) else exchange(entry, {"do": "status"}, 2.0).get("phase", "unknown")
+            state = (
+                "suspended"
+                if suspended(note)
+                else exchange(entry, {"do": "status"}, 2.0).get("phase", "unknown")
+            )
         except CaptureError:
             state = "no answer"
     return {**row, "state": state}

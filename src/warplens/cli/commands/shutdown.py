@@ -20,7 +20,9 @@ Examples:
 )
 @session_option
 @click.option(
-    "--kill", metavar="none|sigterm|sigkill|N", help="The signal for the program and all its processes.  [default: as it was launched]"
+    "--kill",
+    metavar="none|sigterm|sigkill|N",
+    help="The signal for the program and all its processes.  [default: as it was launched]",
 )
 def command(session: str | None, kill: str | None) -> None:
     """End the recording of a running session for good, and finish its report.

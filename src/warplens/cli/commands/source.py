@@ -36,8 +36,15 @@ Examples:
 )
 @click.argument("report", type=ReportPath())
 @click.argument("file", required=False)
-@click.option("--all", "whole", is_flag=True, help="Every line of the file, not only those around the hot ones.")
-@click.option("--files", type=click.IntRange(1), metavar="N", help="How many files, without FILE; default: 3, on a page 30.")
+@click.option(
+    "--all", "whole", is_flag=True, help="Every line of the file, not only those around the hot ones."
+)
+@click.option(
+    "--files",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many files, without FILE; default: 3, on a page 30.",
+)
 @click.option(
     "--context",
     type=click.IntRange(0),
@@ -45,16 +52,41 @@ Examples:
     help="Lines around a hot one; default: 2, on a page 5 in libraries and every line of other files.",
 )
 @click.option(
-    "--min", "least", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="PERCENT", help="A hot line has so much."
+    "--min",
+    "least",
+    type=click.FloatRange(0, 100),
+    default=1.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="A hot line has so much.",
 )
 @click.option("--opcodes", is_flag=True, help="With each line the instructions that its samples ended in.")
 @click.option("--wall", is_flag=True, help="Samples of threads that waited, too.")
 @selection_options
-@click.option("-f", "--format", "form", type=click.Choice(("text", "html")), default="text", show_default=True, help="How.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(("text", "html")),
+    default="text",
+    show_default=True,
+    help="How.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")
-@click.option("--width", type=click.IntRange(40, 1000), metavar="N", help="Characters per line; default: the terminal's, else 100.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the lines.")
+@click.option(
+    "--width",
+    type=click.IntRange(40, 1000),
+    metavar="N",
+    help="Characters per line; default: the terminal's, else 100.",
+)
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour the lines.",
+)
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
 def command(
     report: Path,
@@ -111,11 +143,22 @@ def command(
         hot = hot_files(flame.frames, flame.tree, flame.weight, instructions)
         recorded = opened.path.stat().st_mtime
         if form == "html":
-            lines = list(source_page(flame, chosen(hot, file, files or _ON_A_PAGE), whole=whole, context=context, recorded=recorded))
+            lines = list(
+                source_page(
+                    flame,
+                    chosen(hot, file, files or _ON_A_PAGE),
+                    whole=whole,
+                    context=context,
+                    recorded=recorded,
+                )
+            )
         else:
             lines, around = [flame.title], 2 if context is None else context
             for one in chosen(hot, file, files or _AS_TEXT):
-                lines += ["", *shown(one, style, whole=whole, context=around, least=least / 100, recorded=recorded)]
+                lines += [
+                    "",
+                    *shown(one, style, whole=whole, context=around, least=least / 100, recorded=recorded),
+                ]
     if output is None:
         tables.show(iter(lines))
     else:
@@ -123,13 +166,17 @@ def command(
         click.echo(short_path(output), err=True)
 
 
-def _instructions(report: Report, selection: Selection, wish: Wish, flame: Flame) -> Mapping[tuple[str, int], Instructions]:
+def _instructions(
+    report: Report, selection: Selection, wish: Wish, flame: Flame
+) -> Mapping[tuple[str, int], Instructions]:
     """Return the instructions of each line. Raises MissingData where none were recorded."""
     from warplens.analysis.cpu.opcodes import PER, by_line
     from warplens.analysis.cpu.samples import sampled
     from warplens.cli.flame.load import wanted_threads
 
-    rows, _ = wanted_threads(report, sampled(report, selection, wall=wish.wall, exceptions=wish.exceptions, per=PER), wish)
+    rows, _ = wanted_threads(
+        report, sampled(report, selection, wall=wish.wall, exceptions=wish.exceptions, per=PER), wish
+    )
     lines = by_line(flame.frames, rows)
     if not lines:
         raise MissingData(

@@ -27,6 +27,8 @@ def command(session: str | None) -> None:
 
     answer = ask(session, {"do": "start"})
     if answer["window"]:
-        tell(f"warplens: {answer['session']}: recording begins (window {answer['window']}). End it with: warplens stop")
+        tell(
+            f"warplens: {answer['session']}: recording begins (window {answer['window']}). End it with: warplens stop"
+        )
     else:
         tell(f"warplens: {answer['session']}: nothing to begin, it is {phase(answer)}.")

@@ -33,8 +33,27 @@ FAMILY = "stats.tables"
 _ROWS, _ROWS_UNASKED = 40, 10  # of a table on the terminal: a screen; of each of those that come unasked
 _TABLES = 5  # that come unasked
 # Of these, the ones that say most come first.
-_TELLING = ("nvtx_sum", "cuda_gpu_kern_sum", "cpu_hotspots", "thread_state_sum", "gpu_utilization", "osrt_sum", "import_sum", "gil_sum")
-_BY = ("device", "stream", "process", "rank", "launch", "sm", "warp", "role", "tag")  # the last ones: inside kernels
+_TELLING = (
+    "nvtx_sum",
+    "cuda_gpu_kern_sum",
+    "cpu_hotspots",
+    "thread_state_sum",
+    "gpu_utilization",
+    "osrt_sum",
+    "import_sum",
+    "gil_sum",
+)
+_BY = (
+    "device",
+    "stream",
+    "process",
+    "rank",
+    "launch",
+    "sm",
+    "warp",
+    "role",
+    "tag",
+)  # the last ones: inside kernels
 
 
 @dataclass(frozen=True)
@@ -71,7 +90,14 @@ Examples:
 """,
 )
 @click.argument("report", type=ReportPath())
-@click.option("-r", "--report", "names", multiple=True, metavar="NAME[:ARGUMENT…][,…]", help="Which tables (see --help-reports).")
+@click.option(
+    "-r",
+    "--report",
+    "names",
+    multiple=True,
+    metavar="NAME[:ARGUMENT…][,…]",
+    help="Which tables (see --help-reports).",
+)
 @click.option(
     "-f",
     "--format",
@@ -88,8 +114,17 @@ Examples:
     metavar="-|NAME[,…]",
     help="Standard output, or files NAME_TABLE.csv …; `.`: beside the report.",
 )
-@click.option("--all", "everything", is_flag=True, help=f"Every table that the report has data for, not only the first {_TABLES}.")
-@click.option("--by", type=click.Choice(_BY), help="Keep rows apart by this, in tables that know it (their argument :by=).")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"Every table that the report has data for, not only the first {_TABLES}.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(_BY),
+    help="Keep rows apart by this, in tables that know it (their argument :by=).",
+)
 @click.option(
     "--rows",
     type=click.IntRange(0),
@@ -97,8 +132,12 @@ Examples:
     help=f"Rows of each table on the standard output, 0: all. Default: {_ROWS} of those that -r names, else {_ROWS_UNASKED}. "
     "Other formats, and files, have all.",
 )
-@click.option("--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec.")
-@click.option("--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms.")
+@click.option(
+    "--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec."
+)
+@click.option(
+    "--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms."
+)
 @click.option(
     "--filter-nvtx",
     metavar="RANGE[@DOMAIN][/INDEX]",
@@ -152,10 +191,22 @@ def command(
                     job.stat.load().table(opened, selection, **job.options)
                     left.append(job.stat.id)
                     continue
-                _run(job, opened, selection, unit, most, overwrite=force_overwrite, quiet=quiet, first=not printed, named=bool(names))
+                _run(
+                    job,
+                    opened,
+                    selection,
+                    unit,
+                    most,
+                    overwrite=force_overwrite,
+                    quiet=quiet,
+                    first=not printed,
+                    named=bool(names),
+                )
                 printed += 1
             except MissingData as missing:
-                skipped.append(f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}")
+                skipped.append(
+                    f"SKIPPED: {opened.path.name + ' ' if str(missing).startswith('does not') else ''}{missing}"
+                )
     if left and not quiet:
         click.echo(f"\nMore tables: -r {','.join(left)} (--all prints every one)")
     if not names:  # of the tables that come unasked, only those with data are worth a word
@@ -182,7 +233,10 @@ def _nothing(skipped: list[str], name: str) -> list[str]:
 def unasked() -> list[Unit]:
     """Return the stats that are printed where none is named: those that nsys prints in its order, then ours by name."""
     places = {unit: unit.constant("DEFAULT") for unit in catalog.units(FAMILY)}
-    return sorted((unit for unit, place in places.items() if place is not False), key=lambda unit: places[unit] or len(places))
+    return sorted(
+        (unit for unit, place in places.items() if place is not False),
+        key=lambda unit: places[unit] or len(places),
+    )
 
 
 def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
@@ -193,10 +247,14 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
     for index in range(max(len(chosen), len(shapes), len(places))):
         name, form, place = (items[min(index, len(items) - 1)] for items in (chosen, shapes, places))
         if place.startswith("@"):
-            raise UsageError(f"-o {place}: piping to a command is not built in; write `warplens stats … | {place[1:] or 'COMMAND'}`.")
+            raise UsageError(
+                f"-o {place}: piping to a command is not built in; write `warplens stats … | {place[1:] or 'COMMAND'}`."
+            )
         stat, *arguments = name.split(":")
         unit = catalog.find(FAMILY, stat)
-        result.append(Job(unit, unit_options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments)))
+        result.append(
+            Job(unit, unit_options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments))
+        )
     return result
 
 
@@ -214,7 +272,16 @@ def _listed(values: tuple[str, ...]) -> list[str]:
 
 
 def _run(
-    job: Job, report: Report, selection: Selection, unit: str, rows: int, *, overwrite: bool, quiet: bool, first: bool, named: bool
+    job: Job,
+    report: Report,
+    selection: Selection,
+    unit: str,
+    rows: int,
+    *,
+    overwrite: bool,
+    quiet: bool,
+    first: bool,
+    named: bool,
 ) -> None:
     """Compute and write one table, at most `rows` of it for reading (0: all); MissingData where the report has no data for it."""
     from warplens.stats import base
@@ -230,7 +297,9 @@ def _run(
     for_reading = job.form in ("table", "markdown")
     width = tables.terminal_width() if file is None else 0
     shown, gone = tables.fitted(tables.in_unit(table, unit), width if job.form == "table" else 0)
-    lines = _page(job, table, report) if job.form == tables.PAGE else tables.FORMATS[job.form](shown, width=width)
+    lines = (
+        _page(job, table, report) if job.form == tables.PAGE else tables.FORMATS[job.form](shown, width=width)
+    )
     if file is not None:
         write_lines(file, lines, overwrite=overwrite)
         if not quiet:
@@ -242,9 +311,19 @@ def _run(
             click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
         tables.show(lines)
         if hidden > 1:  # part of the table, so it is there with -q, too
-            more = "--rows 0 shows all, -f csv writes them" if named else f"-r {job.stat.id} --rows 0 shows all, -f csv writes them"
+            more = (
+                "--rows 0 shows all, -f csv writes them"
+                if named
+                else f"-r {job.stat.id} --rows 0 shows all, -f csv writes them"
+            )
             click.echo(f"… and {counted(hidden, 'more row')}; {more}")
         if gone:
-            notes = [*notes, f"no room here for {', '.join(name.partition(' (')[0] for name in gone)}; -f csv has all."]
+            notes = [
+                *notes,
+                f"no room here for {', '.join(name.partition(' (')[0] for name in gone)}; -f csv has all.",
+            ]
     for note in [] if quiet else notes:
-        click.echo(f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}", err=not (for_reading and file is None))
+        click.echo(
+            f"\nNote: {note}" if for_reading and file is None else f"{job.stat.id}: {note}",
+            err=not (for_reading and file is None),
+        )

@@ -23,7 +23,15 @@ Examples:
 """
 )
 @session_option
-@click.option("-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print it.",
+)
 def command(session: str | None, form: str) -> None:
     """Say how a running session stands: recording or not, its windows, its report."""
     from warplens.recording.session.client import ask
@@ -46,7 +54,12 @@ def _lines(state: dict[str, Any]) -> list[tuple[str, str]]:
         ("Program", f"process {state['program']}, started by process {state['pid']}"),
     ]
     if state.get("keep_last"):
-        lines.append(("Recorder", f"keeps the last {state['keep_last']:g} s; save them with: warplens stop --keep {state['keep_last']:g}"))
+        lines.append(
+            (
+                "Recorder",
+                f"keeps the last {state['keep_last']:g} s; save them with: warplens stop --keep {state['keep_last']:g}",
+            )
+        )
     windows = state["windows"]
     first = int(state["window_count"]) - len(windows)
     shown = list(enumerate(windows, first + 1))[-_MANY:]

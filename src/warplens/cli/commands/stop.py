@@ -21,8 +21,15 @@ Examples:
 """
 )
 @session_option
-@click.option("--keep", type=float, metavar="SECONDS", help="Keep only the last SECONDS; a flight recorder then goes on.")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the report holds what was recorded.")
+@click.option(
+    "--keep",
+    type=float,
+    metavar="SECONDS",
+    help="Keep only the last SECONDS; a flight recorder then goes on.",
+)
+@click.option(
+    "--wait/--no-wait", default=True, show_default=True, help="Wait until the report holds what was recorded."
+)
 def command(session: str | None, keep: float | None, wait: bool) -> None:
     """Stop recording in a running session, and bring its report up to date.
 

@@ -26,12 +26,37 @@ Examples:
 """
 )
 @click.argument("report", type=ReportPath())
-@click.option("--range", "span", metavar="A/B", help="Show this time of the report, e.g. 1s/1s500ms; either may be left out.")
+@click.option(
+    "--range",
+    "span",
+    metavar="A/B",
+    help="Show this time of the report, e.g. 1s/1s500ms; either may be left out.",
+)
 @window_option
-@click.option("--width", type=click.IntRange(40, 1000), metavar="N", help="Characters per line; default: the terminal's, else 80.")
-@click.option("--depth", type=click.IntRange(1, 1000), default=8, show_default=True, metavar="N", help="Levels of nesting per thread.")
-@click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated.")
-@click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name.")
+@click.option(
+    "--width",
+    type=click.IntRange(40, 1000),
+    metavar="N",
+    help="Characters per line; default: the terminal's, else 80.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 1000),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Levels of nesting per thread.",
+)
+@click.option(
+    "--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated."
+)
+@click.option(
+    "--thread",
+    "threads",
+    multiple=True,
+    metavar="TID|NAME",
+    help="Only threads with this id, or this in their name.",
+)
 @click.option(
     "--tracks",
     "most",
@@ -40,7 +65,12 @@ Examples:
     help="At most so many, the busiest. Default: 24, and three of more that are alike.",
 )
 @click.option(
-    "--tasks", type=click.IntRange(0), default=6, show_default=True, metavar="N", help="At most so many tasks of a thread one by one."
+    "--tasks",
+    type=click.IntRange(0),
+    default=6,
+    show_default=True,
+    metavar="N",
+    help="At most so many tasks of a thread one by one.",
 )
 @click.option(
     "--counters",
@@ -51,7 +81,9 @@ Examples:
     help="At most so many counters of a process, half as many of a GPU.",
 )
 @click.option(
-    "--rows", metavar="NAME[,…]", help="Of the CPU side only these: states, samples, python, imports, gc, gil, osrt; all (default) or none."
+    "--rows",
+    metavar="NAME[,…]",
+    help="Of the CPU side only these: states, samples, python, imports, gc, gil, osrt; all (default) or none.",
 )
 @click.option(
     "--cpu",
@@ -61,8 +93,18 @@ Examples:
     metavar="N",
     help="At most so many threads with more of it than the state.",
 )
-@click.option("--inside", metavar="NAME", help="Show what launches with this in their name recorded inside; the longest, without --range.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour the ranges.")
+@click.option(
+    "--inside",
+    metavar="NAME",
+    help="Show what launches with this in their name recorded inside; the longest, without --range.",
+)
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour the ranges.",
+)
 @click.option("--ascii", "plain", is_flag=True, help="Draw with ASCII characters alone.")
 def command(
     report: Path,
@@ -102,18 +144,37 @@ def command(
     style = Style(size, ascii=plain, colors=palette() if colored(color) else 0)
     with open_report(report, window=window) as opened:
         whole = opened.span
-        wanted = Selection.parse(span).window(opened) or (window_of(opened, inside) if inside is not None else whole)
+        wanted = Selection.parse(span).window(opened) or (
+            window_of(opened, inside) if inside is not None else whole
+        )
         begin, end = max(wanted[0], whole[0]), min(wanted[1], whole[1])
         if begin >= end:
             length = (opened.end - opened.origin) / 1e9
-            where = f"the report is {length:.6g} s long" if window is None else f"window {window} is at another time"
+            where = (
+                f"the report is {length:.6g} s long"
+                if window is None
+                else f"window {window} is at another time"
+            )
             raise (
-                UsageError(f"--range {span}: nothing there; {where}.") if span else UsageError(f"{report} is empty: nothing was recorded.")
+                UsageError(f"--range {span}: nothing there; {where}.")
+                if span
+                else UsageError(f"{report} is empty: nothing was recorded.")
             )
         picture = load(
             opened,
             (begin, end),
             style.columns,
-            Wish(depth, processes, threads, most or _TRACKS, most is None, tasks, counters, wanted_rows(rows), cpu, inside),
+            Wish(
+                depth,
+                processes,
+                threads,
+                most or _TRACKS,
+                most is None,
+                tasks,
+                counters,
+                wanted_rows(rows),
+                cpu,
+                inside,
+            ),
         )
     tables.show(render(picture, style))

@@ -36,10 +36,28 @@ Examples:
 """
 )
 @click.argument("reports", type=ReportPath(), nargs=-1, required=True, metavar="REPORT…")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on; default: a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on; others need --allow-remote.")
-@click.option("--allow-remote", is_flag=True, help="Let other machines in: whoever has the address with its token. Not encrypted.")
-@click.option("--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="Port to listen on; default: a free one.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on; others need --allow-remote.",
+)
+@click.option(
+    "--allow-remote",
+    is_flag=True,
+    help="Let other machines in: whoever has the address with its token. Not encrypted.",
+)
+@click.option(
+    "--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port."
+)
 @click.option("--follow", is_flag=True, help="While it is recorded, show what is new as it comes.")
 @click.option(
     "--export",
@@ -50,7 +68,11 @@ Examples:
 )
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a page that exists.")
 @click.option("--perfetto", is_flag=True, help="Hand the report to the Perfetto UI instead.")
-@click.option("--perfetto-ui", metavar="URL", help="A Perfetto UI of your own, e.g. http://localhost:10000; default: ui.perfetto.dev.")
+@click.option(
+    "--perfetto-ui",
+    metavar="URL",
+    help="A Perfetto UI of your own, e.g. http://localhost:10000; default: ui.perfetto.dev.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the address alone.")
 def command(
     reports: tuple[Path, ...],
@@ -79,7 +101,9 @@ def command(
         raise UsageError("--perfetto hands over one report, as it is now.")
     if page is not None:
         if follow or handing_over:
-            raise UsageError("--export writes a page of the reports as they are now; it goes with neither --follow nor --perfetto.")
+            raise UsageError(
+                "--export writes a page of the reports as they are now; it goes with neither --follow nor --perfetto."
+            )
         _export(reports, page, replace=force_overwrite, quiet=quiet)
         return
     browser = _browser(no_browser)
@@ -144,7 +168,9 @@ def _say(door: Door, name: str, *, browser: bool, quiet: bool) -> None:
     click.echo(door.address)
     if not quiet:
         if not browser and not door.remote:
-            tell(f"To see {name} on another machine, forward the port there, then open that address:\n  {door.forward}")
+            tell(
+                f"To see {name} on another machine, forward the port there, then open that address:\n  {door.forward}"
+            )
         if door.remote:
             tell("Whoever has this address can read the report; nothing is encrypted on the way.")
         tell("Ctrl-C ends it.")
@@ -155,7 +181,9 @@ def _browser(unwanted: bool) -> bool:
     """Whether to start a browser: where there is a screen to show it on."""
     if unwanted or os.environ.get("SSH_CONNECTION"):
         return False
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
 
 
 def _start_browser(address: str) -> None:
@@ -174,7 +202,11 @@ def _refreshed(path: Path) -> bool:
 
     try:
         with entries() as found:
-            own = [entry for entry in found if entry.alive and entry.note.report and Path(entry.note.report).resolve() == path.resolve()]
+            own = [
+                entry
+                for entry in found
+                if entry.alive and entry.note.report and Path(entry.note.report).resolve() == path.resolve()
+            ]
             answers = [exchange(entry, {"do": "snapshot"}, None) for entry in own]
             return any(answer.get("ok") for answer in answers)
     except (WarplensError, OSError):

@@ -51,7 +51,12 @@ def most_changed(flame: Flame, baseline: Flame, by: str) -> list[Changed]:
     """Return the functions of both, those whose own share changed most first."""
     now, before = _own_shares(flame, by), _own_shares(baseline, by)
     found = [
-        Changed(key[0], (now.get(key) or before[key])[1], now.get(key, (0.0, ""))[0], before.get(key, (0.0, ""))[0])
+        Changed(
+            key[0],
+            (now.get(key) or before[key])[1],
+            now.get(key, (0.0, ""))[0],
+            before.get(key, (0.0, ""))[0],
+        )
         for key in {**before, **now}
     ]
     return sorted(found, key=lambda row: (-abs(row.change), row.name))
@@ -63,7 +68,9 @@ def _key(flame: Flame, example: int, by: str) -> _Key:
     return name, PurePath(frame.file or frame.module or frame.kind).name
 
 
-def _numbered(flame: Flame, by: str, numbers: dict[tuple[int, _Key], int]) -> Iterator[tuple[int, int, float]]:
+def _numbered(
+    flame: Flame, by: str, numbers: dict[tuple[int, _Key], int]
+) -> Iterator[tuple[int, int, float]]:
     """Yield each node, the number of its path (the same in all trees that share `numbers`), and its share."""
     tree = flame.tree
     path = np.full(len(tree), _ROOT, np.int64)

@@ -63,23 +63,39 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     """Sum up the samples that are wanted. Raises MissingData, which says what to record or what there is instead, and UsageError."""
     if wish.exceptions and wish.kind not in (None, "python"):
         raise UsageError("only Python samples say who handled an exception: leave out --kind.")
-    kind = wish.kind or ("python" if wish.wall or wish.exceptions else kind_of(report) if report.tables["samples"] else None)
-    rows = None if kind is None else sampled(report, selection, kind=kind, wall=wish.wall, exceptions=wish.exceptions)
+    kind = wish.kind or (
+        "python" if wish.wall or wish.exceptions else kind_of(report) if report.tables["samples"] else None
+    )
+    rows = (
+        None
+        if kind is None
+        else sampled(report, selection, kind=kind, wall=wish.wall, exceptions=wish.exceptions)
+    )
     if rows is None or not rows.num_rows:
         if kind == "osrt":
-            raise MissingData(f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record with -t osrt.")
+            raise MissingData(
+                f"{report.path.name} has no OS calls with a stack{selection.place(report)}; record with -t osrt."
+            )
         if kind == "tasks":
             raise MissingData(_no_tasks(report, selection, wish))
         raise MissingData(_missing(report, selection, wish, kind))
     rows, threads = wanted_threads(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
-    group = np.array([names[thread] for thread in rows.column("thread").to_pylist()], np.int64) if names else None
+    group = (
+        np.array([names[thread] for thread in rows.column("thread").to_pylist()], np.int64) if names else None
+    )
     frames = FrameTable.of(report)
     weights = Weights.of(frames, rows, group)
     tree = (bottom_up if wish.reverse else top_down)(frames, wish.by, weights)
     total, count = int(weights.weight.sum()), int(weights.count.sum())
-    whose = _WHOSE[("wall" if kind == "python" else f"{kind} wall") if wish.wall and kind in ("python", "tasks") else str(kind)]
-    of = f"{count:,} {whose}{' and handled an exception' if wish.exceptions else ''}, {_threads(len(threads))}"
+    whose = _WHOSE[
+        ("wall" if kind == "python" else f"{kind} wall")
+        if wish.wall and kind in ("python", "tasks")
+        else str(kind)
+    ]
+    of = (
+        f"{count:,} {whose}{' and handled an exception' if wish.exceptions else ''}, {_threads(len(threads))}"
+    )
     return Flame(f"{report.name}: {of}", frames, tree, list(threads.values()) if names else [], total)
 
 
@@ -92,12 +108,18 @@ def wanted_threads(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table
     processes = {row["process"]: row for row in report.table("processes").to_pylist()}
     threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
     several = len(set(rows.column("process").to_pylist())) > 1
-    sums = rows.group_by("thread").aggregate([("weight", "sum")]).sort_by([("weight_sum", "descending"), ("thread", "ascending")])
+    sums = (
+        rows.group_by("thread")
+        .aggregate([("weight", "sum")])
+        .sort_by([("weight_sum", "descending"), ("thread", "ascending")])
+    )
     names: dict[int, str] = {}
     for key in sums.column("thread").to_pylist():
         thread = threads.get(key) or {"tid": key, "name": None, "process": -1}
         process = processes.get(thread["process"]) or {"pid": 0, "executable": "", "command": ""}
-        if _matches(thread, "tid", wish.threads, thread["name"] or "") and _matches(process, "pid", wish.processes, _name(process)):
+        if _matches(thread, "tid", wish.threads, thread["name"] or "") and _matches(
+            process, "pid", wish.processes, _name(process)
+        ):
             own = f"{thread['name'] or 'thread'} {thread['tid']}"
             names[key] = f"{_name(process)} {process['pid']}: {own}" if several else own
     if not names:
@@ -107,7 +129,9 @@ def wanted_threads(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table
 
 
 def _matches(row: dict[str, Any], id: str, wanted: Sequence[str], name: str) -> bool:
-    return not wanted or any(text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted)
+    return not wanted or any(
+        text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted
+    )
 
 
 def _name(process: dict[str, Any]) -> str:
@@ -134,7 +158,9 @@ def _missing(report: Report, selection: Selection, wish: Wish, kind: str | None)
         if not report.sql("SELECT 1 FROM samples WHERE exception IS NOT NULL LIMIT 1").num_rows:
             return f"{report.path.name} does not say which threads handled an exception: record it again with --python-sampling=true."
         return f"no thread of {report.path.name} was seen to handle an exception{selection.place(report)}."
-    there = [each for each in ("python", "native") if sampled(report, selection, kind=each, wall=True).num_rows]
+    there = [
+        each for each in ("python", "native") if sampled(report, selection, kind=each, wall=True).num_rows
+    ]
     place = selection.place(report)
     if not there:
         return f"{report.path.name} has no samples{place}."

@@ -10,12 +10,30 @@ import click
 from warplens.cli.opening import window_option
 
 _OPTIONS = (
-    click.option("--process", "processes", multiple=True, metavar="PID|NAME", help="Only this process; may be repeated."),
-    click.option("--thread", "threads", multiple=True, metavar="TID|NAME", help="Only threads with this id, or this in their name."),
+    click.option(
+        "--process",
+        "processes",
+        multiple=True,
+        metavar="PID|NAME",
+        help="Only this process; may be repeated.",
+    ),
+    click.option(
+        "--thread",
+        "threads",
+        multiple=True,
+        metavar="TID|NAME",
+        help="Only threads with this id, or this in their name.",
+    ),
     click.option("--filter-time", metavar="A/B", help="Only this time of the report, e.g. 1s/1s500ms."),
-    click.option("--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]", help="Only what threads did in their ranges of this name."),
+    click.option(
+        "--filter-nvtx",
+        metavar="RANGE[@DOMAIN][/INDEX]",
+        help="Only what threads did in their ranges of this name.",
+    ),
     window_option,
-    click.option("--exceptions", is_flag=True, help="Only while a thread handled an exception (Python samples)."),
+    click.option(
+        "--exceptions", is_flag=True, help="Only while a thread handled an exception (Python samples)."
+    ),
 )
 
 

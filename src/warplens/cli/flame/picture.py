@@ -33,7 +33,12 @@ def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
     if flame.groups:
         ends = _group_edges(flame, style.width)
         yield lane(
-            [_group(flame, number, ends, style.width) for number in range(len(flame.groups)) if ends[number + 1] > ends[number]], style
+            [
+                _group(flame, number, ends, style.width)
+                for number in range(len(flame.groups))
+                if ends[number + 1] > ends[number]
+            ],
+            style,
         )
     levels = int(tree.level.max()) + 1 if len(tree) else 0
     for level in range(min(levels, depth)):
@@ -67,7 +72,9 @@ def indented(flame: Flame, by: str, style: Style, depth: int, least: float) -> I
         change = "" if flame.change is None else f" {_signed(flame.change[node])}"
         shares = f"{_percent(tree.total[node] / flame.weight)} {_percent(tree.own[node] / flame.weight)}"
         head = f"{shares}{change}  {'  ' * int(tree.level[node])}"
-        yield _placed(head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style)
+        yield _placed(
+            head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style
+        )
     hidden = len(tree) - len(tree.order(depth=depth, least=max(least * flame.weight, 1)))
     if hidden:
         yield paint(f"{hidden:,} of {len(tree):,} not shown: --min PERCENT, --depth N", _DIM, style)
@@ -81,7 +88,9 @@ def hottest(flame: Flame, by: str, style: Style, number: int) -> Iterator[str]:
     for node in [node for node in order.tolist() if found.own[node] > 0]:
         frame = flame.frames.frame(int(found.example[node]))
         head = f"{_percent(found.own[node] / flame.weight)} {_percent(found.total[node] / flame.weight)}  "
-        yield _placed(head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style)
+        yield _placed(
+            head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style
+        )
 
 
 def changed(rows: Sequence[Changed], style: Style, number: int) -> Iterator[str]:

@@ -11,11 +11,18 @@ from warplens.cli.printing.tables import printable
 from warplens.cli.timeline.palette import on
 from warplens.cli.timeline.render import Style, cut, paint
 
-_HEAT = (0xFFF2B0, 0xF8C080, 0xF08860, 0xE05050)  # up to a quarter, a half, three quarters, all of the samples
+_HEAT = (
+    0xFFF2B0,
+    0xF8C080,
+    0xF08860,
+    0xE05050,
+)  # up to a quarter, a half, three quarters, all of the samples
 _BOLD, _DIM = "\x1b[1m", "\x1b[2m"
 
 
-def shown(hot: HotFile, style: Style, *, whole: bool, context: int, least: float, recorded: float) -> Iterator[str]:
+def shown(
+    hot: HotFile, style: Style, *, whole: bool, context: int, least: float, recorded: float
+) -> Iterator[str]:
     """Yield a file's lines with their shares: all of them, or those with a share of at least `least` and `context` lines around."""
     source = read_source(hot.path)
     yield paint(printable(hot.path), _BOLD, style)
@@ -24,7 +31,11 @@ def shown(hot: HotFile, style: Style, *, whole: bool, context: int, least: float
         yield paint(told, _DIM, style)
     last = max([len(source or ()), *hot.lines])
     hottest = {number for number, line in hot.lines.items() if line.total >= least}
-    wanted = range(1, last + 1) if whole else sorted({n for hit in hottest for n in around(hit, context, last, source)})
+    wanted = (
+        range(1, last + 1)
+        if whole
+        else sorted({n for hit in hottest for n in around(hit, context, last, source)})
+    )
     yield paint("  Total    Self   Line", _DIM, style)
     before = 0
     digits = len(str(last))
@@ -34,7 +45,11 @@ def shown(hot: HotFile, style: Style, *, whole: bool, context: int, least: float
         before = number
         yield _row(number, hot.lines.get(number), source, digits, style)
         if (line := hot.lines.get(number)) and line.instructions:
-            yield paint(cut(f"{' ' * 17}{' ' * digits}  {printable(line.instructions)}", style.width, style.glyphs), _DIM, style)
+            yield paint(
+                cut(f"{' ' * 17}{' ' * digits}  {printable(line.instructions)}", style.width, style.glyphs),
+                _DIM,
+                style,
+            )
     if not hottest:
         yield paint(f"no line has {least:.1%} of the samples: --min PERCENT", _DIM, style)
 

@@ -15,7 +15,9 @@ from warplens.flows.html.words import safe
 _HOTTEST = 15  # lines in the list at the top
 _STEPS = 10  # of heat
 _NEAR = 5  # lines around a hot one, of files that others wrote
-_HEAD = '<thead><tr><th class="n">Line</th><th class="n">Total</th><th class="n">Self</th><th></th></tr></thead>'
+_HEAD = (
+    '<thead><tr><th class="n">Line</th><th class="n">Total</th><th class="n">Self</th><th></th></tr></thead>'
+)
 _STYLE = """
 .src table{width:100%;margin-bottom:20px}
 .src td{padding:0 10px;border:0;max-width:none;font:12px/1.6 ui-monospace,monospace;white-space:pre}
@@ -26,31 +28,50 @@ _STYLE = """
 """
 
 
-def source_page(flame: Flame, files: Sequence[HotFile], *, whole: bool, context: int | None, recorded: float) -> Iterator[str]:
+def source_page(
+    flame: Flame, files: Sequence[HotFile], *, whole: bool, context: int | None, recorded: float
+) -> Iterator[str]:
     """Yield the lines of the page.
 
     `whole`: every line of files that others wrote, too, of which else those near a hot one are shown: `context` lines around.
     `recorded`: when the report was made, in seconds since 1970.
     """
-    hottest = max((hot.total for hot in files), default=0.0), max((line.own for hot in files for line in hot.lines.values()), default=0.0)
+    hottest = (
+        max((hot.total for hot in files), default=0.0),
+        max((line.own for hot in files for line in hot.lines.values()), default=0.0),
+    )
     sources = {hot.path: read_source(hot.path) for hot in files}
-    sections = [f"<h1>Source lines</h1><p>{safe(flame.title)}</p>", _lines(files, sources), _files(files), _switch()]
+    sections = [
+        f"<h1>Source lines</h1><p>{safe(flame.title)}</p>",
+        _lines(files, sources),
+        _files(files),
+        _switch(),
+    ]
     for number, hot in enumerate(files, 1):
         every = whole or (context is None and not is_library(hot.path))
         near = None if every else _NEAR if context is None else context
         sections.append(_section(number, hot, sources[hot.path], hottest, near, recorded))
-    yield from page(f"source lines of {flame.title.partition(':')[0]}", *sections, style=_STYLE + _heat()).splitlines()
+    yield from page(
+        f"source lines of {flame.title.partition(':')[0]}", *sections, style=_STYLE + _heat()
+    ).splitlines()
 
 
 def _lines(files: Sequence[HotFile], sources: dict[str, list[str] | None]) -> str:
     """The list of lines that most samples ended in."""
-    found = [(line.own, number, at, hot) for number, hot in enumerate(files, 1) for at, line in hot.lines.items() if line.own]
+    found = [
+        (line.own, number, at, hot)
+        for number, hot in enumerate(files, 1)
+        for at, line in hot.lines.items()
+        if line.own
+    ]
     rows = []
     for own, number, at, hot in sorted(found, key=lambda row: (-row[0], row[1], row[2]))[:_HOTTEST]:
         line = hot.lines[at]
         text = _text(sources[hot.path], at, line).strip()
         place = f'<a href="#{_id(number, at)}">{safe(Path(hot.path).name)}:{at}</a>'
-        rows.append(f'<tr>{_shares(line.total, own)}<td>{place}</td><td class="w"><code>{safe(text)}</code></td></tr>')
+        rows.append(
+            f'<tr>{_shares(line.total, own)}<td>{place}</td><td class="w"><code>{safe(text)}</code></td></tr>'
+        )
     return heading("Where samples ended") + _table(("Line", ""), rows)
 
 
@@ -59,7 +80,9 @@ def _files(files: Sequence[HotFile]) -> str:
         f'<tr>{_shares(hot.total, hot.own)}<td class="w"><a href="#f{number}">{safe(hot.path)}</a></td></tr>'
         for number, hot in enumerate(files, 1)
     ]
-    return heading("Files", "Total: samples that came by. Self: samples that ended there.") + _table(("File",), rows)
+    return heading("Files", "Total: samples that came by. Self: samples that ended there.") + _table(
+        ("File",), rows
+    )
 
 
 def _table(names: Sequence[str], rows: Sequence[str]) -> str:
@@ -79,10 +102,21 @@ def _switch() -> str:
 
 def _heat() -> str:
     steps = range(1, _STEPS + 1)
-    return "".join(f"#by-{name}:checked~.src .{name[0]}{n}{{--heat:{0.7 * n / _STEPS:.2f}}}" for name in ("total", "own") for n in steps)
+    return "".join(
+        f"#by-{name}:checked~.src .{name[0]}{n}{{--heat:{0.7 * n / _STEPS:.2f}}}"
+        for name in ("total", "own")
+        for n in steps
+    )
 
 
-def _section(number: int, hot: HotFile, source: list[str] | None, hottest: tuple[float, float], near: int | None, recorded: float) -> str:
+def _section(
+    number: int,
+    hot: HotFile,
+    source: list[str] | None,
+    hottest: tuple[float, float],
+    near: int | None,
+    recorded: float,
+) -> str:
     last = max([len(source or ()), *hot.lines])
     if source is None:
         shown = sorted(hot.lines)
@@ -94,7 +128,9 @@ def _section(number: int, hot: HotFile, source: list[str] | None, hottest: tuple
     for at in shown:
         if source is not None and at != before + 1:
             rows.append('<tr><td class="n">⋮</td><td></td><td></td><td></td></tr>')
-        rows.append(_row(_id(number, at), at, hot.lines.get(at), _text(source, at, hot.lines.get(at)), hottest))
+        rows.append(
+            _row(_id(number, at), at, hot.lines.get(at), _text(source, at, hot.lines.get(at)), hottest)
+        )
         before = at
     about = f"{hot.total:.1%} of the samples came by, {hot.own:.1%} ended here"
     told = note(hot, source, recorded)
@@ -114,7 +150,11 @@ def _row(name: str, at: int, line: Line | None, text: str, hottest: tuple[float,
         if share > 0
     )
     shares = f'<td class="n v">{_share(line.total)}</td><td class="n v">{_share(line.own)}</td>'
-    below = f'<tr><td></td><td></td><td></td><td class="i">{safe(line.instructions)}</td></tr>' if line.instructions else ""
+    below = (
+        f'<tr><td></td><td></td><td></td><td class="i">{safe(line.instructions)}</td></tr>'
+        if line.instructions
+        else ""
+    )
     return f'<tr id="{name}" class="{heat}" title="{safe(line.function)}">{number}{shares}<td>{safe(text)}</td></tr>{below}'
 
 

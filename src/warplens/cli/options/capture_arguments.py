@@ -16,7 +16,11 @@ from warplens.recording.options.settings import settings, split_escaped, unescap
 
 ARGUMENTS = (
     Argument(("-y", "--delay"), "SECONDS", "Begin to record so long after the program's start."),
-    Argument(("-d", "--duration"), "SECONDS", "End the recording so long after its beginning; the program goes on, see --kill."),
+    Argument(
+        ("-d", "--duration"),
+        "SECONDS",
+        "End the recording so long after its beginning; the program goes on, see --kill.",
+    ),
     Argument(("-Y", "--start-later"), "", "Record nothing until `warplens start`, from another terminal."),
     Argument(
         ("-c", "--capture-range"),
@@ -41,17 +45,27 @@ ARGUMENTS = (
         "exit code is then 128 + signal.  [default: none]",
     ),
     Argument(
-        ("--nvtx-domain-include",), "LIST", r"Record only these NVTX domains, separated by commas; default is the unnamed one, \, a comma."
+        ("--nvtx-domain-include",),
+        "LIST",
+        r"Record only these NVTX domains, separated by commas; default is the unnamed one, \, a comma.",
     ),
     Argument(("--nvtx-domain-exclude",), "LIST", "Record all NVTX domains but these."),
-    Argument(("--keep-last",), "SECONDS", "Flight recorder: keep only the last SECONDS; `warplens stop --keep` saves them in between."),
+    Argument(
+        ("--keep-last",),
+        "SECONDS",
+        "Flight recorder: keep only the last SECONDS; `warplens stop --keep` saves them in between.",
+    ),
     Argument(("--max-size",), "SIZE", "Stop recording when this much has been written, e.g. 500M or 2G."),
     Argument(
         ("--convert",),
         "WHEN",
         "When the report is written: during the run, by a process that takes 5 % of a core, or at its end.  [default: during]",
     ),
-    Argument(("--session-new",), "NAME", "The name by which `warplens start`, `stop` and `status` find this recording."),
+    Argument(
+        ("--session-new",),
+        "NAME",
+        "The name by which `warplens start`, `stop` and `status` find this recording.",
+    ),
     *cpu_arguments.ARGUMENTS,
     *cuda_arguments.ARGUMENTS,
     *gpu_arguments.ARGUMENTS,
@@ -62,7 +76,12 @@ NAMES = {name: (argument.long, not argument.value) for argument in ARGUMENTS for
 _TRIGGERS: dict[str, Trigger] = {"none": "none", "nvtx": "nvtx", "cudaprofilerapi": "cudaProfilerApi"}
 _WHEN: tuple[Convert, ...] = ("during", "end")
 _ENDS: tuple[RangeEnd, ...] = ("none", "stop", "stop-shutdown")
-_MODES = ("", "sync", "async", "defer")  # how nsys writes the reports of repeated ranges: here all of them are in one
+_MODES = (
+    "",
+    "sync",
+    "async",
+    "defer",
+)  # how nsys writes the reports of repeated ranges: here all of them are in one
 _SMALLEST = 1 << 20
 
 
@@ -82,7 +101,9 @@ def capture_options(given: Mapping[str, str], base: CaptureOptions = DEFAULTS) -
         kill=signal_number(given.get("--kill", "none")),
         domains_included=_domains("--nvtx-domain-include", given),
         domains_excluded=_domains("--nvtx-domain-exclude", given),
-        keep_last=_seconds("--keep-last", given["--keep-last"], least=0.001) if "--keep-last" in given else None,
+        keep_last=_seconds("--keep-last", given["--keep-last"], least=0.001)
+        if "--keep-last" in given
+        else None,
         max_size=_size(given["--max-size"]) if "--max-size" in given else None,
         session=given.get("--session-new"),
         convert=_convert(given.get("--convert", base.convert)),
@@ -98,9 +119,13 @@ def capture_options(given: Mapping[str, str], base: CaptureOptions = DEFAULTS) -
 def _refuse_contradictions(options: CaptureOptions) -> None:
     range_ = options.capture_range
     if range_ == "nvtx" and options.nvtx_capture is None:
-        raise UsageError("-c nvtx: which range? Name it with -p, for example -p step, -p step@training or -p 'step@*'.")
+        raise UsageError(
+            "-c nvtx: which range? Name it with -p, for example -p step, -p step@training or -p 'step@*'."
+        )
     if range_ != "nvtx" and options.nvtx_capture is not None:
-        raise UsageError(f"-p {options.nvtx_capture} names the range of -c nvtx: add -c nvtx, or leave -p out.")
+        raise UsageError(
+            f"-p {options.nvtx_capture} names the range of -c nvtx: add -c nvtx, or leave -p out."
+        )
     if options.domains_included and options.domains_excluded:
         raise UsageError(
             "--nvtx-domain-include and --nvtx-domain-exclude exclude one another: name the domains to record, or those not to."
@@ -126,7 +151,9 @@ def _seconds(name: str, text: str, least: float = 0.0) -> float:
 
 def _trigger(text: str) -> Trigger:
     if text.lower() == "hotkey":
-        raise UsageError("-c hotkey: there is no hotkey here. Start with --start-later, then `warplens start` from another terminal.")
+        raise UsageError(
+            "-c hotkey: there is no hotkey here. Start with --start-later, then `warplens start` from another terminal."
+        )
     trigger = _TRIGGERS.get(text.lower())
     if trigger is None:
         raise UsageError(f"-c {text}: write none, nvtx or cudaProfilerApi.")
@@ -149,7 +176,9 @@ def _range_end(text: str) -> tuple[RangeEnd, int]:
     number = rest.pop(0) if rest and rest[0] not in _MODES else None
     mode = rest.pop(0) if rest else ""
     if name not in ("repeat", "repeat-shutdown") or rest or mode not in _MODES:
-        raise UsageError(f"--capture-range-end {text}: write none, stop, stop-shutdown, repeat, repeat:N or repeat-shutdown:N.")
+        raise UsageError(
+            f"--capture-range-end {text}: write none, stop, stop-shutdown, repeat, repeat:N or repeat-shutdown:N."
+        )
     if number is None:
         if name == "repeat":
             return "repeat", 0
@@ -177,15 +206,21 @@ def _domains(name: str, given: Mapping[str, str]) -> tuple[str, ...]:
         return ()
     parts = split_escaped(given[name], ",")
     if not all(parts):
-        raise UsageError(f"{name} {given[name]}: a name is missing. Write for example {name} default,training.")
+        raise UsageError(
+            f"{name} {given[name]}: a name is missing. Write for example {name} default,training."
+        )
     return tuple(dict.fromkeys("" if part == "default" else unescaped(part) for part in parts))
 
 
 def _size(text: str) -> int:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
-        raise UsageError(f"--max-size {text}: write a number of bytes, or with K, M, G or T, e.g. 500M or 2G.")
+        raise UsageError(
+            f"--max-size {text}: write a number of bytes, or with K, M, G or T, e.g. 500M or 2G."
+        )
     size = round(float(match[1]) * (1 << 10 * " KMGT".index(match[2].upper() or " ")))
     if not _SMALLEST <= size < 1 << 63:
-        raise UsageError(f"--max-size {text}: that is too {'little' if size < _SMALLEST else 'much'}; 1M is the least.")
+        raise UsageError(
+            f"--max-size {text}: that is too {'little' if size < _SMALLEST else 'much'}; 1M is the least."
+        )
     return size

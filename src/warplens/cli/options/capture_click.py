@@ -13,12 +13,17 @@ from warplens.cli.options.capture_arguments import ARGUMENTS
 
 def click_options(arguments: Iterable[Argument] = ARGUMENTS) -> list[click.Option]:
     """Return an option of click for each; their values are texts, and booleans for flags."""
-    return [flag(*argument.names, help=argument.help) if not argument.value else _valued(argument) for argument in arguments]
+    return [
+        flag(*argument.names, help=argument.help) if not argument.value else _valued(argument)
+        for argument in arguments
+    ]
 
 
 def flag(*names: str, help: str) -> click.Option:
     """Return a flag that can be typed with a value, too, as those of nsys."""
-    return click.Option(list(names), type=bool, is_flag=False, default=False, metavar="[true|false]", help=help)
+    return click.Option(
+        list(names), type=bool, is_flag=False, default=False, metavar="[true|false]", help=help
+    )
 
 
 def given(values: Mapping[str, Any]) -> dict[str, str]:

@@ -28,8 +28,16 @@ ARGUMENTS = (
         "HZ",
         "Native samples a second of each CPU, 10 to 8000.  [default: 100; with -s 1000, or 250 where a CPU has no counters]",
     ),
-    Argument(("--cpuctxsw",), "WHAT", "When threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]"),
-    Argument(("--python-sampling",), "WHETHER", "Sample the Python stacks of all threads: true or false.  [default: as --sample]"),
+    Argument(
+        ("--cpuctxsw",),
+        "WHAT",
+        "When threads ran, waited for a CPU or were blocked: process-tree or none.  [default: as --sample]",
+    ),
+    Argument(
+        ("--python-sampling",),
+        "WHETHER",
+        "Sample the Python stacks of all threads: true or false.  [default: as --sample]",
+    ),
     Argument(
         ("--python-sampling-frequency",),
         "HZ",
@@ -41,15 +49,36 @@ ARGUMENTS = (
         "Python samples with the instruction, from CPython 3.11 on: true or false.  [default: false]",
     ),
     Argument(("--osrt-threshold",), "NS", "With -t osrt: leave out calls that are shorter.  [default: 1000]"),
-    Argument(("--osrt-backtrace-threshold",), "NS", "With -t osrt: record the stack of calls that are longer.  [default: 80000]"),
-    Argument(("--osrt-backtrace-depth",), "FRAMES", "With -t osrt: the most frames of such a stack.  [default: 24]"),
+    Argument(
+        ("--osrt-backtrace-threshold",),
+        "NS",
+        "With -t osrt: record the stack of calls that are longer.  [default: 80000]",
+    ),
+    Argument(
+        ("--osrt-backtrace-depth",), "FRAMES", "With -t osrt: the most frames of such a stack.  [default: 24]"
+    ),
     Argument(("--osrt-file-access",), "", "Record all calls on files with their bytes, however short."),
-    Argument(("--gil-threshold",), "NS", "With -t gil: hold and wait times that are shorter are only summed up.  [default: 10000]"),
-    Argument(("--python-functions-trace",), "FILE", "Record the calls of the Python functions that FILE names, in the JSON of nsys."),
+    Argument(
+        ("--gil-threshold",),
+        "NS",
+        "With -t gil: hold and wait times that are shorter are only summed up.  [default: 10000]",
+    ),
+    Argument(
+        ("--python-functions-trace",),
+        "FILE",
+        "Record the calls of the Python functions that FILE names, in the JSON of nsys.",
+    ),
 )
-_ASKED = ("--sample", "--cpuctxsw", "--python-sampling", "--python-sampling-opcodes")  # who chooses hears what does not work
+_ASKED = (
+    "--sample",
+    "--cpuctxsw",
+    "--python-sampling",
+    "--python-sampling-opcodes",
+)  # who chooses hears what does not work
 _NOTHING = CpuOptions()
-UNASKED = CpuOptions(sample=True, native_hz=100, states=True, python_sample=True, python_hz=200, python_only=True)
+UNASKED = CpuOptions(
+    sample=True, native_hz=100, states=True, python_sample=True, python_hz=200, python_only=True
+)
 _PLACES = ("process-tree", "cpu", "none", "system-wide")
 
 
@@ -61,9 +90,15 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
     base = _NOTHING if any(name in given for name in _ASKED) else unasked
     sample = _place("--sample", given["--sample"]) if "--sample" in given else base.sample
     opcodes = _truth("--python-sampling-opcodes", given.get("--python-sampling-opcodes", "false"))
-    python_sample = _truth("--python-sampling", given["--python-sampling"]) if "--python-sampling" in given else sample or opcodes
+    python_sample = (
+        _truth("--python-sampling", given["--python-sampling"])
+        if "--python-sampling" in given
+        else sample or opcodes
+    )
     if opcodes and not python_sample:
-        raise UsageError("--python-sampling-opcodes=true is of Python samples: leave out --python-sampling=false.")
+        raise UsageError(
+            "--python-sampling-opcodes=true is of Python samples: leave out --python-sampling=false."
+        )
     states = _place("--cpuctxsw", given["--cpuctxsw"]) if "--cpuctxsw" in given else sample
     return CpuOptions(
         sample=sample,
@@ -75,7 +110,9 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
         python_opcodes=opcodes,
         os_threshold_ns=_number("--osrt-threshold", given, 0, 10**12, base.os_threshold_ns, "ns"),
         os_backtrace_ns=_number("--osrt-backtrace-threshold", given, 0, 10**12, base.os_backtrace_ns, "ns"),
-        os_backtrace_depth=_number("--osrt-backtrace-depth", given, 1, 512, base.os_backtrace_depth, "frames"),
+        os_backtrace_depth=_number(
+            "--osrt-backtrace-depth", given, 1, 512, base.os_backtrace_depth, "frames"
+        ),
         file_access=given.get("--osrt-file-access") == "true",
         python_only=base.python_only,
         gil_threshold_ns=_number("--gil-threshold", given, 0, 10**9, base.gil_threshold_ns, "ns"),
@@ -94,7 +131,9 @@ def _place(name: str, text: str) -> bool:
     if text.lower() not in _PLACES:
         raise UsageError(f"{name} {text}: write process-tree or none.")
     if text.lower() == "system-wide":
-        raise UsageError(f"{name} system-wide: only the program and what it starts are recorded here; write process-tree.")
+        raise UsageError(
+            f"{name} system-wide: only the program and what it starts are recorded here; write process-tree."
+        )
     return text.lower() != "none"
 
 

@@ -17,10 +17,20 @@ ARGUMENTS = (
         "node: the kernels and copies of CUDA graphs, one by one; graph: each launch as a whole, at less cost.  [default: node]",
     ),
     Argument(("--cuda-memory-usage",), "", "Record what is allocated and freed on GPUs."),
-    Argument(("--cuda-event-trace",), "WHETHER", "Record CUDA events, cudaEventRecord: true, false or auto (true).  [default: false]"),
-    Argument(("--cuda-trace-all-apis",), "", "Record calls of CUDA that only ask for something, too, such as cudaGetLastError."),
+    Argument(
+        ("--cuda-event-trace",),
+        "WHETHER",
+        "Record CUDA events, cudaEventRecord: true, false or auto (true).  [default: false]",
+    ),
+    Argument(
+        ("--cuda-trace-all-apis",),
+        "",
+        "Record calls of CUDA that only ask for something, too, such as cudaGetLastError.",
+    ),
     Argument(("--cuda-um-migrations",), "", "Record what moves between host and GPUs of unified memory."),
-    Argument(("--cuda-um-cpu-page-faults",), "", "Record faults of the host in unified memory, and migrations."),
+    Argument(
+        ("--cuda-um-cpu-page-faults",), "", "Record faults of the host in unified memory, and migrations."
+    ),
     Argument(("--cuda-um-gpu-page-faults",), "", "Record faults of GPUs in unified memory, and migrations."),
     Argument(
         ("--cudabacktrace",),
@@ -48,13 +58,17 @@ def cuda_options(given: Mapping[str, str]) -> CudaOptions:
 
     return CudaOptions(
         all_apis=on("--cuda-trace-all-apis"),
-        graph_nodes=_graph_nodes(given["--cuda-graph-trace"]) if "--cuda-graph-trace" in given else base.graph_nodes,
+        graph_nodes=_graph_nodes(given["--cuda-graph-trace"])
+        if "--cuda-graph-trace" in given
+        else base.graph_nodes,
         memory=on("--cuda-memory-usage"),
         um_migrations=on("--cuda-um-migrations"),
         um_cpu_faults=on("--cuda-um-cpu-page-faults"),
         um_gpu_faults=on("--cuda-um-gpu-page-faults"),
         events=_events(given.get("--cuda-event-trace", "false")),
-        flush_ms=_milliseconds(given["--cuda-flush-interval"]) if "--cuda-flush-interval" in given else base.flush_ms,
+        flush_ms=_milliseconds(given["--cuda-flush-interval"])
+        if "--cuda-flush-interval" in given
+        else base.flush_ms,
         backtrace=_backtrace(given.get("--cudabacktrace", "none")),
         cupti=existing_cupti(Path(given["--cupti"])) if "--cupti" in given else None,
     )
@@ -81,7 +95,9 @@ def _events(text: str) -> bool:
 
 def _milliseconds(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or int(text) > 3_600_000:
-        raise UsageError(f"--cuda-flush-interval {text}: write a number of milliseconds, e.g. 1000; 0 to wait until buffers are full.")
+        raise UsageError(
+            f"--cuda-flush-interval {text}: write a number of milliseconds, e.g. 1000; 0 to wait until buffers are full."
+        )
     return int(text)
 
 
@@ -92,7 +108,9 @@ def _backtrace(text: str) -> tuple[tuple[str, int], ...]:
     for item in text.lower().split(","):
         name, colon, number = item.partition(":")
         names = BACKTRACE_CATEGORIES if name in ("all", "true") else (name,)
-        if not set(names) <= set(BACKTRACE_CATEGORIES) or (colon and not (number.isascii() and number.isdecimal())):
+        if not set(names) <= set(BACKTRACE_CATEGORIES) or (
+            colon and not (number.isascii() and number.isdecimal())
+        ):
             raise UsageError(
                 f"--cudabacktrace {text}: write all, kernel, memory, sync, other or none, with a least duration in ns where it matters: "
                 "kernel:5000,sync."

@@ -12,7 +12,12 @@ class FlagCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Rewrite flags with values, then parse as usual."""
-        flags = {name for param in self.params if isinstance(param, click.Option) and param.is_flag for name in param.opts}
+        flags = {
+            name
+            for param in self.params
+            if isinstance(param, click.Option) and param.is_flag
+            for name in param.opts
+        }
         rewritten = []
         for place, arg in enumerate(args):
             name, equals, value = arg.partition("=")

@@ -39,7 +39,9 @@ def gpu_metrics(given: Mapping[str, str]) -> GpuMetrics:
     chosen = _KINDS[kind.lower()] if kind is not None else "none" if numbers is None else base.kind
     return GpuMetrics(
         kind="none" if numbers is None else chosen,
-        frequency=_frequency(given["--gpu-metrics-frequency"]) if "--gpu-metrics-frequency" in given else base.frequency,
+        frequency=_frequency(given["--gpu-metrics-frequency"])
+        if "--gpu-metrics-frequency" in given
+        else base.frequency,
         devices=numbers or (),
         chosen=kind is not None or devices is not None,
     )
@@ -50,13 +52,17 @@ def slower_than_asked(given: Mapping[str, str]) -> str | None:
     text = given.get("--gpu-metrics-frequency")
     if text is None or _number(text) <= MOST:
         return None
-    return f"--gpu-metrics-frequency {text}: the driver is asked {MOST:g} times a second at most, and so it is."
+    return (
+        f"--gpu-metrics-frequency {text}: the driver is asked {MOST:g} times a second at most, and so it is."
+    )
 
 
 def _frequency(text: str) -> float:
     value = _number(text)
     if not value >= _LEAST:  # also for nan
-        raise UsageError(f"--gpu-metrics-frequency {text}: write how many times a second, from {_LEAST:g} to {MOST:g}.")
+        raise UsageError(
+            f"--gpu-metrics-frequency {text}: write how many times a second, from {_LEAST:g} to {MOST:g}."
+        )
     return min(value, MOST)
 
 
@@ -73,5 +79,7 @@ def _devices(text: str) -> tuple[int, ...] | None:
         return () if text.lower() == "all" else None
     numbers = text.split(",")
     if not all(number.isascii() and number.isdecimal() and len(number) < 5 for number in numbers):
-        raise UsageError(f"--gpu-metrics-devices {text}: write the numbers of GPUs as nvidia-smi has them, e.g. 0,1; or all, or none.")
+        raise UsageError(
+            f"--gpu-metrics-devices {text}: write the numbers of GPUs as nvidia-smi has them, e.g. 0,1; or all, or none."
+        )
     return tuple(dict.fromkeys(int(number) for number in numbers))

@@ -29,14 +29,19 @@ _HEADINGS = (
     ("Where, and how much", ["--max-size", "--spool-dir", "--convert", "--keep-raw"]),
     ("NVTX", ["--nvtx-domain-include", "--nvtx-domain-exclude"]),
     ("CPU, in detail", [argument.long for argument in cpu_arguments.ARGUMENTS]),
-    ("CUDA and GPUs, in detail", [argument.long for argument in (*cuda_arguments.ARGUMENTS, *gpu_arguments.ARGUMENTS)]),
+    (
+        "CUDA and GPUs, in detail",
+        [argument.long for argument in (*cuda_arguments.ARGUMENTS, *gpu_arguments.ARGUMENTS)],
+    ),
 )
 _LAST = "Others"
 
 
 def under_headings(options: Sequence[click.Parameter]) -> Iterator[tuple[str, list[click.Parameter]]]:
     """Yield headings and their options: each option once, under the first heading that names it."""
-    left = {option.opts[0] if len(option.opts) == 1 else max(option.opts, key=len): option for option in options}
+    left = {
+        option.opts[0] if len(option.opts) == 1 else max(option.opts, key=len): option for option in options
+    }
     for heading, names in _HEADINGS:
         listed = [left.pop(name) for name in names if name in left]
         if listed:

@@ -8,7 +8,10 @@ from warplens.cli.options.argument import Argument
 
 PRESETS = {
     "--light": ("-t cuda,nvtx -s none", "NVTX and CUDA alone: for programs that are annotated."),
-    "--cpu": ("-t cuda,nvtx,gc,import -s process-tree", "Native and Python stacks and thread states of every process, 1000 a second."),
+    "--cpu": (
+        "-t cuda,nvtx,gc,import -s process-tree",
+        "Native and Python stacks and thread states of every process, 1000 a second.",
+    ),
     "--python": (
         "-t nvtx,gc,gil,import -s none --python-sampling true --python-sampling-frequency 1000",
         "Python stacks, tasks of asyncio, collections, the GIL, imports.",
@@ -17,13 +20,18 @@ PRESETS = {
         "-t nvtx,osrt,gc -s none --python-sampling true --python-sampling-frequency 200 --osrt-threshold 100000 --keep-last 60",
         "A flight recorder: stacks, tasks and waits (sockets, locks, sleeps) of the last minute.",
     ),
-    "--gpu": ("-t cuda,nvtx,cublas,cudnn,nccl -s none --cuda-memory-usage", "CUDA, its memory, and the ranges of NVIDIA's libraries."),
+    "--gpu": (
+        "-t cuda,nvtx,cublas,cudnn,nccl -s none --cuda-memory-usage",
+        "CUDA, its memory, and the ranges of NVIDIA's libraries.",
+    ),
     "--all": (
         "-t cuda,nvtx,osrt,gc,gil,import,python-events,cublas,cudnn,nccl -s process-tree --cuda-memory-usage",
         "All of these but every Python call: for short runs.",
     ),
 }
-ARGUMENTS = tuple(Argument((name,), "", f"{text} Stands for: {words}") for name, (words, text) in PRESETS.items())
+ARGUMENTS = tuple(
+    Argument((name,), "", f"{text} Stands for: {words}") for name, (words, text) in PRESETS.items()
+)
 
 
 def words(name: str) -> list[str]:

@@ -38,8 +38,12 @@ class ReportPath(_Base):
             return path
         beside = sorted(found.name for found in path.parent.glob(f"*{SUFFIX}") if found.is_dir())
         here = f"There {'is' if len(beside) == 1 else 'are'}: {', '.join(beside[:5])}{', …' if len(beside) > 5 else ''}."
-        raise NotAReport(f"There is no report {path}.\n{here if beside else 'Record one: `warplens profile -o NAME PROGRAM`.'}")
+        raise NotAReport(
+            f"There is no report {path}.\n{here if beside else 'Record one: `warplens profile -o NAME PROGRAM`.'}"
+        )
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         """Complete directories and files."""
         return [CompletionItem(incomplete, type="file")]

@@ -10,9 +10,12 @@ import click
 
 def session_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--session NAME`."""
-    return click.option("--session", metavar="NAME", help="The session that is meant; needed where several run.", shell_complete=_complete)(
-        command
-    )
+    return click.option(
+        "--session",
+        metavar="NAME",
+        help="The session that is meant; needed where several run.",
+        shell_complete=_complete,
+    )(command)
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -21,4 +24,8 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     from warplens.recording.session.directory import entries
 
     with entries() as found:
-        return [CompletionItem(entry.note.name) for entry in found if entry.alive and entry.note.name.startswith(incomplete)]
+        return [
+            CompletionItem(entry.note.name)
+            for entry in found
+            if entry.alive and entry.note.name.startswith(incomplete)
+        ]

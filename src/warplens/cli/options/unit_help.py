@@ -16,7 +16,10 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 def help_option(name: str, family: str, noun: str) -> Decorator:
     """Return the decorator of a command that adds the option `name` for the units of `family`, called `noun`."""
     return _option(
-        name, noun, catalog.family(family).noun, lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)}
+        name,
+        noun,
+        catalog.family(family).noun,
+        lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)},
     )
 
 
@@ -33,11 +36,15 @@ def help_tables(name: str) -> Decorator:
 
 def _of_unit(unit: Unit) -> str:
     """Explain a unit: its docstring, then its options."""
-    options = [f"- {option.name} ({option.annotation} = {option.default}): {option.text}" for option in unit.options]
+    options = [
+        f"- {option.name} ({option.annotation} = {option.default}): {option.text}" for option in unit.options
+    ]
     return "\n".join([f"{unit.id}: {unit.doc.rstrip()}", *(["", "## Options", *options] if options else [])])
 
 
-def _option(name: str, plural: str, noun: str, texts: Callable[[], Mapping[str, tuple[str, str]]]) -> Decorator:
+def _option(
+    name: str, plural: str, noun: str, texts: Callable[[], Mapping[str, tuple[str, str]]]
+) -> Decorator:
     """Return the decorator; `texts` gives the summary and the whole text of each name."""
 
     def shown(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -48,7 +55,11 @@ def _option(name: str, plural: str, noun: str, texts: Callable[[], Mapping[str, 
             for each, (summary, _) in known.items():
                 click.echo(f"  {each:<22} {summary}")
         else:
-            chosen = known.values() if value.lower() == "all" else [catalog.named(noun, each, known) for each in value.split(",")]
+            chosen = (
+                known.values()
+                if value.lower() == "all"
+                else [catalog.named(noun, each, known) for each in value.split(",")]
+            )
             click.echo("\n\n".join(text for _, text in chosen))
         ctx.exit()
 

@@ -10,7 +10,9 @@ from warplens.errors import UsageError
 
 def unit_options(unit: Unit, arguments: list[str]) -> dict[str, Any]:
     """Read the arguments behind a unit's name as values of its options. Raises UsageError, which lists what the unit takes."""
-    known = {option.name: option for option in unit.options if isinstance(option.value, bool | int | float | str)}
+    known = {
+        option.name: option for option in unit.options if isinstance(option.value, bool | int | float | str)
+    }
     result: dict[str, Any] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")

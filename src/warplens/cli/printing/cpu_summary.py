@@ -32,7 +32,9 @@ def noun(name: str) -> str:
     return name.removesuffix("s")
 
 
-def lines(report: Report, processes: tuple[int, int], wall: int, *, hottest: bool) -> Iterator[tuple[str, str]]:
+def lines(
+    report: Report, processes: tuple[int, int], wall: int, *, hottest: bool
+) -> Iterator[tuple[str, str]]:
     """Yield labels and texts about the processes with keys from one to another in `wall` ns; `hottest`: also what ran most."""
     part = f"process BETWEEN {processes[0]} AND {processes[1]}"
     if hottest:
@@ -56,7 +58,11 @@ def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
             SELECT f.function, sum(s.weight)::BIGINT AS weight, (SELECT sum(weight)::BIGINT FROM sums) AS whole
             FROM sums s JOIN frames f ON f.frame = s.stack GROUP BY f.function ORDER BY weight DESC, f.function LIMIT {_MOST}"""
     ).to_pylist()
-    hot = [f"{row['weight'] / row['whole']:.0%}".replace("%", " %") + f" {printable(row['function'])}" for row in rows if row["whole"]]
+    hot = [
+        f"{row['weight'] / row['whole']:.0%}".replace("%", " %") + f" {printable(row['function'])}"
+        for row in rows
+        if row["whole"]
+    ]
     if hot:
         yield "Hottest", ", ".join(hot)
 
@@ -70,7 +76,11 @@ def _calls(report: Report, part: str) -> str:
 
 
 def _collections(report: Report, processes: tuple[int, int], wall: int) -> str:
-    rows = [row for row in report.table("gc", ["process", "start", "end"]).to_pylist() if processes[0] <= row["process"] <= processes[1]]
+    rows = [
+        row
+        for row in report.table("gc", ["process", "start", "end"]).to_pylist()
+        if processes[0] <= row["process"] <= processes[1]
+    ]
     lengths = [row["end"] - row["start"] for row in rows]
     row = {"n": len(rows), "total": sum(lengths), "longest": max(lengths, default=0)}
     return (
@@ -85,5 +95,9 @@ def _lock(report: Report, part: str) -> str:
         f"""SELECT coalesce(sum(waits), 0)::BIGINT AS n, coalesce(sum(waited), 0)::BIGINT AS waited,
                    coalesce(sum(held), 0)::BIGINT AS held FROM gil WHERE {part}"""
     ).to_pylist()
-    waited = f"threads waited {duration(row['waited'])} for it ({row['n']:,} x)" if row["n"] else "nobody waited for it"
+    waited = (
+        f"threads waited {duration(row['waited'])} for it ({row['n']:,} x)"
+        if row["n"]
+        else "nobody waited for it"
+    )
     return f"held for {duration(row['held'])}, {waited}" if row["held"] or row["n"] else ""

@@ -46,7 +46,10 @@ def as_text(difference: Difference, verdicts: Sequence[Verdict], rows: int, widt
             noise = "" if not change.noise else duration(change.noise)
             told = "" if change.relative is None else f"{change.relative:+.1%}"
             line = f"  {' '.join(f'{side:>10}' for side in sides)} {_signed(change.delta):>10} {told:>8} {noise:>9}  "
-            yield line + f"{change.status if change.status != 'changed' else '':8} {_count(change):>13} {names[_name(change)]}"
+            yield (
+                line
+                + f"{change.status if change.status != 'changed' else '':8} {_count(change):>13} {names[_name(change)]}"
+            )
         yield from _left(own, shown)
         yield ""
     yield from _findings(difference.findings)
@@ -94,7 +97,10 @@ def as_json(difference: Difference, verdicts: Sequence[Verdict]) -> dict[str, An
         "schema": SCHEMA,
         "per": difference.per,
         "steps": dict(zip(("before", "after"), difference.steps, strict=True)),
-        "changes": [asdict(change) | {name: getattr(change, name) for name in derived} for change in difference.changes],
+        "changes": [
+            asdict(change) | {name: getattr(change, name) for name in derived}
+            for change in difference.changes
+        ],
         "findings": [asdict(finding) for finding in difference.findings],
         "conditions": [asdict(verdict) for verdict in verdicts],
         "notes": list(difference.notes),
@@ -137,7 +143,13 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _per(difference: Difference, kind: str) -> str:
-    return "mean of one" if kind == "step" else "of the whole run" if kind == "gpu" or difference.per == "run" else "time in one step"
+    return (
+        "mean of one"
+        if kind == "step"
+        else "of the whole run"
+        if kind == "gpu" or difference.per == "run"
+        else "time in one step"
+    )
 
 
 def _count(change: Change) -> str:

@@ -19,7 +19,9 @@ _TEXT_WIDTH = 100  # where the output is no terminal
 _NAME = 60
 
 
-def as_text(judgement: Judgement, rows: int, width: int, *, details: int | None = None, reasons: bool = True) -> Iterator[str]:
+def as_text(
+    judgement: Judgement, rows: int, width: int, *, details: int | None = None, reasons: bool = True
+) -> Iterator[str]:
     """Yield the lines of the report for reading; `rows` of evidence each, `width` columns (0: no terminal).
 
     `details`: of how many findings (None: all); `reasons`: say of each rule that could not judge why, else count them in a line.
@@ -31,7 +33,9 @@ def as_text(judgement: Judgement, rows: int, width: int, *, details: int | None 
     if len(judgement.distinct) > 1:
         yield from _table(judgement, columns)
     for number, finding in enumerate(judgement.distinct[:details], 1):
-        yield from _wrapped(f"{number}. {(finding.severity or '').upper()}  ", printable(finding.title), columns)
+        yield from _wrapped(
+            f"{number}. {(finding.severity or '').upper()}  ", printable(finding.title), columns
+        )
         if finding.bound is not None:
             yield from _labelled("costs", _cost(finding, finding.within or judgement.span), columns)
         yield from _labelled("cause", finding.cause, columns)
@@ -65,7 +69,13 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
         cells = ("" if cost is None else duration(cost) for cost in (finding.bound, finding.estimate))
         yield f"| {finding.severity} | {escaped(finding.title)} | {' | '.join(cells)} | {finding.confidence} |"
     for finding in judgement.findings:
-        yield from ("", f"### {escaped(finding.title)}", "", f"`{finding.rule}`: {escaped(finding.cause)}", "")
+        yield from (
+            "",
+            f"### {escaped(finding.title)}",
+            "",
+            f"`{finding.rule}`: {escaped(finding.cause)}",
+            "",
+        )
         yield f"**Fix:** {escaped(finding.fix)}{f' ([more]({finding.link}))' if finding.link else ''}"
         yield from ("", f"Wrong if: {escaped(finding.wrong_when)}")
         if finding.evidence and rows:
@@ -78,10 +88,16 @@ def as_markdown(judgement: Judgement, rows: int, width: int) -> Iterator[str]:
 
 def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterator[str]:
     """Which rules were silent, and which could not judge: silence is a result, lack of data is none."""
-    asked = len(judgement.silent) + len(judgement.not_judged) + len({finding.rule for finding in judgement.findings})
+    asked = (
+        len(judgement.silent)
+        + len(judgement.not_judged)
+        + len({finding.rule for finding in judgement.findings})
+    )
     if not judgement.findings:
         yield f"Nothing found by {counted(asked - len(judgement.not_judged), 'rule')} in {duration(judgement.span)}."
-    if again := [f"{finding.rule} ({finding.same_as})" for finding in judgement.findings if finding.same_as is not None]:
+    if again := [
+        f"{finding.rule} ({finding.same_as})" for finding in judgement.findings if finding.same_as is not None
+    ]:
         yield from _wrapped("The same time, by other rules: ", ", ".join(dict.fromkeys(again)), columns)
     if judgement.silent:
         yield from _wrapped("Looked for and not found: ", ", ".join(judgement.silent), columns)
@@ -90,10 +106,16 @@ def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterat
         lacking.setdefault(reason, []).append(rule)
     if lacking and not reasons:
         kinds = sorted(lacking.items(), key=lambda item: -len(item[1]))
-        data = ", ".join(f"{reason.removeprefix('does not contain ').partition(' (')[0].rstrip('.')}" for reason, _ in kinds[:2])
+        data = ", ".join(
+            f"{reason.removeprefix('does not contain ').partition(' (')[0].rstrip('.')}"
+            for reason, _ in kinds[:2]
+        )
         more = ", …" if len(kinds) > 2 else ""
         yield (
-            shorten(f"Not judged: {counted(len(judgement.not_judged), 'rule')}, for lack of {data}{more}", (columns or 100) - 24)
+            shorten(
+                f"Not judged: {counted(len(judgement.not_judged), 'rule')}, for lack of {data}{more}",
+                (columns or 100) - 24,
+            )
             + " (--why-not: each rule)"
         )
         return
@@ -104,7 +126,11 @@ def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterat
 def _cost(finding: Finding, span: int) -> str:
     assert finding.bound is not None
     share = f" ({finding.bound / span:.1%} of {duration(span)})" if span > 0 else ""
-    expected = "" if finding.estimate in (None, finding.bound) else f"; expected to win: {duration(finding.estimate or 0)}"
+    expected = (
+        ""
+        if finding.estimate in (None, finding.bound)
+        else f"; expected to win: {duration(finding.estimate or 0)}"
+    )
     return f"at most {duration(finding.bound)}{share}{expected}; confidence: {finding.confidence}"
 
 
@@ -135,7 +161,11 @@ def _wrapped(head: str, text: str, columns: int) -> Iterator[str]:
         yield head + text
         return
     yield from textwrap.wrap(
-        head + text, columns, subsequent_indent=" " * min(len(head), 14), break_long_words=False, break_on_hyphens=False
+        head + text,
+        columns,
+        subsequent_indent=" " * min(len(head), 14),
+        break_long_words=False,
+        break_on_hyphens=False,
     ) or [head]
 
 

@@ -37,18 +37,30 @@ def busy(report: Report, part: str, wall: int) -> Iterator[tuple[str, str]]:
             WHERE {part.replace("process", "o.process")} AND o.device IS NOT NULL ORDER BY gpu, o."start" """
     )
     start, end = (rows.column(name).to_numpy() for name in ("start", "end"))
-    changes = np.diff(rows.column("gpu").combine_chunks().dictionary_encode().indices.to_numpy(), prepend=-1, append=-1)
+    changes = np.diff(
+        rows.column("gpu").combine_chunks().dictionary_encode().indices.to_numpy(), prepend=-1, append=-1
+    )
     found = []
     for low, high in pairwise(np.flatnonzero(changes).tolist()):
         first, last = union(start[low:high], end[low:high])
         users = len(rows.column("process").slice(low, high - low).unique())
-        found.append((rows.column("device")[low].as_py(), rows.column("name")[low].as_py(), users, int((last - first).sum())))
+        found.append(
+            (
+                rows.column("device")[low].as_py(),
+                rows.column("name")[low].as_py(),
+                users,
+                int((last - first).sum()),
+            )
+        )
     found.sort(key=lambda gpu: gpu[0])
     for device, name, users, spent in found[:_MOST_GPUS]:
         _, _, known = gpu_label(device, name).partition(": ")
         called = f"{printable(known)}: " if known else ""
         shared = f", by {counted(users, 'process')}" if users > 1 else ""
-        yield f"GPU {device}", f"{called}busy {duration(spent)}, {_percent(spent / wall) if wall > 0 else '0 %'} of the run{shared}"
+        yield (
+            f"GPU {device}",
+            f"{called}busy {duration(spent)}, {_percent(spent / wall) if wall > 0 else '0 %'} of the run{shared}",
+        )
     if len(found) > _MOST_GPUS:
         yield "", f"and {len(found) - _MOST_GPUS} more: warplens stats -r cuda_gpu_sum"
 
@@ -79,7 +91,9 @@ def graphs(report: Report, part: str) -> str:
     """Return how CUDA graphs were recorded, and what that costs or hides; empty where there were none."""
     told = []
     if report.tables["kernels"]:
-        row = report.sql(f"SELECT count(*) AS n, count(DISTINCT (process, graph)) AS of FROM kernels WHERE {part} AND graph IS NOT NULL")
+        row = report.sql(
+            f"SELECT count(*) AS n, count(DISTINCT (process, graph)) AS of FROM kernels WHERE {part} AND graph IS NOT NULL"
+        )
         number, of = (row.column(name)[0].as_py() for name in ("n", "of"))
         if number:
             what = f"{counted(number, 'kernel')} of {counted(of, 'graph')} recorded one by one"
@@ -104,7 +118,10 @@ def overhead(report: Report, part: str) -> str:
         f"""SELECT kind, kind = 'Buffer flush' AND thread IS NULL AS beside, sum("end" - "start")::BIGINT AS total FROM overhead
             WHERE {part} AND kind IN ({", ".join(f"'{kind}'" for kind in _RECORDING)}) GROUP BY ALL ORDER BY beside, total DESC"""
     ).to_pylist()
-    told = [f"{printable(row['kind'].lower())} {duration(row['total'])}{' beside the program' if row['beside'] else ''}" for row in rows]
+    told = [
+        f"{printable(row['kind'].lower())} {duration(row['total'])}{' beside the program' if row['beside'] else ''}"
+        for row in rows
+    ]
     return f"of recording: {', '.join(told)}" if told else ""
 
 

@@ -36,7 +36,9 @@ _Line = tuple[Row, int, _More | None]
 def heading(rows: Sequence[Row]) -> str:
     """Return e.g. `Processes: 1,204, of which 3 recorded`."""
     recorded = sum(is_recorded(row) for row in rows)
-    return "Processes" if recorded == len(rows) else f"Processes: {len(rows):,}, of which {recorded:,} recorded"
+    return (
+        "Processes" if recorded == len(rows) else f"Processes: {len(rows):,}, of which {recorded:,} recorded"
+    )
 
 
 def is_recorded(row: Row) -> bool:
@@ -67,7 +69,9 @@ def lines(rows: Sequence[Row], width: int = 0) -> Iterator[str]:
         line = f"  {pid}  {shorten(name, name_width):<{name_width}}  {shorten(state, state_width):<{state_width}}  "
         room = wide - len(line)
         command = printable(row["command"])
-        yield (line + (click.style(shorten(command, room), dim=True) if room >= 8 and command else "")).rstrip()
+        yield (
+            line + (click.style(shorten(command, room), dim=True) if room >= 8 and command else "")
+        ).rstrip()
     if hidden := _left_out(rows, shown):
         yield f"  … and {counted(hidden, 'other')}; -f json lists all"
 
@@ -77,7 +81,9 @@ def _each(lengths: Sequence[int]) -> str:
     if not lengths:
         return ""
     least, most = duration(lengths[0]), duration(lengths[-1])
-    return f", {duration(lengths[len(lengths) // 2])} each" + ("" if least == most else f" ({least} to {most})")
+    return f", {duration(lengths[len(lengths) // 2])} each" + (
+        "" if least == most else f" ({least} to {most})"
+    )
 
 
 def _left_out(rows: Sequence[Row], shown: Sequence[_Line]) -> int:
@@ -133,7 +139,9 @@ def _children(rows: Sequence[Row]) -> dict[int, list[int]]:
         if at in path:  # a circle, in a report of strangers
             parents[at] = -1
     found: dict[int, list[int]] = {-1: []}
-    for number in sorted(range(len(rows)), key=lambda number: (not rows[number]["primary"], rows[number]["start"], number)):
+    for number in sorted(
+        range(len(rows)), key=lambda number: (not rows[number]["primary"], rows[number]["start"], number)
+    ):
         found.setdefault(parents[number], []).append(number)
     return found
 
@@ -148,8 +156,19 @@ def _looks(rows: Sequence[Row], children: Mapping[int, Sequence[int]]) -> tuple[
     for number in reversed(order):
         row, below = rows[number], children.get(number, [])
         sizes[number] += sum(sizes[child] for child in below)
-        own = (_name(row), row["began"], row["ended"], row["exit_status"], row["recorded"], row["not_recorded"], row["rank"], row["host"])
-        looks[number] = known.setdefault((own, frozenset(Counter(looks[child] for child in below).items())), len(known))
+        own = (
+            _name(row),
+            row["began"],
+            row["ended"],
+            row["exit_status"],
+            row["recorded"],
+            row["not_recorded"],
+            row["rank"],
+            row["host"],
+        )
+        looks[number] = known.setdefault(
+            (own, frozenset(Counter(looks[child] for child in below).items())), len(known)
+        )
     return looks, sizes
 
 
@@ -170,7 +189,9 @@ def _folded(
         if not folds or seen[look] == 1:
             found.append((number, depth, None))
         if folds and seen[look] == 2:
-            found.append((number, depth, _More(count[look] - 1, sizes[number] * (count[look] - 1), lengths[look])))
+            found.append(
+                (number, depth, _More(count[look] - 1, sizes[number] * (count[look] - 1), lengths[look]))
+            )
     for those in lengths.values():
         those.sort()
     return reversed(found)
@@ -191,7 +212,13 @@ def _state(row: Row, hosts: bool) -> Iterator[str]:
     elif row["ended"] == "exec":
         yield "became another"
     elif status is None:
-        yield "end unknown" if row["ended"] is None and row["began"] is not None else "ended" if row["ended"] else ""
+        yield (
+            "end unknown"
+            if row["ended"] is None and row["began"] is not None
+            else "ended"
+            if row["ended"]
+            else ""
+        )
     elif row["ended"] == "signal":
         yield f"killed by {_signal(status - 128)}"
     else:

@@ -42,7 +42,13 @@ def as_tsv(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[
     escapes = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
     if header:
         yield "\t".join(name.translate(escapes) for name in table.column_names)
-    yield from _lines(table, lambda column, name: _edit(_plain(column, name), "[\\\\\t\n\r]", lambda text: text.translate(escapes)), "\t")
+    yield from _lines(
+        table,
+        lambda column, name: _edit(
+            _plain(column, name), "[\\\\\t\n\r]", lambda text: text.translate(escapes)
+        ),
+        "\t",
+    )
 
 
 def as_json(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
@@ -60,7 +66,10 @@ def as_json(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator
 
 def _lines(table: pa.Table, text: Callable[[pa.Array, str], pa.Array], delimiter: str) -> Iterator[str]:
     for batch in table.to_batches(max_chunksize=_ROWS):
-        yield from _joined([text(column, name) for name, column in zip(batch.schema.names, batch.columns, strict=True)], delimiter)
+        yield from _joined(
+            [text(column, name) for name, column in zip(batch.schema.names, batch.columns, strict=True)],
+            delimiter,
+        )
 
 
 def _joined(columns: list[Any], delimiter: str) -> Iterator[str]:
@@ -68,7 +77,9 @@ def _joined(columns: list[Any], delimiter: str) -> Iterator[str]:
     import pyarrow.compute as pc
 
     if columns:
-        arrays = [pa.array(column, pa.large_string()) for column in columns]  # a piece of long texts may pass 2 GiB
+        arrays = [
+            pa.array(column, pa.large_string()) for column in columns
+        ]  # a piece of long texts may pass 2 GiB
         yield from pc.binary_join_element_wise(*arrays, pa.scalar(delimiter, pa.large_string())).to_pylist()
 
 
@@ -83,8 +94,12 @@ def _plain(column: pa.Array, name: str) -> pa.Array:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or _is_text(kind):
         return pc.fill_null(pc.cast(column, pa.large_string()), "")
     if pa.types.is_floating(kind) and name.endswith(("(ns)", "(%)")):
-        return pa.array(["" if value is None else f"{value:.1f}" for value in column.to_pylist()], pa.large_string())
-    return pa.array(["" if value is None else written(value) for value in column.to_pylist()], pa.large_string())
+        return pa.array(
+            ["" if value is None else f"{value:.1f}" for value in column.to_pylist()], pa.large_string()
+        )
+    return pa.array(
+        ["" if value is None else written(value) for value in column.to_pylist()], pa.large_string()
+    )
 
 
 def _json_member(column: pa.Array, name: str) -> pa.Array:
@@ -103,10 +118,15 @@ def _json_member(column: pa.Array, name: str) -> pa.Array:
     elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         texts = pc.cast(column, pa.large_string())
     else:
-        written = (json.dumps(_json_value(value), ensure_ascii=False, allow_nan=False) for value in column.to_pylist())
+        written = (
+            json.dumps(_json_value(value), ensure_ascii=False, allow_nan=False)
+            for value in column.to_pylist()
+        )
         texts = pa.array(list(written), pa.large_string())
     key = json.dumps(name, ensure_ascii=False) + ": "
-    return pc.binary_join_element_wise(pa.scalar(key, pa.large_string()), pc.fill_null(texts, "null"), pa.scalar("", pa.large_string()))
+    return pc.binary_join_element_wise(
+        pa.scalar(key, pa.large_string()), pc.fill_null(texts, "null"), pa.scalar("", pa.large_string())
+    )
 
 
 def written(value: Any) -> str:
@@ -139,7 +159,12 @@ def _harmless(text: str) -> str:
 def _is_number(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind))
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
 
 
 def _quoted(text: str) -> str:

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
 LONGEST = 5
 # Few programs have them: silent otherwise.
-_WHERE_ANY = ("tasks", "payloads", "counters", "samples", "objects", "API calls", "kernels", "memcpys", "memsets", "graphs")
+_WHERE_ANY = (
+    "tasks",
+    "payloads",
+    "counters",
+    "samples",
+    "objects",
+    "API calls",
+    "kernels",
+    "memcpys",
+    "memsets",
+    "graphs",
+)
 # The rows of which tables, or what of them.
 _PYTHON_FUNCTION = 0.5  # share of the time from which on a single function is looked at line by line
 _COUNTS = {
@@ -56,8 +67,28 @@ _NAMED = (
     "collections",
     "Python calls",
 )  # counts of other things tell nobody anything
-_SHOWN = ("ranges", "marks", "samples", "API calls", "kernels", "memcpys", "memsets", "graphs", "inside", *cpu_summary.COUNTS)
-_GPU = ("kernels", "memcpys", "memsets", "graphs", "overhead", "cuda_api", "gpu_metrics", "intrakernel_launches")
+_SHOWN = (
+    "ranges",
+    "marks",
+    "samples",
+    "API calls",
+    "kernels",
+    "memcpys",
+    "memsets",
+    "graphs",
+    "inside",
+    *cpu_summary.COUNTS,
+)
+_GPU = (
+    "kernels",
+    "memcpys",
+    "memsets",
+    "graphs",
+    "overhead",
+    "cuda_api",
+    "gpu_metrics",
+    "intrakernel_launches",
+)
 _PLAIN = ("processes", "samples")  # counted without SQL
 _LOST = 0.01  # share of samples and switches up to which their loss changes nothing: `info` has it
 _BUSY = 0.25  # share of the machine
@@ -80,7 +111,11 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     wall = manifest.end - manifest.origin
     beside = facts["ranges"] or any(manifest.rows(table) for table in _GPU)
     times = whereabouts(report, low, high, _PLACES if beside else _MOST_PLACES)
-    where = [*where_it_went(times, facts["recorded"] > 1)] if times is not None else [*_programs(report, low, high)]
+    where = (
+        [*where_it_went(times, facts["recorded"] > 1)]
+        if times is not None
+        else [*_programs(report, low, high)]
+    )
     parts = [
         ended,
         [*_recorded(facts, wall), *_used(report, manifest, wall)],
@@ -115,21 +150,30 @@ def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
     counts = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in names]
     others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
     silent = f"; {others} recorded nothing (see warplens info)" if facts["silent"] else ""
-    yield from _wrapped(click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(counts)} in {duration(wall)}{silent}")
+    yield from _wrapped(
+        click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(counts)} in {duration(wall)}{silent}"
+    )
 
 
 def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
     """CPU time against what there was of it, and memory."""
     words = []
     spent = manifest.usage.get("user_ns", 0) + manifest.usage.get("system_ns", 0)
-    cpus = next((row["cpus"] for row in report.table("targets").to_pylist() if row["host"] == manifest.host), 0)
+    cpus = next(
+        (row["cpus"] for row in report.table("targets").to_pylist() if row["host"] == manifest.host), 0
+    )
     if spent and wall > 0:
         words.append(f"{duration(spent)} of CPU time: {spent / wall:.2f} of {counted(cpus, 'CPU')}")
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
     most = largest(report, low, high, manifest.usage.get("max_rss", 0))
     if most is not None:
-        several = sum(low <= key <= high for key in report.table("processes", ["process"])["process"].to_pylist()) > 1
-        words.append(f"at most {size(most[0])} of memory{' in ' + printable(most[1]) if several and most[1] else ''}")
+        several = (
+            sum(low <= key <= high for key in report.table("processes", ["process"])["process"].to_pylist())
+            > 1
+        )
+        words.append(
+            f"at most {size(most[0])} of memory{' in ' + printable(most[1]) if several and most[1] else ''}"
+        )
     words += _load(report, wall, spent, cpus)
     if words:
         yield from _wrapped(click.style("Used".ljust(_LABEL), bold=True), "; ".join(words))
@@ -165,7 +209,9 @@ def _programs(report: Report, low: int, high: int) -> Iterator[str]:
 
 def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
     """What recording cost: of sources whose cost is measured, where they recorded anything."""
-    if busiest or not any("cost_ns" in source or not source.get("on") for source in manifest.sources.values()):
+    if busiest or not any(
+        "cost_ns" in source or not source.get("on") for source in manifest.sources.values()
+    ):
         yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
 
 
@@ -201,7 +247,9 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
 def _findings(judgement: Judgement | None) -> Iterator[str]:
     """The findings that `analyze` puts first, with what a fix is worth; the first title has two lines."""
     shown = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
-    priced = [finding for finding in shown if finding.estimate]  # without an estimate nobody knows what a fix is worth
+    priced = [
+        finding for finding in shown if finding.estimate
+    ]  # without an estimate nobody knows what a fix is worth
     worth = [finding for finding in priced if finding.severity != "low"] or priced or shown
     for index, finding in enumerate(worth[:_FINDINGS]):
         amount = finding.estimate if finding.estimate is not None else finding.bound
@@ -216,7 +264,9 @@ def _findings(judgement: Judgement | None) -> Iterator[str]:
             yield _line("", " " * len(head) + shorten(" ".join(rest), room))
 
 
-def _next(report: Report, manifest: Manifest, facts: dict[str, int], times: Whereabouts | None, judged: bool) -> Iterator[str]:
+def _next(
+    report: Report, manifest: Manifest, facts: dict[str, int], times: Whereabouts | None, judged: bool
+) -> Iterator[str]:
     """The report, and the two commands that help most with this one."""
     path = short_path(report.path)
     yield _line("Report", f"{path} ({size(_bytes(report, manifest))})")
@@ -247,8 +297,14 @@ def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
     part = _part(manifest)
     for label, text in gpu_summary.busy(report, part, wall):
         yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
-    kernels = [(f"{duration(total):>9}  {number:>9,} x  ", name) for total, number, name in gpu_summary.kernels(report, part)]
-    names = apart([name for _, name in kernels], _WIDTH - _LABEL - max((len(numbers) for numbers, _ in kernels), default=0))
+    kernels = [
+        (f"{duration(total):>9}  {number:>9,} x  ", name)
+        for total, number, name in gpu_summary.kernels(report, part)
+    ]
+    names = apart(
+        [name for _, name in kernels],
+        _WIDTH - _LABEL - max((len(numbers) for numbers, _ in kernels), default=0),
+    )
     for index, (numbers, name) in enumerate(kernels):
         yield _line("" if index else "Kernels", numbers + names[name])
     for index, text in enumerate(inside_summary.lines(report, part, _WIDTH - _LABEL)):
@@ -278,9 +334,13 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
     }
     facts["busiest"] = 0
     if manifest.rows("nvtx_ranges"):
-        asked["busiest"] = f"SELECT max(n) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)"
+        asked["busiest"] = (
+            f"SELECT max(n) FROM (SELECT count(*) AS n FROM nvtx_ranges WHERE {part} GROUP BY thread)"
+        )
     if asked:
-        row = report.sql("SELECT " + ", ".join(f'({query}) AS "{name}"' for name, query in asked.items())).to_pylist()[0]
+        row = report.sql(
+            "SELECT " + ", ".join(f'({query}) AS "{name}"' for name, query in asked.items())
+        ).to_pylist()[0]
         facts |= {name: int(value or 0) for name, value in row.items()}
     return facts
 
@@ -288,7 +348,11 @@ def _facts(report: Report, manifest: Manifest) -> dict[str, int]:
 def _without_sql(report: Report, manifest: Manifest) -> dict[str, int]:
     """Count what every run has: to load DuckDB takes longer than all else of a short run's last lines."""
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
-    mine = [row["recorded"] for row in report.table("processes", ["process", "recorded"]).to_pylist() if low <= row["process"] <= high]
+    mine = [
+        row["recorded"]
+        for row in report.table("processes", ["process", "recorded"]).to_pylist()
+        if low <= row["process"] <= high
+    ]
     silent = sum(recorded is False for recorded in mine)
     facts = {"recorded": len(mine) - silent, "silent": silent}
     if manifest.rows("samples"):
@@ -361,7 +425,9 @@ def _sources(manifest: Manifest, busiest: int, wall: int) -> str:
         elif cost is None:
             words.append(f"{name} (its cost could not be measured)")
         elif busiest and wall > 0:
-            words.append(f"{name}: {cost:.0f} ns a range here, {_percent(busiest * cost / wall)} of the run (busiest thread)")
+            words.append(
+                f"{name}: {cost:.0f} ns a range here, {_percent(busiest * cost / wall)} of the run (busiest thread)"
+            )
         else:
             words.append(f"{name}: {cost:.0f} ns a range here")
     return "; ".join(words) or "nothing"
@@ -396,7 +462,9 @@ def _percent(share: float) -> str:
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:
-    for index, line in enumerate(textwrap.wrap(text, _WIDTH - _LABEL, break_long_words=False, break_on_hyphens=False) or [""]):
+    for index, line in enumerate(
+        textwrap.wrap(text, _WIDTH - _LABEL, break_long_words=False, break_on_hyphens=False) or [""]
+    ):
         yield (label if index == 0 else " " * _LABEL) + line.replace(_HARD_SPACE, " ")
 
 

@@ -42,7 +42,9 @@ def time_unit(text: str) -> str:
         return text
     found = {short for name, short in _UNIT_NAMES.items() if text and name.startswith(text)}
     if len(found) != 1:
-        raise UsageError(f"no time unit {text!r}; there are: {', '.join(UNITS)} (also nsec, usec, msec, sec).")
+        raise UsageError(
+            f"no time unit {text!r}; there are: {', '.join(UNITS)} (also nsec, usec, msec, sec)."
+        )
     return found.pop()
 
 
@@ -55,7 +57,11 @@ def in_unit(table: pa.Table, unit: str) -> pa.Table:
 
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        columns.append(pc.divide(pc.cast(column, pa.float64(), safe=False), float(UNITS[unit])) if name.endswith("(ns)") else column)
+        columns.append(
+            pc.divide(pc.cast(column, pa.float64(), safe=False), float(UNITS[unit]))
+            if name.endswith("(ns)")
+            else column
+        )
     names = [name.replace("(ns)", f"({unit})") for name in table.column_names]
     return pa.table(columns, names=names).replace_schema_metadata(table.schema.metadata)
 
@@ -89,7 +95,9 @@ def apart(texts: Iterable[str], width: int) -> dict[str, str]:
     for same in alike.values() if head > 1 else ():
         if len(same) > 1:
             first, last = min(same), max(same)
-            at = next((index for index, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+            at = next(
+                (index for index, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first)
+            )
             rests = apart([text[at:] for text in same], width - head - 1)
             cut.update({text: f"{text[:head]}…{rests[text[at:]]}" for text in same})
     return cut
@@ -97,7 +105,11 @@ def apart(texts: Iterable[str], width: int) -> dict[str, str]:
 
 def _squeezed(text: str, width: int) -> str:
     tail = max(width - 1, 0) // 2
-    return text if len(text) <= width else shorten(text[: len(text) - tail], width - tail) + text[len(text) - tail :]
+    return (
+        text
+        if len(text) <= width
+        else shorten(text[: len(text) - tail], width - tail) + text[len(text) - tail :]
+    )
 
 
 def _decimals(name: str) -> int:
@@ -125,14 +137,43 @@ def _cell(value: Any, places: int | None) -> str:
 def _numeric(table: pa.Table) -> list[bool]:
     import pyarrow as pa
 
-    return [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type) for f in table.schema]
+    return [
+        pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_decimal(f.type)
+        for f in table.schema
+    ]
 
 
 _KEYS = frozenset(
     (
-        *("pid", "tid", "endtid", "process", "thread", "end_thread", "id", "parent", "rangeid", "parentid", "category_id"),
+        *(
+            "pid",
+            "tid",
+            "endtid",
+            "process",
+            "thread",
+            "end_thread",
+            "id",
+            "parent",
+            "rangeid",
+            "parentid",
+            "category_id",
+        ),
         *("task", "counter", "event", "schema", "object", "target", "identifier"),
-        *("corrid", "correlation", "devid", "device", "gpu", "ctx", "context", "greenctx", "strm", "stream", "api", "graph", "graph_node"),
+        *(
+            "corrid",
+            "correlation",
+            "devid",
+            "device",
+            "gpu",
+            "ctx",
+            "context",
+            "greenctx",
+            "strm",
+            "stream",
+            "api",
+            "graph",
+            "graph_node",
+        ),
         *("rank", "local_rank", "result"),
     )
 )
@@ -203,7 +244,9 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
     cells = _text_cells(table)
     names = table.column_names
     widths = [
-        max([len(name), *map(len, column)]) if number else min(max([len(name), *map(len, column)]), _LONGEST_TEXT)
+        max([len(name), *map(len, column)])
+        if number
+        else min(max([len(name), *map(len, column)]), _LONGEST_TEXT)
         for name, column, number in zip(names, cells, numeric, strict=True)
     ]
     if width:
@@ -216,10 +259,19 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
                 widths[index] -= give
                 excess -= give
         if excess > 0:
-            widths = [min(size, width - len(_GAP)) if not numeric[index] else size for index, size in enumerate(widths)]
+            widths = [
+                min(size, width - len(_GAP)) if not numeric[index] else size
+                for index, size in enumerate(widths)
+            ]
     lines = _lines(widths, width)
-    cells = [cell if number else _apart(cell, size) for cell, number, size in zip(cells, numeric, widths, strict=True)]
-    names = [name if number else shorten(name, size) for name, number, size in zip(names, numeric, widths, strict=True)]
+    cells = [
+        cell if number else _apart(cell, size)
+        for cell, number, size in zip(cells, numeric, widths, strict=True)
+    ]
+    names = [
+        name if number else shorten(name, size)
+        for name, number, size in zip(names, numeric, widths, strict=True)
+    ]
 
     def row(values: Sequence[str]) -> Iterator[str]:
         for number, line in enumerate(lines):
@@ -228,7 +280,10 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
 
     if header:
         yield from row(names)
-        yield "-" * max(sum(widths[i] for i in line) + len(_GAP) * (len(line) - 1 + (number > 0)) for number, line in enumerate(lines))
+        yield "-" * max(
+            sum(widths[i] for i in line) + len(_GAP) * (len(line) - 1 + (number > 0))
+            for number, line in enumerate(lines)
+        )
     for values in zip(*cells, strict=True):
         yield from row(values)
 
@@ -253,7 +308,15 @@ FORMATS: dict[str, Format] = {
     "json": as_json,
     "markdown": as_markdown,
 }
-SUFFIXES = {"table": ".txt", "csv": ".csv", "spreadsheet": ".csv", "tsv": ".tsv", "json": ".json", "markdown": ".md", PAGE: ".html"}
+SUFFIXES = {
+    "table": ".txt",
+    "csv": ".csv",
+    "spreadsheet": ".csv",
+    "tsv": ".tsv",
+    "json": ".json",
+    "markdown": ".md",
+    PAGE: ".html",
+}
 _ALIASES = {"column": "table", "md": "markdown", ".": "table", "": "table"}
 
 
@@ -270,4 +333,6 @@ def show(lines: Iterable[str]) -> None:
     """Print lines: gathered into few writes where standard output is no terminal, and where it is one, nothing that it would obey."""
     harmless = sys.stdout.isatty()
     for line in lines:
-        sys.stdout.write((_COMMANDS.sub(lambda found: printable(found[0]), line) if harmless else line) + "\n")
+        sys.stdout.write(
+            (_COMMANDS.sub(lambda found: printable(found[0]), line) if harmless else line) + "\n"
+        )

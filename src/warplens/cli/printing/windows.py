@@ -30,7 +30,11 @@ _CLOSED = {
 
 def worth_telling(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether the rows of `capture_windows` of one part hold more than one window from begin to end."""
-    return [(row["opened_by"], row["closed_by"]) for row in rows] not in ([("start", "end")], [("start", None)], [])
+    return [(row["opened_by"], row["closed_by"]) for row in rows] not in (
+        [("start", "end")],
+        [("start", None)],
+        [],
+    )
 
 
 def lines(rows: Sequence[Mapping[str, Any]], origin: int, most: int = _MOST) -> Iterator[str]:
@@ -45,7 +49,10 @@ def lines(rows: Sequence[Mapping[str, Any]], origin: int, most: int = _MOST) -> 
 
 def why(row: Mapping[str, Any], before: Mapping[str, Any]) -> str:
     """Say what opened and closed a window; `before`: the one before it, which a flight recorder may have saved and gone on."""
-    went_on = before.get("closed_by") == "keep" and row["opened_by"] in ("start", "time")  # which happens once
+    went_on = before.get("closed_by") == "keep" and row["opened_by"] in (
+        "start",
+        "time",
+    )  # which happens once
     opened = _OPENED["keep" if went_on else row["opened_by"]] if row["opened_by"] in _OPENED else ""
     closed = _CLOSED.get(row["closed_by"], "")
     return ", ".join(text for text in (opened, closed and f"until {closed}") if text)

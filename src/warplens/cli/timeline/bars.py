@@ -28,12 +28,18 @@ def bars_of(rows: list[dict[str, Any]]) -> list[Bar]:
     runs: list[list[list[dict[str, Any]]]] = []
     for columns in single:
         last_run = runs[-1][-1] if runs else None
-        joins = last_run is not None and columns[0]["col"] == last_run[-1]["col"] + 1 and _name(columns) == _name(last_run)
+        joins = (
+            last_run is not None
+            and columns[0]["col"] == last_run[-1]["col"] + 1
+            and _name(columns) == _name(last_run)
+        )
         if joins and _small(columns) and last_run is not None and _small(last_run):
             runs[-1].append(columns)
         else:
             runs.append([columns])
-    return [_bar([row for columns in run for row in columns], len(run) > 1 or _many(run[0][0])) for run in runs]
+    return [
+        _bar([row for columns in run for row in columns], len(run) > 1 or _many(run[0][0])) for run in runs
+    ]
 
 
 def _bar(rows: list[dict[str, Any]], many: bool) -> Bar:
@@ -41,7 +47,17 @@ def _bar(rows: list[dict[str, Any]], many: bool) -> Bar:
     number = max(sum(row["top"]["begun"] for row in rows), 1) if many else 1
     unfinished = any(row["top"]["unfinished"] for row in rows)
     busy = tuple(row["busy"] for row in rows)
-    return Bar(rows[0]["col"], rows[-1]["col"], top["message"] or "", top["domain"], top["color"], many, number, busy, unfinished)
+    return Bar(
+        rows[0]["col"],
+        rows[-1]["col"],
+        top["message"] or "",
+        top["domain"],
+        top["color"],
+        many,
+        number,
+        busy,
+        unfinished,
+    )
 
 
 def _many(row: dict[str, Any]) -> bool:

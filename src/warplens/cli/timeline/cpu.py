@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.cpu.occupancy import KINDS_OF_SAMPLES, ThreadActivity, band_cells, bar_cells, event_cells, sample_cells
+from warplens.analysis.cpu.occupancy import (
+    KINDS_OF_SAMPLES,
+    ThreadActivity,
+    band_cells,
+    bar_cells,
+    event_cells,
+    sample_cells,
+)
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.model import Band, Bar, Mark, Track
 from warplens.errors import UsageError
@@ -44,7 +51,12 @@ def wanted_rows(text: str | None) -> tuple[str, ...]:
 
 
 def cpu_rows(
-    report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity], rows: Sequence[str], depth: int
+    report: Report,
+    window: Window,
+    columns: int,
+    seen: Mapping[int, ThreadActivity],
+    rows: Sequence[str],
+    depth: int,
 ) -> dict[int, list[Track | Band]]:
     """Return the rows below each thread (key: its facts); `depth`: levels of ranges, of which Python calls and imports get a part."""
     found: dict[int, list[Track | Band]] = {thread: [] for thread in seen}
@@ -60,11 +72,17 @@ def cpu_rows(
     return found
 
 
-def _bands(report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity], row: str) -> dict[int, Track | Band]:
+def _bands(
+    report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity], row: str
+) -> dict[int, Track | Band]:
     threads = [thread for thread, facts in seen.items() if row in facts.lanes]
     shares: dict[int, list[tuple[float, float, float]]] = {}
     for cell in band_cells(report, window, columns, row, threads).to_pylist() if threads else ():
-        shares.setdefault(cell["thread"], [(0.0, 0.0, 0.0)] * columns)[cell["col"]] = (cell["solid"], cell["shade"], cell["dot"])
+        shares.setdefault(cell["thread"], [(0.0, 0.0, 0.0)] * columns)[cell["col"]] = (
+            cell["solid"],
+            cell["shade"],
+            cell["dot"],
+        )
     return {thread: Band(ROWS[row], row, tuple(found)) for thread, found in shares.items()}
 
 
@@ -78,7 +96,9 @@ def _bars(
     lanes = _lanes(bar_cells(report, window, columns, row, threads, depth))
     for thread, own in lanes.items():
         deeper = max(seen[thread].lanes[row] - depth, 0)
-        tracks[thread] = Track(ROWS[row], "", [bars_of(own[level]) for level in sorted(own)], deeper=deeper, task=True)
+        tracks[thread] = Track(
+            ROWS[row], "", [bars_of(own[level]) for level in sorted(own)], deeper=deeper, task=True
+        )
     if row == "python":
         for cell in event_cells(report, window, columns, threads).to_pylist():
             track = tracks.setdefault(cell["thread"], Track(ROWS[row], "", task=True))
@@ -87,12 +107,20 @@ def _bars(
     return tracks
 
 
-def _samples(report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity]) -> dict[int, Track | Band]:
+def _samples(
+    report: Report, window: Window, columns: int, seen: Mapping[int, ThreadActivity]
+) -> dict[int, Track | Band]:
     tracks: dict[int, Track | Band] = {}
     for kind in KINDS_OF_SAMPLES:
-        threads = [thread for thread, facts in seen.items() if f"samples {kind}" in facts.lanes and thread not in tracks]
+        threads = [
+            thread
+            for thread, facts in seen.items()
+            if f"samples {kind}" in facts.lanes and thread not in tracks
+        ]
         lanes = _lanes(sample_cells(report, window, columns, kind, threads)) if threads else {}
-        tracks.update({thread: Track(ROWS["samples"], "", [_runs(own[0])], task=True) for thread, own in lanes.items()})
+        tracks.update(
+            {thread: Track(ROWS["samples"], "", [_runs(own[0])], task=True) for thread, own in lanes.items()}
+        )
     return tracks
 
 
@@ -101,12 +129,25 @@ def _runs(rows: list[dict[str, Any]]) -> list[Bar]:
     runs: list[list[dict[str, Any]]] = []
     for row in rows:
         last = runs[-1][-1] if runs else None
-        if last is not None and row["col"] == last["col"] + 1 and row["top"]["message"] == last["top"]["message"]:
+        if (
+            last is not None
+            and row["col"] == last["col"] + 1
+            and row["top"]["message"] == last["top"]["message"]
+        ):
             runs[-1].append(row)
         else:
             runs.append([row])
     return [
-        Bar(run[0]["col"], run[-1]["col"], run[0]["top"]["message"], None, run[0]["top"]["color"], False, 1, tuple(c["busy"] for c in run))
+        Bar(
+            run[0]["col"],
+            run[-1]["col"],
+            run[0]["top"]["message"],
+            None,
+            run[0]["top"]["color"],
+            False,
+            1,
+            tuple(c["busy"] for c in run),
+        )
         for run in runs
     ]
 

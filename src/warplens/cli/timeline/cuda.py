@@ -23,11 +23,20 @@ def api_tracks(work: Work, window: Window, columns: int, threads: Sequence[int])
     collected: dict[int, list[dict[str, Any]]] = {}
     for row in work.api_cells(window, columns, threads):
         collected.setdefault(row["thread"], []).append(row)
-    return {thread: Track(label_of("cuda_api"), "", [bars_of(rows)], task=True) for thread, rows in collected.items()}
+    return {
+        thread: Track(label_of("cuda_api"), "", [bars_of(rows)], task=True)
+        for thread, rows in collected.items()
+    }
 
 
 def gpu_groups(
-    report: Report, work: Work, window: Window, columns: int, processes: dict[int, str], most: int, counters: int
+    report: Report,
+    work: Work,
+    window: Window,
+    columns: int,
+    processes: dict[int, str],
+    most: int,
+    counters: int,
 ) -> tuple[list[Group], int, int]:
     """Return a group for each GPU of the `processes` (key: label), and how many of its rows and counters are left out.
 
@@ -37,17 +46,27 @@ def gpu_groups(
     wanted = [row for row in every if row.process in processes]
     rows, hidden = _busiest(wanted, most)
     devices = {(row["process"], row["device"]): row for row in report.table("devices").to_pylist()}
-    names = {(row["process"], row["context"], row["stream"]): row for row in report.table("streams").to_pylist()}
+    names = {
+        (row["process"], row["context"], row["stream"]): row for row in report.table("streams").to_pylist()
+    }
     contexts = {
         (row.process, row.device): {
-            each.context for each in wanted if each.what is None and (each.process, each.device) == (row.process, row.device)
+            each.context
+            for each in wanted
+            if each.what is None and (each.process, each.device) == (row.process, row.device)
         }
         for row in wanted
     }
-    gauges, hosts = gpu_gauges(report, window, columns, processes, devices, {(row.process, row.device) for row in every})
+    gauges, hosts = gpu_gauges(
+        report, window, columns, processes, devices, {(row.process, row.device) for row in every}
+    )
     groups: dict[tuple[int, int], Group] = {}
     busy = work.utilization(window, columns) if rows else {}
-    places = {place for place in [*((row.process, row.device) for row in rows), *gauges] if place[0] in processes or place[0] < 0}
+    places = {
+        place
+        for place in [*((row.process, row.device) for row in rows), *gauges]
+        if place[0] in processes or place[0] < 0
+    }
     for place in sorted(places, key=lambda place: (place[0] < 0, abs(place[0]), place[1])):
         label = (
             f"{gpu_label(place[1], (devices.get(place) or {}).get('name'))} ({processes[place[0]]})"

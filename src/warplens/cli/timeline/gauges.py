@@ -42,7 +42,10 @@ def column_values(series: CounterSeries, window: Window, columns: int) -> Float6
     inside = series.within(begin, end)
     place = (inside.times - begin) * columns // (end - begin)
     if series.is_delta:
-        number, total = np.bincount(place, minlength=columns), np.bincount(place, np.nan_to_num(inside.values), columns)
+        number, total = (
+            np.bincount(place, minlength=columns),
+            np.bincount(place, np.nan_to_num(inside.values), columns),
+        )
         return np.where(number > 0, total, np.nan)
     middles: Float64Array = begin + (np.arange(columns, dtype=np.float64) + 0.5) * ((end - begin) / columns)
     values = _held(series, middles, end)
@@ -68,11 +71,24 @@ def _held(series: CounterSeries, times: Float64Array, end: int) -> Float64Array:
 def _gauge(series: CounterSeries, values: Float64Array) -> Gauge:
     facts = series.facts
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    least, most = (None if facts[name] is None else facts[name] * (facts["scale"] or 1) for name in ("minimum", "maximum"))
+    least, most = (
+        None if facts[name] is None else facts[name] * (facts["scale"] or 1)
+        for name in ("minimum", "maximum")
+    )
     if series.is_delta or 0 <= low <= high / 2:
         low = min(low, 0.0)  # so that twice as high means twice as much
     if not series.is_delta and least is not None and most is not None and least <= low and high <= most:
         low, high = least, most
     length = high - low
-    heights = tuple(None if np.isnan(value) else (float(value) - low) / length if length else 0.5 for value in values)
-    return Gauge(facts["name"] or f"counter {facts['id']}", facts["domain"], heights, low, high, facts["unit"], series.is_delta)
+    heights = tuple(
+        None if np.isnan(value) else (float(value) - low) / length if length else 0.5 for value in values
+    )
+    return Gauge(
+        facts["name"] or f"counter {facts['id']}",
+        facts["domain"],
+        heights,
+        low,
+        high,
+        facts["unit"],
+        series.is_delta,
+    )

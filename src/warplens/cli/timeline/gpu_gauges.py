@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 # What tells most comes first, for there is room for few.
-_FIRST = ("SM Active", "Tensor Active", "DRAM Bandwidth", "GPU Utilization", "Memory Used", "Power", "SM Clock")
+_FIRST = (
+    "SM Active",
+    "Tensor Active",
+    "DRAM Bandwidth",
+    "GPU Utilization",
+    "Memory Used",
+    "Power",
+    "SM Clock",
+)
 
 
 def gpu_gauges(
@@ -40,7 +48,11 @@ def gpu_gauges(
     if counts["gpu_memory"]:
         text = 'SELECT process, device, kind, "start", total FROM gpu_memory WHERE total IS NOT NULL AND device IS NOT NULL ORDER BY ALL'
         for (process, device, kind), times, values in _series(report, text, ("process", "device", "kind")):
-            gauge = gauge_of(_facts(f"memory ({kind})" if kind else "memory", "bytes", times, values, "until_next"), window, columns)
+            gauge = gauge_of(
+                _facts(f"memory ({kind})" if kind else "memory", "bytes", times, values, "until_next"),
+                window,
+                columns,
+            )
             if gauge is not None and process in processes:
                 found.setdefault((process, device), []).append(gauge)
     if counts["gpu_metrics"]:
@@ -51,7 +63,9 @@ def gpu_gauges(
         hosts = pc.unique(report.table("gpu_metrics", ["host"]).column(0)).to_pylist()
         text = 'SELECT host, gpu, uuid, metric, unit, "start", value FROM gpu_metrics ORDER BY ALL'
         every = _series(report, text, ("host", "gpu", "uuid", "metric", "unit"))
-        for (host, gpu, uuid, metric, unit), times, values in sorted(every, key=lambda each: (each[0][:2], _rank(each[0][3]))):
+        for (host, gpu, uuid, metric, unit), times, values in sorted(
+            every, key=lambda each: (each[0][:2], _rank(each[0][3]))
+        ):
             gauge = gauge_of(_facts(metric, unit, times, values, "since_last"), window, columns)
             using = users.get(uuid or "-", [])
             place = using[0] if len(using) == 1 and using[0][0] in processes else (~hosts.index(host), gpu)
@@ -75,12 +89,18 @@ def _series(report: Report, text: str, keys: tuple[str, ...]) -> list[tuple[tupl
     changes = np.zeros(rows.num_rows, bool)
     changes[0] = True
     for key in keys:
-        numbers = rows.column(key).combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy()
+        numbers = (
+            rows.column(key).combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy()
+        )
         changes[1:] |= numbers[1:] != numbers[:-1]
     edges = [*np.flatnonzero(changes).tolist(), rows.num_rows]
     times, values = (rows.column(index).to_numpy() for index in (len(keys), len(keys) + 1))
     return [
-        (tuple(rows.column(key)[first].as_py() for key in keys), times[first:last].astype(np.int64), values[first:last].astype(np.float64))
+        (
+            tuple(rows.column(key)[first].as_py() for key in keys),
+            times[first:last].astype(np.int64),
+            values[first:last].astype(np.float64),
+        )
         for first, last in pairwise(edges)
     ]
 
@@ -89,5 +109,12 @@ def _facts(name: str, unit: str, times: Any, values: Any, interpolation: str) ->
     """Name what the values are. Percentages are drawn from 0 to 100, bytes from 0: half as high is half as much."""
     most = {"%": 100.0, "bytes": float(np.nanmax(values, initial=0.0))}.get(unit)
     limits = {"minimum": None if most is None else 0.0, "maximum": most, "scale": None}
-    facts = {"name": name, "id": 0, "domain": None, "unit": unit or None, "type": "float64", "value_type": None}
+    facts = {
+        "name": name,
+        "id": 0,
+        "domain": None,
+        "unit": unit or None,
+        "type": "float64",
+        "value_type": None,
+    }
     return CounterSeries({**facts, **limits, "interpolation": interpolation}, times, values)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warplens.analysis.intrakernel.occupancy import inside_launches, inside_marks, inside_warps, region_cells, region_lanes
+from warplens.analysis.intrakernel.occupancy import (
+    inside_launches,
+    inside_marks,
+    inside_warps,
+    region_cells,
+    region_lanes,
+)
 from warplens.cli.printing.words import counted
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.model import Group, Mark, Track
@@ -25,11 +31,19 @@ def window_of(report: Report, name: str) -> Window:
     if found:
         return found[0]["start"], found[0]["end"]
     known = list(dict.fromkeys(str(row["name"] or "kernel") for row in inside_launches(report, None)))
-    why = f"those that did are called {', '.join(known[:8])}" if known else "none did: see `warplens.intrakernel`"
-    raise MissingData(f"no launch of {report.path.name} called {name} recorded regions inside its kernel; {why}.")
+    why = (
+        f"those that did are called {', '.join(known[:8])}"
+        if known
+        else "none did: see `warplens.intrakernel`"
+    )
+    raise MissingData(
+        f"no launch of {report.path.name} called {name} recorded regions inside its kernel; {why}."
+    )
 
 
-def inside_groups(report: Report, window: Window, columns: int, name: str | None, most: int, depth: int) -> tuple[list[Group], int]:
+def inside_groups(
+    report: Report, window: Window, columns: int, name: str | None, most: int, depth: int
+) -> tuple[list[Group], int]:
     """Return a group for each launch, and how many warps are left out.
 
     `name`: a part of the launches' names; None: nobody asked, so a launch is shown if it is the only one in the window.
@@ -54,14 +68,18 @@ def _label(launch: dict[str, Any]) -> str:
     return f"inside {launch['name'] or 'kernel'} #{launch['generation']} ({', '.join(where)})"
 
 
-def _tracks(report: Report, window: Window, columns: int, warps: list[dict[str, Any]], depth: int) -> list[Any]:
+def _tracks(
+    report: Report, window: Window, columns: int, warps: list[dict[str, Any]], depth: int
+) -> list[Any]:
     units = [warp["id"] for warp in warps]
     lanes = region_lanes(report, units)
     tracks = {}
     for warp in warps:
         need = lanes.get(warp["id"], 0)
         label = f"SM {warp['sm']} b{warp['cta']} w{warp['warp']}"
-        tracks[warp["id"]] = Track(label, "", [[] for _ in range(min(need, depth))], deeper=max(need - depth, 0))
+        tracks[warp["id"]] = Track(
+            label, "", [[] for _ in range(min(need, depth))], deeper=max(need - depth, 0)
+        )
     collected: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for cell in region_cells(report, window, columns, units, depth).to_pylist():
         collected.setdefault((cell["thread"], cell["depth"]), []).append(cell)

@@ -58,28 +58,42 @@ class Wish:
 class _Loader:
     def __init__(self, report: Report, window: Window, columns: int, wish: Wish) -> None:
         self.report, self.window, self.columns, self.wish = report, window, columns, wish
-        recorded = (row for row in report.table("processes").to_pylist() if row["recorded"] is not False)  # the others have no track
+        recorded = (
+            row for row in report.table("processes").to_pylist() if row["recorded"] is not False
+        )  # the others have no track
         self.processes = {row["process"]: row for row in recorded}
         self.threads = {row["thread"]: row for row in report.table("threads").to_pylist()}
         self.tasks = {row["task"]: row for row in report.table("tasks").to_pylist()}
         lanes = lanes_of(report)
         self.ranges = Ranges(report) if lanes is None else IndexedRanges(report, lanes)
         self.work = Work(report) if lanes is None else IndexedWork(report, lanes)
-        self.found: dict[_Key, dict[str, Any]] = {(row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)}
+        self.found: dict[_Key, dict[str, Any]] = {
+            (row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)
+        }
         self.of_thread: dict[int, list[_Key]] = {}
         self._crowds: dict[int, list[float]] | None = None
         self.folded = 0
         self.alike = ""
         self.api = api_threads(report, window) if report.tables["cuda_api"] else {}
-        self.cpu = {key: seen for key, seen in cpu_threads(report, window).items() if self._shows(seen)} if wish.rows else {}
-        for key in sorted((key for key in self.found if key[2] is not None), key=lambda key: -int(self.found[key]["busy"])):
+        self.cpu = (
+            {key: seen for key, seen in cpu_threads(report, window).items() if self._shows(seen)}
+            if wish.rows
+            else {}
+        )
+        for key in sorted(
+            (key for key in self.found if key[2] is not None), key=lambda key: -int(self.found[key]["busy"])
+        ):
             if key[2] not in self.tasks:
-                raise ReportError(f"{report.path} is broken: its ranges name the task {key[2]}, which it lacks")
+                raise ReportError(
+                    f"{report.path} is broken: its ranges name the task {key[2]}, which it lacks"
+                )
             self.of_thread.setdefault(self.tasks[key[2]]["thread"], []).append(key)
 
     def picture(self) -> Picture:
         shown_tasks = {key[2]: key for keys in self.of_thread.values() for key in keys[: self.wish.tasks]}
-        marked = mark_cells(self.report, self.window, self.columns, [task for task in shown_tasks if task is not None]).to_pylist()
+        marked = mark_cells(
+            self.report, self.window, self.columns, [task for task in shown_tasks if task is not None]
+        ).to_pylist()
         for row in marked:
             if row["task"] is None:
                 self.found.setdefault((row["process"], row["thread"], None), _NONE)
@@ -109,7 +123,9 @@ class _Loader:
         self._fill(shown, marked)
         unseen = self._gauges(groups)
         gpus, hidden_rows, unseen_metrics = self._gpus()
-        within, hidden_warps = inside_groups(self.report, self.window, self.columns, self.wish.inside, self.wish.tracks, self.wish.depth)
+        within, hidden_warps = inside_groups(
+            self.report, self.window, self.columns, self.wish.inside, self.wish.tracks, self.wish.depth
+        )
         if not groups and not gpus and self._whole():
             return self._longest_inside()
         gpus += within
@@ -125,12 +141,18 @@ class _Loader:
             alike=self.alike,
             hidden_gauges=unseen + unseen_metrics,
             folded=self.folded,
-            unfinished=any(bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane),
+            unfinished=any(
+                bar.unfinished for track in shown.values() for lane in track.lanes for bar in lane
+            ),
         )
 
     def _whole(self) -> bool:
         """Whether nobody asked for a part of the report."""
-        return self.wish.inside is None and not (self.wish.processes or self.wish.threads) and self.window == self.report.span
+        return (
+            self.wish.inside is None
+            and not (self.wish.processes or self.wish.threads)
+            and self.window == self.report.span
+        )
 
     def _longest_inside(self) -> Picture:
         """What a report with nothing but launches that recorded shows of itself: all of it would be next to nothing of each."""
@@ -145,13 +167,17 @@ class _Loader:
         """Return the threads and start/end tracks to show, and how many of those wanted are left out."""
         for process, thread, _ in self.found:
             if process not in self.processes or not (thread is None or thread in self.threads):
-                raise ReportError(f"{self.report.path} is broken: its ranges and marks name a process or thread that it lacks")
+                raise ReportError(
+                    f"{self.report.path} is broken: its ranges and marks name a process or thread that it lacks"
+                )
         wanted = [key for key in self.found if key[2] is None and self._wanted(key)]
 
         def busy(key: _Key) -> int:
             tasks = self.of_thread.get(key[1], [])[:1] if key[1] is not None else []
             calls = 0 if key[1] is None else self.api.get((key[0], key[1]), 0)
-            return max(calls, self._cpu_busy(key), *(int(self.found[each]["busy"] or 0) for each in (key, *tasks)))
+            return max(
+                calls, self._cpu_busy(key), *(int(self.found[each]["busy"] or 0) for each in (key, *tasks))
+            )
 
         order = sorted(wanted, key=lambda key: -busy(key))
         kept = self._folded(order)[: self.wish.tracks] if self.wish.fold else order[: self.wish.tracks]
@@ -167,7 +193,11 @@ class _Loader:
             seen[look] += 1
             if count[look] <= self.wish.tracks or seen[look] <= _OF_MANY:
                 kept.append(key)
-        crowds = [f"{number - _OF_MANY:,} like {look}" for look, number in count.most_common(3) if number > self.wish.tracks]
+        crowds = [
+            f"{number - _OF_MANY:,} like {look}"
+            for look, number in count.most_common(3)
+            if number > self.wish.tracks
+        ]
         self.alike = ", ".join(crowds)
         return kept
 
@@ -187,7 +217,9 @@ class _Loader:
 
     def _below(self, kept: list[_Key]) -> dict[int, list[Track | Band]]:
         """Return what is known of the CPU side of the threads shown: of the busiest all, of the others their states alone."""
-        known = [key for key in kept if key[1] is not None and (key[0], key[1]) in self.cpu]  # the busiest first
+        known = [
+            key for key in kept if key[1] is not None and (key[0], key[1]) in self.cpu
+        ]  # the busiest first
         found: dict[int, list[Track | Band]] = {}
         for keys, rows in (
             (known[: self.wish.cpu], self.wish.rows),
@@ -195,7 +227,10 @@ class _Loader:
         ):
             seen = {key[1]: self.cpu[key[0], key[1]] for key in keys if key[1] is not None}
             found.update(cpu_rows(self.report, self.window, self.columns, seen, rows, self.wish.depth))
-        self.folded = sum(any(row != "states" for row in self.cpu[key[0], key[1] or 0].lanes) for key in known[self.wish.cpu :])
+        self.folded = sum(
+            any(row != "states" for row in self.cpu[key[0], key[1] or 0].lanes)
+            for key in known[self.wish.cpu :]
+        )
         return found
 
     def _gpus(self) -> tuple[list[Group], int, int]:
@@ -208,15 +243,21 @@ class _Loader:
             for key, row in self.processes.items()
             if _matches(row, self.wish.processes, "pid", _process_name(row))
         }
-        return gpu_groups(self.report, self.work, self.window, self.columns, labels, self.wish.tracks, self.wish.counters)
+        return gpu_groups(
+            self.report, self.work, self.window, self.columns, labels, self.wish.tracks, self.wish.counters
+        )
 
     def _wanted(self, key: _Key) -> bool:
         process, thread, _ = key
-        if not _matches(self.processes[process], self.wish.processes, "pid", _process_name(self.processes[process])):
+        if not _matches(
+            self.processes[process], self.wish.processes, "pid", _process_name(self.processes[process])
+        ):
             return False
         if not self.wish.threads:
             return True
-        return thread is not None and _matches(self.threads[thread], self.wish.threads, "tid", self.threads[thread]["name"] or "")
+        return thread is not None and _matches(
+            self.threads[thread], self.wish.threads, "tid", self.threads[thread]["name"] or ""
+        )
 
     def _group(self, groups: dict[int, Group], process: int) -> Group:
         if process not in groups:
@@ -232,12 +273,20 @@ class _Loader:
             label, id = ("start/end", "") if thread is None else _thread_label(self.threads[thread])
         lanes = int(self.found[key]["lanes"])
         depth = self.wish.depth
-        return Track(label, id, [[] for _ in range(min(lanes, depth))], deeper=max(lanes - depth, 0), task=task is not None)
+        return Track(
+            label,
+            id,
+            [[] for _ in range(min(lanes, depth))],
+            deeper=max(lanes - depth, 0),
+            task=task is not None,
+        )
 
     def _crowd(self, thread: int, number: int, shown: list[int | None]) -> Crowd:
         if self._crowds is None:
             self._crowds = {}
-            for row in crowd(self.report, self.window, self.columns, [task for task in shown if task is not None]).to_pylist():
+            for row in crowd(
+                self.report, self.window, self.columns, [task for task in shown if task is not None]
+            ).to_pylist():
                 self._crowds.setdefault(row["thread"], [0.0] * self.columns)[row["col"]] = row["number"]
         return Crowd(number, tuple(self._crowds.get(thread, [0.0] * self.columns)))
 
@@ -259,7 +308,9 @@ class _Loader:
             shown[key].lanes[lane] = bars_of(rows)
         for track in shown.values():
             track.lanes = [lane for lane in track.lanes if lane]
-        if {bar.color for track in shown.values() for lane in track.lanes for bar in lane} == {_DEFAULT_COLOR}:
+        if {bar.color for track in shown.values() for lane in track.lanes for bar in lane} == {
+            _DEFAULT_COLOR
+        }:
             for track in shown.values():
                 track.lanes = [[replace(bar, color=None) for bar in lane] for lane in track.lanes]
 
@@ -281,10 +332,14 @@ class _Loader:
     def _nothing(self) -> str:
         named = (*self.wish.processes, *self.wish.threads)
         if named:
-            return f"no process or thread of {self.report.path.name} with ranges is called {', '.join(named)}."
+            return (
+                f"no process or thread of {self.report.path.name} with ranges is called {', '.join(named)}."
+            )
         inside = inside_launches(self.report, self.window)
         more = (
-            f" {counted(len(inside), 'launch')} recorded inside their kernels: --inside {inside[0]['name'] or 'kernel'}." if inside else ""
+            f" {counted(len(inside), 'launch')} recorded inside their kernels: --inside {inside[0]['name'] or 'kernel'}."
+            if inside
+            else ""
         )
         return f"{self.report.path.name} has no NVTX ranges, marks or counters and nothing of CUDA or the CPU side in this time.{more}"
 
@@ -295,7 +350,9 @@ def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
 
 
 def _matches(row: dict[str, Any], wanted: Sequence[str], id: str, name: str) -> bool:
-    return not wanted or any(text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted)
+    return not wanted or any(
+        text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted
+    )
 
 
 def _process_name(row: dict[str, Any]) -> str:

@@ -5,7 +5,20 @@ from __future__ import annotations
 import zlib
 
 # Of medium lightness, far apart in hue, so that black text is readable on all and neighbours differ.
-_PALETTE = (0x8FBC5A, 0x6FA8DC, 0xE6A04C, 0xC58BD6, 0x57BBAA, 0xE38686, 0xD4C14E, 0x9AA5F0, 0x7FC97F, 0xE58BB8, 0xB59A78, 0x77C0E0)
+_PALETTE = (
+    0x8FBC5A,
+    0x6FA8DC,
+    0xE6A04C,
+    0xC58BD6,
+    0x57BBAA,
+    0xE38686,
+    0xD4C14E,
+    0x9AA5F0,
+    0x7FC97F,
+    0xE58BB8,
+    0xB59A78,
+    0x77C0E0,
+)
 
 
 def color_of(name: str, domain: str | None, given: int | None) -> int:

@@ -23,7 +23,10 @@ _KINDS = ("push_pop", "start_end")  # the index has the ranges of all tasks of a
 
 def lanes_of(report: Report) -> Lanes | None:
     """Return the index of a report that is large and whole; None: it is asked in SQL."""
-    if not report.windowed and sum(building.events(part.manifest) for part in report.stored.parts) >= building.LARGE:
+    if (
+        not report.windowed
+        and sum(building.events(part.manifest) for part in report.stored.parts) >= building.LARGE
+    ):
         from warplens.flows.viewing import index_cache
 
         try:
@@ -44,7 +47,9 @@ class Ranges:
         rows: Rows = tracks(self.report, window).to_pylist()
         return rows
 
-    def cells(self, window: Window, columns: int, depth: int, threads: Sequence[int], tasks: Sequence[int]) -> Rows:
+    def cells(
+        self, window: Window, columns: int, depth: int, threads: Sequence[int], tasks: Sequence[int]
+    ) -> Rows:
         """Return the cells of some threads and tasks, and of all start/end ranges, as `occupancy.cells` does."""
         rows: Rows = cells(self.report, window, columns, depth, threads, tasks).to_pylist()
         return rows
@@ -55,13 +60,17 @@ class IndexedRanges(Ranges):
 
     def __init__(self, report: Report, lanes: Lanes) -> None:
         super().__init__(report)
-        self._tracks = [lane for lane in lanes.all if lane.layer == "nvtx_ranges" and lane.key.get("kind") in _KINDS]
+        self._tracks = [
+            lane for lane in lanes.all if lane.layer == "nvtx_ranges" and lane.key.get("kind") in _KINDS
+        ]
         self._lanes = lanes
 
     def tracks(self, window: Window) -> Rows:
         """Return the tracks that have something in the window, and how long the outermost ranges of each took."""
         begin, end = window
-        rows: Rows = tracks(self.report, window, "task IS NOT NULL").to_pylist() if self.report.tables["tasks"] else []
+        rows: Rows = (
+            tracks(self.report, window, "task IS NOT NULL").to_pylist() if self.report.tables["tasks"] else []
+        )
         own = {lane.number: lane for lane in self._tracks}
         deepest = self._lanes.deepest(own, begin, end)
         for number, (share, events) in self._lanes.busy(own, begin, end).items():
@@ -71,9 +80,15 @@ class IndexedRanges(Ranges):
                 rows.append({**place, "ranges": events, "lanes": deepest[number] + 1, "busy": took})
         return rows
 
-    def cells(self, window: Window, columns: int, depth: int, threads: Sequence[int], tasks: Sequence[int]) -> Rows:
+    def cells(
+        self, window: Window, columns: int, depth: int, threads: Sequence[int], tasks: Sequence[int]
+    ) -> Rows:
         """Return the cells of threads and start/end ranges from the index, those of tasks in SQL."""
-        rows: Rows = cells(self.report, window, columns, depth, [], tasks, "task IS NOT NULL").to_pylist() if tasks else []
+        rows: Rows = (
+            cells(self.report, window, columns, depth, [], tasks, "task IS NOT NULL").to_pylist()
+            if tasks
+            else []
+        )
         wanted, unfinished = set(threads), self._unfinished(window, columns)
         drawn: list[tuple[Lane, int, Cells]] = []
         for lane in self._tracks:
@@ -91,7 +106,9 @@ class IndexedRanges(Ranges):
         if not each:
             return {}
         ids = np.unique(np.concatenate(each)).tolist()
-        text = "SELECT id, domain, message, color FROM nvtx_ranges JOIN (SELECT unnest($ids) AS id) USING (id)"
+        text = (
+            "SELECT id, domain, message, color FROM nvtx_ranges JOIN (SELECT unnest($ids) AS id) USING (id)"
+        )
         return {row["id"]: row for row in self.report.sql(text, {"ids": ids}).to_pylist()} if ids else {}
 
     def _unfinished(self, window: Window, columns: int) -> set[tuple[int, int | None, int, str | None, int]]:
@@ -108,10 +125,18 @@ class IndexedRanges(Ranges):
         return touched
 
 
-def _rows(lane: Lane, level: int, columns_of_lane: Cells, about: dict[int, dict[str, Any]], unfinished: set[Any]) -> Rows:
+def _rows(
+    lane: Lane, level: int, columns_of_lane: Cells, about: dict[int, dict[str, Any]], unfinished: set[Any]
+) -> Rows:
     place = {"process": lane.process, "thread": lane.key.get("thread"), "task": None, "depth": level}
     rows = []
-    columns = (columns_of_lane.column, columns_of_lane.busy, columns_of_lane.number, columns_of_lane.begun, columns_of_lane.row)
+    columns = (
+        columns_of_lane.column,
+        columns_of_lane.busy,
+        columns_of_lane.number,
+        columns_of_lane.begun,
+        columns_of_lane.row,
+    )
     for column, busy, number, begun, row in zip(*(each.tolist() for each in columns), strict=True):
         facts = about[lane.process << 32 | row]
         is_open = (lane.process, place["thread"], level, facts["message"], column) in unfinished

@@ -153,7 +153,9 @@ def _busy(level: Level, style: Style) -> str:
     line = "".join(_level(share, style.glyphs.heights) if share else " " for share in level.shares)
     label = f"  {level.label} {mean:.1%}".replace("%", " %")
     head = set_cell_size(cut(label, style.gutter - 1, style.glyphs), style.gutter)
-    return (head + paint(line.rstrip(), foreground(_BUSY, style.colors) if style.colors else "", style)).rstrip()
+    return (
+        head + paint(line.rstrip(), foreground(_BUSY, style.colors) if style.colors else "", style)
+    ).rstrip()
 
 
 def _band(band: Band, style: Style) -> str:
@@ -163,15 +165,20 @@ def _band(band: Band, style: Style) -> str:
         if shade > full:
             pieces.append((style.glyphs.shade, foreground(_WAITS, style.colors) if style.colors else ""))
         elif full and (full >= _LITTLE or not dot):
-            pieces.append((_level(full, style.glyphs.heights), foreground(_BUSY, style.colors) if style.colors else ""))
+            pieces.append(
+                (_level(full, style.glyphs.heights), foreground(_BUSY, style.colors) if style.colors else "")
+            )
         else:
             pieces.append((style.glyphs.dot, _DIM) if dot else (" ", ""))
     while pieces and pieces[-1][0] == " ":
         pieces.pop()
     line = "".join(
-        paint("".join(text for text, _ in run), code, style) for code, run in ((c, list(r)) for c, r in groupby(pieces, lambda p: p[1]))
+        paint("".join(text for text, _ in run), code, style)
+        for code, run in ((c, list(r)) for c, r in groupby(pieces, lambda p: p[1]))
     )
-    return (set_cell_size(cut(f"    {band.label}", style.gutter - 1, style.glyphs), style.gutter) + line).rstrip()
+    return (
+        set_cell_size(cut(f"    {band.label}", style.gutter - 1, style.glyphs), style.gutter) + line
+    ).rstrip()
 
 
 def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
@@ -184,7 +191,10 @@ def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
         upper += " " if level <= len(heights) else heights[level - len(heights) - 1]
     color = foreground(color_of(gauge.label, gauge.domain, None), style.colors) if style.colors else ""
     room = style.gutter - 3
-    labels = (f"  {cut(printable(gauge.label), room, style.glyphs)}", f"  {cut(_span(gauge, room, style), room, style.glyphs)}")
+    labels = (
+        f"  {cut(printable(gauge.label), room, style.glyphs)}",
+        f"  {cut(_span(gauge, room, style), room, style.glyphs)}",
+    )
     for number, (label, line) in enumerate(zip(labels, (upper, lower), strict=True)):
         head = set_cell_size(label, style.gutter)
         yield ((paint(head, _DIM, style) if number else head) + paint(line.rstrip(), color, style)).rstrip()
@@ -272,7 +282,9 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     bars = [bar for group in picture.groups for track in group.tracks for lane in track.lanes for bar in lane]
     notes = []
     if any(bar.many or (bar.width == 1 and bar.busy[0] < 0.5) for bar in bars):
-        notes.append(f"{glyphs.heights[0]}{glyphs.heights[3]}{glyphs.heights[-1]} many or small ranges: how busy the column was")
+        notes.append(
+            f"{glyphs.heights[0]}{glyphs.heights[3]}{glyphs.heights[-1]} many or small ranges: how busy the column was"
+        )
     if picture.unfinished:
         notes.append(f"{glyphs.open + ' ' if not style.colors else 'some ranges are '}unfinished")
     if any(track.marks for group in picture.groups for track in group.tracks):
@@ -284,7 +296,10 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     if any(isinstance(row, Level) for group in picture.groups for row in group.rows):
         notes.append("busy: time in which the GPU did anything")
     bands = {row.kind for group in picture.groups for row in group.rows if isinstance(row, Band)}
-    notes += [_BANDS[kind].format(full=glyphs.heights[-1], shade=glyphs.shade, dot=glyphs.dot) for kind in sorted(bands, reverse=True)]
+    notes += [
+        _BANDS[kind].format(full=glyphs.heights[-1], shade=glyphs.shade, dot=glyphs.dot)
+        for kind in sorted(bands, reverse=True)
+    ]
     if any(track.label == SAMPLES for group in picture.groups for track in group.tracks):
         notes.append("samples: the function they saw most, in (brackets) off the CPU")
     if picture.folded:
@@ -296,7 +311,9 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
     if picture.hidden_gauges:
         notes.append(f"{counted(picture.hidden_gauges, 'counter')} not shown: --counters N")
     if picture.launches:
-        notes.append(f"the longest launch; {counted(picture.launches, 'other launch')} that recorded: --inside NAME, --range")
+        notes.append(
+            f"the longest launch; {counted(picture.launches, 'other launch')} that recorded: --inside NAME, --range"
+        )
     if picture.hidden:
         alike = f" ({shorten(printable(picture.alike), 80)})" if picture.alike else ""
         notes.append(f"{counted(picture.hidden, 'less busy track')} not shown{alike}: --tracks N")

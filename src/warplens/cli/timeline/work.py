@@ -87,8 +87,13 @@ class IndexedWork(Work):
         """Return the cells of rows of GPU work; those of copies and memsets are called as the row is."""
         every: Rows = []
         for place, row in enumerate(rows):
-            own, name = self._rows[replace(row, number=0, busy=0)], None if row.what is None else direction(row.what)
-            every += self._cells(own, self._lanes.cells(own, window, columns, alike=name is not None), place, name)
+            own, name = (
+                self._rows[replace(row, number=0, busy=0)],
+                None if row.what is None else direction(row.what),
+            )
+            every += self._cells(
+                own, self._lanes.cells(own, window, columns, alike=name is not None), place, name
+            )
         return every
 
     def utilization(self, window: Window, columns: int) -> dict[tuple[int, int], npt.NDArray[np.float64]]:
@@ -105,7 +110,12 @@ class IndexedWork(Work):
         names, rows = row[0].index.names, []
         own = (cells.column, cells.busy, cells.number, cells.begun, cells.row, cells.name)
         for column, busy, number, begun, id_, text in zip(*(each.tolist() for each in own), strict=True):
-            top = {"domain": None, "message": names.text(text) if name is None else name, "id": row[0].process << 32 | id_, "color": None}
+            top = {
+                "domain": None,
+                "message": names.text(text) if name is None else name,
+                "id": row[0].process << 32 | id_,
+                "color": None,
+            }
             at = {"thread": place, "depth": 0, "col": column, "busy": busy, "number": number}
             rows.append({**at, "top": {**top, "unfinished": False, "begun": begun}})
         return rows
@@ -113,7 +123,12 @@ class IndexedWork(Work):
 
 def _row(lane: Lane) -> GpuRow:
     """Return the row that a track is part of."""
-    process, device, context, stream = lane.process, lane.key["device"], lane.key.get("context"), lane.key.get("stream")
+    process, device, context, stream = (
+        lane.process,
+        lane.key["device"],
+        lane.key.get("context"),
+        lane.key.get("stream"),
+    )
     if lane.layer in ("kernels", "graphs"):
         return GpuRow(process, device, context, stream, None, 0, 0)
     what = _MEMSET if lane.layer == "memsets" else lane.key.get("kind")

@@ -51,7 +51,9 @@ class Chosen:
         tids = np.array(sorted(first, key=lambda tid: first[tid]), np.int64)
         place.threads.match(tids, np.array([first[tid] for tid in tids.tolist()], np.int64))
         self.threads = place.threads.of(tids)
-        self._bounds = _bounds(np.concatenate([np.empty(0, np.int64), *samples]), -(-self._count // place.step))
+        self._bounds = _bounds(
+            np.concatenate([np.empty(0, np.int64), *samples]), -(-self._count // place.step)
+        )
         self._runs: tuple[Int64Array, Int64Array, Int64Array] | None = None
 
     def __len__(self) -> int:
@@ -92,7 +94,11 @@ class Chosen:
         if odd.any():
             self._place.tally.damaged += int((odd & self._mine(block)).sum())
         kept = self._kept(block, start, end)
-        return (start, block["tid"].astype(np.int64)) if kept.all() else (start[kept], block["tid"][kept].astype(np.int64))
+        return (
+            (start, block["tid"].astype(np.int64))
+            if kept.all()
+            else (start[kept], block["tid"][kept].astype(np.int64))
+        )
 
     def _mine(self, records: npt.NDArray[Any]) -> BoolArray:
         if self._of is None:
@@ -128,7 +134,11 @@ class Chosen:
             ends = np.append(begins[1:], True)
             found.append((of[begins], places_[begins], (places_[ends] - places_[begins]) // size + 1))
         nothing = np.empty(0, np.int64)
-        of, offsets, counts = (np.concatenate([nothing, *columns]) for columns in zip(*found, strict=True)) if found else (nothing,) * 3
+        of, offsets, counts = (
+            (np.concatenate([nothing, *columns]) for columns in zip(*found, strict=True))
+            if found
+            else (nothing,) * 3
+        )
         order = np.argsort(of, kind="stable")
         edges = np.searchsorted(of[order], np.arange(len(self._bounds) + 1))
         return offsets[order], counts[order], edges

@@ -29,7 +29,9 @@ class Frames:
     def __init__(self, records: WideRecords | None, place: Place, boot_id: str = "") -> None:
         self._records, self._place, self._boot_id = records, place, boot_id
         nothing = np.empty(0, np.int64)
-        node, parent = (nothing, nothing) if records is None else (records.column("node"), records.column("parent"))
+        node, parent = (
+            (nothing, nothing) if records is None else (records.column("node"), records.column("parent"))
+        )
         kind = nothing if records is None else records.column("domain")
         good = (node > 0) & (kind >= NATIVE) & (kind <= TASK)
         order = np.flatnonzero(good)

@@ -48,12 +48,20 @@ class Natives:
     """What is known of each of the frames `rows` of native code: texts as numbers in `texts`, -1 for none."""
 
     def __init__(self, count: int) -> None:
-        self.function, self.file, self.module, self.path, self.build_id = (np.full(count, -1, np.int32) for _ in range(5))
+        self.function, self.file, self.module, self.path, self.build_id = (
+            np.full(count, -1, np.int32) for _ in range(5)
+        )
         self.line = np.zeros(count, np.int32)
         self._numbers: dict[str, int] = {}
 
     def look_up(
-        self, rows: Int64Array, number: Int64Array, offset: Int64Array, flags: Int64Array, known: dict[int, Module], symbols: Symbols
+        self,
+        rows: Int64Array,
+        number: Int64Array,
+        offset: Int64Array,
+        flags: Int64Array,
+        known: dict[int, Module],
+        symbols: Symbols,
     ) -> None:
         """Look at frames that are in module `number` at `offset` each."""
         order = np.argsort(number, kind="stable")
@@ -73,7 +81,9 @@ class Natives:
             found = symbols.look_up(module.path, module.build_id, asked)
             self._take(mine, back.reshape(-1), offset[some], module.name, found)
 
-    def look_up_kernel(self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols) -> None:
+    def look_up_kernel(
+        self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols
+    ) -> None:
         """Look at frames of the kernel that started as `boot_id`."""
         whole = address.astype(np.uint64)
         asked, back = np.unique(whole - (flags & _RETURN).astype(np.uint64), return_inverse=True)
@@ -83,7 +93,9 @@ class Natives:
             self.function[row] = self._text(function.name if function else f"{KERNEL}+{at:#x}")
             self.module[row] = self._text(function.module if function else KERNEL)
 
-    def column(self, numbers: npt.NDArray[np.int32], others: pa.DictionaryArray | None = None) -> pa.DictionaryArray:
+    def column(
+        self, numbers: npt.NDArray[np.int32], others: pa.DictionaryArray | None = None
+    ) -> pa.DictionaryArray:
         """Return texts as a column; where there is none, `others` has one, if any."""
         used, codes = np.unique(numbers, return_inverse=True)
         every = list(self._numbers)
@@ -94,11 +106,19 @@ class Natives:
             codes = np.where(codes < 0, theirs, codes + len(others.dictionary))
             both = pa.array([*others.dictionary.to_pylist(), *words], pa.string())
             return _united(codes, both)
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string()))
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string())
+        )
 
-    def _take(self, rows: Int64Array, back: Int64Array, offset: Int64Array, name: str, found: Sequence[Where | None]) -> None:
-        functions = np.array([-1 if one is None else self._text(one.function) for one in found], np.int32)[back]
-        files = np.array([-1 if one is None or not one.file else self._text(one.file) for one in found], np.int32)[back]
+    def _take(
+        self, rows: Int64Array, back: Int64Array, offset: Int64Array, name: str, found: Sequence[Where | None]
+    ) -> None:
+        functions = np.array([-1 if one is None else self._text(one.function) for one in found], np.int32)[
+            back
+        ]
+        files = np.array(
+            [-1 if one is None or not one.file else self._text(one.file) for one in found], np.int32
+        )[back]
         lines = np.array([0 if one is None else one.line for one in found], np.int32)[back]
         self.function[rows], self.file[rows], self.line[rows] = functions, files, lines
         for row, at in zip(rows[functions < 0].tolist(), offset[functions < 0].tolist(), strict=True):

@@ -58,14 +58,23 @@ _NOTICES = {
         _error,
     ),
     4: _Notice(
-        "info", "torn-stacks", "{value} Python stacks of {where} were given up because they changed while they were read", sums=True
+        "info",
+        "torn-stacks",
+        "{value} Python stacks of {where} were given up because they changed while they were read",
+        sums=True,
     ),
     5: _Notice(
         "info",
         "sampling-slowed",
         "sampling of {where} was made rarer, {value} Hz, because it took too much CPU; --python-sampling-frequency asks for less",
     ),
-    6: _Notice("info", "ticks", "{value} ticks of the {name} sampler were due in {where}", nameless="Python", sums=True),
+    6: _Notice(
+        "info",
+        "ticks",
+        "{value} ticks of the {name} sampler were due in {where}",
+        nameless="Python",
+        sums=True,
+    ),
     7: _Notice(
         "info",
         "missed-ticks",
@@ -73,7 +82,11 @@ _NOTICES = {
         sums=True,
     ),
     8: _Notice(
-        "warning", "perf-denied", "{name} is missing in {where}: perf_event_open was refused ({value}); " + _PERF, _error, "native sampling"
+        "warning",
+        "perf-denied",
+        "{name} is missing in {where}: perf_event_open was refused ({value}); " + _PERF,
+        _error,
+        "native sampling",
     ),
     9: _Notice(
         "warning",
@@ -81,14 +94,22 @@ _NOTICES = {
         "{value} samples or switches of {where} were lost by the kernel, which had no room for them; --sampling-frequency asks for fewer",
         sums=True,
     ),
-    10: _Notice("info", "native-sampled", "native stacks of {where} were sampled by {name} at {value} Hz", nameless="a clock"),
+    10: _Notice(
+        "info",
+        "native-sampled",
+        "native stacks of {where} were sampled by {name} at {value} Hz",
+        nameless="a clock",
+    ),
     11: _Notice(
         "info",
         "kernel-hidden",
         "time that {where} spent in the kernel is not among its native samples: `sysctl kernel.perf_event_paranoid=1` adds it",
     ),
     12: _Notice(
-        "info", "backtrace-other", "--backtrace cannot be had as asked in {where}; instead: {name}", nameless="what this machine can do"
+        "info",
+        "backtrace-other",
+        "--backtrace cannot be had as asked in {where}; instead: {name}",
+        nameless="what this machine can do",
     ),
     13: _Notice(
         "info",
@@ -114,9 +135,24 @@ _NOTICES = {
         "{name}, which --python-functions-trace names, was not found in {where}; is its module imported, and the name spelt right?",
         nameless="a function",
     ),
-    17: _Notice("warning", "os-calls-missing", "calls of the C library are missing in {where}: {name}", nameless="they cannot be seen"),
-    18: _Notice("info", "stacks-read-again", "{value} Python stacks of {where} were impossible at first sight and read again", sums=True),
-    19: _Notice("info", "python-version", "{name}; {where} runs an older Python", nameless="not all that was asked for can be recorded"),
+    17: _Notice(
+        "warning",
+        "os-calls-missing",
+        "calls of the C library are missing in {where}: {name}",
+        nameless="they cannot be seen",
+    ),
+    18: _Notice(
+        "info",
+        "stacks-read-again",
+        "{value} Python stacks of {where} were impossible at first sight and read again",
+        sums=True,
+    ),
+    19: _Notice(
+        "info",
+        "python-version",
+        "{name}; {where} runs an older Python",
+        nameless="not all that was asked for can be recorded",
+    ),
     21: _Notice(
         "info",
         "locks-unknown",
@@ -157,7 +193,9 @@ def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
         else:
             message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)
         times = max(min(value, _LATEST), 0) if notice.sums else count if count > 1 else None
-        told.append(Note(notice.severity, notice.code, "cpu", message, times, first if 0 < first <= _LATEST else None))
+        told.append(
+            Note(notice.severity, notice.code, "cpu", message, times, first if 0 < first <= _LATEST else None)
+        )
     return told
 
 
@@ -168,4 +206,8 @@ def odd(tally: Tally, broken: int, lost: int, pid: int) -> list[Note]:
         (broken, "damaged-frames", "frames of stacks could not be used, or do not know their caller"),
         (lost, "lost-stacks", "samples or calls have no stack because it was not written"),
     ]
-    return [Note("warning", code, "cpu", f"{count:,} {what} (process {pid})", min(count, _LATEST)) for count, code, what in found if count]
+    return [
+        Note("warning", code, "cpu", f"{count:,} {what} (process {pid})", min(count, _LATEST))
+        for count, code, what in found
+        if count
+    ]

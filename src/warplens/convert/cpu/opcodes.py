@@ -24,7 +24,9 @@ class Opcodes:
         self._forms = np.zeros(_COUNT, np.int8)
         if notices is None:
             return
-        for row in notices.rows(notices.offsets()[np.flatnonzero(notices.column("notice") == NOTICE)[:_MOST]]):
+        for row in notices.rows(
+            notices.offsets()[np.flatnonzero(notices.column("notice") == NOTICE)[:_MOST]]
+        ):
             form, opcode = divmod(int(row["value"]), _COUNT)
             name = strings.get(int(row["name"]))
             if name:

@@ -19,7 +19,9 @@ from warplens.convert.words import labelled
 from warplens.storage import schema
 
 _FILE = 0x01  # of a call's flags
-_FILES, _SOCKETS, _LOCKS, _MEMORY = (os_words.GROUPS.index(group) for group in ("file", "socket", "lock", "memory"))
+_FILES, _SOCKETS, _LOCKS, _MEMORY = (
+    os_words.GROUPS.index(group) for group in ("file", "socket", "lock", "memory")
+)
 
 
 class OsCalls:
@@ -40,7 +42,11 @@ class OsCalls:
         found = piece.found
         name, operation = self._functions.columns(found["name"])
         (target,) = self._targets.columns(found["text"])
-        result, error, fd = found["result"].astype(np.int64), found["domain"].astype(np.int64), found["fd"].astype(np.int32)
+        result, error, fd = (
+            found["result"].astype(np.int64),
+            found["domain"].astype(np.int64),
+            found["fd"].astype(np.int32),
+        )
         group, known = self._groups(found["name"]), self._sockets(found["text"])
         group = np.where((group == _FILES) & (known == 1), _SOCKETS, group)
         on_file = ((found["flags"] & _FILE) != 0) & (known == 0)
@@ -73,7 +79,9 @@ class OsCalls:
             kept = pa.array(np.flatnonzero(on_file))
             files = {**columns, **common, "name": name, "operation": operation, "path": target}
             files.pop("range", None)
-            files = {column: values.take(kept) for column, values in files.items()} | self._asked(found[on_file])
+            files = {column: values.take(kept) for column, values in files.items()} | self._asked(
+                found[on_file]
+            )
             files |= self._place.ids(slice(self._files, self._files + len(kept)))
             self._files += len(kept)
             yield "file_access", schema.build("file_access", files)

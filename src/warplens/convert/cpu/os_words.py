@@ -6,15 +6,24 @@ import re
 
 # The first that fits counts. Names are matched whole.
 _GROUPS = (
-    ("wait for events", r"e?poll|p?poll|epoll_.*|p?select|pselect6|io_getevents|aio_suspend(64)?|io_uring_enter"),
+    (
+        "wait for events",
+        r"e?poll|p?poll|epoll_.*|p?select|pselect6|io_getevents|aio_suspend(64)?|io_uring_enter",
+    ),
     ("sleep", r"(u|nano|clock_nano)?sleep|pause|alarm"),
-    ("lock", r"pthread_(mutex|cond|rwlock|spin|barrier)_\w+|sem_\w+|sem(op|timedop)|futex|flockfile|ftrylockfile|mtx_\w+|cnd_\w+"),
+    (
+        "lock",
+        r"pthread_(mutex|cond|rwlock|spin|barrier)_\w+|sem_\w+|sem(op|timedop)|futex|flockfile|ftrylockfile|mtx_\w+|cnd_\w+",
+    ),
     (
         "process",
         r"v?fork|fork(pty)|exec\w+|posix_spawnp?|system|popen|pclose|wait|wait[34]|waitpid|waitid|clone[23]?|pthread_(create|\w*join\w*|cancel)|"
         r"thrd_\w+|prctl|ptrace|sched_yield|pthread_yield|unshare|process_vm_\w+|_exit|exit",
     ),
-    ("memory", r"m(map|unmap|remap|protect|advise|sync|lock|unlock)\w*|munmap|s?brk|shm(at|ctl|dt|get)|move_pages|membarrier"),
+    (
+        "memory",
+        r"m(map|unmap|remap|protect|advise|sync|lock|unlock)\w*|munmap|s?brk|shm(at|ctl|dt|get)|move_pages|membarrier",
+    ),
     ("signal", r"(t|tg|rt_)?(kill|sig)\w*|killpg|pthread_kill|pthread_sig\w+|raise"),
     (
         "socket",
@@ -44,7 +53,9 @@ _OPERATION = [
     ),
     (
         "write",
-        re.compile(r"p?writev?2?(64)?(v2|v64|v64v2)?|fwrite(_unlocked)?|fputs(_unlocked)?|sendfile(64)?|copy_file_range|splice|send\w*"),
+        re.compile(
+            r"p?writev?2?(64)?(v2|v64|v64v2)?|fwrite(_unlocked)?|fputs(_unlocked)?|sendfile(64)?|copy_file_range|splice|send\w*"
+        ),
     ),
     ("sync", re.compile(r"f(data)?sync|sync\w*|msync|fflush(_unlocked)?")),
     ("seek", re.compile(r"[fl]seek(64|o|o64)?|rewind|f[gs]etpos(64)?")),
@@ -84,8 +95,18 @@ _FLAGS = (
 )
 # These differ between architectures.
 _MACHINE_FLAGS = {
-    "x86_64": ((0o40000, "O_DIRECT"), (0o100000, "O_LARGEFILE"), (0o200000, "O_DIRECTORY"), (0o400000, "O_NOFOLLOW")),
-    "aarch64": ((0o200000, "O_DIRECT"), (0o400000, "O_LARGEFILE"), (0o40000, "O_DIRECTORY"), (0o100000, "O_NOFOLLOW")),
+    "x86_64": (
+        (0o40000, "O_DIRECT"),
+        (0o100000, "O_LARGEFILE"),
+        (0o200000, "O_DIRECTORY"),
+        (0o400000, "O_NOFOLLOW"),
+    ),
+    "aarch64": (
+        (0o200000, "O_DIRECT"),
+        (0o400000, "O_LARGEFILE"),
+        (0o40000, "O_DIRECTORY"),
+        (0o100000, "O_NOFOLLOW"),
+    ),
 }
 _LATE_FLAGS = ((0o1000000, "O_NOATIME"), (0o2000000, "O_CLOEXEC"), (0o10000000, "O_PATH"))
 
@@ -103,7 +124,13 @@ def flags_asked(name: str | None) -> bool:
 def on_socket(target: str | None) -> int:
     """Return 1 for what is known to be a socket, 2 for what is known to be no file for other reasons, else 0."""
     word = (target or "").partition(" ")[0]
-    return 1 if word in ("socket", "unix") else 2 if target and not target.startswith("/") and word in _NO_FILES else 0
+    return (
+        1
+        if word in ("socket", "unix")
+        else 2
+        if target and not target.startswith("/") and word in _NO_FILES
+        else 0
+    )
 
 
 def operation(name: str | None) -> str:

@@ -18,12 +18,24 @@ from warplens.storage import schema
 
 FUNCTION, GC, IMPORT, EXCEPTION, WARNING, TASK, LOCK, PAUSE = range(1, 9)
 CALLS = (FUNCTION, EXCEPTION, WARNING, TASK, LOCK, PAUSE)
-_KINDS = {FUNCTION: "function", EXCEPTION: "exception", WARNING: "warning", TASK: "task", LOCK: "lock", PAUSE: "pause"}
+_KINDS = {
+    FUNCTION: "function",
+    EXCEPTION: "exception",
+    WARNING: "warning",
+    TASK: "task",
+    LOCK: "lock",
+    PAUSE: "pause",
+}
 _COLOR, _CUT = 0x01, 0x02
 HOLD, WAIT, BRIEF = 1, 2, 3
 GIL = (HOLD, WAIT, BRIEF)
 _STATES = {HOLD: "hold", WAIT: "wait", BRIEF: "brief"}
-_LOCK = (("held", HOLD, "held_ns"), ("waited", WAIT, "waited_ns"), ("holds", HOLD, "holds"), ("waits", WAIT, "waits"))
+_LOCK = (
+    ("held", HOLD, "held_ns"),
+    ("waited", WAIT, "waited_ns"),
+    ("holds", HOLD, "holds"),
+    ("waits", WAIT, "waits"),
+)
 
 
 class _Nested:
@@ -43,7 +55,10 @@ class Calls:
 
     def __init__(self, place: Place) -> None:
         self._nested = _Nested(place.first)
-        self._names, self._files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
+        self._names, self._files = (
+            texts.Names(place.strings, texts.named),
+            texts.Names(place.strings, texts.plain),
+        )
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""

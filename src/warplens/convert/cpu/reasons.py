@@ -23,14 +23,18 @@ class Reasons:
 
     def __init__(self, states: Chosen, strings: Strings, calls: Chosen | None, lock: Chosen | None) -> None:
         self._strings = strings
-        self._beside = [(Around(states.threads), Stream(ranges)) for ranges in (_ranges(calls), _ranges(lock, WAIT))]
+        self._beside = [
+            (Around(states.threads), Stream(ranges)) for ranges in (_ranges(calls), _ranges(lock, WAIT))
+        ]
 
     def column(self, piece: Piece, blocked: npt.NDArray[np.bool_]) -> pa.DictionaryArray:
         """Return the reasons of the next rows; null where there is none."""
         calls, waits = (around.among(ranges, piece.thread, piece.start) for around, ranges in self._beside)
         # Who waits for the GIL does so in a call, which tells less.
         reason = np.where(waits >= 0, _GIL, calls)
-        words = {number: self._strings.get(number) or UNKNOWN for number in np.unique(reason[reason >= 0]).tolist()}
+        words = {
+            number: self._strings.get(number) or UNKNOWN for number in np.unique(reason[reason >= 0]).tolist()
+        }
         return labelled(reason, words | {_GIL: "GIL"}, absent=~blocked | (reason == -1))
 
 

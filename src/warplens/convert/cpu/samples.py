@@ -83,7 +83,9 @@ def weight_of(found: npt.NDArray[Any]) -> tuple[pa.Array, pa.Array]:
     """Return how many ticks, and the time that they stand for."""
     count = found["count"].astype(np.int64)
     interval = np.minimum(found["interval"].astype(np.uint64), LATEST).astype(np.int64)
-    return pa.array(count), pa.array(np.where(interval > LATEST // np.maximum(count, 1), LATEST, count * interval))
+    return pa.array(count), pa.array(
+        np.where(interval > LATEST // np.maximum(count, 1), LATEST, count * interval)
+    )
 
 
 def _flag(flags: npt.NDArray[np.uint8], flag: int) -> npt.NDArray[np.bool_]:

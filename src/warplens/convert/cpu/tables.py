@@ -147,7 +147,11 @@ class CpuTables:
         yield "python_span", (python.GC,), lambda chosen: python.collections
         yield "python_span", (python.IMPORT,), lambda chosen: python.Imports(chosen, place)
         calls, lock = self._choose("os_call", None), self._choose("gil", python.GIL)
-        yield "cpu_state", samples.STATES, lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock))
+        yield (
+            "cpu_state",
+            samples.STATES,
+            lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock)),
+        )
 
     def _choose(self, kind: str, of: tuple[int, ...] | None) -> Chosen | None:
         """Return the records of a type that become rows; None where there are none."""

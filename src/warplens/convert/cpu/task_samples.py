@@ -52,7 +52,9 @@ class TaskSamples:
         yield "task_samples", schema.build("task_samples", columns)
 
 
-def _doing(stack: Int64Array, outer: npt.NDArray[np.bool_], place: Place, frames: Frames) -> pa.DictionaryArray:
+def _doing(
+    stack: Int64Array, outer: npt.NDArray[np.bool_], place: Place, frames: Frames
+) -> pa.DictionaryArray:
     """Return the innermost function of each stack, or the tasks that are awaited there."""
     keys, code = np.unique(stack << 1 | outer, return_inverse=True)
     awaited = frames.tasks_below()
@@ -70,7 +72,9 @@ class _Lanes:
     """The lane of each row: a task has one from its first row to its last."""
 
     def __init__(self, chosen: Chosen) -> None:
-        lives: dict[int, tuple[int, int]] = {}  # of each task, in order of start: its first start, its last end
+        lives: dict[
+            int, tuple[int, int]
+        ] = {}  # of each task, in order of start: its first start, its last end
         for piece in chosen.pieces():
             key = _task_of(piece)
             tasks, first, code = np.unique(key, return_index=True, return_inverse=True)

@@ -24,7 +24,11 @@ class Api:
     """The rows of one process; the ranges of NVTX go by while they are written."""
 
     def __init__(
-        self, records: WideRecords, place: CudaPlace, backtraces: WideRecords | None, stacks: Callable[[npt.NDArray[Any]], pa.Array]
+        self,
+        records: WideRecords,
+        place: CudaPlace,
+        backtraces: WideRecords | None,
+        stacks: Callable[[npt.NDArray[Any]], pa.Array],
     ) -> None:
         """`backtraces` name stacks of some calls; `stacks` makes a column of their numbers."""
         self._records, self._place, self._stacks = records, place, stacks
@@ -56,7 +60,9 @@ class Api:
                 "thread": pa.array(place.thread_base + calls.thread[rows].astype(np.int64)),
                 "start": pa.array(self._start[rows]),
                 "end": pa.array(place.clock(found["end"].astype(np.int64))),
-                "api": pa.DictionaryArray.from_arrays(pa.array(np.minimum(found["domain"], 1).astype(np.int32)), _APIS),
+                "api": pa.DictionaryArray.from_arrays(
+                    pa.array(np.minimum(found["domain"], 1).astype(np.int32)), _APIS
+                ),
                 "name": name,
                 "result": pa.array(found["result"].astype(np.int32)),
                 "correlation": pa.array(found["correlation"].astype(np.int64)),

@@ -37,7 +37,9 @@ class Calls:
         self._began = began
         self.damaged = 0
         nothing = np.empty(0, np.int64)
-        start, end = (nothing, nothing) if records is None else (records.column("start"), records.column("end"))
+        start, end = (
+            (nothing, nothing) if records is None else (records.column("start"), records.column("end"))
+        )
         good = np.flatnonzero(sane(start, end))
         self.damaged = len(start) - len(good)
         # Of calls that begin at once the longer one is around the other; of those that end at once, too, the runtime's.
@@ -70,7 +72,9 @@ class Calls:
         rows = order[self.kept]
         self.offsets = nothing if records is None else records.offsets()[rows]
         # The threads of the rows.
-        self.thread = threads.match(nothing if records is None else records.column("tid")[rows], self.start[self.kept])
+        self.thread = threads.match(
+            nothing if records is None else records.column("tid")[rows], self.start[self.kept]
+        )
         self.span = spans.place(self.start).astype(np.int32)
         self._table: npt.NDArray[np.int32] | None = None
         self._least = 0
@@ -101,7 +105,9 @@ class Calls:
         """Say which of these calls the agent made itself; -1 is none."""
         return np.zeros(len(call), bool) if self._own is None else np.append(self._own, False)[call]
 
-    def launched_inside(self, call: Int64Array, correlation: Int64Array, start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
+    def launched_inside(
+        self, call: Int64Array, correlation: Int64Array, start: Int64Array, end: Int64Array
+    ) -> npt.NDArray[np.bool_]:
         """Say which pieces of work (their calls, correlations and times on the GPU) the program launched within a span.
 
         Correlations rise as calls are made. So where a call was not recorded, it was made between the calls with the numbers around it.
@@ -143,7 +149,9 @@ class Calls:
             self._least = least
             self._table = np.full(most - least + 1, -1, np.int32)
             # The first ones last: they stay.
-            self._table[self.correlation[::-1] - least] = np.arange(len(self.start) - 1, -1, -1, dtype=np.int32)
+            self._table[self.correlation[::-1] - least] = np.arange(
+                len(self.start) - 1, -1, -1, dtype=np.int32
+            )
         else:
             self._by_correlation()
 

@@ -17,7 +17,11 @@ from warplens.convert.words import labelled, optional
 from warplens.spool.wide import WideRecords
 from warplens.storage import schema
 
-_INSTANTS = (labels.UM_CPU_FAULT, labels.UM_THRASHING, labels.UM_REMOTE_MAP)  # the end in their records means nothing
+_INSTANTS = (
+    labels.UM_CPU_FAULT,
+    labels.UM_THRASHING,
+    labels.UM_REMOTE_MAP,
+)  # the end in their records means nothing
 _MOVES = (labels.UM_TO_DEVICE, labels.UM_TO_HOST, labels.UM_BETWEEN)
 _FAULTS = (labels.UM_CPU_FAULT, labels.UM_GPU_FAULT)
 _CAUSES = {
@@ -26,7 +30,10 @@ _CAUSES = {
     labels.UM_REMOTE_MAP: labels.REMOTE_MAP_CAUSES,
 }
 _JIT = 1 << 40  # so that compilations and other kinds of overhead are numbered in one list
-_OVERHEAD = {**labels.OVERHEAD_KINDS, **{_JIT + number: word for number, word in labels.JIT_OPERATIONS.items()}}
+_OVERHEAD = {
+    **labels.OVERHEAD_KINDS,
+    **{_JIT + number: word for number, word in labels.JIT_OPERATIONS.items()},
+}
 
 
 def unified_memory(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:

@@ -18,7 +18,10 @@ from warplens.spool.wide import WideRecords
 from warplens.storage import schema
 
 _MOST = 1 << 16  # records of devices, contexts or streams; more is damage
-_NULL_HANDLES = (0, 1)  # by which programs name the null stream: of the current context, which is not known here
+_NULL_HANDLES = (
+    0,
+    1,
+)  # by which programs name the null stream: of the current context, which is not known here
 _NULL = "null"
 
 
@@ -41,14 +44,20 @@ class Seen:
 class Hardware:
     """The rows of one process. What ran says more of streams than CUPTI does, where a recording began late: it counts, too."""
 
-    def __init__(self, wide: Mapping[str, WideRecords], definitions: Definitions, place: CudaPlace, seen: Seen) -> None:
+    def __init__(
+        self, wide: Mapping[str, WideRecords], definitions: Definitions, place: CudaPlace, seen: Seen
+    ) -> None:
         self._place = place
         self._seen = seen
         self._devices = {int(row["device"]): row for row in _rows(wide.get("cuda_device"))}
         self._contexts = _merged(_rows(wide.get("cuda_context")), ("context",))
         self._streams = _merged(_rows(wide.get("cuda_stream")), ("context", "stream"))
-        self._context_names = _Given(definitions.of("cuda_context"), _rows(wide.get("cuda_context")), ("context",))
-        self._stream_names = _Given(definitions.of("cuda_stream"), _rows(wide.get("cuda_stream")), ("context", "stream"))
+        self._context_names = _Given(
+            definitions.of("cuda_context"), _rows(wide.get("cuda_context")), ("context",)
+        )
+        self._stream_names = _Given(
+            definitions.of("cuda_stream"), _rows(wide.get("cuda_stream")), ("context", "stream")
+        )
 
     def devices(self) -> pa.Table:
         """Return the rows of `devices`."""
@@ -56,7 +65,11 @@ class Hardware:
         used = {device for device in self._seen.contexts.values() if device != NOWHERE}
         rows = []
         for device in sorted(self._devices.keys() | used):
-            row: dict[str, Any] = {"process": self._place.process, "device": _int32(device), "name": f"GPU {device}"}
+            row: dict[str, Any] = {
+                "process": self._place.process,
+                "device": _int32(device),
+                "name": f"GPU {device}",
+            }
             about = self._devices.get(device)
             if about is not None:
                 row |= {"name": strings.get(int(about["name"])) or row["name"], **_about(about)}
@@ -86,8 +99,16 @@ class Hardware:
             about = self._streams.get((context, stream), {})
             null = self._contexts.get((context,), {}).get("null_stream") == stream
             kind = STREAM_KINDS.get(about.get("kind", 0)) or (_NULL if null else None)
-            name = self._stream_names.get((context, stream)) or (self._stream_names.null if kind == _NULL else None)
-            row = {"process": self._place.process, "context": context, "stream": stream, "kind": kind, "name": name}
+            name = self._stream_names.get((context, stream)) or (
+                self._stream_names.null if kind == _NULL else None
+            )
+            row = {
+                "process": self._place.process,
+                "context": context,
+                "stream": stream,
+                "kind": kind,
+                "name": name,
+            }
             rows.append(row | {"priority": _int32(about["priority"]) if about.get("kind") else None})
         return schema.build("streams", rows)
 
@@ -95,11 +116,15 @@ class Hardware:
 class _Given:
     """The names of things that programs know by handles, which are used again when a thing is gone."""
 
-    def __init__(self, definitions: Iterable[Definition], records: Iterable[Mapping[str, int]], key: tuple[str, ...]) -> None:
+    def __init__(
+        self, definitions: Iterable[Definition], records: Iterable[Mapping[str, int]], key: tuple[str, ...]
+    ) -> None:
         lives: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
         for record in records:
             if record["handle"]:
-                lives.setdefault(record["handle"], []).append((record["start"], tuple(record[name] for name in key)))
+                lives.setdefault(record["handle"], []).append(
+                    (record["start"], tuple(record[name] for name in key))
+                )
         self._names: dict[tuple[int, ...], str] = {}
         self.null: str | None = None
         for one in definitions:
@@ -107,7 +132,10 @@ class _Given:
             if name and handle in _NULL_HANDLES:
                 self.null = name
             elif name and handle in lives:
-                begun = sorted(life for life in lives[handle] if life[0] <= one.start) or sorted(lives[handle])[:1]
+                begun = (
+                    sorted(life for life in lives[handle] if life[0] <= one.start)
+                    or sorted(lives[handle])[:1]
+                )
                 self._names[begun[-1][1]] = name
 
     def get(self, key: tuple[int, ...]) -> str | None:
@@ -126,7 +154,11 @@ def _merged(rows: Iterable[Mapping[str, int]], key: tuple[str, ...]) -> dict[tup
     found: dict[tuple[int, ...], dict[str, int]] = {}
     for row in rows:
         mine = found.setdefault(tuple(row[name] for name in key), {})
-        mine |= {name: value for name, value in row.items() if value not in (0, NOWHERE) or mine.get(name, NOWHERE) == NOWHERE}
+        mine |= {
+            name: value
+            for name, value in row.items()
+            if value not in (0, NOWHERE) or mine.get(name, NOWHERE) == NOWHERE
+        }
     return found
 
 

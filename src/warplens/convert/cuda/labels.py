@@ -44,7 +44,16 @@ OVERHEAD_KINDS = {
 }
 JIT_OPERATIONS = {1: "JIT cache load", 2: "JIT cache store", 3: "JIT compile"}
 
-UM_TO_DEVICE, UM_TO_HOST, UM_CPU_FAULT, UM_GPU_FAULT, UM_THRASHING, UM_THROTTLING, UM_REMOTE_MAP, UM_BETWEEN = range(1, 9)
+(
+    UM_TO_DEVICE,
+    UM_TO_HOST,
+    UM_CPU_FAULT,
+    UM_GPU_FAULT,
+    UM_THRASHING,
+    UM_THROTTLING,
+    UM_REMOTE_MAP,
+    UM_BETWEEN,
+) = range(1, 9)
 UM_KINDS = {
     UM_TO_DEVICE: "HtoD",
     UM_TO_HOST: "DtoH",

@@ -29,7 +29,9 @@ def table(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     good = sane(start)
     place.tally.damaged += int((~good).sum())
     order = ordered(good, start)
-    size, total = running(*(records.column(name)[order] for name in ("operation", "address", "bytes", "device", "memory_kind")))
+    size, total = running(
+        *(records.column(name)[order] for name in ("operation", "address", "bytes", "device", "memory_kind"))
+    )
     # Totals are of everything, rows of what lies in a window.
     kept = place.spans.place(start[order]) >= 0
     offsets, size, total = records.offsets()[order[kept]], size[kept], total[kept]
@@ -90,7 +92,9 @@ def running(
     group = _groups(device, kind)
     every = np.arange(count)
     place = np.concatenate([every[allocate], every[freed], every[gone], every])
-    change = np.concatenate([size[allocate], -size[before[freed]], -size[before[gone]], np.zeros(count, np.int64)])
+    change = np.concatenate(
+        [size[allocate], -size[before[freed]], -size[before[gone]], np.zeros(count, np.int64)]
+    )
     of = np.concatenate([group[allocate], group[before[freed]], group[before[gone]], group])
     order = np.lexsort((place, of))  # stable: what asks for a total comes behind what changes it
     sums = np.cumsum(change[order])

@@ -66,7 +66,11 @@ def function(demangled_name: str) -> str:
                 found = text[begin : at if end is None else end].rstrip() or found
         if letter in _CLOSER:
             open_brackets.append(letter)
-        elif letter in _OPENER and _OPENER[letter] in open_brackets and (letter != ">" or open_brackets[-1] == "<"):
+        elif (
+            letter in _OPENER
+            and _OPENER[letter] in open_brackets
+            and (letter != ">" or open_brackets[-1] == "<")
+        ):
             # A `<` that is still open in here was a comparison.
             while open_brackets.pop() != _OPENER[letter]:
                 pass

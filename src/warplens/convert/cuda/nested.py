@@ -10,7 +10,9 @@ import numpy.typing as npt
 from warplens.arrays import Int64Array
 
 
-def nested(driver: npt.NDArray[np.bool_], tid: Int64Array, start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
+def nested(
+    driver: npt.NDArray[np.bool_], tid: Int64Array, start: Int64Array, end: Int64Array
+) -> npt.NDArray[np.bool_]:
     """Say which calls of the driver lie within one of the runtime.
 
     They are in order of start; of those that begin at once the longer ones come first, and the runtime's before the driver's.

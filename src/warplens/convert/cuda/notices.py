@@ -31,7 +31,11 @@ def _ms(value: int) -> str:
 
 def cupti_version(number: int) -> str:
     """Return CUPTI's number of its version as people write it: 130001 is 13.0 (130001); older ones have no more than a number."""
-    return f"CUPTI {number // 10_000}.{number // 100 % 100} ({number})" if number >= 10_000 else f"CUPTI {number}"
+    return (
+        f"CUPTI {number // 10_000}.{number // 100 % 100} ({number})"
+        if number >= 10_000
+        else f"CUPTI {number}"
+    )
 
 
 def cuda_version(number: int) -> str:
@@ -40,7 +44,13 @@ def cuda_version(number: int) -> str:
 
 
 _NOTICES = {
-    1: _Notice("info", "cuda-recorded", "CUDA was recorded in {where} with {value}, {name}", cupti_version, "of a place that is not known"),
+    1: _Notice(
+        "info",
+        "cuda-recorded",
+        "CUDA was recorded in {where} with {value}, {name}",
+        cupti_version,
+        "of a place that is not known",
+    ),
     2: _Notice("info", "cuda-driver", "the driver of {where} supports CUDA up to {value}", cuda_version),
     3: _Notice(
         "warning",
@@ -57,7 +67,12 @@ _NOTICES = {
         "everything else was recorded. Run without that tool, or with --trace=nvtx",
         nameless="torch.profiler, Proton, nsys, ncu or a sanitizer, say",
     ),
-    5: _Notice("warning", "cupti-failed", "CUDA was not recorded as asked in {where}: error {value} of {name}", nameless="CUPTI"),
+    5: _Notice(
+        "warning",
+        "cupti-failed",
+        "CUDA was not recorded as asked in {where}: error {value} of {name}",
+        nameless="CUPTI",
+    ),
     6: _Notice(
         "warning",
         "cupti-stolen",
@@ -86,7 +101,10 @@ _NOTICES = {
         lambda value: f"{value:,}",
     ),
     10: _Notice(
-        "warning", "cupti-too-old", "{value}, which {where} has, cannot do what was asked for; this is missing: {name}", cupti_version
+        "warning",
+        "cupti-too-old",
+        "{value}, which {where} has, cannot do what was asked for; this is missing: {name}",
+        cupti_version,
     ),
     11: _Notice(
         "info",
@@ -122,7 +140,14 @@ def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]
         else:
             message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)
         told.append(
-            Note(notice.severity, notice.code, "cuda", message, count if count > 1 else None, first if 0 < first <= _LATEST else None)
+            Note(
+                notice.severity,
+                notice.code,
+                "cuda",
+                message,
+                count if count > 1 else None,
+                first if 0 < first <= _LATEST else None,
+            )
         )
     return told
 

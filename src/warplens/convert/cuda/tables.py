@@ -76,12 +76,24 @@ class CudaTables:
         asked = spool.bounds.capture
         all_apis = asked.all_apis if asked else None
         own = own_calls(spool.wide)
-        calls = Calls(self._wide.get("cuda_api"), spans, threads, spool.process.start_ns, all_apis=all_apis, own=own)
+        calls = Calls(
+            self._wide.get("cuda_api"), spans, threads, spool.process.start_ns, all_apis=all_apis, own=own
+        )
         threads.name(self._wide.get("cuda_thread"))
         tally = Tally(damaged=calls.damaged)
         asked_of = Asked(calls, spool.strings)
         self._place = CudaPlace(
-            process, first, thread_base, clock, spool.strings, spans, threads, most, calls=calls, asked=asked_of, tally=tally
+            process,
+            first,
+            thread_base,
+            clock,
+            spool.strings,
+            spans,
+            threads,
+            most,
+            calls=calls,
+            asked=asked_of,
+            tally=tally,
         )
         if "cuda_api" in self._wide:
             self._api = Api(self._wide["cuda_api"], self._place, self._wide.get("cuda_backtrace"), stacks)
@@ -139,16 +151,27 @@ class CudaTables:
             return []
         spool, place, pid = self._spool, self._place, self._spool.process.pid
         told = notices.notes(self._wide.get("cuda_notice"), spool.strings, pid)
-        orderly, flush_ms = spool.head.end_ns != 0, spool.bounds.capture.flush_ms if spool.bounds.capture else 0
+        orderly, flush_ms = (
+            spool.head.end_ns != 0,
+            spool.bounds.capture.flush_ms if spool.bounds.capture else 0,
+        )
         without = unanswered.find(place.calls, place.asked, place.spans, orderly=orderly, flush_ms=flush_ms)
         lost = losses.work(spool.head, spool.layouts)
         made = [self._wide[kind] for kind in ("cuda_context", "cuda_stream") if kind in self._wide]
         # Calls may be missing for other reasons: those of the last moments, or none were asked for.
         is_whole = (
-            orderly and not lost and not losses.calls(spool.head, spool.layouts) and spool.bounds.capture and spool.bounds.capture.calls
+            orderly
+            and not lost
+            and not losses.calls(spool.head, spool.layouts)
+            and spool.bounds.capture
+            and spool.bounds.capture.calls
         )
         silent = unanswered.silent(place.calls, made, place.spans, told, pid) if is_whole else []
-        unflushed = [] if orderly or self._wide.keys() <= {"cuda_notice"} else unanswered.unflushed(without, told, pid, flush_ms)
+        unflushed = (
+            []
+            if orderly or self._wide.keys() <= {"cuda_notice"}
+            else unanswered.unflushed(without, told, pid, flush_ms)
+        )
         wanted = self._wide.get("cuda_backtrace")
         backtraces = 0 if wanted is None else int((wanted.column("frames") == 0).sum())
         return [

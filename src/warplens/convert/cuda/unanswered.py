@@ -46,7 +46,9 @@ class Asked:
         self.kinds = np.zeros(int(calls.kept.sum()), np.uint8)
         self.answered = np.zeros(len(calls), bool)
 
-    def add(self, rows: slice, found: npt.NDArray[np.void], spans: Spans, span: npt.NDArray[np.int32]) -> None:
+    def add(
+        self, rows: slice, found: npt.NDArray[np.void], spans: Spans, span: npt.NDArray[np.int32]
+    ) -> None:
         """Look at records of calls, which become these rows. `span`: where they begin."""
         kinds = self._names(found["name"])
         failed = found["result"] != 0
@@ -97,10 +99,16 @@ def find(calls: Calls, asked: Asked, spans: Spans, *, orderly: bool, flush_ms: i
     else:
         rows = rows[behind] if behind.sum() >= _NO_CHANCE else rows[:0]
     found, counts = np.unique(kinds[rows], return_counts=True)
-    return Unanswered(dict(zip(found.tolist(), counts.tolist(), strict=True)), int(start[rows[0]]) if len(rows) else 0, len(late))
+    return Unanswered(
+        dict(zip(found.tolist(), counts.tolist(), strict=True)),
+        int(start[rows[0]]) if len(rows) else 0,
+        len(late),
+    )
 
 
-def silent(calls: Calls, made: Sequence[WideRecords], spans: Spans, others: Sequence[Note], pid: int) -> list[Note]:
+def silent(
+    calls: Calls, made: Sequence[WideRecords], spans: Spans, others: Sequence[Note], pid: int
+) -> list[Note]:
     """Return what there is to tell where contexts or streams (`made`) came to be that no recorded call can have made.
 
     CUPTI's callbacks tell of them, its buffers of calls: who takes the buffers takes the calls, too. `others`: what else is told.
@@ -119,7 +127,9 @@ def silent(calls: Calls, made: Sequence[WideRecords], spans: Spans, others: Sequ
     return []
 
 
-def _captures(kinds: npt.NDArray[np.uint8], start: Int64Array, span: npt.NDArray[np.int32], spans: Spans) -> Spans:
+def _captures(
+    kinds: npt.NDArray[np.uint8], start: Int64Array, span: npt.NDArray[np.int32], spans: Spans
+) -> Spans:
     """Return when streams were captured into graphs, of the whole process: frameworks launch into them from several threads."""
     rows = np.flatnonzero(kinds >= CAPTURE)
     found: list[tuple[int, int]] = []
@@ -127,7 +137,9 @@ def _captures(kinds: npt.NDArray[np.uint8], start: Int64Array, span: npt.NDArray
     before = -2  # the span of the capture before
     ends = spans.end(span[rows].astype(np.int64)).tolist()
     until = LATEST
-    for kind, time, where, end in zip(kinds[rows].tolist(), start[rows].tolist(), span[rows].tolist(), ends, strict=True):
+    for kind, time, where, end in zip(
+        kinds[rows].tolist(), start[rows].tolist(), span[rows].tolist(), ends, strict=True
+    ):
         if where != before:
             if depth:
                 found.append((begin, until))

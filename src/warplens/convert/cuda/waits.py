@@ -21,7 +21,9 @@ def syncs(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     start, end = records.column("start"), records.column("end")
     good = sane(start, end)
     place.tally.damaged += int((~good).sum())
-    good &= place.spans.overlap(start, end) & ~place.calls.are_own(place.calls.find(records.column("correlation")))
+    good &= place.spans.overlap(start, end) & ~place.calls.are_own(
+        place.calls.find(records.column("correlation"))
+    )
     kept = ordered(good, start)
     offsets = records.offsets()[kept]
     for rows in place.groups(len(kept)):

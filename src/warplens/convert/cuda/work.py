@@ -110,7 +110,9 @@ def memsets(found: npt.NDArray[Any], columns: Columns) -> pa.Table:
 
 def graphs(found: npt.NDArray[Any], columns: Columns) -> pa.Table:
     """Return rows of `graphs` from records and the columns that they share with other work."""
-    return schema.build("graphs", columns | {name: optional(found[name], 0) for name in ("graph", "graph_exec")})
+    return schema.build(
+        "graphs", columns | {name: optional(found[name], 0) for name in ("graph", "graph_exec")}
+    )
 
 
 def _graph(found: npt.NDArray[Any]) -> Columns:

@@ -40,7 +40,10 @@ class Batch:
             return False
         head = piece[: layout.HEADER_BYTES].view("<u4")
         mode, clock, units, slots, stride = head[_MODE : _STRIDE + 1].tolist()
-        plain = stride == layout.UNIT_HEADER_BYTES + layout.RECORD_BYTES * slots and len(piece) >= layout.HEADER_BYTES + units * stride
+        plain = (
+            stride == layout.UNIT_HEADER_BYTES + layout.RECORD_BYTES * slots
+            and len(piece) >= layout.HEADER_BYTES + units * stride
+        )
         if not plain or head[0] != layout.MAGIC or mode > 1 or clock != 0 or head[_KEEP] or head[_WANTED]:
             return False
         alike = (mode, apart)
@@ -65,7 +68,9 @@ class Batch:
         head = raw[: layout.HEADER_BYTES].view("<u4")
         head[:] = heads[0]
         head[[_UNITS, _SLOTS, _STRIDE, _GENERATION]] = edges[-1], slots.max(), wide, 1
-        cursor, generation = (body[:, at : at + 4].copy().view("<u4").reshape(-1) for at in (_CURSOR, _OWN_GENERATION))
+        cursor, generation = (
+            body[:, at : at + 4].copy().view("<u4").reshape(-1) for at in (_CURSOR, _OWN_GENERATION)
+        )
         wanted = np.array([generation for _, _, generation in self.pieces], np.int64)
         if (cursor > np.repeat(slots, units)).any() or (generation != np.repeat(wanted, units)).any():
             return None

@@ -15,7 +15,10 @@ from warplens.arrays import Int64Array
 from warplens.convert.intrakernel import sandwich
 from warplens.convert.intrakernel.launches import Launches
 
-_EARLY, _LATE = 1_000, 20_000  # ns by which a kernel may seem to begin before its launch, and to end after it was read
+_EARLY, _LATE = (
+    1_000,
+    20_000,
+)  # ns by which a kernel may seem to begin before its launch, and to end after it was read
 _SLACK = int(2 * sandwich.NOISE) + 64  # ns by which a kernel may seem shorter than what happened in it
 _USUAL = 20_000  # ns by which a kernel may be longer than what happened in it, beside a quarter
 _MOST = 512  # kernels that are looked at for a launch, the last ones
@@ -37,10 +40,17 @@ def match_graphs(launches: Launches, kernels: dict[str, Int64Array], row: Int64A
     return out
 
 
-def _pairs(launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, theirs: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _pairs(
+    launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, theirs: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Return what may belong together: launches, and of each node the last kernel that such a launch can be."""
-    found = [_last_runs(launches, kernels, *some) for some in _windows(launches, kernels["start"][theirs], mine, theirs)]
-    launch, kernel = (np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in (0, 1))
+    found = [
+        _last_runs(launches, kernels, *some)
+        for some in _windows(launches, kernels["start"][theirs], mine, theirs)
+    ]
+    launch, kernel = (
+        np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in (0, 1)
+    )
     exact = kernels["grid"][kernel] == launches.of_read("blocks")[launch]
     hit = np.zeros(len(launches), bool)
     hit[launch[exact]] = True
@@ -48,7 +58,9 @@ def _pairs(launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array,
     return launch[kept], kernel[kept]
 
 
-def _windows(launches: Launches, start: Int64Array, mine: Int64Array, theirs: Int64Array) -> Iterator[tuple[Int64Array, Int64Array]]:
+def _windows(
+    launches: Launches, start: Int64Array, mine: Int64Array, theirs: Int64Array
+) -> Iterator[tuple[Int64Array, Int64Array]]:
     """Yield pairs of launches and kernels (rows, in order of start) that began between launch and reading."""
     last = np.searchsorted(start, launches.over[mine])  # the next replay begins after it
     first = np.maximum(np.searchsorted(start, launches.launched[mine] - _EARLY), last - _MOST)
@@ -63,10 +75,16 @@ def _windows(launches: Launches, start: Int64Array, mine: Int64Array, theirs: In
         yield np.repeat(mine[begin:end], number), theirs[np.repeat(first[begin:end], number) + within]
 
 
-def _last_runs(launches: Launches, kernels: dict[str, Int64Array], launch: Int64Array, kernel: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _last_runs(
+    launches: Launches, kernels: dict[str, Int64Array], launch: Int64Array, kernel: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     span = (launches.of_read("last_ns") - launches.of_read("first_ns"))[launch]
     longer = kernels["end"][kernel] - kernels["start"][kernel] - span
-    good = (longer + _SLACK >= 0) & (longer <= _USUAL + span // 4) & (kernels["end"][kernel] <= launches.over[launch] + _LATE)
+    good = (
+        (longer + _SLACK >= 0)
+        & (longer <= _USUAL + span // 4)
+        & (kernels["end"][kernel] <= launches.over[launch] + _LATE)
+    )
     good &= kernels["grid"][kernel] >= launches.of_read("blocks")[launch]
     launch, kernel = launch[good], kernel[good]
     order = np.lexsort((kernels["start"][kernel], kernels["node"][kernel], launch))
@@ -77,10 +95,19 @@ def _last_runs(launches: Launches, kernels: dict[str, Int64Array], launch: Int64
 
 
 def _match_device(
-    launches: Launches, kernels: dict[str, Int64Array], launch: Int64Array, kernel: Int64Array, device: int, out: Int64Array
+    launches: Launches,
+    kernels: dict[str, Int64Array],
+    launch: Int64Array,
+    kernel: Int64Array,
+    device: int,
+    out: Int64Array,
 ) -> None:
     first, last = launches.of_read("first_ns"), launches.of_read("last_ns")
-    low = kernels["start"][kernel] - first[launch] - sandwich.tick(np.concatenate([first[launch], last[launch]]))
+    low = (
+        kernels["start"][kernel]
+        - first[launch]
+        - sandwich.tick(np.concatenate([first[launch], last[launch]]))
+    )
     high = kernels["end"][kernel] - last[launch]
     at = first + (last - first) // 2
     sure = np.flatnonzero((out >= 0) & launches.timed)
@@ -93,7 +120,9 @@ def _match_device(
     if len(sure):
         sure = sure[np.argsort(at[sure], kind="stable")]
         known = out[sure]
-        found = sandwich.fit(at[sure], kernels["start"][known] - first[sure] - 32, kernels["end"][known] - last[sure])
+        found = sandwich.fit(
+            at[sure], kernels["start"][known] - first[sure] - 32, kernels["end"][known] - last[sure]
+        )
         if found.odd.all():
             return
         offset, doubt, _ = sandwich.between(at[launch], at[sure], found)

@@ -52,7 +52,13 @@ class Launches:
     def timed(self) -> npt.NDArray[np.bool_]:
         """Which of them have times of the GPU."""
         first, last = self.of_read("first_ns"), self.of_read("last_ns")
-        return (first > 0) & (last >= first) & (last - first <= _MOST_SPAN) & (last <= LATEST) & (self.of_read("units") > 0)
+        return (
+            (first > 0)
+            & (last >= first)
+            & (last - first <= _MOST_SPAN)
+            & (last <= LATEST)
+            & (self.of_read("units") > 0)
+        )
 
 
 def read_launches(noted: WideRecords | None, reads: WideRecords | None, spans: Spans) -> Launches | None:

@@ -14,7 +14,9 @@ from warplens.convert.intrakernel.sandwich import NOISE
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 
-_LAUNCHES = re.compile(r"cu(da)?Launch(?!Host)")  # not of graphs: their kernels were launched when they were made
+_LAUNCHES = re.compile(
+    r"cu(da)?Launch(?!Host)"
+)  # not of graphs: their kernels were launched when they were made
 _MOST = 8  # kernels that are looked at for a launch: the program may fill its output first, say
 _SLACK = int(2 * NOISE) + 64  # ns by which a kernel may seem shorter than what happened in it
 
@@ -37,7 +39,11 @@ def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: 
     del name
     some = some[begins[some] >= (int(start[0]) if len(start) else 0)]
     begins = begins[some]
-    threads, correlation, ends = calls.column("tid")[some], calls.column("correlation")[some], calls.column("end")[some]
+    threads, correlation, ends = (
+        calls.column("tid")[some],
+        calls.column("correlation")[some],
+        calls.column("end")[some],
+    )
     order = np.argsort(begins, kind="stable")
     begins, threads, correlation, ends = begins[order], threads[order], correlation[order], ends[order]
     found: list[tuple[Int64Array, ...]] = []
@@ -50,7 +56,9 @@ def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: 
         at = np.repeat(edges[:-1], counts) + within
         reach = np.maximum.accumulate(np.append(0, ends[theirs]))[:-1]
         found.append((launch, correlation[theirs[at]], np.cumsum(begins[theirs] >= reach)[at]))
-    launch, wanted, outer = (np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in range(3))
+    launch, wanted, outer = (
+        np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in range(3)
+    )
     order = np.argsort(launch, kind="stable")
     return Candidates(launch[order], wanted[order], outer[order])
 
@@ -70,21 +78,30 @@ class Kernels:
         if len(some):
             rows = found[some]
             grid = rows["grid_x"].astype(np.int64) * rows["grid_y"] * rows["grid_z"]
-            numbers = (rows[name].astype(np.int64) for name in ("start", "end", "device", "stream", "name", "graph_node"))
+            numbers = (
+                rows[name].astype(np.int64)
+                for name in ("start", "end", "device", "stream", "name", "graph_node")
+            )
             self._parts.append((correlation[some], *numbers, grid, ids[some], apis[some]))
 
     def table(self) -> dict[str, Int64Array]:
         """Return the kernels in order of start."""
         names = ("correlation", "start", "end", "device", "stream", "name", "node", "grid", "id", "api")
         columns = {
-            name: np.concatenate([np.empty(0, np.int64), *(part[number] for part in self._parts)]) for number, name in enumerate(names)
+            name: np.concatenate([np.empty(0, np.int64), *(part[number] for part in self._parts)])
+            for number, name in enumerate(names)
         }
         order = np.argsort(columns["start"], kind="stable")
         return {name: values[order] for name, values in columns.items()}
 
 
 def match(
-    kernels: dict[str, Int64Array], asked: Candidates | None, launched: Int64Array, over: Int64Array, span: Int64Array, blocks: Int64Array
+    kernels: dict[str, Int64Array],
+    asked: Candidates | None,
+    launched: Int64Array,
+    over: Int64Array,
+    span: Int64Array,
+    blocks: Int64Array,
 ) -> Int64Array:
     """Return for each launch the row of its kernel, -1 for none.
 
@@ -102,7 +119,9 @@ def match(
     row = order[place]
     good = sought[place] == asked.correlation
     good &= _before_captured(asked, good)
-    good &= _can_be(kernels, row, launched[asked.launch], over[asked.launch], span[asked.launch], blocks[asked.launch])
+    good &= _can_be(
+        kernels, row, launched[asked.launch], over[asked.launch], span[asked.launch], blocks[asked.launch]
+    )
     launch, row = asked.launch[good], row[good]
     first, at = np.unique(launch, return_index=True)
     out[first] = row[at]
@@ -123,21 +142,38 @@ def _before_captured(asked: Candidates, good: npt.NDArray[np.bool_]) -> npt.NDAr
 
 
 def _can_be(
-    kernels: dict[str, Int64Array], row: Int64Array, launched: Int64Array, over: Int64Array, span: Int64Array, blocks: Int64Array
+    kernels: dict[str, Int64Array],
+    row: Int64Array,
+    launched: Int64Array,
+    over: Int64Array,
+    span: Int64Array,
+    blocks: Int64Array,
 ) -> npt.NDArray[np.bool_]:
     start, end = kernels["start"][row], kernels["end"][row]
-    return (end - start + _SLACK >= span) & (kernels["grid"][row] >= blocks) & (start + 1000 >= launched) & (end <= over + 1_000_000)
+    return (
+        (end - start + _SLACK >= span)
+        & (kernels["grid"][row] >= blocks)
+        & (start + 1000 >= launched)
+        & (end <= over + 1_000_000)
+    )
 
 
 def _by_time(
-    kernels: dict[str, Int64Array], launched: Int64Array, over: Int64Array, span: Int64Array, blocks: Int64Array, out: Int64Array
+    kernels: dict[str, Int64Array],
+    launched: Int64Array,
+    over: Int64Array,
+    span: Int64Array,
+    blocks: Int64Array,
+    out: Int64Array,
 ) -> Int64Array:
     taken: set[int] = set()
     for launch in range(len(launched)):
         begin = int(np.searchsorted(kernels["start"], launched[launch] - 1000))
         rows = np.arange(begin, min(begin + _MOST, len(kernels["start"])))
         many = np.full(len(rows), launch)
-        for row in rows[_can_be(kernels, rows, launched[many], over[many], span[many], blocks[many])].tolist():
+        for row in rows[
+            _can_be(kernels, rows, launched[many], over[many], span[many], blocks[many])
+        ].tolist():
             if row not in taken:
                 taken.add(row)
                 out[launch] = row

@@ -33,7 +33,13 @@ class Merged:
 def merge(launches: Launches, kernels: dict[str, Int64Array], kernel: Int64Array) -> Merged:
     """Find the offset of each launch that has times. `kernel`: rows in `kernels`, -1 for none."""
     count = len(launches)
-    out = Merged(kernel.copy(), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count))
+    out = Merged(
+        kernel.copy(),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count),
+    )
     device = devices(launches, kernels, kernel)
     timed = launches.timed
     for one in np.unique(device[timed]).tolist():
@@ -44,10 +50,14 @@ def merge(launches: Launches, kernels: dict[str, Int64Array], kernel: Int64Array
 
 def devices(launches: Launches, kernels: dict[str, Int64Array], kernel: Int64Array) -> Int64Array:
     """Return the device of each launch; -1: memory of the host, or not known."""
-    return np.where(kernel >= 0, np.append(kernels["device"], -1)[kernel], launches.noted["device"].astype(np.int64))
+    return np.where(
+        kernel >= 0, np.append(kernels["device"], -1)[kernel], launches.noted["device"].astype(np.int64)
+    )
 
 
-def _merge_device(launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, device: int, out: Merged) -> None:
+def _merge_device(
+    launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, device: int, out: Merged
+) -> None:
     first, last = launches.of_read("first_ns")[mine], launches.of_read("last_ns")[mine]
     step = out.ticks[device] = sandwich.tick(np.concatenate([first, last]))
     at = first + (last - first) // 2
@@ -85,5 +95,12 @@ def _merge_device(launches: Launches, kernels: dict[str, Int64Array], mine: Int6
     out.kernel[mine] = -1
 
 
-def _take(out: Merged, rows: Int64Array, how: int, offset: Int64Array, uncertainty: Int64Array, drift: npt.NDArray[np.float64]) -> None:
+def _take(
+    out: Merged,
+    rows: Int64Array,
+    how: int,
+    offset: Int64Array,
+    uncertainty: Int64Array,
+    drift: npt.NDArray[np.float64],
+) -> None:
     out.how[rows], out.offset[rows], out.uncertainty[rows], out.drift[rows] = how, offset, uncertainty, drift

@@ -45,8 +45,16 @@ _RESULTS = {
         "intrakernel-no-space",
         "the spool could not take all that they wrote: name a directory with more room with --spool-dir, or allow more with --max-size",
     ),
-    kernel_buffers.NOT_AWAITED: ("warning", "intrakernel-not-awaited", "their kernels did not end within a minute of being waited for"),
-    kernel_buffers.CHILD: ("info", "intrakernel-child", "they are of a fork child, which cannot use its parent's CUDA"),
+    kernel_buffers.NOT_AWAITED: (
+        "warning",
+        "intrakernel-not-awaited",
+        "their kernels did not end within a minute of being waited for",
+    ),
+    kernel_buffers.CHILD: (
+        "info",
+        "intrakernel-child",
+        "they are of a fork child, which cannot use its parent's CUDA",
+    ),
 }
 
 
@@ -107,7 +115,9 @@ def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
         message = f"{tally.surplus:,} in-kernel events of {where} came after those that were asked for (keep=), and are not here"
         found.append(Note("info", "intrakernel-keep", _SOURCE, message, tally.surplus))
     if tally.garbled:
-        message = f"{tally.garbled:,} in-kernel records of {where} cannot be of their launches and were left out"
+        message = (
+            f"{tally.garbled:,} in-kernel records of {where} cannot be of their launches and were left out"
+        )
         found.append(Note("warning", "intrakernel-garbled", _SOURCE, message, tally.garbled))
     if tally.broken:
         message = f"{tally.broken:,} pieces of in-kernel buffers of {where} are damaged or gone (--keep-last); they were left out"
@@ -143,7 +153,9 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
                 f"{len(off):,} in-kernel launches of {where} stand where the host launched and awaited them, for {reason}: their times "
                 f"are known to {int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch exactly to another"
             )
-            found.append(Note("warning" if rough else "info", "intrakernel-bracketed", _SOURCE, message, len(off)))
+            found.append(
+                Note("warning" if rough else "info", "intrakernel-bracketed", _SOURCE, message, len(off))
+            )
     if merged.odd:
         message = f"{merged.odd:,} in-kernel launches of {where} were at times that contradict all others; they are taken for unmatched"
         found.append(Note("warning", "intrakernel-odd", _SOURCE, message, merged.odd))

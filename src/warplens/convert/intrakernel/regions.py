@@ -51,10 +51,22 @@ class Regions:
         base = self.first + self._unit_rows
         self._unit_rows += len(units)
         start, end = _times(units, where, slice(None))
-        columns = {name: units[name].astype(np.int64) for name in ("cta", "warp", "sm_begin", "sm_end", "events", "dropped")}
+        columns = {
+            name: units[name].astype(np.int64)
+            for name in ("cta", "warp", "sm_begin", "sm_end", "events", "dropped")
+        }
         number = np.arange(base, base + len(units), dtype=np.int64)
         launch = np.zeros(len(units), np.int64) + where.launch
-        self._units.append({**columns, "id": number, "launch": launch, "start": start, "end": end, "ended": units["ended"].copy()})
+        self._units.append(
+            {
+                **columns,
+                "id": number,
+                "launch": launch,
+                "start": start,
+                "end": end,
+                "ended": units["ended"].copy(),
+            }
+        )
         if len(events):
             events = events[_order(events)]
             unit = events["unit"].astype(np.int64)
@@ -84,7 +96,9 @@ class Regions:
 
     def _tags(self, numbers: Array, names: Mapping[int, str]) -> Array:
         used, which = np.unique(numbers, return_inverse=True)
-        codes = [self._codes.setdefault(names.get(tag) or f"tag {tag}", len(self._codes)) for tag in used.tolist()]
+        codes = [
+            self._codes.setdefault(names.get(tag) or f"tag {tag}", len(self._codes)) for tag in used.tolist()
+        ]
         return np.array(codes, np.int32)[which.reshape(-1)]
 
     def _unit_table(self, rows: dict[str, Array]) -> pa.Table:

@@ -18,7 +18,9 @@ _WINDOW = 1_000_000_000  # bounds so far apart are intersected, once the drift i
 _SEGMENT = 10_000_000_000  # over which the drift is taken for constant
 _DRIFT = 50e-6  # of clocks of which nothing is known (one standard deviation)
 _DRIFT_CHANGES = 5e-6  # between segments of one capture
-_MOST = 200  # launches of a window that are looked at, the tightest: of very many, some are as wrong as can be
+_MOST = (
+    200  # launches of a window that are looked at, the tightest: of very many, some are as wrong as can be
+)
 _FAR = 20_000.0  # a launch that lies farther off than this contradicts the others
 
 
@@ -50,7 +52,13 @@ def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
     segment = (time // _SEGMENT).astype(np.int64)
     for one in np.unique(segment):
         mine = np.flatnonzero(segment == one)
-        slope, doubt = _slope(time[mine], lower[mine], upper[mine], mean, max(spread, _DRIFT_CHANGES) if segment.any() else spread)
+        slope, doubt = _slope(
+            time[mine],
+            lower[mine],
+            upper[mine],
+            mean,
+            max(spread, _DRIFT_CHANGES) if segment.any() else spread,
+        )
         window = (time[mine] // _WINDOW).astype(np.int64)
         for other in np.unique(window):
             some = mine[window == other]
@@ -65,7 +73,9 @@ def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
     odd = away > _FAR
     offset = np.where(odd, offset, inside)
     uncertainty += np.where(odd, 0.0, away)
-    return Fit(np.rint(offset).astype(np.int64) + zero, np.ceil(uncertainty).astype(np.int64), drift * 1e6, odd)
+    return Fit(
+        np.rint(offset).astype(np.int64) + zero, np.ceil(uncertainty).astype(np.int64), drift * 1e6, odd
+    )
 
 
 def between(at: Int64Array, known: Int64Array, of: Fit) -> tuple[Int64Array, Int64Array, Float64Array]:
@@ -91,7 +101,9 @@ def tick(stamps: Int64Array) -> int:
     return int(np.clip(np.gcd.reduce(np.diff(different)), 1, 2048))
 
 
-def _slope(time: Float64Array, lower: Float64Array, upper: Float64Array, mean: float, spread: float) -> tuple[float, float]:
+def _slope(
+    time: Float64Array, lower: Float64Array, upper: Float64Array, mean: float, spread: float
+) -> tuple[float, float]:
     """Return the drift and its doubt, given what was thought before; few launches close together change little."""
     doubt = np.maximum((upper - lower) / 2, NOISE)
     middle = (lower + upper) / 2

@@ -73,12 +73,16 @@ class IntrakernelTables:
             return
         kernels = (self._kernels or matching.Kernels(None)).table()
         span = np.where(launches.timed, launches.of_read("last_ns") - launches.of_read("first_ns"), 0)
-        rows = matching.match(kernels, self._asked, launches.launched, launches.over, span, launches.of_read("blocks"))
+        rows = matching.match(
+            kernels, self._asked, launches.launched, launches.over, span, launches.of_read("blocks")
+        )
         rows = match_graphs(launches, kernels, rows)
         merged = merging.merge(launches, kernels, rows)
         tally = self._regions(launches, kernels, merged)
         self._write("intrakernel_launches", self._rows(launches, kernels, merged, tally))
-        self._notes = notices.notes(launches, merged, tally, self._kernels is not None, self._spool.process.pid)
+        self._notes = notices.notes(
+            launches, merged, tally, self._kernels is not None, self._spool.process.pid
+        )
 
     def notes(self) -> list[Note]:
         """What was lost, and how exact the times are."""
@@ -98,12 +102,17 @@ class IntrakernelTables:
         return tally
 
     def _places(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged) -> Places:
-        first, last = (np.append(kernels[edge], nowhere)[merged.kernel] for edge, nowhere in (("start", 0), ("end", LATEST)))
+        first, last = (
+            np.append(kernels[edge], nowhere)[merged.kernel]
+            for edge, nowhere in (("start", 0), ("end", LATEST))
+        )
         texts = launches.of_read("tags")
         names_of = {text: tag_names(self._spool.strings.get(text)) for text in np.unique(texts).tolist()}
         return Places(self._first + np.arange(len(launches)), merged.offset, first, last, texts, names_of)
 
-    def _rows(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged, tally: Tally) -> pa.Table:
+    def _rows(
+        self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged, tally: Tally
+    ) -> pa.Table:
         noted, strings, count = launches.noted, self._spool.strings, len(launches)
         stored = merged.how != merging.NOTHING
         launched = launches.launched
@@ -122,7 +131,9 @@ class IntrakernelTables:
         device = merging.devices(launches, kernels, row)
         thread = self._threads.match(noted["tid"].astype(np.int64), launched).astype(np.int64)
         given, buffer = noted["name"].tolist(), noted["buffer_name"].tolist()
-        kernel_names = {text: names.short(strings.get(text)) for text in np.unique(of_kernel("name")[known]).tolist()}
+        kernel_names = {
+            text: names.short(strings.get(text)) for text in np.unique(of_kernel("name")[known]).tolist()
+        }
         called = [
             strings.get(mine) or kernel_names.get(kernel) or strings.get(theirs)
             for mine, kernel, theirs in zip(given, of_kernel("name").tolist(), buffer, strict=True)

@@ -22,18 +22,26 @@ def slice_table(table: str, events: Events, rows: int, strings: Strings, domains
     return pa.Table.from_arrays(arrays, schema=wanted)
 
 
-def _array(item: pa.Field, table: int, events: Events, rows: int, strings: Strings, domains: Domains) -> pa.Array:
+def _array(
+    item: pa.Field, table: int, events: Events, rows: int, strings: Strings, domains: Domains
+) -> pa.Array:
     name = item.name
     if name in _FLAGS:
-        return pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(events.column(table, name, np.uint8))])
+        return pa.Array.from_buffers(
+            pa.bool_(), rows, [None, pa.py_buffer(events.column(table, name, np.uint8))]
+        )
     kind = item.type.index_type if pa.types.is_dictionary(item.type) else item.type
     values = pa.py_buffer(events.column(table, name, schema.numpy_type(kind)))
     source = "category" if name == "category_id" else name
-    valid = pa.py_buffer(events.column(table, f"{source}?", np.uint8)) if item.nullable and name != "id" else None
+    valid = (
+        pa.py_buffer(events.column(table, f"{source}?", np.uint8)) if item.nullable and name != "id" else None
+    )
     array = pa.Array.from_buffers(kind, rows, [valid, values])
     if kind is item.type:
         return array
-    return pa.DictionaryArray.from_arrays(array, _dictionary(name, table, events, strings, domains), safe=False)
+    return pa.DictionaryArray.from_arrays(
+        array, _dictionary(name, table, events, strings, domains), safe=False
+    )
 
 
 def _dictionary(name: str, table: int, events: Events, strings: Strings, domains: Domains) -> pa.Array:

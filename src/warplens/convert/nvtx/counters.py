@@ -61,7 +61,9 @@ class Counters:
         place = (domain, number, kind if known is None else "")
         if place not in self._single:
             one = self._told.get((domain, number)) or self._told.get((0, number))
-            self._single[place] = self._row(domain, number, one, one.text("name") if one else None, kind, None)
+            self._single[place] = self._row(
+                domain, number, one, one.text("name") if one else None, kind, None
+            )
             if one is None:
                 self.unknown.add((domain, number))
         return self._single[place]
@@ -74,14 +76,23 @@ class Counters:
             fields = _numbers(layout)
             if fields:
                 keys = tuple(
-                    self._row(one.domain, one.id, one, f"{name or one.id}.{leaf.name}", leaf.scalar.type.name, leaf.semantics)
+                    self._row(
+                        one.domain,
+                        one.id,
+                        one,
+                        f"{name or one.id}.{leaf.name}",
+                        leaf.scalar.type.name,
+                        leaf.semantics,
+                    )
                     for leaf in fields
                 )
                 return Counter(keys, fields)
         kind = layout.type.name if isinstance(layout, Scalar) else self.schemas.name(one.domain, number)
         return Counter((self._row(one.domain, one.id, one, name, kind, None),))
 
-    def _row(self, domain: int, number: int, one: Definition | None, name: str | None, kind: str, own: Any) -> int:
+    def _row(
+        self, domain: int, number: int, one: Definition | None, name: str | None, kind: str, own: Any
+    ) -> int:
         key = self.first + len(self.rows)
         row: dict[str, Any] = {
             "counter": key,
@@ -93,7 +104,12 @@ class Counters:
         }
         if one is not None:
             scope = self._scopes.path(one.domain, one.number("scope") or 0)
-            row |= {"description": one.text("description"), "scope": scope, **_meaning(one.data.get("semantics")), **_meaning(own)}
+            row |= {
+                "description": one.text("description"),
+                "scope": scope,
+                **_meaning(one.data.get("semantics")),
+                **_meaning(own),
+            }
         self.rows.append(row)
         return key
 
@@ -114,7 +130,10 @@ def _meaning(semantics: Any) -> dict[str, Any]:
     given = data.get("flags")
     flags = given if isinstance(given, int) else 0
     unit = data.get("unit")
-    numerator, denominator = _number(data.get("unit_scale_numerator")), _number(data.get("unit_scale_denominator"))
+    numerator, denominator = (
+        _number(data.get("unit_scale_numerator")),
+        _number(data.get("unit_scale_denominator")),
+    )
     return {
         "unit": unit.encode("utf-8", errors="replace").decode() if isinstance(unit, str) and unit else None,
         "scale": numerator / denominator if numerator and denominator else None,

@@ -19,7 +19,13 @@ from warplens.storage import schema
 _NO_OBJECTS = ("schema", "enum", "counter", "task")
 _LATEST = 1 << 62
 # What an operation is done to, by the first word of its name, and the ones that end it.
-_TARGETS = {"resource": "resource", "sync": "sync", "heap": "heap", "region": "region", "permissions": "permissions"}
+_TARGETS = {
+    "resource": "resource",
+    "sync": "sync",
+    "heap": "heap",
+    "region": "region",
+    "permissions": "permissions",
+}
 _ENDINGS = ("resource_destroy", "sync_destroy", "heap_unregister", "region_unregister", "permissions_destroy")
 _TABLE = "nvtx_operations"
 _FEW = 64
@@ -49,7 +55,9 @@ class Objects:
     write: Callable[[str, pa.Table], None]
     clock: Callable[[int], int]
     _rows: list[_Object] = field(default_factory=list)
-    _at: dict[tuple[str, int, int], list[_Object]] = field(default_factory=dict)  # kind, domain, id -> its lives in order
+    _at: dict[tuple[str, int, int], list[_Object]] = field(
+        default_factory=dict
+    )  # kind, domain, id -> its lives in order
 
     def __post_init__(self) -> None:
         # Destructions come with the slices: a later definition of the same handle opens a new life where one did.
@@ -81,7 +89,9 @@ class Objects:
                 if ends[last]:
                     self._end(keys[last], int(start[last]))
             done = block.stop
-        task = np.unpackbits(events.column(OPERATIONS, "task?", np.uint8), count=rows, bitorder="little").astype(bool)
+        task = np.unpackbits(
+            events.column(OPERATIONS, "task?", np.uint8), count=rows, bitorder="little"
+        ).astype(bool)
         used, which = np.unique(domain, return_inverse=True)
         columns = {
             "process": pa.array(events.column(OPERATIONS, "process", np.int64)),
@@ -132,9 +142,13 @@ class Objects:
     def _look_up(self, codes: Any, kinds: list[str], domain: Any, target: Any) -> Any:
         if len(codes) < _FEW:
             whole = zip(codes.tolist(), domain.tolist(), target.tolist(), strict=True)
-            return np.array([self._key(kinds[code], where, number) for code, where, number in whole], np.int64)
+            return np.array(
+                [self._key(kinds[code], where, number) for code, where, number in whole], np.int64
+            )
         which, pairs = distinct((domain << 16 | codes.astype(np.uint32)).astype(np.uint32), target)
-        return np.array([self._key(kinds[mixed & 0xFFFF], mixed >> 16, number) for mixed, number in pairs], np.int64)[which]
+        return np.array(
+            [self._key(kinds[mixed & 0xFFFF], mixed >> 16, number) for mixed, number in pairs], np.int64
+        )[which]
 
     def _key(self, kind: str, domain: int, number: int) -> int:
         lives = self._at.get((kind, domain, number))

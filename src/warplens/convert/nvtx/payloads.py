@@ -33,7 +33,9 @@ class Payloads:
     strings: Strings
     write: Callable[[str, pa.Table], None]
 
-    def follow(self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], first: npt.NDArray[np.uint64]) -> None:
+    def follow(
+        self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], first: npt.NDArray[np.uint64]
+    ) -> None:
         """Write all payloads of events of one kind; `first`: where the first one of each lies in the spool."""
         for begin in range(0, len(first), _EVENTS_AT_ONCE):
             some = slice(begin, begin + _EVENTS_AT_ONCE)
@@ -59,10 +61,14 @@ class Payloads:
         for code, pair in enumerate(kinds):
             self._note_strings(pair, data, ends, np.flatnonzero(codes == code))
         is_json = np.array([name == JSON for name in names], bool)[codes]
-        whole = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)])
+        whole = pa.Array.from_buffers(
+            pa.binary(), rows, [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+        )
         columns = {
             "process": pa.array(np.full(rows, self.process, np.int64)),
-            "event_type": pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([kind])),
+            "event_type": pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(rows, np.int32)), pa.array([kind])
+            ),
             "event": pa.array(event),
             "schema": pa.array(keys[codes], mask=~known[codes]),
             "type": pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(names, pa.string())),
@@ -73,13 +79,17 @@ class Payloads:
         }
         return schema.build("payloads", columns)
 
-    def _note_strings(self, pair: tuple[int, int], data: npt.NDArray[np.uint8], ends: Int64Array, rows: Int64Array) -> None:
+    def _note_strings(
+        self, pair: tuple[int, int], data: npt.NDArray[np.uint8], ends: Int64Array, rows: Int64Array
+    ) -> None:
         """Keep the texts of registered strings: their numbers mean nothing without the spool."""
         layout = self.schemas.layout(*pair)
         place = self.schemas.find(*pair)
         if place is None or not isinstance(layout, Struct):
             return
-        handles = [leaf.offset for leaf in leaves(layout) or () if leaf.scalar.type is TYPES[REGISTERED_STRING]]
+        handles = [
+            leaf.offset for leaf in leaves(layout) or () if leaf.scalar.type is TYPES[REGISTERED_STRING]
+        ]
         known = self.schemas.strings.setdefault(place, {}) if handles else {}
         for offset in handles:
             inside = rows[ends[rows] + offset + 8 <= ends[rows + 1]]
@@ -90,7 +100,9 @@ class Payloads:
                     known[handle] = text
 
 
-def distinct(domain: npt.NDArray[np.uint32], number: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32], list[tuple[int, int]]]:
+def distinct(
+    domain: npt.NDArray[np.uint32], number: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.int32], list[tuple[int, int]]]:
     """Return which of the distinct pairs (domain, number) each row has, and those pairs."""
     numbers, which = np.unique(number, return_inverse=True)
     mixed, codes = np.unique(which.reshape(-1).astype(np.int64) << 32 | domain, return_inverse=True)

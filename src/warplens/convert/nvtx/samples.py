@@ -47,7 +47,9 @@ class Samples:
     def add(self, rows: int) -> None:
         """Write the samples of the current slice."""
         events = self.events
-        used = [(pair >> 32, pair & 0xFFFFFFFF) for pair in events.column(SAMPLES, "counter=", np.uint64).tolist()]
+        used = [
+            (pair >> 32, pair & 0xFFFFFFFF) for pair in events.column(SAMPLES, "counter=", np.uint64).tolist()
+        ]
         code = events.column(SAMPLES, "counter", np.int32)
         known = [self.counters.get(*pair) for pair in used]
         structured = np.array([one is not None and bool(one.fields) for one in known], bool)[code]
@@ -60,14 +62,23 @@ class Samples:
         keys = np.zeros((len(used), 3), np.int64)
         for mixed in np.unique(code[plain].astype(np.int64) * 4 + kind[plain]).tolist():
             domain, number = used[mixed // 4]
-            keys[mixed // 4, mixed % 4] = self.counters.single(domain, number, "float64" if mixed % 4 == 2 else "int64")
-        pieces = [_Piece(plain, keys[code[plain], kind[plain]], ints[0][plain], floats[0][plain], kind[plain])]
+            keys[mixed // 4, mixed % 4] = self.counters.single(
+                domain, number, "float64" if mixed % 4 == 2 else "int64"
+            )
+        pieces = [
+            _Piece(plain, keys[code[plain], kind[plain]], ints[0][plain], floats[0][plain], kind[plain])
+        ]
         left: Blobs | None = None
         if len(blob_row):
             more, left = self._from_blobs(used, known, code, blob_row)
             pieces += more
         silent = np.flatnonzero(structured & (kind == 0) & ~has_blob)
-        pieces += [piece for number, one in enumerate(known) if one is not None for piece in _silent(one, silent[code[silent] == number])]
+        pieces += [
+            piece
+            for number, one in enumerate(known)
+            if one is not None
+            for piece in _silent(one, silent[code[silent] == number])
+        ]
         before = self.first + self._count
         written = self._write(pieces, has_blob)
         if left is not None and len(left.event):
@@ -83,7 +94,11 @@ class Samples:
         return tuple(found)
 
     def _from_blobs(
-        self, used: list[tuple[int, int]], known: list[Counter | None], code: npt.NDArray[np.int32], row: Int64Array
+        self,
+        used: list[tuple[int, int]],
+        known: list[Counter | None],
+        code: npt.NDArray[np.int32],
+        row: Int64Array,
     ) -> tuple[list[_Piece], Blobs]:
         """Values from bytes; what holds no number that is known stays a payload of a sample without a value."""
         blobs = self.events.blobs(self.events.column(SAMPLES, "blob_offset", np.uint64))
@@ -97,7 +112,9 @@ class Samples:
             need = max(leaf.offset + leaf.scalar.size for leaf in counter.fields)
             mine = mine[blobs.size[mine] >= need]
             left[blobs.event[mine]] = False
-            fixed = self.events.gather(blobs.offset[mine], np.full(len(mine), need, np.uint32)).reshape(-1, need)
+            fixed = self.events.gather(blobs.offset[mine], np.full(len(mine), need, np.uint32)).reshape(
+                -1, need
+            )
             for key, leaf in zip(counter.keys, counter.fields, strict=True):
                 pieces.append(_numbers(leaf, fixed, at[mine], key))
         lost = row[left]
@@ -105,9 +122,15 @@ class Samples:
             keys = np.zeros(len(used), np.int64)
             for number in np.unique(code[lost]).tolist():
                 counter = known[number]
-                keys[number] = counter.keys[0] if counter else self.counters.single(used[number][0], used[number][1], "int64")
+                keys[number] = (
+                    counter.keys[0]
+                    if counter
+                    else self.counters.single(used[number][0], used[number][1], "int64")
+                )
             nothing = np.zeros(len(lost), np.int64)
-            pieces.append(_Piece(lost, keys[code[lost]], nothing, nothing.astype(np.float64), nothing.astype(np.int8)))
+            pieces.append(
+                _Piece(lost, keys[code[lost]], nothing, nothing.astype(np.float64), nothing.astype(np.int8))
+            )
             self.undecoded += len(lost)
         return pieces, blobs.take(left[blobs.event])
 
@@ -115,15 +138,24 @@ class Samples:
         """Write rows in order of the samples; returns which sample of the slice each one is of."""
         events = self.events
         row, counter, ints, floats, kind = (
-            np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("row", "counter", "ints", "floats", "kind")
+            np.concatenate([getattr(piece, name) for piece in pieces])
+            for name in ("row", "counter", "ints", "floats", "kind")
         )
         if len(pieces) > 1:
             order = np.argsort(row, kind="stable")
-            row, counter, ints, floats, kind = row[order], counter[order], ints[order], floats[order], kind[order]
+            row, counter, ints, floats, kind = (
+                row[order],
+                counter[order],
+                ints[order],
+                floats[order],
+                kind[order],
+            )
         ids = self.first + self._count + np.arange(len(row), dtype=np.int64)
         self._count += len(row)
         reason = np.minimum(events.column(SAMPLES, "reason", np.uint32)[row], 3).astype(np.int32)
-        task = np.unpackbits(events.column(SAMPLES, "task?", np.uint8), count=len(has_blob), bitorder="little").astype(bool)[row]
+        task = np.unpackbits(
+            events.column(SAMPLES, "task?", np.uint8), count=len(has_blob), bitorder="little"
+        ).astype(bool)[row]
         columns = {
             "id": pa.array(ids),
             "process": pa.array(events.column(SAMPLES, "process", np.int64)[row]),
@@ -132,7 +164,9 @@ class Samples:
             "start": pa.array(events.column(SAMPLES, "start", np.int64)[row]),
             "value_int": pa.array(ints, mask=kind != 1),
             "value_float": pa.array(floats, mask=kind != 2),
-            "no_value": pa.DictionaryArray.from_arrays(pa.array(reason, mask=(kind != 0) | has_blob[row]), _REASONS),
+            "no_value": pa.DictionaryArray.from_arrays(
+                pa.array(reason, mask=(kind != 0) | has_blob[row]), _REASONS
+            ),
             "task": pa.array(events.column(SAMPLES, "task", np.int64)[row], mask=~task),
         }
         self.write(_TABLE, schema.build(_TABLE, columns))
@@ -140,13 +174,19 @@ class Samples:
 
 
 def _numbers(leaf: Leaf, fixed: npt.NDArray[np.uint8], row: Int64Array, key: int) -> _Piece:
-    values = np.ascontiguousarray(fixed[:, leaf.offset : leaf.offset + leaf.scalar.size]).reshape(-1).view(leaf.scalar.type.format)
+    values = (
+        np.ascontiguousarray(fixed[:, leaf.offset : leaf.offset + leaf.scalar.size])
+        .reshape(-1)
+        .view(leaf.scalar.type.format)
+    )
     if leaf.scalar.type.name == "bfloat16":
         values = (values.astype(np.uint32) << 16).view(np.float32)
     is_float = values.dtype.kind == "f"
     ints = np.zeros(len(row), np.int64) if is_float else values.astype(np.int64)
     floats = values.astype(np.float64) if is_float else np.zeros(len(row))
-    return _Piece(row, np.full(len(row), key, np.int64), ints, floats, np.full(len(row), 2 if is_float else 1, np.int8))
+    return _Piece(
+        row, np.full(len(row), key, np.int64), ints, floats, np.full(len(row), 2 if is_float else 1, np.int8)
+    )
 
 
 def _silent(counter: Counter, row: Int64Array) -> list[_Piece]:
@@ -155,5 +195,12 @@ def _silent(counter: Counter, row: Int64Array) -> list[_Piece]:
     if not counter.fields or not len(row):
         return []
     return [
-        _Piece(row, np.full(len(row), key, np.int64), nothing, nothing.astype(np.float64), nothing.astype(np.int8)) for key in counter.keys
+        _Piece(
+            row,
+            np.full(len(row), key, np.int64),
+            nothing,
+            nothing.astype(np.float64),
+            nothing.astype(np.int8),
+        )
+        for key in counter.keys
     ]

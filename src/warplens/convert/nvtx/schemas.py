@@ -24,7 +24,9 @@ class Schemas:
         self._keys: dict[tuple[int, int], int] = {}
         self._made: dict[tuple[int, int], Definition] = {}
         self._layouts: dict[tuple[int, int], Element | None] = {}
-        self.strings: dict[tuple[int, int], dict[int, str]] = {}  # of registered strings in payloads: handle -> text
+        self.strings: dict[
+            tuple[int, int], dict[int, str]
+        ] = {}  # of registered strings in payloads: handle -> text
         self.unreadable: dict[str, int] = {}  # why -> how many
         for one in definitions.of("schema", "enum"):
             self._keys.setdefault((one.domain, one.id), first + len(self._keys))
@@ -66,7 +68,11 @@ class Schemas:
         try:
             return layouts.parse(self._made[place].data, lookup)
         except Unreadable as error:
-            why = str(error) if len(self.unreadable) < _MOST_REASONS else "its definition is of a kind that is not known"
+            why = (
+                str(error)
+                if len(self.unreadable) < _MOST_REASONS
+                else "its definition is of a kind that is not known"
+            )
             self.unreadable[why] = self.unreadable.get(why, 0) + 1
             return None
 
@@ -78,7 +84,11 @@ class Schemas:
             kind = "enum" if one.kind == "enum" else _KINDS.get(one.number("type") or 0, "static")
             size = one.number("size") or None
             strings = self.strings.get(place)
-            whole = json.dumps({**one.data, "strings": {str(k): v for k, v in strings.items()}}) if strings else one.json
+            whole = (
+                json.dumps({**one.data, "strings": {str(k): v for k, v in strings.items()}})
+                if strings
+                else one.json
+            )
             rows.append(
                 {
                     "schema": key,

@@ -27,7 +27,10 @@ class Scopes:
     """The scopes of one process."""
 
     def __init__(self, definitions: Definitions) -> None:
-        self._made = {(one.domain, one.id): (one.text("path") or "", one.number("parent") or 0) for one in definitions.of("scope")}
+        self._made = {
+            (one.domain, one.id): (one.text("path") or "", one.number("parent") or 0)
+            for one in definitions.of("scope")
+        }
 
     def path(self, domain: int, number: int) -> str | None:
         """Return a scope's path from the root; None for no scope, and for one that was not recorded."""

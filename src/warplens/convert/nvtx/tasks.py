@@ -21,7 +21,12 @@ def makers(definitions: Definitions) -> dict[int, int]:
 
 
 def table(
-    process: int, thread_base: int, first: int, definitions: Definitions, events: Events, clock: Callable[[int], int]
+    process: int,
+    thread_base: int,
+    first: int,
+    definitions: Definitions,
+    events: Events,
+    clock: Callable[[int], int],
 ) -> pa.Table | None:
     """Return the rows of one process, after its last slice; tasks that ran but were never defined have no name. None without tasks."""
     defined: dict[int, Definition] = {one.id: one for one in definitions.of("task") if 0 < one.id <= _MOST}

@@ -25,7 +25,9 @@ _GNU_BUILD_ID = 3
 SYMTAB, DYNSYM, RELA, NOBITS = 2, 11, 4, 8
 COMPRESSED = 0x800
 X86_64, AARCH64 = 62, 183
-SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")])
+SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
 RELOCATION = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 
 
@@ -54,9 +56,25 @@ class Elf:
         self._data: bytes | mmap.mmap = source if isinstance(source, bytes) else _mapped(source)
         if len(self._data) < _HEADER.size:
             raise BadElf("it is too short")
-        magic, bits, order, _, _, self.machine, _, _, segments, sections, _, _, _, count, size, number, names = _HEADER.unpack_from(
-            self._data
-        )
+        (
+            magic,
+            bits,
+            order,
+            _,
+            _,
+            self.machine,
+            _,
+            _,
+            segments,
+            sections,
+            _,
+            _,
+            _,
+            count,
+            size,
+            number,
+            names,
+        ) = _HEADER.unpack_from(self._data)
         if magic != b"\x7fELF" or (bits, order) != (2, 1):
             raise BadElf("it is no ELF file of 64 bits, little-endian")
         self._segments = (segments, count) if segments else (0, 0)
@@ -74,7 +92,12 @@ class Elf:
     def sections(self) -> list[Section]:
         """All sections that lie within the file, by number; others have a size of 0."""
         offset, count, names = self._sections_at
-        if not offset or not count or offset + count * _SECTION.size > len(self._data) or count > _MOST_SECTIONS:
+        if (
+            not offset
+            or not count
+            or offset + count * _SECTION.size > len(self._data)
+            or count > _MOST_SECTIONS
+        ):
             return []
         raw = [_SECTION.unpack_from(self._data, offset + number * _SECTION.size) for number in range(count)]
         texts = raw[names][4:6] if names < count else (0, 0)
@@ -110,7 +133,11 @@ class Elf:
             while at + 12 <= end:
                 name, size, kind = struct.unpack_from("<III", self._data, at)
                 contents = at + 12 + (name + 3) // 4 * 4
-                if kind == _GNU_BUILD_ID and bytes(self._data[at + 12 : at + 16]) == b"GNU\0" and contents + size <= end:
+                if (
+                    kind == _GNU_BUILD_ID
+                    and bytes(self._data[at + 12 : at + 16]) == b"GNU\0"
+                    and contents + size <= end
+                ):
                     return bytes(self._data[contents : contents + size]).hex()
                 at = contents + (size + 3) // 4 * 4
         return None

@@ -28,9 +28,13 @@ class Functions:
     def __init__(self, files: list[Elf]) -> None:
         self._files = files
         parts = [part for number, file in enumerate(files) for part in _symbols(file, number)]
-        columns = [np.concatenate([np.empty(0, np.int64), *(part[place] for part in parts)]) for place in range(5)]
+        columns = [
+            np.concatenate([np.empty(0, np.int64), *(part[place] for part in parts)]) for place in range(5)
+        ]
         order = np.argsort(columns[0], kind="stable")
-        self._start, self._size, self._name, self._binding, self._where = (column[order] for column in columns)
+        self._start, self._size, self._name, self._binding, self._where = (
+            column[order] for column in columns
+        )
         self._stubs: dict[int, str] | None = None
 
     def __len__(self) -> int:
@@ -54,11 +58,20 @@ class Functions:
                 return row
         # Functions of assembler code may have no size; they reach up to the next one.
         near = behind - 1
-        return near if near >= 0 and self._size[near] == 0 and self._section(int(self._start[near])) == self._section(address) else -1
+        return (
+            near
+            if near >= 0
+            and self._size[near] == 0
+            and self._section(int(self._start[near])) == self._section(address)
+            else -1
+        )
 
     def _best(self, row: int) -> str:
         start = self._start[row]
-        first, last = np.searchsorted(self._start, start, side="left"), np.searchsorted(self._start, start, side="right")
+        first, last = (
+            np.searchsorted(self._start, start, side="left"),
+            np.searchsorted(self._start, start, side="right"),
+        )
         names = {}
         for one in range(first, min(last, first + 64)):
             file, table = divmod(int(self._where[one]), 1 << 32)
@@ -67,7 +80,12 @@ class Functions:
             if name:
                 binding = int(self._binding[one])
                 rank = _BINDING_ORDER[binding] if binding < len(_BINDING_ORDER) else len(_BINDING_ORDER)
-                names[name] = (rank, len(name) - len(name.lstrip("_")) if not name.startswith("_Z") else 0, len(name), name)
+                names[name] = (
+                    rank,
+                    len(name) - len(name.lstrip("_")) if not name.startswith("_Z") else 0,
+                    len(name),
+                    name,
+                )
         if not names:
             return ""
         best = min(names, key=lambda name: names[name])
@@ -75,7 +93,12 @@ class Functions:
 
     def _section(self, address: int) -> Section | None:
         return next(
-            (one for one in self._files[0].sections if one.flags & _EXECUTABLE and one.address <= address < one.address + one.size), None
+            (
+                one
+                for one in self._files[0].sections
+                if one.flags & _EXECUTABLE and one.address <= address < one.address + one.size
+            ),
+            None,
         )
 
     def _stub(self, address: int) -> str | None:
@@ -124,7 +147,11 @@ def _symbols(file: Elf, number: int) -> Iterator[tuple[Int64Array, ...]]:
             continue
         rows = file.rows(section, elf.SYMBOL)
         kind = rows["info"] & 15
-        wanted = ((kind == _FUNCTION) | (kind == _INDIRECT) | (kind == _NO_TYPE)) & (rows["section"] != 0) & (rows["value"] != 0)
+        wanted = (
+            ((kind == _FUNCTION) | (kind == _INDIRECT) | (kind == _NO_TYPE))
+            & (rows["section"] != 0)
+            & (rows["value"] != 0)
+        )
         wanted &= (rows["value"] < 1 << 62) & (rows["size"] < 1 << 62)
         if (plain := wanted & (kind == _NO_TYPE)).any():
             # Labels that are no functions, and marks of what is code and data.
@@ -149,7 +176,9 @@ def _stubs(file: Elf) -> Iterator[tuple[int, str]]:
         if section.kind == elf.RELA and section.name in (".rela.plt", ".rela.dyn"):
             relocations = file.rows(section, elf.RELOCATION)
             relocations = relocations[(relocations["info"] >> 32 != 0) & (relocations["addend"] == 0)]
-            for offset, info in zip(relocations["offset"].tolist(), relocations["info"].tolist(), strict=True):
+            for offset, info in zip(
+                relocations["offset"].tolist(), relocations["info"].tolist(), strict=True
+            ):
                 if info >> 32 < len(rows):
                     names[offset] = file.name(texts, int(rows["name"][info >> 32]))
                     if section.name == ".rela.plt":
@@ -160,13 +189,19 @@ def _stubs(file: Elf) -> Iterator[tuple[int, str]]:
         code = file.contents(section).tobytes()
         if file.machine == elf.AARCH64:
             yield from (
-                (section.address + 2 * _SLOT + _SLOT * number, f"{demangle(name) or name}@plt") for number, name in enumerate(ordered)
+                (section.address + 2 * _SLOT + _SLOT * number, f"{demangle(name) or name}@plt")
+                for number, name in enumerate(ordered)
             )
             continue
         for at in range(0, len(code), _SLOT):
             # jmp *place(%rip)
             jump = code.find(b"\xff\x25", at, at + _SLOT - 4)
             if jump >= 0:
-                place = section.address + jump + 6 + int.from_bytes(code[jump + 2 : jump + 6], "little", signed=True)
+                place = (
+                    section.address
+                    + jump
+                    + 6
+                    + int.from_bytes(code[jump + 2 : jump + 6], "little", signed=True)
+                )
                 if name := names.get(place):
                     yield section.address + at, f"{demangle(name) or name}@plt"

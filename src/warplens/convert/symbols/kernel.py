@@ -15,7 +15,9 @@ _DIGITS = np.full(256, 255, np.uint64)
 _DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
 _WIDTH = 16  # digits of an address, on the machines that we record on
 _SHORTEST = 4  # bytes behind an address: a letter between spaces, and a name
-_FARTHEST = 1 << 20  # bytes from the begin of a function: what is farther from it belongs to nothing that has a name
+_FARTHEST = (
+    1 << 20
+)  # bytes from the begin of a function: what is farther from it belongs to nothing that has a name
 
 
 class Function(NamedTuple):
@@ -60,13 +62,19 @@ class KernelSymbols:
     def find(self, addresses: npt.NDArray[np.uint64]) -> list[Function | None]:
         """Return the function that each address is in, None where that is not known."""
         found: list[Function | None] = []
-        for address, place in zip(addresses.tolist(), np.searchsorted(self._begins, addresses, side="right").tolist(), strict=True):
+        for address, place in zip(
+            addresses.tolist(), np.searchsorted(self._begins, addresses, side="right").tolist(), strict=True
+        ):
             near = place > 0 and address - int(self._begins[place - 1]) < _FARTHEST
             found.append(self._function(place - 1) if near else None)
         return found
 
     def _function(self, number: int) -> Function:
-        words = self._text[int(self._names[number]) : int(self._ends[number])].decode("utf-8", errors="surrogateescape").split()
+        words = (
+            self._text[int(self._names[number]) : int(self._ends[number])]
+            .decode("utf-8", errors="surrogateescape")
+            .split()
+        )
         return Function(words[0], words[1] if len(words) > 1 else KERNEL)
 
 

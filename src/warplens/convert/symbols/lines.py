@@ -18,7 +18,9 @@ from warplens.convert.symbols.elf import COMPRESSED, Elf
 
 _SET_ADDRESS = re.compile(rb"\x00\x09\x02(.{8})", re.DOTALL)
 _MOST = 256 << 20  # bytes of a section that is compressed
-_MOST_DECODED = 4 << 20  # bytes of line programs of a file: seconds; those with most of what is asked for come first
+_MOST_DECODED = (
+    4 << 20
+)  # bytes of line programs of a file: seconds; those with most of what is asked for come first
 _DIRECTORY, _PATH = 2, 1  # DW_LNCT
 _STRING, _LINE_STRP, _STRP, _UDATA, _DATA1, _DATA2, _DATA4, _DATA8, _DATA16, _BLOCK = (
     0x08,
@@ -100,7 +102,11 @@ class _Unit:
             return None
         name, directory = self.files[place]
         above = directory if self.version >= 5 else directory - 1
-        path = name if name.startswith("/") or not 0 <= above < len(self.directories) else f"{self.directories[above]}/{name}"
+        path = (
+            name
+            if name.startswith("/") or not 0 <= above < len(self.directories)
+            else f"{self.directories[above]}/{name}"
+        )
         base = self.directories[0] if self.version >= 5 and self.directories else ""
         return path if path.startswith("/") or not base else f"{base}/{path}"
 
@@ -117,7 +123,9 @@ class Lines:
         """Return file and line of those addresses (rising) for which they are known."""
         if not self._data or not len(addresses):
             return {}
-        starts = [(int.from_bytes(match[1], "little"), match.start()) for match in _SET_ADDRESS.finditer(self._data)]
+        starts = [
+            (int.from_bytes(match[1], "little"), match.start()) for match in _SET_ADDRESS.finditer(self._data)
+        ]
         starts = sorted(start for start in starts if 0 < start[0] < 1 << 62)
         if not starts:
             return {}
@@ -177,7 +185,16 @@ class Lines:
         if not line_range or not opcode_base or program[0] > end or address_size != 8:
             raise _Broken
         lengths = [reader.number(1) for _ in range(opcode_base - 1)]
-        unit = _Unit(version, address_size, step, line_base - (line_base > 127) * 256, line_range, opcode_base, lengths, program)
+        unit = _Unit(
+            version,
+            address_size,
+            step,
+            line_base - (line_base > 127) * 256,
+            line_range,
+            opcode_base,
+            lengths,
+            program,
+        )
         if version >= 5:
             unit.directories = [name for name, _ in self._entries(reader)]
             unit.files = self._entries(reader)

@@ -30,7 +30,10 @@ def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     """Yield what CUDA did, what threads did on the CPU, and names for the rows of both."""
     gpu, cpu = CudaTracks(report, tracks), CpuTracks(report, tracks)
     inside = InsideTracks(report, tracks, gpu)
-    within = (replace(piece, row=piece.row + len(gpu.rows)) for piece in inside_events(report, inside, most=_AT_ONCE))
+    within = (
+        replace(piece, row=piece.row + len(gpu.rows))
+        for piece in inside_events(report, inside, most=_AT_ONCE)
+    )
     rows = [*gpu.rows, *inside.rows]
     yield from row_events(tracks, rows, chain(events(report, gpu, most=_AT_ONCE), within), report.origin, 0)
     yield from row_events(tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), report.origin, len(rows))
@@ -40,12 +43,17 @@ def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
 def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     found = GpuCounters(report)
     pids = {process.key: process.pid for process in tracks.processes}
-    devices = {name: _METRICS + index for index, name in enumerate(dict.fromkeys(c.gpu for c in found.all if c.process is None))}
+    devices = {
+        name: _METRICS + index
+        for index, name in enumerate(dict.fromkeys(c.gpu for c in found.all if c.process is None))
+    }
     yield [named("process_name", pid, None, name) for name, pid in devices.items()]
     heads = []
     for counter in found.all:
         if counter.process is not None and counter.process not in pids:
-            raise ReportError(f"{report.path} is broken: its GPU memory is of the process {counter.process}, which it lacks")
+            raise ReportError(
+                f"{report.path} is broken: its GPU memory is of the process {counter.process}, which it lacks"
+            )
         pid = devices[counter.gpu] if counter.process is None else pids[counter.process]
         name = f"{counter.name} ({counter.unit})" if counter.unit else counter.name
         heads.append(f'{{"ph":"C","name":{json.dumps(name)},"cat":"cuda","pid":{pid},"tid":0')
@@ -53,7 +61,9 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
         columns = (piece.counter, piece.time - report.origin, piece.whole, piece.real, piece.is_float)
         yield [
             f'{heads[index]},"ts":{microseconds(time)},"args":{{"value":{_number(real) if is_float else whole}}}}}'
-            for index, time, whole, real, is_float in zip(*(column.tolist() for column in columns), strict=True)
+            for index, time, whole, real, is_float in zip(
+                *(column.tolist() for column in columns), strict=True
+            )
         ]
 
 

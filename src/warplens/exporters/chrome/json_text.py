@@ -24,16 +24,23 @@ def arguments(column: pa.Array, write: Callable[[Any], str]) -> list[str]:
     texts = list(map(write, filled.to_numpy(zero_copy_only=False).tolist()))
     if column.null_count:
         texts = [
-            text if there else "" for text, there in zip(texts, column.is_valid().to_numpy(zero_copy_only=False).tolist(), strict=True)
+            text if there else ""
+            for text, there in zip(
+                texts, column.is_valid().to_numpy(zero_copy_only=False).tolist(), strict=True
+            )
         ]
     return texts
 
 
 def sort_index(pid: int, tid: int, place: int) -> str:
     """Return the event that says where a thread is shown."""
-    return json.dumps({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": place}})
+    return json.dumps(
+        {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": place}}
+    )
 
 
 def named(kind: str, pid: int, tid: int | None, name: str) -> str:
     """Return the event that names a process or thread."""
-    return json.dumps({"ph": "M", "name": kind, "pid": pid, **({} if tid is None else {"tid": tid}), "args": {"name": name}})
+    return json.dumps(
+        {"ph": "M", "name": kind, "pid": pid, **({} if tid is None else {"tid": tid}), "args": {"name": name}}
+    )

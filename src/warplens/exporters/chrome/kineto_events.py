@@ -28,7 +28,12 @@ _OPS = {
     "concrete": "Concrete Inputs",
 }
 _FRAMEWORK = "pytorch"
-_SYNCS = {"Context": "Context Sync", "Stream": "Stream Sync", "Event": "Event Sync", "Stream wait event": "Stream Wait Event"}
+_SYNCS = {
+    "Context": "Context Sync",
+    "Stream": "Stream Sync",
+    "Event": "Event Sync",
+    "Stream wait event": "Stream Wait Event",
+}
 _COLLECTIVE = {
     "name": "Collective name",
     "group": "Process Group Name",
@@ -53,8 +58,14 @@ class KinetoEvents:
         """Yield all events, piece by piece."""
         yield from self._annotations()
         yield from self._each("nvtx_marks", ("thread", "start", "message"), self._mark)
-        yield from self._each("python_calls", ("id", "thread", "start", "end", "kind", "name", "file", "line", "parent"), self._python)
-        yield from self._each("cuda_api", ("thread", "start", "end", "api", "name", "correlation", "range"), self._call)
+        yield from self._each(
+            "python_calls",
+            ("id", "thread", "start", "end", "kind", "name", "file", "line", "parent"),
+            self._python,
+        )
+        yield from self._each(
+            "cuda_api", ("thread", "start", "end", "api", "name", "correlation", "range"), self._call
+        )
         launched = ("device", "context", "stream", "start", "end", "correlation", "api")
         sizes = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
         memory = ("static_shared", "dynamic_shared", "registers")
@@ -63,7 +74,9 @@ class KinetoEvents:
         yield from self._each("memcpys", (*launched, *kinds), self._copy)
         yield from self._each("memsets", (*launched, "bytes", "memory_kind"), self._set)
         yield from self._on_streams()
-        yield from self._each("syncs", ("start", "end", "kind", "stream", "context", "correlation"), self._sync)
+        yield from self._each(
+            "syncs", ("start", "end", "kind", "stream", "context", "correlation"), self._sync
+        )
         columns = ("thread", "start", "device", "device_type", "address", "bytes", "allocated", "reserved")
         yield from self._each("tensor_memory", columns, self._memory)
 
@@ -83,7 +96,9 @@ class KinetoEvents:
             for row in rows
         ]
 
-    def _each(self, table: str, columns: Sequence[str], shape: Callable[[dict[str, Any]], Iterator[str]]) -> Iterator[list[str]]:
+    def _each(
+        self, table: str, columns: Sequence[str], shape: Callable[[dict[str, Any]], Iterator[str]]
+    ) -> Iterator[list[str]]:
         if not self._report.tables[table]:
             return
         for batch in batches(self._report, table, ("process", *columns), most=_AT_ONCE):
@@ -94,7 +109,12 @@ class KinetoEvents:
     def _annotations(self) -> Iterator[list[str]]:
         facts = OpFacts(self._report, (*_OPS, "forward"))
         origins = self._forward_operations()
-        for batch in batches(self._report, "nvtx_ranges", ("id", "process", "thread", "start", "end", "domain", "message"), most=_AT_ONCE):
+        for batch in batches(
+            self._report,
+            "nvtx_ranges",
+            ("id", "process", "thread", "start", "end", "domain", "message"),
+            most=_AT_ONCE,
+        ):
             told = dict(facts.of(values(batch, "id")))
             columns = {name: told[name].to_pylist() for name in _OPS if name in told}
             links = told["forward"].to_pylist() if "forward" in told else None
@@ -113,7 +133,17 @@ class KinetoEvents:
                     lines += self._flow(row, *forward)
                 category = "cpu_op" if row["domain"] == _FRAMEWORK else "user_annotation"
                 name = json.dumps(row["message"] or "")
-                lines.append(self._whole(category, name, self._pid, self._tid(row["thread"]), row["start"], row["end"], ",".join(args)))
+                lines.append(
+                    self._whole(
+                        category,
+                        name,
+                        self._pid,
+                        self._tid(row["thread"]),
+                        row["start"],
+                        row["end"],
+                        ",".join(args),
+                    )
+                )
             yield lines
 
     def _forward_operations(self) -> dict[int, tuple[int, int]]:
@@ -128,7 +158,10 @@ class KinetoEvents:
 
     def _flow(self, row: dict[str, Any], thread: int, start: int) -> Iterator[str]:
         """Yield the arrow that leads from a forward operation to its backward one."""
-        for phase, tid, time in (('"ph":"s"', self._tid(thread), start), ('"ph":"f","bp":"e"', self._tid(row["thread"]), row["start"])):
+        for phase, tid, time in (
+            ('"ph":"s"', self._tid(thread), start),
+            ('"ph":"f","bp":"e"', self._tid(row["thread"]), row["start"]),
+        ):
             where = f'"pid":{self._pid},"tid":{tid},"ts":{self._time(time)}'
             yield f'{{{phase},"id":{_external(row["id"])},{where},"cat":"fwdbwd","name":"fwdbwd"}}'
 
@@ -174,7 +207,9 @@ class KinetoEvents:
         if row["parent"] is not None:
             args += f',"Python parent id":{_external(row["parent"])}'
         name = json.dumps(where + row["name"])
-        yield self._whole("python_function", name, self._pid, self._tid(row["thread"]), row["start"], row["end"], args)
+        yield self._whole(
+            "python_function", name, self._pid, self._tid(row["thread"]), row["start"], row["end"], args
+        )
 
     def _call(self, row: dict[str, Any]) -> Iterator[str]:
         correlation = row["correlation"]
@@ -198,7 +233,11 @@ class KinetoEvents:
 
     def _copy(self, row: dict[str, Any]) -> Iterator[str]:
         first, to, last = row["kind"].partition("-to-")
-        kinds = f" ({row['source_kind']} -> {row['destination_kind']})" if row["source_kind"] and row["destination_kind"] else ""
+        kinds = (
+            f" ({row['source_kind']} -> {row['destination_kind']})"
+            if row["source_kind"] and row["destination_kind"]
+            else ""
+        )
         name = f"Memcpy {first[:1]}to{last[:1]}{kinds}" if to else f"Memcpy {row['kind']}"
         took = row["end"] - row["start"]
         rate = f',"memory bandwidth (GB/s)":{row["bytes"] / took:.6g}' if took > 0 else ""
@@ -213,7 +252,9 @@ class KinetoEvents:
         external = f'"External id":{self._ranges[correlation]},' if correlation in self._ranges else ""
         place = f'"device":{row["device"]},"context":{row["context"]},"stream":{row["stream"]}'
         args = f'{external}"queued":0,{place},"correlation":{correlation},{more}'
-        yield self._whole(category, json.dumps(name), row["device"], row["stream"], row["start"], row["end"], args)
+        yield self._whole(
+            category, json.dumps(name), row["device"], row["stream"], row["start"], row["end"], args
+        )
         if correlation and row["api"] is not None:
             where = f'"pid":{row["device"]},"tid":{row["stream"]},"ts":{self._time(row["start"])}'
             yield f'{{"ph":"f","id":{correlation},{where},"cat":"ac2g","name":"ac2g","bp":"e"}}'
@@ -232,7 +273,11 @@ class KinetoEvents:
         found = {}
         for row in rows:
             if row["kernel"] is not None:
-                args = [f'"{told}":{_text_or_number(row[name])}' for name, told in _COLLECTIVE.items() if row[name] is not None]
+                args = [
+                    f'"{told}":{_text_or_number(row[name])}'
+                    for name, told in _COLLECTIVE.items()
+                    if row[name] is not None
+                ]
                 if row["peers"] is not None:
                     args.append(f'"Process Group Ranks":{json.dumps(row["peers"])}')
                 found[row["kernel"]] = ",".join(args)

@@ -21,7 +21,9 @@ _ROWS = (1 << 25) + (1 << 24)
 _OVERLAP = 1 << 26
 
 
-def row_events(tracks: Tracks, rows: list[Row], pieces: Iterator[Events], origin: int, first: int) -> Iterator[list[str]]:
+def row_events(
+    tracks: Tracks, rows: list[Row], pieces: Iterator[Events], origin: int, first: int
+) -> Iterator[list[str]]:
     """Yield the events of rows, and names for these; `first`: how many rows others have taken."""
     places = _places(rows, tracks, first)
     yield list(_names(rows, tracks, places))
@@ -61,7 +63,13 @@ def _names(rows: list[Row], tracks: Tracks, places: list[tuple[int, int]]) -> It
                 yield sort_index(pid, tid, index)
 
 
-def _lines(piece: Events, lanes: list[int], places: list[tuple[int, int]], origin: int, crossing: set[tuple[int, int]]) -> list[str]:
+def _lines(
+    piece: Events,
+    lanes: list[int],
+    places: list[tuple[int, int]],
+    origin: int,
+    crossing: set[tuple[int, int]],
+) -> list[str]:
     numbers, texts = codes(piece.name)
     category = piece.kind.category
     heads = [f'"name":{json.dumps(text or "")},"cat":"{category}"' for text in [*texts.to_pylist(), None]]
@@ -69,7 +77,15 @@ def _lines(piece: Events, lanes: list[int], places: list[tuple[int, int]], origi
     ends = starts if piece.end is None else (piece.end - origin).tolist()
     arrow = '"ph":"s"' if piece.starts else '"ph":"f","bp":"e"'
     lines = []
-    columns = (numbers.tolist(), piece.row.tolist(), lanes, starts, ends, piece.arrow.tolist(), _details(piece))
+    columns = (
+        numbers.tolist(),
+        piece.row.tolist(),
+        lanes,
+        starts,
+        ends,
+        piece.arrow.tolist(),
+        _details(piece),
+    )
     for number, row, lane, start, end, call, said in zip(*columns, strict=True):
         pid, tid = places[row]
         if lane:
@@ -89,8 +105,15 @@ def _details(piece: Events) -> Iterator[str]:
     columns = []
     for name, column in piece.details:
         head = f"{json.dumps(name)}:"
-        columns.append(_texts(column, head) if _is_text(column) else arguments(column, _writer(head, column)) or [""] * len(column))
-    return (f',"args":{{{",".join(filter(None, found))}}}' if any(found) else "" for found in _together(columns, len(piece.id)))
+        columns.append(
+            _texts(column, head)
+            if _is_text(column)
+            else arguments(column, _writer(head, column)) or [""] * len(column)
+        )
+    return (
+        f',"args":{{{",".join(filter(None, found))}}}' if any(found) else ""
+        for found in _together(columns, len(piece.id))
+    )
 
 
 def _together(columns: list[list[str]], rows: int) -> Iterator[tuple[str, ...]]:

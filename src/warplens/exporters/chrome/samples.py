@@ -40,7 +40,9 @@ def stacks_and_samples(report: Report) -> Iterator[str]:
         ran = batch.column("on_cpu").to_numpy(zero_copy_only=False)
         batch = batch.filter(own if kind == "native" else own & ran)
         columns = (values(batch, name).tolist() for name in ("thread", "start", "count"))
-        for stack, thread, start, count in zip(frames.positions(batch.column("stack")).tolist(), *columns, strict=True):
+        for stack, thread, start, count in zip(
+            frames.positions(batch.column("stack")).tolist(), *columns, strict=True
+        ):
             pid, tid = threads.ids(thread)
             where = f'"cpu":0,"pid":{pid},"tid":{tid},"ts":{microseconds(start - report.origin)}'
             yield f'{comma}\n{{{where},"name":"samples","sf":"{stack}","weight":{count}}}'

@@ -89,7 +89,10 @@ def write(report: Report, out: Path) -> None:
 
 def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     yield [named("process_name", process.pid, None, process.name) for process in tracks.processes]
-    yield [named("thread_name", tracks.processes[thread.process].pid, thread.tid, thread.name) for thread in tracks.threads]
+    yield [
+        named("thread_name", tracks.processes[thread.process].pid, thread.tid, thread.name)
+        for thread in tracks.threads
+    ]
     yield list(_tasks(tracks))
     crossing: set[tuple[int, int]] = set()
     with Lanes(tracks.families) as lanes:
@@ -106,7 +109,14 @@ def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
         process, thread = tracks.owner(number)
         assert thread is not None
         name = getattr(tracks.task(number), "name", thread.name)
-        yield [named("thread_name", process.pid, _tid(tracks, number) + lane_number * _OVERLAP, f"{name} (overlapping)")]
+        yield [
+            named(
+                "thread_name",
+                process.pid,
+                _tid(tracks, number) + lane_number * _OVERLAP,
+                f"{name} (overlapping)",
+            )
+        ]
 
 
 def _tid(tracks: Tracks, family: int) -> int:
@@ -140,9 +150,13 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     heads = []
     for counter in known:
         if counter.process not in pids:
-            raise ReportError(f"{report.path} is broken: the counter {counter.name} is of no process of the report")
+            raise ReportError(
+                f"{report.path} is broken: the counter {counter.name} is of no process of the report"
+            )
         name = f"{counter.name} ({counter.unit})" if counter.unit else counter.name
-        heads.append(f'{{"ph":"C","name":{json.dumps(name)},"cat":"nvtx","pid":{pids[counter.process]},"tid":0')
+        heads.append(
+            f'{{"ph":"C","name":{json.dumps(name)},"cat":"nvtx","pid":{pids[counter.process]},"tid":0'
+        )
     sums: list[float] = [0] * len(known)
     for piece in samples(report, known, most=_ROWS) if known else ():
         lines = []
@@ -169,7 +183,9 @@ def _ranges(
     lines = []
     starts, ends = (values(batch, "start") - origin).tolist(), (values(batch, "end") - origin).tolist()
     ids = values(batch, "id").tolist()
-    for start, end, id, family, lane, head, said in zip(starts, ends, ids, families, lanes, _heads(batch), args, strict=True):
+    for start, end, id, family, lane, head, said in zip(
+        starts, ends, ids, families, lanes, _heads(batch), args, strict=True
+    ):
         process, thread, tid = owners[family]
         if thread is None:
             where = f'"id":"{id}","pid":{process.pid},"tid":{process.pid}'
@@ -218,12 +234,16 @@ def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
     columns = [payloads]
     for name, write in _ARGS:
         texts = arguments(batch.column(name), write)
-        if payloads and texts and name.startswith("payload"):  # a number given at the end is among the payloads, too
+        if (
+            payloads and texts and name.startswith("payload")
+        ):  # a number given at the end is among the payloads, too
             texts = ["" if whole else text for whole, text in zip(payloads, texts, strict=True)]
         columns.append(texts)
     if "unfinished" in batch.schema.names:
         flags = [name for name in _FLAGS if batch.column(name).true_count]
-        columns += [[f'"{name}":true' if value else "" for value in batch.column(name).to_pylist()] for name in flags]
+        columns += [
+            [f'"{name}":true' if value else "" for value in batch.column(name).to_pylist()] for name in flags
+        ]
     columns = [column for column in columns if column]
     if not columns:
         return repeat("", batch.num_rows)

@@ -33,7 +33,13 @@ LOSES: tuple[str, ...] = (
 
 
 def write(
-    report: Report, out: Path, *, kind: str = "auto", wall: bool = False, lines: bool = False, selection: Selection | None = None
+    report: Report,
+    out: Path,
+    *,
+    kind: str = "auto",
+    wall: bool = False,
+    lines: bool = False,
+    selection: Selection | None = None,
 ) -> None:
     """Write the samples of the report as collapsed stacks.
 
@@ -52,9 +58,13 @@ def write(
     texts: dict[int, str] = {}
     counts: dict[str, int] = {}
     stacks = labels.frames.positions(rows.column("stack")).tolist()
-    for thread, stack, count in zip(rows.column("thread").to_pylist(), stacks, rows.column("count").to_pylist(), strict=True):
+    for thread, stack, count in zip(
+        rows.column("thread").to_pylist(), stacks, rows.column("count").to_pylist(), strict=True
+    ):
         if stack not in texts:
-            texts[stack] = ";".join(_called(labels.frames.frame(position), lines) for position in labels.positions(stack))
+            texts[stack] = ";".join(
+                _called(labels.frames.frame(position), lines) for position in labels.positions(stack)
+            )
         line = f"{_clean(threads.process(thread))};{_clean(threads.name(thread))};{texts[stack]}"
         counts[line] = counts.get(line, 0) + count
     with text_output(out, errors="replace") as file:

@@ -36,10 +36,15 @@ def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:
         table: which one, e.g. `kernels`.
     """
     wanted = schema_of(table)
-    written = pa.schema([pa.field(item.name, pa.string()) if pa.types.is_binary(item.type) else item for item in wanted])
+    written = pa.schema(
+        [pa.field(item.name, pa.string()) if pa.types.is_binary(item.type) else item for item in wanted]
+    )
     with csv.CSVWriter(str(out), written) as writer:
         for batch in pieces(report, table, wanted):
-            columns = [_hexadecimal(column) if pa.types.is_binary(column.type) else column for column in batch.columns]
+            columns = [
+                _hexadecimal(column) if pa.types.is_binary(column.type) else column
+                for column in batch.columns
+            ]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=written))
 
 

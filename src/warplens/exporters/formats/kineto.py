@@ -58,7 +58,11 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
     """
     process = _chosen(report, pid)
     key = process["process"]
-    threads = [row for row in report.table("threads", ["thread", "process", "tid", "name"]).to_pylist() if row["process"] == key]
+    threads = [
+        row
+        for row in report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
+        if row["process"] == key
+    ]
     events = KinetoEvents(report, key, process["pid"], {row["thread"]: row["tid"] for row in threads})
     with text_output(out) as file:
         file.write(json.dumps(_head(report, process))[:-1] + ',"traceEvents":[\n')
@@ -96,7 +100,9 @@ def _chosen(report: Report, pid: int) -> dict[str, Any]:
     if pid:
         found = [row for row in rows if row["pid"] == pid]
         if not found:
-            raise UsageError(f"{report.path} has no process {pid}; there are: {', '.join(str(row['pid']) for row in rows[:20])}.")
+            raise UsageError(
+                f"{report.path} has no process {pid}; there are: {', '.join(str(row['pid']) for row in rows[:20])}."
+            )
         return found[0]
     on_gpu = _on_gpu(report)
     if len(on_gpu) > 1:
@@ -122,25 +128,43 @@ def _head(report: Report, process: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "schemaVersion": 1,
         "deviceProperties": [
-            {"id": row["device"], "name": row["name"], **{told: row[name] for told, name in about.items() if row[name] is not None}}
+            {
+                "id": row["device"],
+                "name": row["name"],
+                **{told: row[name] for told, name in about.items() if row[name] is not None},
+            }
             for row in devices
         ],
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": report.origin + report.manifests[0].realtime_offset,
     }
-    ranks = {row["rank"] for row in report.table("processes", ["rank"]).to_pylist() if row["rank"] is not None}
+    ranks = {
+        row["rank"] for row in report.table("processes", ["rank"]).to_pylist() if row["rank"] is not None
+    }
     if process["rank"] is not None:
-        found["distributedInfo"] = {"backend": "nccl", "rank": process["rank"], "world_size": max(max(ranks) + 1, len(ranks))}
+        found["distributedInfo"] = {
+            "backend": "nccl",
+            "rank": process["rank"],
+            "world_size": max(max(ranks) + 1, len(ranks)),
+        }
     return found
 
 
-def _pieces(report: Report, process: dict[str, Any], threads: list[dict[str, Any]], events: KinetoEvents) -> Iterator[list[str]]:
+def _pieces(
+    report: Report, process: dict[str, Any], threads: list[dict[str, Any]], events: KinetoEvents
+) -> Iterator[list[str]]:
     pid = process["pid"]
     yield [
         named("process_name", pid, None, process["name"] or str(pid)),
         *(named("thread_name", pid, row["tid"], thread_label(row)) for row in threads),
-        *(named("process_name", row["device"], None, f"GPU {row['device']}") for row in _devices(report, process)),
-        *(named("thread_name", row["device"], row["stream"], f"stream {row['stream']}") for row in _streams(report, process)),
+        *(
+            named("process_name", row["device"], None, f"GPU {row['device']}")
+            for row in _devices(report, process)
+        ),
+        *(
+            named("thread_name", row["device"], row["stream"], f"stream {row['stream']}")
+            for row in _streams(report, process)
+        ),
     ]
     yield from events.all()
     if not report.sql(_STEP).num_rows:
@@ -151,7 +175,11 @@ def _pieces(report: Report, process: dict[str, Any], threads: list[dict[str, Any
 
 
 def _devices(report: Report, process: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row for row in report.table("devices", ["process", "device"]).to_pylist() if row["process"] == process["process"]]
+    return [
+        row
+        for row in report.table("devices", ["process", "device"]).to_pylist()
+        if row["process"] == process["process"]
+    ]
 
 
 def _streams(report: Report, process: dict[str, Any]) -> list[dict[str, Any]]:

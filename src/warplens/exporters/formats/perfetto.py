@@ -131,7 +131,10 @@ class _Writer:
         self.stages = Stages(self.tracks, self.cuda.rows) if gpu_stages else None
         self.gpu = GpuCounters(report)
         # Ids that differ between reports, so that concatenated traces stay apart; small, for they come with every event.
-        digest = int.from_bytes(hashlib.blake2b(" ".join(m.id for m in report.manifests).encode(), digest_size=8).digest(), "little")
+        digest = int.from_bytes(
+            hashlib.blake2b(" ".join(m.id for m in report.manifests).encode(), digest_size=8).digest(),
+            "little",
+        )
         self.first_uuid = (digest & 0xFFFFF) << 14 | 1
         self.family_tracks: dict[int, int] = {}
         self.counters = counters(report)
@@ -152,7 +155,9 @@ class _Writer:
         try:
             self.file.write(report_attributes(self.report, (*CUDA_KINDS, *CPU_KINDS)))
             self._head()
-            parents = {task.thread for task in self.tracks.tasks} | {row.thread for row in self.rows if row.thread is not None}
+            parents = {task.thread for task in self.tracks.tasks} | {
+                row.thread for row in self.rows if row.thread is not None
+            }
             for thread in sorted(parents):  # tasks, API calls and the like go below their threads
                 native.call("perfetto_touch", encoder, thread)
             for index in range(len(self.rows)):
@@ -192,7 +197,13 @@ class _Writer:
         self._drain(encoder)
 
     def _samples(self, encoder: native.Handle, piece: Samples, first: int) -> None:
-        arrays = [(piece.counter + first).astype(np.uint64), piece.time, piece.whole, piece.real, piece.is_float]
+        arrays = [
+            (piece.counter + first).astype(np.uint64),
+            piece.time,
+            piece.whole,
+            piece.real,
+            piece.is_float,
+        ]
         given = SampleBatch(len(piece.time), *(array.ctypes.data for array in arrays))
         native.call("perfetto_samples", encoder, given)
         self._drain(encoder)
@@ -202,17 +213,31 @@ class _Writer:
 
     def _head(self) -> None:
         for index, (monotonic, realtime) in enumerate(self._clocks()):
-            clocks = (message(1, number(1, clock), number(2, time)) for clock, time in ((_MONOTONIC, monotonic), (_REALTIME, realtime)))
+            clocks = (
+                message(1, number(1, clock), number(2, time))
+                for clock, time in ((_MONOTONIC, monotonic), (_REALTIME, realtime))
+            )
             primary = number(2, _MONOTONIC) if index == 0 else b""
-            self.file.write(message(_PACKET, message(_CLOCK_SNAPSHOT, *clocks, primary), number(_SEQUENCE, self.sequence)))
+            self.file.write(
+                message(_PACKET, message(_CLOCK_SNAPSHOT, *clocks, primary), number(_SEQUENCE, self.sequence))
+            )
         for index, (_, _, own, theirs) in enumerate(gpu_clocks(self.report)):
             clock = _FIRST_OWN_CLOCK + (self.first_uuid + index & _OWN_CLOCKS)
             for monotonic, gpu in zip(own.tolist(), theirs.tolist(), strict=True):
-                clocks = (message(1, number(1, one), number(2, time)) for one, time in ((_MONOTONIC, monotonic), (clock, gpu)))
-                self.file.write(message(_PACKET, message(_CLOCK_SNAPSHOT, *clocks), number(_SEQUENCE, self.sequence)))
+                clocks = (
+                    message(1, number(1, one), number(2, time))
+                    for one, time in ((_MONOTONIC, monotonic), (clock, gpu))
+                )
+                self.file.write(
+                    message(_PACKET, message(_CLOCK_SNAPSHOT, *clocks), number(_SEQUENCE, self.sequence))
+                )
         for name in NAMES:  # they have the numbers that the encoder knows them by
             self.notes.id(name)
-        self._packet(number(_FLAGS, 1), message(_DEFAULTS, number(58, _MONOTONIC)), message(_INTERNED, *self.notes.take_new()))
+        self._packet(
+            number(_FLAGS, 1),
+            message(_DEFAULTS, number(58, _MONOTONIC)),
+            message(_INTERNED, *self.notes.take_new()),
+        )
         if self.stages is not None:
             self._packet(number(_FLAGS, 2), message(_INTERNED, *self.stages.interned()))
         for index, process in enumerate(self.tracks.processes):
@@ -222,13 +247,21 @@ class _Writer:
         places = {process.key: index for index, process in enumerate(self.tracks.processes)}
         for index, counter in enumerate(self.counters):
             if counter.process not in places:
-                raise ReportError(f"{self.report.path} is broken: the counter {counter.name} is of no process of the report")
+                raise ReportError(
+                    f"{self.report.path} is broken: the counter {counter.name} is of no process of the report"
+                )
             parent = number(5, self.first_uuid + places[counter.process])
             about = (text(2, counter.name), *([text(14, counter.description)] if counter.description else []))
             described = message(8, *_unit(counter.unit), *([number(5, 1)] if counter.delta else []))
-            self._packet(message(_DESCRIPTOR, number(1, self.first_counter + index), parent, *about, described))
+            self._packet(
+                message(_DESCRIPTOR, number(1, self.first_counter + index), parent, *about, described)
+            )
         if self.counters:
-            self.file.write(counter_attributes({self.first_counter + index: {"counter": c.key} for index, c in enumerate(self.counters)}))
+            self.file.write(
+                counter_attributes(
+                    {self.first_counter + index: {"counter": c.key} for index, c in enumerate(self.counters)}
+                )
+            )
         self._gpu_counters(places)
 
     def _gpu_counters(self, places: dict[int, int]) -> None:
@@ -240,13 +273,31 @@ class _Writer:
             self._packet(message(_DESCRIPTOR, number(1, uuid), text(2, name)))
         for index, counter in enumerate(self.gpu.all):
             if counter.process is not None and counter.process not in places:
-                raise ReportError(f"{self.report.path} is broken: its GPU memory is of the process {counter.process}, which it lacks")
-            parent = above[counter.gpu] if counter.process is None else self.first_uuid + places[counter.process]
+                raise ReportError(
+                    f"{self.report.path} is broken: its GPU memory is of the process {counter.process}, which it lacks"
+                )
+            parent = (
+                above[counter.gpu] if counter.process is None else self.first_uuid + places[counter.process]
+            )
             described = message(8, *_unit(counter.unit))
-            self._packet(message(_DESCRIPTOR, number(1, self.first_gpu + index), number(5, parent), text(2, counter.name), described))
+            self._packet(
+                message(
+                    _DESCRIPTOR,
+                    number(1, self.first_gpu + index),
+                    number(5, parent),
+                    text(2, counter.name),
+                    described,
+                )
+            )
         if self.gpu.all:
             self.file.write(
-                counter_attributes({self.first_gpu + index: counter.about for index, counter in enumerate(self.gpu.all) if counter.about})
+                counter_attributes(
+                    {
+                        self.first_gpu + index: counter.about
+                        for index, counter in enumerate(self.gpu.all)
+                        if counter.about
+                    }
+                )
             )
 
     def _clocks(self) -> list[tuple[int, int]]:
@@ -257,7 +308,11 @@ class _Writer:
 
     def _drain(self, encoder: native.Handle) -> None:
         """Write what describes the batch, then the batch."""
-        new = [entry for interned in (self.names, self.categories, self.notes, self.texts) for entry in interned.take_new()]
+        new = [
+            entry
+            for interned in (self.names, self.categories, self.notes, self.texts)
+            for entry in interned.take_new()
+        ]
         if new:
             self._packet(number(_FLAGS, 2), message(_INTERNED, *new))
         entries = native.call("perfetto_fresh", encoder).tolist()
@@ -265,7 +320,10 @@ class _Writer:
             self.family_tracks.setdefault(family, uuid)
             self._packet(message(_DESCRIPTOR, number(1, uuid), *self._described(family, lane)))
         if entries:
-            about = {uuid: self._about(family) for family, _, uuid in zip(entries[::3], entries[1::3], entries[2::3], strict=True)}
+            about = {
+                uuid: self._about(family)
+                for family, _, uuid in zip(entries[::3], entries[1::3], entries[2::3], strict=True)
+            }
             self.file.write(track_attributes(about))
         self.file.write(native.call("perfetto_bytes", encoder).data)
         native.call("perfetto_clear", encoder)
@@ -293,7 +351,12 @@ class _Writer:
             yield number(17, self.family_tracks[family])
             return
         crossing = thread is not None and lane > 0
-        yield number(5, self.family_tracks[family] if crossing else self.first_uuid + self.tracks.processes.index(process))
+        yield number(
+            5,
+            self.family_tracks[family]
+            if crossing
+            else self.first_uuid + self.tracks.processes.index(process),
+        )
         if thread is None:
             yield text(2, "start/end ranges")
         elif lane == 0:
@@ -307,7 +370,9 @@ class _Writer:
             yield number(5, self.family_tracks[self.tracks.families + row.above])
             yield number(12, row.place)
         else:
-            yield number(5, self.first_uuid + row.process if row.thread is None else self.family_tracks[row.thread])
+            yield number(
+                5, self.first_uuid + row.process if row.thread is None else self.family_tracks[row.thread]
+            )
         yield text(2, row.name)
         yield number(11, _EXPLICIT)
 
@@ -329,19 +394,30 @@ class _Writer:
             columns.flow(np.where(piece.arrow >= 0, arrows, 0).astype(np.uint64), ends=not piece.starts)
         return columns
 
-    def _threads(self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]) -> Iterator[tuple[str, pa.Array]]:
+    def _threads(
+        self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]
+    ) -> Iterator[tuple[str, pa.Array]]:
         """Yield what a track does not show: threads of start/end ranges, and where a task was elsewhere; start/end ranges of tasks."""
         thread = values(batch, "thread")
         tells = self._shown[family] != thread
         in_task = family >= self.tracks.first_task
         if "style" in batch.schema.names:
             numbers, texts = codes(batch.column("style"))
-            apart = np.isin(numbers, [index for index, style in enumerate(texts.to_pylist()) if style == "StartEnd"]) & in_task
+            apart = (
+                np.isin(
+                    numbers, [index for index, style in enumerate(texts.to_pylist()) if style == "StartEnd"]
+                )
+                & in_task
+            )
             if apart.any():
                 yield "start/end", pa.array(apart, mask=~apart)
         for name, keys in (("thread", np.where(tells, thread, -1)), ("end thread", None)):
             if keys is None:
-                keys = values(batch, "end_thread", -1) if "end_thread" in batch.schema.names else np.full(len(thread), -1, np.int64)
+                keys = (
+                    values(batch, "end_thread", -1)
+                    if "end_thread" in batch.schema.names
+                    else np.full(len(thread), -1, np.int64)
+                )
             if (keys < 0).all():
                 continue
             distinct, where = np.unique(keys, return_inverse=True)
@@ -361,7 +437,10 @@ class _Writer:
         columns.more(more)
         # A number given at the end is among the payloads, too.
         told = pa.array([bool(text) for text in more]) if any(more) else False
-        for name, mask, dtype in (("payload_int", "has_int", np.int64), ("payload_float", "has_float", np.float64)):
+        for name, mask, dtype in (
+            ("payload_int", "has_int", np.int64),
+            ("payload_float", "has_float", np.float64),
+        ):
             columns.optional(name, pc.if_else(told, None, batch.column(name)), mask, dtype)
         facts = self.ops.of(values(batch, "id")) if kind == "range" else []
         columns.notes([*facts, *self._threads(batch, family)], self.notes, self.texts)
@@ -369,7 +448,10 @@ class _Writer:
             columns.put("id", values(batch, "id"))
             columns.put("parent", values(batch, "parent", -1))
             columns.put("end", values(batch, "end"))
-            flags = [batch.column(name).to_numpy(zero_copy_only=False) for name in ("unfinished", "inherited", "clipped")]
+            flags = [
+                batch.column(name).to_numpy(zero_copy_only=False)
+                for name in ("unfinished", "inherited", "clipped")
+            ]
             columns.put("flags", (flags[0] | flags[1] * 2 | flags[2] * 4).astype(np.uint8))
         return columns
 
@@ -386,7 +468,13 @@ def _category(batch: pa.RecordBatch) -> pa.Array:
 def _unit(unit: str) -> list[bytes]:
     if not unit:
         return []
-    known = _BYTES if unit.lower() in ("bytes", "byte", "b") else _NS if unit.lower() in ("ns", "nanoseconds") else None
+    known = (
+        _BYTES
+        if unit.lower() in ("bytes", "byte", "b")
+        else _NS
+        if unit.lower() in ("ns", "nanoseconds")
+        else None
+    )
     return [text(6, unit)] if known is None else [number(3, known)]
 
 

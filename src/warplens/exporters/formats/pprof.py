@@ -34,7 +34,9 @@ LOSES: tuple[str, ...] = (
 )
 
 
-def write(report: Report, out: Path, *, kind: str = "auto", wall: bool = False, selection: Selection | None = None) -> None:
+def write(
+    report: Report, out: Path, *, kind: str = "auto", wall: bool = False, selection: Selection | None = None
+) -> None:
     """Write the samples of the report as a profile of pprof.
 
     Args:

@@ -45,7 +45,13 @@ _MARSHAL = 4  # what Python 3.4 and later read
 
 
 def write(
-    report: Report, out: Path, *, kind: str = "auto", wall: bool = False, calls: bool = False, selection: Selection | None = None
+    report: Report,
+    out: Path,
+    *,
+    kind: str = "auto",
+    wall: bool = False,
+    calls: bool = False,
+    selection: Selection | None = None,
 ) -> None:
     """Write the profile.
 
@@ -71,8 +77,12 @@ def _by_samples(report: Report, selection: Selection | None, kind: str, wall: bo
     labels, entries = Labels(report, lines=False), Entries()
     rows = sums(report, selection, which).group_by("stack").aggregate([("count", "sum"), ("weight", "sum")])
     stacks = labels.frames.positions(rows.column("stack")).tolist()
-    for stack, count, weight in zip(stacks, rows.column("count_sum").to_pylist(), rows.column("weight_sum").to_pylist(), strict=True):
-        entries.sampled([_name(labels.frames.frame(place)) for place in labels.positions(stack)], count, weight)
+    for stack, count, weight in zip(
+        stacks, rows.column("count_sum").to_pylist(), rows.column("weight_sum").to_pylist(), strict=True
+    ):
+        entries.sampled(
+            [_name(labels.frames.frame(place)) for place in labels.positions(stack)], count, weight
+        )
     return entries
 
 
@@ -90,7 +100,9 @@ def _by_calls(report: Report, selection: Selection) -> Entries:
     codes: dict[Name, int] = {}
     first = outermost(above, np.array([codes.setdefault(name, len(codes)) for name in names], np.int64))
     entries = Entries()
-    for name, parent, *facts in zip(names, above.tolist(), own.tolist(), length.tolist(), first.tolist(), strict=True):
+    for name, parent, *facts in zip(
+        names, above.tolist(), own.tolist(), length.tolist(), first.tolist(), strict=True
+    ):
         entries.called(name, names[parent] if parent >= 0 else None, *facts)
     return entries
 

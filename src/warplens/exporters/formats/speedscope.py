@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any
 from warplens._version import __version__
 from warplens.disk.files import text_output
 from warplens.errors import UsageError
-from warplens.exporters.profiles.stacks import Labels, Threads, Wanted, of_thread, threads_with_samples, wanted
+from warplens.exporters.profiles.stacks import (
+    Labels,
+    Threads,
+    Wanted,
+    of_thread,
+    threads_with_samples,
+    wanted,
+)
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
@@ -37,7 +44,13 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(
-    report: Report, out: Path, *, kind: str = "auto", wall: bool = False, lines: bool = False, selection: Selection | None = None
+    report: Report,
+    out: Path,
+    *,
+    kind: str = "auto",
+    wall: bool = False,
+    lines: bool = False,
+    selection: Selection | None = None,
 ) -> None:
     """Write the samples of the report for speedscope.
 
@@ -56,13 +69,22 @@ def write(
             f"speedscope: {what} are no samples of a thread in the order of time; -t collapsed:kind={which.kind} has their stacks."
         )
     writer = _Writer(report, Labels(report, lines=lines))
-    head = {"$schema": _SCHEMA, "name": report.name, "exporter": f"warplens {__version__}", "activeProfileIndex": 0}
+    head = {
+        "$schema": _SCHEMA,
+        "name": report.name,
+        "exporter": f"warplens {__version__}",
+        "activeProfileIndex": 0,
+    }
     with text_output(out) as file:
         file.write(json.dumps(head)[:-1] + ',"profiles":[')
         for number, piece in enumerate(writer.profiles(which, selection)):
             file.write(",\n" if number else "\n")
             file.writelines(piece)
-        file.write('\n],"shared":{"frames":[\n' + ",\n".join(json.dumps(frame) for frame in writer.frames) + "\n]}}\n")
+        file.write(
+            '\n],"shared":{"frames":[\n'
+            + ",\n".join(json.dumps(frame) for frame in writer.frames)
+            + "\n]}}\n"
+        )
 
 
 class _Writer:
@@ -84,7 +106,10 @@ class _Writer:
         begin = samples[0][0] - self.report.origin
         weights: list[int] = []
         name = f"{self.threads.process(thread)}: {self.threads.name(thread)}"
-        yield json.dumps({"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": begin})[:-1] + ',"samples":['
+        yield (
+            json.dumps({"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": begin})[:-1]
+            + ',"samples":['
+        )
         at, comma = begin, ""
         for start, weight, stack in samples:
             if weight <= 0:
@@ -116,4 +141,8 @@ class _Writer:
 
     def _frame(self, frame: Frame) -> dict[str, Any]:
         file, line = frame.file or frame.module, self.labels.line(frame) if frame.file else None
-        return {"name": frame.function, **({"file": file} if file else {}), **({"line": line} if line else {})}
+        return {
+            "name": frame.function,
+            **({"file": file} if file else {}),
+            **({"line": line} if line else {}),
+        }

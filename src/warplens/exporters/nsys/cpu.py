@@ -44,7 +44,9 @@ def samples(writer: Writer, report: Report, stacks: Stacks, kind: str) -> int:
         numbers = places(stacks.keys, batch.column("stack")).to_numpy()
         if stacks.keys.size:
             stacks.write(writer, "SAMPLING_CALLCHAINS", ids[numbers > 0], numbers[numbers > 0])
-    summed = report.sql(f"""SELECT sum(weight)::BIGINT AS w, sum("count")::BIGINT AS n FROM samples WHERE kind = '{kind}'""").to_pylist()[0]
+    summed = report.sql(
+        f"""SELECT sum(weight)::BIGINT AS w, sum("count")::BIGINT AS n FROM samples WHERE kind = '{kind}'"""
+    ).to_pylist()[0]
     return round(summed["w"] / summed["n"]) if summed["n"] else 0
 
 
@@ -52,7 +54,11 @@ def switches(writer: Writer, report: Report) -> dict[str, dict[int, str]]:
     """Write a row for the begin of each state of a thread, and one where nothing is known behind it; return the reasons of waiting."""
     if not report.tables["thread_states"]:
         return {}
-    found = report.sql("SELECT DISTINCT reason FROM thread_states WHERE reason IS NOT NULL ORDER BY 1").column(0).to_pylist()
+    found = (
+        report.sql("SELECT DISTINCT reason FROM thread_states WHERE reason IS NOT NULL ORDER BY 1")
+        .column(0)
+        .to_pylist()
+    )
     reasons = {_FIRST_REASON + place: text for place, text in enumerate(found)}
     block = " ".join(f"WHEN {quoted(text)} THEN {key}" for key, text in reasons.items())
     text = f"""
@@ -86,7 +92,9 @@ def file_access(writer: Writer, report: Report) -> None:
         f"""{files} SELECT number AS "fileAccessId", gpid AS "processId", first - $origin AS "openedAt", last - $origin AS "closedAt",
         coalesce(path, '') AS "filePath" FROM f JOIN q USING (process)""",
     ):
-        writer.write("OSRT_FILE_ACCESS_DESCRIPTORS", dict(zip(batch.schema.names, batch.columns, strict=True)))
+        writer.write(
+            "OSRT_FILE_ACCESS_DESCRIPTORS", dict(zip(batch.schema.names, batch.columns, strict=True))
+        )
     kinds = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(FILE_OPERATIONS))
     text = f"""{files} SELECT number, gtid, t.start - $origin AS begin, t."end" - $origin AS behind,
     CASE operation {kinds} ELSE 0 END AS kind, t.name AS name, coalesce(bytes, 0) AS bytes

@@ -26,7 +26,9 @@ class Writer:
         remove(path)
         try:
             # Nobody else knows the file: no locks (some file systems have none), no journal, no waiting for the disk.
-            self._connection = sqlite.connect(f"file:{quote(os.fsencode(path.absolute()))}?nolock=1", autocommit=True)
+            self._connection = sqlite.connect(
+                f"file:{quote(os.fsencode(path.absolute()))}?nolock=1", autocommit=True
+            )
             self._cursor = self._connection.cursor()
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 self._cursor.execute(f"PRAGMA {pragma}")
@@ -40,7 +42,9 @@ class Writer:
     def __enter__(self) -> Writer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             if kind is None:
                 self.write("StringIds", {"id": list(self._strings.values()), "value": list(self._strings)})
@@ -85,7 +89,9 @@ class Writer:
     def strings(self, texts: pa.Array) -> pa.Array:
         """Return the numbers of a column of texts, null where there is none."""
         coded = texts if pa.types.is_dictionary(texts.type) else pc.dictionary_encode(texts)
-        numbers = pa.array([None if text is None else self.string(text) for text in coded.dictionary.to_pylist()], pa.int64())
+        numbers = pa.array(
+            [None if text is None else self.string(text) for text in coded.dictionary.to_pylist()], pa.int64()
+        )
         return pc.take(numbers, coded.indices)
 
 
@@ -102,7 +108,11 @@ def _plain(column: Any) -> pa.Array:
         values = values.cast(pa.int8())
     if pa.types.is_integer(values.type) or pa.types.is_null(values.type):
         return values.cast(pa.int64())
-    return values.cast(pa.float64()) if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type) else values
+    return (
+        values.cast(pa.float64())
+        if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)
+        else values
+    )
 
 
 def places(keys: np.ndarray[Any, np.dtype[np.int64]], wanted: pa.Array) -> pa.Array:

@@ -147,7 +147,10 @@ def write(writer: Writer, more: dict[str, dict[int, str]]) -> None:
     for table, text in _TABLES.items():
         lines = [line.split(" ", 2) for line in map(str.strip, text.split("\n")) if line]
         _write(writer, table, [(int(number), name, label) for number, name, label in lines])
-    for table, labels in {"ENUM_OSRT_FILE_ACCESS_EVENT_TYPE": dict(enumerate(FILE_OPERATIONS)), **more}.items():
+    for table, labels in {
+        "ENUM_OSRT_FILE_ACCESS_EVENT_TYPE": dict(enumerate(FILE_OPERATIONS)),
+        **more,
+    }.items():
         _write(writer, table, [(number, label.replace(" ", "_"), label) for number, label in labels.items()])
 
 

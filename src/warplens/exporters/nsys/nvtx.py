@@ -46,9 +46,18 @@ def write(writer: Writer, report: Report) -> None:
     counts = report.tables
     if not counts["nvtx_ranges"] and not counts["nvtx_marks"]:
         return
-    used = [row for batch in rows(report, f"SELECT u.*, gpid FROM ({_USED}) u JOIN q USING (process)") for row in batch.to_pylist()]
-    domains = {name: place for place, name in enumerate(sorted({row["domain"] for row in used if row["domain"] is not None}), 1)}
-    loose = sorted({row["category"] for row in used if row["category"] is not None and row["category_id"] is None})
+    used = [
+        row
+        for batch in rows(report, f"SELECT u.*, gpid FROM ({_USED}) u JOIN q USING (process)")
+        for row in batch.to_pylist()
+    ]
+    domains = {
+        name: place
+        for place, name in enumerate(sorted({row["domain"] for row in used if row["domain"] is not None}), 1)
+    }
+    loose = sorted(
+        {row["category"] for row in used if row["category"] is not None and row["category_id"] is None}
+    )
     categories = {name: _FIRST_CATEGORY + place for place, name in enumerate(loose)}
     event = _names(writer, used, domains, categories)
     numbers = f", d AS ({_values('domain', domains)}), c AS ({_values('category', categories)})"
@@ -56,7 +65,10 @@ def write(writer: Writer, report: Report) -> None:
         if counts[table]:
             has = counts["payloads"] > 0
             text = numbers + _EVENTS.format(
-                table=table, payload=_PAYLOAD if has else "", **(_RANGE if kind == "range" else _AT), join=_join(kind, has)
+                table=table,
+                payload=_PAYLOAD if has else "",
+                **(_RANGE if kind == "range" else _AT),
+                join=_join(kind, has),
             )
             event = _events(writer, report, text, event)
     _layouts(writer, report, domains)
@@ -76,25 +88,50 @@ def _join(kind: str, payloads: bool) -> str:
     return ended + (_PAYLOADS.format(kind=kind) if payloads else "")
 
 
-def _names(writer: Writer, used: list[dict[str, Any]], domains: dict[str, int], categories: dict[str, int]) -> int:
+def _names(
+    writer: Writer, used: list[dict[str, Any]], domains: dict[str, int], categories: dict[str, int]
+) -> int:
     """Write the names of domains and categories; return how many events that makes."""
     found = []
     for gpid, domain in sorted({(row["gpid"], row["domain"]) for row in used if row["domain"] is not None}):
-        found.append({"eventType": _DOMAIN, "globalTid": gpid, "domainId": domains[domain], "category": None, "text": domain})
+        found.append(
+            {
+                "eventType": _DOMAIN,
+                "globalTid": gpid,
+                "domainId": domains[domain],
+                "category": None,
+                "text": domain,
+            }
+        )
     named = {
-        (row["gpid"], domains.get(row["domain"], 0), row["category_id"] or categories.get(row["category"], 0), row["category"])
+        (
+            row["gpid"],
+            domains.get(row["domain"], 0),
+            row["category_id"] or categories.get(row["category"], 0),
+            row["category"],
+        )
         for row in used
         if row["category"] is not None
     }
     for gpid, number, category, text in sorted(named):
-        found.append({"eventType": _CATEGORY, "globalTid": gpid, "domainId": number, "category": category, "text": text})
+        found.append(
+            {
+                "eventType": _CATEGORY,
+                "globalTid": gpid,
+                "domainId": number,
+                "category": category,
+                "text": text,
+            }
+        )
     writer.rows_of("NVTX_EVENTS", [{"start": 0, "eventId": place, **row} for place, row in enumerate(found)])
     return len(found)
 
 
 def _values(name: str, numbers: dict[str, int]) -> str:
     """Return SQL for a table of names and numbers."""
-    pairs = ", ".join(f"('{text.replace(chr(39), chr(39) * 2)}', {number})" for text, number in numbers.items())
+    pairs = ", ".join(
+        f"('{text.replace(chr(39), chr(39) * 2)}', {number})" for text, number in numbers.items()
+    )
     return f'SELECT * FROM (VALUES {pairs or "(NULL, NULL)"}) v("{name}", "number")'
 
 
@@ -104,7 +141,9 @@ def _events(writer: Writer, report: Report, text: str, event: int) -> int:
         columns["category"] = pa.array(
             [
                 known if known is not None else own
-                for known, own in zip(*(columns[name].to_pylist() for name in ("category", "named")), strict=True)
+                for known, own in zip(
+                    *(columns[name].to_pylist() for name in ("category", "named")), strict=True
+                )
             ]
             if columns["named"].null_count < batch.num_rows
             else columns["category"],
@@ -117,9 +156,14 @@ def _events(writer: Writer, report: Report, text: str, event: int) -> int:
         if "json" in columns:
             columns["jsonText"] = pa.array(list(_json(report, batch)), pa.string())
             has = np.asarray(columns["payloadSchemaID"].is_valid())
-            schema = {"globalPid": columns["globalPid"], "domainId": columns["domainId"], "payloadSchemaID": columns["payloadSchemaID"]}
+            schema = {
+                "globalPid": columns["globalPid"],
+                "domainId": columns["domainId"],
+                "payloadSchemaID": columns["payloadSchemaID"],
+            }
             writer.write(
-                "NVTX_EVENTS_PAYLOAD_SCHEMAS", {"eventId": ids[has], **{key: one.filter(pa.array(has)) for key, one in schema.items()}}
+                "NVTX_EVENTS_PAYLOAD_SCHEMAS",
+                {"eventId": ids[has], **{key: one.filter(pa.array(has)) for key, one in schema.items()}},
             )
             for name in ("schema", "type", "data", "json", "globalPid", "payloadSchemaID"):
                 del columns[name]
@@ -133,10 +177,16 @@ def _json(report: Report, batch: pa.RecordBatch) -> Iterator[str | None]:
         yield from batch.column("json").to_pylist()
         return
     has = batch.column("type").is_valid()
-    values = iter(decoded(report, pa.Table.from_batches([batch]).select(["schema", "type", "data", "json"]).filter(has)))
+    values = iter(
+        decoded(report, pa.Table.from_batches([batch]).select(["schema", "type", "data", "json"]).filter(has))
+    )
     for with_payload, text in zip(has.to_pylist(), batch.column("json").to_pylist(), strict=True):
         value = next(values) if with_payload else None
-        yield text if text is not None or not with_payload else json.dumps(value, default=_bytes, ensure_ascii=False)
+        yield (
+            text
+            if text is not None or not with_payload
+            else json.dumps(value, default=_bytes, ensure_ascii=False)
+        )
 
 
 def _bytes(value: Any) -> str:
@@ -159,11 +209,22 @@ def _layouts(writer: Writer, report: Report, domains: dict[str, int]) -> None:
         if row["kind"] == "enum":
             writer.rows_of("NVTX_PAYLOAD_ENUMS", [{**head, "size": row["size"]}])
             made = [
-                {"name": entry.get("name") or "", "value": _signed(entry.get("value")), "isFlag": entry.get("flag")} for entry in entries
+                {
+                    "name": entry.get("name") or "",
+                    "value": _signed(entry.get("value")),
+                    "isFlag": entry.get("flag"),
+                }
+                for entry in entries
             ]
-            writer.rows_of("NVTX_PAYLOAD_ENUM_ENTRIES", [{**own, "idx": place, **entry} for place, entry in enumerate(made)])
+            writer.rows_of(
+                "NVTX_PAYLOAD_ENUM_ENTRIES",
+                [{**own, "idx": place, **entry} for place, entry in enumerate(made)],
+            )
             continue
-        writer.rows_of("NVTX_PAYLOAD_SCHEMAS", [{**head, **{name: _signed(told.get(key)) for name, key in _FACTS.items()}}])
+        writer.rows_of(
+            "NVTX_PAYLOAD_SCHEMAS",
+            [{**head, **{name: _signed(told.get(key)) for name, key in _FACTS.items()}}],
+        )
         fields = {
             "flags": "flags",
             "type": "type",
@@ -173,7 +234,10 @@ def _layouts(writer: Writer, report: Report, domains: dict[str, int]) -> None:
             "offset": "offset",
         }
         made = [{name: _signed(entry.get(key)) for name, key in fields.items()} for entry in entries]
-        writer.rows_of("NVTX_PAYLOAD_SCHEMA_ENTRIES", [{**own, "idx": place, **entry} for place, entry in enumerate(made)])
+        writer.rows_of(
+            "NVTX_PAYLOAD_SCHEMA_ENTRIES",
+            [{**own, "idx": place, **entry} for place, entry in enumerate(made)],
+        )
 
 
 def _signed(value: Any) -> Any:

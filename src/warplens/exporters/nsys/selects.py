@@ -54,7 +54,9 @@ def _memory(column: str) -> str:
 
 
 def _sizes() -> str:
-    plain = [f"{what}_{axis} AS {what}{axis.upper()}" for what in ("grid", "block", "cluster") for axis in "xyz"]
+    plain = [
+        f"{what}_{axis} AS {what}{axis.upper()}" for what in ("grid", "block", "cluster") for axis in "xyz"
+    ]
     return ", ".join(plain)
 
 
@@ -166,11 +168,17 @@ _MPI = f'{_SPAN}, gtid AS globalTid, t.name AS "textId@"'
 _ABOUT = "communicator AS commHandle, communicator AS commUid"
 for _table, _kind, _more in (
     ("MPI_P2P_EVENTS", "p2p", f", {_ABOUT}, tag, peer AS remoteRank, bytes AS size"),
-    ("MPI_COLLECTIVES_EVENTS", "collective", f", {_ABOUT}, root AS rootRank, sent AS size, received AS recvSize"),
+    (
+        "MPI_COLLECTIVES_EVENTS",
+        "collective",
+        f", {_ABOUT}, root AS rootRank, sent AS size, received AS recvSize",
+    ),
     ("MPI_START_WAIT_EVENTS", "wait", ""),
     ("MPI_OTHER_EVENTS", "other", ""),
 ):
-    SELECTS[_table] = Select("mpi_events", f"SELECT {_MPI}{_more} FROM mpi_events t {_OF_THREAD} WHERE kind = '{_kind}'")
+    SELECTS[_table] = Select(
+        "mpi_events", f"SELECT {_MPI}{_more} FROM mpi_events t {_OF_THREAD} WHERE kind = '{_kind}'"
+    )
 for _kind in ("data", "launch", "other"):
     SELECTS[f"CUPTI_ACTIVITY_KIND_OPENACC_{_kind.upper()}"] = Select(
         "openacc_events",

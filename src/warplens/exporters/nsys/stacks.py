@@ -35,10 +35,16 @@ class Stacks:
         kind = frames.column("kind").cast(pa.string())
         python = pc.equal(kind, "python")
         line = pc.if_else(
-            pc.is_valid(frames.column("line")), pc.binary_join_element_wise(":", frames.column("line").cast(pa.string()), ""), ""
+            pc.is_valid(frames.column("line")),
+            pc.binary_join_element_wise(":", frames.column("line").cast(pa.string()), ""),
+            "",
         )
-        source = pc.binary_join_element_wise(pc.coalesce(frames.column("file").cast(pa.string()), "<unknown>"), line, "")
-        module = pc.coalesce(frames.column("path").cast(pa.string()), frames.column("module").cast(pa.string()), "[unknown]")
+        source = pc.binary_join_element_wise(
+            pc.coalesce(frames.column("file").cast(pa.string()), "<unknown>"), line, ""
+        )
+        module = pc.coalesce(
+            frames.column("path").cast(pa.string()), frames.column("module").cast(pa.string()), "[unknown]"
+        )
         function = frames.column("function").cast(pa.string())
         self._symbol = _numbers(writer.strings(function.combine_chunks()))
         self._module = _numbers(writer.strings(pc.if_else(python, source, module).combine_chunks()))
@@ -66,7 +72,9 @@ class Stacks:
                     "originalIP": pa.array(self._address[at], mask=self._address[at] == 0),
                     "stackDepth": np.full(len(at), depth, np.int64),
                 }
-                writer.write(table, {name: column for name, column in values.items() if name in columns(table)})
+                writer.write(
+                    table, {name: column for name, column in values.items() if name in columns(table)}
+                )
                 above = self._parent[at]
                 chain, at, depth = chain[above >= 0], above[above >= 0], depth + 1
 

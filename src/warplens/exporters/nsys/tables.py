@@ -15,7 +15,11 @@ from warplens.report.streaming import batches
 if TYPE_CHECKING:
     from warplens.report import Report
 
-CHAINS = {"CUPTI_ACTIVITY_KIND_RUNTIME": "CUDA_CALLCHAINS", "OSRT_API": "OSRT_CALLCHAINS", "SYSCALL": "SYSCALL_CALLCHAINS"}
+CHAINS = {
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "CUDA_CALLCHAINS",
+    "OSRT_API": "OSRT_CALLCHAINS",
+    "SYSCALL": "SYSCALL_CALLCHAINS",
+}
 
 
 def rows(report: Report, text: str) -> Iterator[pa.RecordBatch]:
@@ -45,4 +49,8 @@ def _fill(writer: Writer, report: Report, stacks: Stacks, table: str, select: Se
                 values[name] = column
         writer.write(table, values)
     if table in CHAINS and stacks.keys.size:
-        stacks.write_used(writer, CHAINS[table], rows(report, f"SELECT DISTINCT stack FROM {select.source} WHERE stack IS NOT NULL"))
+        stacks.write_used(
+            writer,
+            CHAINS[table],
+            rows(report, f"SELECT DISTINCT stack FROM {select.source} WHERE stack IS NOT NULL"),
+        )

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 _PACKET, _ATTRIBUTES = 1, 126
 # Each row as it is: they are few, and say what no event does.
-_SMALL = ("processes", "threads", "tasks", "devices", "contexts", "streams", "targets", "capture_windows", "nvtx_counters", "diagnostics")
+_SMALL = (
+    "processes",
+    "threads",
+    "tasks",
+    "devices",
+    "contexts",
+    "streams",
+    "targets",
+    "capture_windows",
+    "nvtx_counters",
+    "diagnostics",
+)
 
 
 def report_attributes(report: Report, kinds: Iterable[Kind]) -> bytes:
@@ -34,7 +45,10 @@ def report_attributes(report: Report, kinds: Iterable[Kind]) -> bytes:
         "exit_status": first.exit_status,
         "clock": first.clock,
         "sources": first.sources,
-        "kinds": {kind.category: {"table": kind.table, "name": None if kind.fixed or kind.called else kind.name} for kind in kinds},
+        "kinds": {
+            kind.category: {"table": kind.table, "name": None if kind.fixed or kind.called else kind.name}
+            for kind in kinds
+        },
         "tables": {table: _filled(report.table(table).to_pylist()) for table in _SMALL},
     }
     return _attribute("warplens.report", told)
@@ -55,4 +69,7 @@ def _filled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _attribute(key: str, value: Any) -> bytes:
-    return message(_PACKET, message(_ATTRIBUTES, message(1, text(1, key), text(3, json.dumps(value, separators=(",", ":"))))))
+    return message(
+        _PACKET,
+        message(_ATTRIBUTES, message(1, text(1, key), text(3, json.dumps(value, separators=(",", ":"))))),
+    )

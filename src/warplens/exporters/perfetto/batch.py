@@ -34,8 +34,31 @@ class Batch(ctypes.Structure):
         *(
             (name, ctypes.c_void_p)
             for name in (
-                *("family", "id", "parent", "start", "end", "name", "name_ids", "domain", "domain_ids", "category", "category_ids"),
-                *("color", "has_color", "payload_int", "has_int", "payload_float", "has_float", "flags", "more", "more_offsets", "notes"),
+                *(
+                    "family",
+                    "id",
+                    "parent",
+                    "start",
+                    "end",
+                    "name",
+                    "name_ids",
+                    "domain",
+                    "domain_ids",
+                    "category",
+                    "category_ids",
+                ),
+                *(
+                    "color",
+                    "has_color",
+                    "payload_int",
+                    "has_int",
+                    "payload_float",
+                    "has_float",
+                    "flags",
+                    "more",
+                    "more_offsets",
+                    "notes",
+                ),
             )
         ),
         ("note_columns", ctypes.c_int64),
@@ -47,7 +70,10 @@ class Batch(ctypes.Structure):
 class SampleBatch(ctypes.Structure):
     """`Samples` there."""
 
-    _fields_ = [("rows", ctypes.c_int64), *((name, ctypes.c_void_p) for name in ("track", "time", "whole", "real", "is_float"))]
+    _fields_ = [
+        ("rows", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("track", "time", "whole", "real", "is_float")),
+    ]
 
 
 class Columns:
@@ -68,7 +94,9 @@ class Columns:
             return
         numbers, texts = codes(column)
         self.put(name, numbers)
-        self.put(f"{name}_ids", np.array([interned.id(text) for text in [missing, *texts.to_pylist()]], np.uint64))
+        self.put(
+            f"{name}_ids", np.array([interned.id(text) for text in [missing, *texts.to_pylist()]], np.uint64)
+        )
 
     def optional(self, name: str, column: pa.Array, mask: str, kind: type[np.generic]) -> None:
         """Set a column of numbers, and the mask that says where it has some."""
@@ -94,7 +122,9 @@ class Columns:
             if note.kind == _TEXT:
                 numbers, dictionary = codes(column)
                 held = numbers
-                note.ids = self._keep(np.array([texts.id(text) for text in ["", *dictionary.to_pylist()]], np.uint64))
+                note.ids = self._keep(
+                    np.array([texts.id(text) for text in ["", *dictionary.to_pylist()]], np.uint64)
+                )
             note.values = self._keep(held)
             if column.null_count:
                 note.has = self._keep(column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))

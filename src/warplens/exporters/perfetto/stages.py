@@ -21,7 +21,17 @@ _CONTEXTS, _SPECIFICATIONS = 23, 24  # of InternedData
 _CUDA, _COMPUTE, _OTHER = 4, 2, 0
 _STAGES = {"kernels": 1, "memcpys": 2, "memsets": 3, "graphs": 4}
 _NAMES = ("Kernel", "Memcpy", "Memset", "CUDA graph")
-_TOLD = ("bytes", "value", "correlation", "registers", "static shared", "dynamic shared", "graph", "graph exec", "graph node")
+_TOLD = (
+    "bytes",
+    "value",
+    "correlation",
+    "registers",
+    "static shared",
+    "dynamic shared",
+    "graph",
+    "graph exec",
+    "graph node",
+)
 
 
 class _Stages(ctypes.Structure):
@@ -29,7 +39,10 @@ class _Stages(ctypes.Structure):
 
     _fields_ = [
         ("rows", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("start", "end", "name", "name_ids", "queue", "context", "gpu")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("start", "end", "name", "name_ids", "queue", "context", "gpu")
+        ),
         ("stage", ctypes.c_uint64),
         *((name, ctypes.c_void_p) for name in ("grid", "block", "notes")),
         ("note_columns", ctypes.c_int64),
@@ -42,10 +55,14 @@ class Stages:
 
     def __init__(self, tracks: Tracks, rows: Sequence[Row]) -> None:
         self._rows = rows
-        found = list(dict.fromkeys((row.process, row.about["context"]) for row in rows if "context" in row.about))
+        found = list(
+            dict.fromkeys((row.process, row.about["context"]) for row in rows if "context" in row.about)
+        )
         self._contexts = {key: index + 1 for index, key in enumerate(found)}
         self._pids = [tracks.processes[process].pid for process, _ in found]
-        self._context = np.array([self._contexts.get((row.process, row.about.get("context", -1)), 0) for row in rows], np.uint64)
+        self._context = np.array(
+            [self._contexts.get((row.process, row.about.get("context", -1)), 0) for row in rows], np.uint64
+        )
         self._device = np.array([row.about.get("device", 0) for row in rows], np.int32)
 
     def interned(self) -> Iterator[bytes]:
@@ -71,7 +88,11 @@ class Stages:
         start, end = np.ascontiguousarray(piece.start), np.ascontiguousarray(piece.end)
         queue = (piece.row + len(_NAMES) + 1).astype(np.uint64)
         context, gpu = self._context[piece.row], self._device[piece.row]
-        told = {name: column for name, column in piece.details if name in _TOLD and pa.types.is_integer(column.type)}
+        told = {
+            name: column
+            for name, column in piece.details
+            if name in _TOLD and pa.types.is_integer(column.type)
+        }
         kept: list[npt.NDArray[np.generic]] = [start, end, numbers, ids, queue, context, gpu]
         notes = (Notes * len(told))()
         for note, column in zip(notes, told.values(), strict=True):
@@ -86,11 +107,21 @@ class Stages:
             columns = [axes.get(f"{what} {axis}") for axis in "xyz"]
             if None not in columns:
                 joined = np.concatenate(
-                    [column.to_numpy(zero_copy_only=False).astype(np.int64) for column in columns if column is not None]
+                    [
+                        column.to_numpy(zero_copy_only=False).astype(np.int64)
+                        for column in columns
+                        if column is not None
+                    ]
                 )
                 kept.append(joined)
                 sizes.append(joined.ctypes.data)
         grid, block = sizes if len(sizes) == 2 else (None, None)
-        given = _Stages(len(start), *(array.ctypes.data for array in kept[:7]), _STAGES[piece.kind.table], grid, block)
-        given.notes, given.note_columns, given.note_names = ctypes.addressof(notes), len(told), ctypes.addressof(words)
+        given = _Stages(
+            len(start), *(array.ctypes.data for array in kept[:7]), _STAGES[piece.kind.table], grid, block
+        )
+        given.notes, given.note_columns, given.note_names = (
+            ctypes.addressof(notes),
+            len(told),
+            ctypes.addressof(words),
+        )
         native.call("perfetto_stages", encoder, given)

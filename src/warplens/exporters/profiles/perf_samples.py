@@ -48,7 +48,12 @@ class PerfSamples:
             ran = batch.column("on_cpu").to_numpy(zero_copy_only=False)
             batch = batch.filter(own if kind == "native" else own & ran)
             stacks = labels.frames.positions(batch.column("stack"))
-            yield from self._batch(labels, threads, stacks, *(values(batch, name) for name in ("thread", "start", "end", "count")))
+            yield from self._batch(
+                labels,
+                threads,
+                stacks,
+                *(values(batch, name) for name in ("thread", "start", "end", "count")),
+            )
 
     def _batch(
         self,
@@ -68,11 +73,23 @@ class PerfSamples:
             body = bodies.get((at, stack))
             if body is None:
                 pid, tid = threads.ids(at)
-                sample = message(_SAMPLE, number(2, pid), number(3, tid), number(4, self._stack(labels, stack)), number(5, 2))
+                sample = message(
+                    _SAMPLE,
+                    number(2, pid),
+                    number(3, tid),
+                    number(4, self._stack(labels, stack)),
+                    number(5, 2),
+                )
                 body = bodies[at, stack] = sample + self._end
             step = (last - first) / max(ticks - 1, 1)
-            parts += [message(_PACKET, number(_TIME, first + round(tick * step)), body) for tick in range(ticks)]
-        known = [entry for interned in (self._functions, self._paths, self._builds) for entry in interned.take_new()]
+            parts += [
+                message(_PACKET, number(_TIME, first + round(tick * step)), body) for tick in range(ticks)
+            ]
+        known = [
+            entry
+            for interned in (self._functions, self._paths, self._builds)
+            for entry in interned.take_new()
+        ]
         if known or self._new:
             yield message(_PACKET, message(_INTERNED, *known, *self._new), self._end)
             self._new = []
@@ -95,7 +112,15 @@ class PerfSamples:
             mapping = self._mapping(path or frame.module or frame.file or f"[{frame.kind}]", build)
             known = self._frames[label] = len(self._frames) + 1
             place = number(4, address or frame.line or 0)
-            self._new.append(message(_FRAMES, number(1, known), number(2, self._functions.id(frame.function)), number(3, mapping), place))
+            self._new.append(
+                message(
+                    _FRAMES,
+                    number(1, known),
+                    number(2, self._functions.id(frame.function)),
+                    number(3, mapping),
+                    place,
+                )
+            )
         return self._frames[label]
 
     def _mapping(self, path: str, build: str) -> int:

@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from warplens.exporters.profiles.stacks import Labels
 
 # Field numbers of Profile.
-_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _TEXT, _TIME, _DURATION, _PERIOD_TYPE, _PERIOD = 1, 2, 3, 4, 5, 6, 9, 10, 11, 12
+_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _TEXT, _TIME, _DURATION, _PERIOD_TYPE, _PERIOD = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    9,
+    10,
+    11,
+    12,
+)
 _DEFAULT_TYPE = 14
 
 
@@ -30,11 +41,18 @@ class Profile:
         self._stacks: dict[int, bytes] = {}
         self._packed: list[bytes] = []
 
-    def add(self, stack: int, count: int, weight: int, texts: Mapping[str, str], numbers: Mapping[str, int]) -> None:
+    def add(
+        self, stack: int, count: int, weight: int, texts: Mapping[str, str], numbers: Mapping[str, int]
+    ) -> None:
         """Add samples of one stack (position of its innermost frame), with labels."""
         if stack not in self._stacks:
-            self._stacks[stack] = _numbers(1, [self._location(position) for position in reversed(self._labels.positions(stack))])
-        said = [message(3, number(1, self._text(key)), number(2, self._text(value))) for key, value in texts.items()]
+            self._stacks[stack] = _numbers(
+                1, [self._location(position) for position in reversed(self._labels.positions(stack))]
+            )
+        said = [
+            message(3, number(1, self._text(key)), number(2, self._text(value)))
+            for key, value in texts.items()
+        ]
         said += [message(3, number(1, self._text(key)), number(3, value)) for key, value in numbers.items()]
         self._packed.append(message(_SAMPLE, self._stacks[stack], _numbers(2, (count, weight)), *said))
 
@@ -51,8 +69,20 @@ class Profile:
             yield message(_LOCATION, number(1, id), place, message(4, number(1, function), number(2, line)))
         for (name, file, line), id in self._functions.items():
             called = self._text(name)
-            yield message(_FUNCTION, number(1, id), number(2, called), number(3, called), number(4, self._text(file)), number(5, line))
-        yield number(_TIME, begin) + number(_DURATION, duration) + message(_PERIOD_TYPE, *time) + number(_PERIOD, period)
+            yield message(
+                _FUNCTION,
+                number(1, id),
+                number(2, called),
+                number(3, called),
+                number(4, self._text(file)),
+                number(5, line),
+            )
+        yield (
+            number(_TIME, begin)
+            + number(_DURATION, duration)
+            + message(_PERIOD_TYPE, *time)
+            + number(_PERIOD, period)
+        )
         yield number(_DEFAULT_TYPE, self._text(self._time))
         yield b"".join(text(_TEXT, each) for each in self._texts)
 

@@ -60,7 +60,10 @@ class Entries:
         """Return what `pstats` reads: times in seconds, calls of functions before their primitive ones and of callers behind them."""
         found = {}
         for name, entry in self._of.items():
-            callers = {caller: (sums.calls, sums.primitive, sums.own / 1e9, sums.total / 1e9) for caller, sums in entry.callers.items()}
+            callers = {
+                caller: (sums.calls, sums.primitive, sums.own / 1e9, sums.total / 1e9)
+                for caller, sums in entry.callers.items()
+            }
             found[name] = (entry.primitive, entry.calls, entry.own / 1e9, entry.total / 1e9, callers)
         return found
 

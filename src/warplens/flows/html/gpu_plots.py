@@ -36,10 +36,15 @@ def utilisation(report: Report, selection: Selection) -> str:
         return ""
     begin, end = selection.window(report) or report.span
     out = []
-    edges = np.flatnonzero((np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-2, append=-2) != 0))
+    edges = np.flatnonzero(
+        (np.diff(process, prepend=-1, append=-1) != 0) | (np.diff(device, prepend=-2, append=-2) != 0)
+    )
     for left, right in list(pairwise(edges.tolist()))[:_MOST]:
         busy = shares(*union(first[left:right], last[left:right]), begin, end)
-        name = names.get((int(process[left]), int(device[left])), gpu_label(int(device[left]) if device[left] >= 0 else None, None))
+        name = names.get(
+            (int(process[left]), int(device[left])),
+            gpu_label(int(device[left]) if device[left] >= 0 else None, None),
+        )
         whole = 100 * float(np.mean(busy))
         plot = over_time([Series(name, 100 * busy)], end - begin, "%", most=100.0, filled=True, height=70)
         out.append(f"<h3>{safe(name)}: busy {whole:.1f} % of the recording</h3>{plot}")
@@ -67,12 +72,20 @@ def idle_causes(report: Report, selection: Selection) -> str:
     if not rows.num_rows:
         return ""
     names = device_names(report)
-    sums = rows.append_column("took", _took(rows)).group_by(["process", "device", "cause"]).aggregate([("took", "sum")]).to_pylist()
+    sums = (
+        rows.append_column("took", _took(rows))
+        .group_by(["process", "device", "cause"])
+        .aggregate([("took", "sum")])
+        .to_pylist()
+    )
     found: dict[tuple[int, int], dict[str, float]] = {}
     for row in sums:
         found.setdefault((row["process"], row["device"]), {})[row["cause"]] = float(row["took_sum"])
     bars = [
-        (names.get(key, gpu_label(key[1], None)), {cause: parts[cause] for cause in CAUSES if parts.get(cause)})
+        (
+            names.get(key, gpu_label(key[1], None)),
+            {cause: parts[cause] for cause in CAUSES if parts.get(cause)},
+        )
         for key, parts in sorted(found.items())[:_MOST]
     ]
     return stacked(bars, "ns")
@@ -100,7 +113,11 @@ def _steps(rows: list[dict[str, Any]], names: dict[tuple[int, int], str]) -> lis
     """Return what there was in each bucket: at most, or where nothing changed what there was before."""
     found: dict[str, npt.NDArray[np.float64]] = {}
     for row in rows:
-        device = "CPU" if row["device"] is None else names.get((row["process"], row["device"]), f"GPU {row['device']}")
+        device = (
+            "CPU"
+            if row["device"] is None
+            else names.get((row["process"], row["device"]), f"GPU {row['device']}")
+        )
         values = found.setdefault(f"{device}: {row['kind'] or 'memory'}", np.full(_BUCKETS, np.nan))
         values[row["bucket"]] = row["most"]
         if row["bucket"] + 1 < _BUCKETS:
@@ -114,7 +131,9 @@ def _steps(rows: list[dict[str, Any]], names: dict[tuple[int, int], str]) -> lis
 
 def device_names(report: Report) -> dict[tuple[int, int], str]:
     """Return what each GPU of each process is called, with the rank or process where there are several."""
-    processes = {row["process"]: row for row in report.table("processes", ["process", "rank", "pid"]).to_pylist()}
+    processes = {
+        row["process"]: row for row in report.table("processes", ["process", "rank", "pid"]).to_pylist()
+    }
     rows = report.table("devices", ["process", "device", "name"]).to_pylist()
     several = len({row["process"] for row in rows}) > 1
     found = {}

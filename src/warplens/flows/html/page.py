@@ -11,8 +11,30 @@ from warplens.flows.html.plots import COLORS
 from warplens.flows.html.words import cell, safe, scale_of
 
 _LONG = 40  # characters: such a cell may break anywhere
-_LIGHT = ("#2f6fde", "#d9822b", "#2e9e5b", "#b0439c", "#8b6b3d", "#5b6b7b", "#c23b3b", "#0f9aa8", "#7a5bd0", "#9a9a2e")
-_DARK = ("#6ea0ff", "#f0a860", "#5cc98a", "#dd7fcb", "#c2a06f", "#9fb0c0", "#f07f7f", "#4fd0dd", "#ac93f5", "#d0d060")
+_LIGHT = (
+    "#2f6fde",
+    "#d9822b",
+    "#2e9e5b",
+    "#b0439c",
+    "#8b6b3d",
+    "#5b6b7b",
+    "#c23b3b",
+    "#0f9aa8",
+    "#7a5bd0",
+    "#9a9a2e",
+)
+_DARK = (
+    "#6ea0ff",
+    "#f0a860",
+    "#5cc98a",
+    "#dd7fcb",
+    "#c2a06f",
+    "#9fb0c0",
+    "#f07f7f",
+    "#4fd0dd",
+    "#ac93f5",
+    "#d0d060",
+)
 _STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1c2330;--dim:#667085;--line:#d9dee6;--card:#f6f8fb;--bar:#2f6fde22;%s}
 @media(prefers-color-scheme:dark){:root{--bg:#12161d;--fg:#e3e8ef;--dim:#98a3b3;--line:#2b3340;--card:#1a202a;--bar:#6ea0ff33;%s}}
@@ -38,7 +60,9 @@ border-radius:2px;margin-right:5px}%s
 
 def page(title: str, *sections: str, style: str = "") -> str:
     """Return a whole page. It may load nothing and run nothing, whatever is in it. `style`: more of it."""
-    light, dark = (";".join(f"--c{index}:{color}" for index, color in enumerate(colors)) for colors in (_LIGHT, _DARK))
+    light, dark = (
+        ";".join(f"--c{index}:{color}" for index, color in enumerate(colors)) for colors in (_LIGHT, _DARK)
+    )
     kinds = "".join(
         f".c{n}{{fill:var(--c{n})}}.b{n}{{background:var(--c{n})}}.a{n}{{fill:var(--c{n});fill-opacity:.55}}"
         f".s{n}{{fill:none;stroke:var(--c{n});stroke-width:1.5}}"
@@ -51,7 +75,11 @@ def page(title: str, *sections: str, style: str = "") -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="referrer" content="no-referrer">'
         f"<title>{safe(title)}</title><style>{style.strip()}</style>"
     )
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(filter(None, sections)) + "\n</body></html>\n"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n'
+        + "\n".join(filter(None, sections))
+        + "\n</body></html>\n"
+    )
 
 
 def heading(text: str, about: str = "") -> str:
@@ -63,7 +91,9 @@ def tiles(facts: Sequence[tuple[str, str]]) -> str:
     """Return a row of numbers with what they are."""
     return (
         '<div class="tiles">'
-        + "".join(f'<div class="tile"><b>{safe(value)}</b><span>{safe(name)}</span></div>' for name, value in facts)
+        + "".join(
+            f'<div class="tile"><b>{safe(value)}</b><span>{safe(name)}</span></div>' for name, value in facts
+        )
         + "</div>"
     )
 
@@ -76,7 +106,11 @@ def table(rows: pa.Table, *, most: int = 0, more: str = "") -> str:
     shown = rows.slice(0, most) if most else rows
     heads, columns, kinds = [], [], []
     for name, column in zip(shown.column_names, shown.columns, strict=True):
-        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+        number = (
+            pa.types.is_integer(column.type)
+            or pa.types.is_floating(column.type)
+            or pa.types.is_decimal(column.type)
+        )
         head, cells = _column(name, column, number)
         heads.append(f'<th class="n">{head}</th>' if number else f"<th>{head}</th>")
         columns.append(cells)
@@ -94,7 +128,9 @@ def _column(name: str, column: pa.ChunkedArray, number: bool) -> tuple[str, list
         scale, unit = scale_of(abs(float(pc.max(pc.abs(column.cast(pa.float64(), safe=False))).as_py() or 0)))
         places = 0 if unit == "ns" else 3
         values = [None if value is None else float(value) / scale for value in column.to_pylist()]
-        return safe(name.replace("(ns)", f"({unit})")), [f'<td class="n">{cell(value, places)}</td>' for value in values]
+        return safe(name.replace("(ns)", f"({unit})")), [
+            f'<td class="n">{cell(value, places)}</td>' for value in values
+        ]
     if name.endswith("(%)"):
         return safe(name), [_share(None if value is None else float(value)) for value in column.to_pylist()]
     return safe(name), [f'<td class="n">{cell(value)}</td>' for value in column.to_pylist()]

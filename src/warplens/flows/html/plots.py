@@ -48,7 +48,9 @@ def stacked(rows: Sequence[tuple[str, Mapping[str, float]]], unit: str) -> str:
     out = []
     for index, (label, parts) in enumerate(rows):
         top, left, whole = index * _STEP, float(_LEFT), sum(parts.values()) or 1
-        out.append(f'<text class="l" x="{_LEFT - 8}" y="{top + 13}">{safe(cut(label, _LABEL))}<title>{safe(label)}</title></text>')
+        out.append(
+            f'<text class="l" x="{_LEFT - 8}" y="{top + 13}">{safe(cut(label, _LABEL))}<title>{safe(label)}</title></text>'
+        )
         for name, value in parts.items():
             width = value / whole * room
             told = f"{name}: {amount(value, unit)} ({100 * value / whole:.1f} %)"
@@ -61,11 +63,23 @@ def stacked(rows: Sequence[tuple[str, Mapping[str, float]]], unit: str) -> str:
     return _svg(len(rows) * _STEP, "".join(out)) + legend(names)
 
 
-def over_time(series: Sequence[Series], span: int, unit: str, *, most: float | None = None, filled: bool = False, height: int = 120) -> str:
+def over_time(
+    series: Sequence[Series],
+    span: int,
+    unit: str,
+    *,
+    most: float | None = None,
+    filled: bool = False,
+    height: int = 120,
+) -> str:
     """Draw values over a time of `span` ns that begins at 0: one line each, or (`filled`) an area. `most`: top of the scale."""
     if not series:
         return ""
-    highest = most if most is not None else max((float(np.nanmax(one.values, initial=0.0)) for one in series), default=0.0)
+    highest = (
+        most
+        if most is not None
+        else max((float(np.nanmax(one.values, initial=0.0)) for one in series), default=0.0)
+    )
     highest = highest or 1.0
     left, right = 70, 20
     room = _WIDTH - left - right
@@ -73,18 +87,26 @@ def over_time(series: Sequence[Series], span: int, unit: str, *, most: float | N
     for share in (0, 0.5, 1):
         y = 6 + height * (1 - share)
         parts.append(f'<line class="g" x1="{left}" x2="{_WIDTH - right}" y1="{y:.0f}" y2="{y:.0f}"/>')
-        parts.append(f'<text class="l" x="{left - 6}" y="{y + 4:.0f}">{safe(amount(highest * share, unit))}</text>')
+        parts.append(
+            f'<text class="l" x="{left - 6}" y="{y + 4:.0f}">{safe(amount(highest * share, unit))}</text>'
+        )
     for tick in range(6):
         x = left + room * tick / 5
-        parts.append(f'<text class="m" x="{x:.0f}" y="{height + 22}">{safe(duration(span * tick / 5))}</text>')
+        parts.append(
+            f'<text class="m" x="{x:.0f}" y="{height + 22}">{safe(duration(span * tick / 5))}</text>'
+        )
     for index, one in enumerate(series):
         parts.append(_line(one, index, highest, left, room, height, filled))
-    return _svg(height + _AXIS + 8, "".join(parts)) + (legend([one.name for one in series]) if len(series) > 1 else "")
+    return _svg(height + _AXIS + 8, "".join(parts)) + (
+        legend([one.name for one in series]) if len(series) > 1 else ""
+    )
 
 
 def legend(names: Sequence[str]) -> str:
     """Name the colours."""
-    items = "".join(f'<span><i class="b{index % COLORS}"></i>{safe(name)}</span>' for index, name in enumerate(names))
+    items = "".join(
+        f'<span><i class="b{index % COLORS}"></i>{safe(name)}</span>' for index, name in enumerate(names)
+    )
     return f'<p class="legend">{items}</p>'
 
 

@@ -10,7 +10,9 @@ from typing import Any
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 # Characters that turn the direction of text, or stand for nothing: they would show a name as what it is not.
-_HIDDEN = frozenset("\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
+_HIDDEN = frozenset(
+    "\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
 
 
 def safe(value: object) -> str:
@@ -79,4 +81,6 @@ def _three(value: float) -> str:
 
 
 def _shown(character: str) -> str:
-    return " " if unicodedata.category(character) == "Zs" else character.encode("unicode_escape").decode("ascii")
+    return (
+        " " if unicodedata.category(character) == "Zs" else character.encode("unicode_escape").decode("ascii")
+    )

@@ -80,7 +80,9 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
             names = match["stack"].split(";")
             thread = _THREAD.fullmatch(names[0])
             tid = int(thread[1]) if thread else 0
-            stacks.setdefault(tid & 0x7FFFFFFF, []).append((tree.add(names[1:] if thread else names), int(match["count"])))
+            stacks.setdefault(tid & 0x7FFFFFFF, []).append(
+                (tree.add(names[1:] if thread else names), int(match["count"]))
+            )
     if not stacks:
         raise ReportError(f"{source} holds no stack: a line is `outer;inner COUNT`.")
     if sum(count for samples in stacks.values() for _, count in samples) > _LONGEST // step:
@@ -88,19 +90,25 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
     progress("stacks", 0.5)
     threads = _threads(stacks, tree, step)
     end = max(sum(thread.samples.columns["weight"]) for thread in threads)
-    facts = write(part, source, tree, ImportedProfile("collapsed", threads, end, _diagnostics(strange, interval_us)))
+    facts = write(
+        part, source, tree, ImportedProfile("collapsed", threads, end, _diagnostics(strange, interval_us))
+    )
     progress("write", 1.0)
     return facts
 
 
-def _threads(stacks: dict[int, list[tuple[int, int]]], tree: FrameTree[str], step: int) -> list[SampledThread]:
+def _threads(
+    stacks: dict[int, list[tuple[int, int]]], tree: FrameTree[str], step: int
+) -> list[SampledThread]:
     """Lay the samples of each thread one after the other."""
     threads = []
     for tid, samples in stacks.items():
         thread, at = SampledThread(tid), 0
         for frame, count in samples:
             if count:
-                thread.samples.add(at, at + (count - 1) * step, count, count * step, frame, native=not tree.is_python(frame))
+                thread.samples.add(
+                    at, at + (count - 1) * step, count, count * step, frame, native=not tree.is_python(frame)
+                )
                 at += count * step
         threads.append(thread)
     return threads
@@ -110,7 +118,9 @@ def _diagnostics(strange: int, interval_us: int) -> list[dict[str, Any]]:
     text = f"collapsed stacks have no times: samples lie one after the other, {interval_us} us each"
     rows: list[dict[str, Any]] = [{"severity": "info", "code": "no-times", "message": text}]
     if strange:
-        rows.append({"severity": "warning", "code": "broken", "message": "lines that are no stacks", "count": strange})
+        rows.append(
+            {"severity": "warning", "code": "broken", "message": "lines that are no stacks", "count": strange}
+        )
     return rows
 
 

@@ -53,7 +53,11 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".json.gz")
 CONTENT = "Chrome trace"
-DROPS: tuple[str, ...] = ("flow arrows beyond what they join", "arguments of events that have no column", "blocks beside the events")
+DROPS: tuple[str, ...] = (
+    "flow arrows beyond what they join",
+    "arguments of events that have no column",
+    "blocks beside the events",
+)
 
 
 def recognises(path: Path) -> bool:
@@ -92,7 +96,15 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         kernels = work.kernels()
         give_back()
         collectives.write(trace, annotated, kernels, operations)
-        for take in (work.copies, work.memsets, work.waits, work.events, work.overhead, work.hardware, work.finish):
+        for take in (
+            work.copies,
+            work.memsets,
+            work.waits,
+            work.events,
+            work.overhead,
+            work.hardware,
+            work.finish,
+        ):
             take()
         allocations.write(trace, annotated)
         counters.write(trace)

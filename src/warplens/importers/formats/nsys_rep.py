@@ -54,13 +54,26 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     progress("nsys export", 0.0)
     with TemporaryDirectory(prefix=".nsys-", dir=part.report.parent) as folder:
         made = Path(folder) / (source.stem + ".sqlite")
-        words = [nsys, "export", "--type=sqlite", f"--output={made}", "--force-overwrite=true", str(source.absolute())]
+        words = [
+            nsys,
+            "export",
+            "--type=sqlite",
+            f"--output={made}",
+            "--force-overwrite=true",
+            str(source.absolute()),
+        ]
         try:
-            done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            )
         except OSError as error:
             raise ReportError(f"cannot run {nsys}: {error.strerror or error}.") from error
         if done.returncode or not made.is_file():
-            output = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
-            raise ReportError(f"{nsys} could not export {source}: {output[-1] if output else f'it ended with {done.returncode}'}")
+            output = [
+                line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()
+            ]
+            raise ReportError(
+                f"{nsys} could not export {source}: {output[-1] if output else f'it ended with {done.returncode}'}"
+            )
         with SqliteFile(made) as database:
             return whole.take(database, part, lambda stage, share: progress(stage, 0.3 + 0.7 * share))

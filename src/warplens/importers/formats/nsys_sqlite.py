@@ -82,5 +82,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part. Raises NotAReport for what nsys did not make, ReportError for a broken file."""
     with SqliteFile(source) as database:
         if not database.has("StringIds", "id", "value"):
-            raise NotAReport(f"{source} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.")
+            raise NotAReport(
+                f"{source} is a SQLite file, but no export of Nsight Systems: it has no table StringIds."
+            )
         return whole.take(database, part, progress, rank_in(source.stem))

@@ -126,17 +126,26 @@ def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progre
     last = int(time.max()) if len(time) else 0
     if len(trace.samples["time"]):
         last = max(last, int(clocks.times(trace.samples).max()))
-    end = np.where(partner >= 0, time[np.maximum(partner, 0)], np.where(trace.events["type"] == 1, last, time)) if len(time) else time
+    end = (
+        np.where(partner >= 0, time[np.maximum(partner, 0)], np.where(trace.events["type"] == 1, last, time))
+        if len(time)
+        else time
+    )
     end = np.maximum(end, time)
     places = TrackPlaces(trace, about, ours, part)
     details = Details(trace, partner)
-    context = PerfettoContext(trace, about, ours, clocks, places, part, tally, details, time, end, partner, last)
+    context = PerfettoContext(
+        trace, about, ours, clocks, places, part, tally, details, time, end, partner, last
+    )
     progress("ranges", 0.6)
     ranges.write(context)
     progress("tables", 0.8)
     tables.write(context)
     stages.write(context)
-    first, host = int(time.min()) if len(time) else 0, (ours.reports[0]["host"] if ours.reports else "") or "perfetto"
+    first, host = (
+        int(time.min()) if len(time) else 0,
+        (ours.reports[0]["host"] if ours.reports else "") or "perfetto",
+    )
     counters.write(context, host)
     samples.write(context)
     _small(context)
@@ -145,12 +154,31 @@ def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progre
     places.finish(facts.origin, facts.end, host)
     if not ours.rows("capture_windows"):
         span = {"start": facts.origin, "end": facts.end}
-        part.write("capture_windows", [{"part": part.part, "number": 1, "host": host, **span, "opened_by": "start", "closed_by": "end"}])
+        part.write(
+            "capture_windows",
+            [
+                {
+                    "part": part.part,
+                    "number": 1,
+                    "host": host,
+                    **span,
+                    "opened_by": "start",
+                    "closed_by": "end",
+                }
+            ],
+        )
     if not ours.rows("targets"):
         nothing = {"os": "", "kernel": "", "machine": "", "cpu": "", "cpus": 0, "memory": 0}
         part.write("targets", [{"host": host, "boot_id": part.id, **nothing}])
     kind = {"host": host, "kind": clocks.name}
-    part.write("clocks", [{**kind, "counter": at, "monotonic": at, "realtime": real} for at, real in clocks.pairs() if at >= 0])
+    part.write(
+        "clocks",
+        [
+            {**kind, "counter": at, "monotonic": at, "realtime": real}
+            for at, real in clocks.pairs()
+            if at >= 0
+        ],
+    )
     part.write("diagnostics", tally.rows)
     progress("write", 1.0)
     return facts

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".pstats", ".prof", ".cprof")
 CONTENT = "profile of cProfile"
-DROPS: tuple[str, ...] = ("how often functions were called", "lines within functions", "stacks beyond direct callers are estimated")
+DROPS: tuple[str, ...] = (
+    "how often functions were called",
+    "lines within functions",
+    "stacks beyond direct callers are estimated",
+)
 _HEAD = 65536
 _LARGEST = 1 << 30  # bytes
 _TICK = 1000  # ns that a sample stands for, where there are none
@@ -100,13 +104,21 @@ def _functions(source: Path, stats: Any) -> tuple[list[Name], list[ProfiledFunct
     """Return names, times and samples of the functions, those that are known as callers alone among them."""
     if not isinstance(stats, dict):
         raise ReportError(f"{source} is no profile: it holds no functions.")
-    names = list(dict.fromkeys([*stats, *(caller for row in stats.values() for caller in _callers(source, row))]))
+    names = list(
+        dict.fromkeys([*stats, *(caller for row in stats.values() for caller in _callers(source, row))])
+    )
     number = {name: place for place, name in enumerate(names)}
     functions = [ProfiledFunction(0, 0.0) for _ in names]
     counts = [0] * len(names)
     for name, row in stats.items():
-        if not _is_name(name) or len(row) != 5 or not all(isinstance(value, int | float) for value in row[:4]):
-            raise ReportError(f"{source} is no profile, or a broken one: the entry of {name!r} is not that of a function.")
+        if (
+            not _is_name(name)
+            or len(row) != 5
+            or not all(isinstance(value, int | float) for value in row[:4])
+        ):
+            raise ReportError(
+                f"{source} is no profile, or a broken one: the entry of {name!r} is not that of a function."
+            )
         direct, calls, own, total, callers = row
         if not math.isfinite(own) or not math.isfinite(total) or max(own, total) > _LONGEST:
             raise ReportError(f"{source} is broken: {name[2]} has {own} s by itself and {total} s in total.")
@@ -137,7 +149,11 @@ def _callers(source: Path, row: Any) -> list[Name]:
 
 
 def _thread(
-    tree_of_calls: list[CallTreeNode], names: list[Name], functions: list[ProfiledFunction], counts: list[int] | None, tree: FrameTree[Name]
+    tree_of_calls: list[CallTreeNode],
+    names: list[Name],
+    functions: list[ProfiledFunction],
+    counts: list[int] | None,
+    tree: FrameTree[Name],
 ) -> tuple[SampledThread, int]:
     """Return the samples, one after the other, and how long one stands for. `counts`: of each function, where it was sampled."""
     tick = _TICK
@@ -161,11 +177,24 @@ def _thread(
 def _frame(name: Name, sampled: bool) -> dict[str, Any]:
     file, line, function = name
     if line > 0:
-        return {"kind": "python", "function": function, "file": file, "line" if sampled else "first_line": min(line, 2**31 - 1)}
-    return {"kind": "native", "function": function, "module": None if file == "~" else file.rpartition("/")[2]}
+        return {
+            "kind": "python",
+            "function": function,
+            "file": file,
+            "line" if sampled else "first_line": min(line, 2**31 - 1),
+        }
+    return {
+        "kind": "native",
+        "function": function,
+        "module": None if file == "~" else file.rpartition("/")[2],
+    }
 
 
 def _notice(sampled: bool, tick: int) -> dict[str, Any]:
-    samples = f"a sample stands for {tick / 1000:g} us" if sampled else "calls are not samples: there is one for each microsecond"
+    samples = (
+        f"a sample stands for {tick / 1000:g} us"
+        if sampled
+        else "calls are not samples: there is one for each microsecond"
+    )
     text = f"stacks are estimated from direct callers, as the file has no others; {samples}"
     return {"severity": "info", "code": "estimated-stacks", "message": text}

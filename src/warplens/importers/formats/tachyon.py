@@ -28,7 +28,16 @@ from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
 from warplens.importers.profiles.stacks import FrameTree, ImportedProfile, SampledThread, write
-from warplens.importers.profiles.tachyon import EXCEPTION, HAS_GIL, MAGICS, MAIN, ON_CPU, UNKNOWN, Broken, TachyonFile
+from warplens.importers.profiles.tachyon import (
+    EXCEPTION,
+    HAS_GIL,
+    MAGICS,
+    MAIN,
+    ON_CPU,
+    UNKNOWN,
+    Broken,
+    TachyonFile,
+)
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -68,11 +77,15 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     except Broken as error:
         raise ReportError(f"{source} is broken: {error}.") from error
     if not taken.count:
-        raise ReportError(f"{source} holds no sample: the program ended at once, or no thread was in the mode that was asked for.")
+        raise ReportError(
+            f"{source} holds no sample: the program ended at once, or no thread was in the mode that was asked for."
+        )
     tick, threads = taken.finish()
     begin = recording.header.begin * 1000
     end = max(max(thread.samples.columns["end"]) for thread in threads) + tick
-    facts = write(part, source, tree, ImportedProfile("profiling.sampling", threads, end, taken.notices(tick), begin))
+    facts = write(
+        part, source, tree, ImportedProfile("profiling.sampling", threads, end, taken.notices(tick), begin)
+    )
     progress("write", 1.0)
     return facts
 
@@ -95,7 +108,9 @@ class _Taken:
             rows = self._rows[id(thread)] = _Rows(thread)
         del rows.places[kept:]
         for frame in thread.stack[kept:]:
-            rows.places.append(self._tree.below(rows.places[-1] if rows.places else -1, self._recording.frames[frame]))
+            rows.places.append(
+                self._tree.below(rows.places[-1] if rows.places else -1, self._recording.frames[frame])
+            )
         if max(self._recording.header.interval, ticks[-1][0]) > _LONGEST:
             raise Broken("it is longer than a century")
         stack = rows.places[-1] if rows.places else -1
@@ -110,12 +125,16 @@ class _Taken:
     def finish(self) -> tuple[int, list[SampledThread]]:
         """Return how many ns a sample stands for, and the threads."""
         tick = _median(self._steps) * 1000 or self._recording.header.interval * 1000 or 1000
-        return tick, [rows.finish(tick, exceptions=bool(self._states & EXCEPTION)) for rows in self._rows.values()]
+        return tick, [
+            rows.finish(tick, exceptions=bool(self._states & EXCEPTION)) for rows in self._rows.values()
+        ]
 
     def notices(self, tick: int) -> list[dict[str, Any]]:
         """Return what is to be known about the samples."""
         asked = self._recording.header.interval
-        texts = [f"Python {self._recording.header.python}; {asked:,} us between samples were asked for, {tick / 1000:,.0f} us are usual"]
+        texts = [
+            f"Python {self._recording.header.python}; {asked:,} us between samples were asked for, {tick / 1000:,.0f} us are usual"
+        ]
         if self._states & UNKNOWN:
             texts.append("it does not say which threads ran: all samples count as of threads that did")
         return [{"severity": "info", "code": "profiling-sampling", "message": "; ".join(texts)}]
@@ -149,7 +168,13 @@ class _Rows:
     def finish(self, tick: int, *, exceptions: bool) -> SampledThread:
         """Return the thread; a sample stands for `tick` ns. `exceptions`: some were seen."""
         self._close()
-        name = "main" if self._main else f"interpreter {self._thread.interpreter}" if self._thread.interpreter else None
+        name = (
+            "main"
+            if self._main
+            else f"interpreter {self._thread.interpreter}"
+            if self._thread.interpreter
+            else None
+        )
         thread = SampledThread(self._thread.id & 0x7FFFFFFF, name=name, start=self._runs[0][0] * 1000)
         for begin, end, count, stack, status in self._runs:
             ran = bool(status & (ON_CPU | UNKNOWN))

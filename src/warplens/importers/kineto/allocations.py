@@ -16,7 +16,24 @@ if TYPE_CHECKING:
 
 # c10::DeviceType
 _DEVICES = (
-    *("CPU", "CUDA", "MKLDNN", "OPENGL", "OPENCL", "IDEEP", "HIP", "FPGA", "MAIA", "XLA", "VULKAN", "METAL", "XPU", "MPS", "META", "HPU"),
+    *(
+        "CPU",
+        "CUDA",
+        "MKLDNN",
+        "OPENGL",
+        "OPENCL",
+        "IDEEP",
+        "HIP",
+        "FPGA",
+        "MAIA",
+        "XLA",
+        "VULKAN",
+        "METAL",
+        "XPU",
+        "MPS",
+        "META",
+        "HPU",
+    ),
     *("VE", "LAZY", "IPU", "MTIA", "PRIVATEUSE1"),
 )
 _CPU = 0
@@ -28,7 +45,9 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> None:
     names = ("start", "address", "bytes", "allocated", "reserved", "device", "device_type")
     columns = dict(zip(names, trace.take("memory", *names), strict=True))
     lane = identity.lanes.pop("memory")
-    process, thread = (keys[lane] if len(lane) else np.empty(0, np.int64) for keys in (identity.process, identity.thread))
+    process, thread = (
+        keys[lane] if len(lane) else np.empty(0, np.int64) for keys in (identity.process, identity.thread)
+    )
     order = ordered(process, columns["start"])
     if order is not None:
         columns = {name: column[order] for name, column in columns.items()}

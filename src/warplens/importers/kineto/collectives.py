@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from warplens.importers.kineto.work import KinetoKernels
 
 _OP, _KERNEL = KINDS.index("op"), KINDS.index("kernel")
-_COLUMNS = ("collective", "group", "group_size", "group_sequence", "elements_in", "elements_out", "element_type", "ranks")
+_COLUMNS = (
+    "collective",
+    "group",
+    "group_size",
+    "group_sequence",
+    "elements_in",
+    "elements_out",
+    "element_type",
+    "ranks",
+)
 _NAMES = {
     "allgather": "all_gather",
     "allreduce": "all_reduce",
@@ -29,12 +38,16 @@ _NAMES = {
     "sendrecv": "send_recv",
 }
 _NO_TRANSFER = frozenset(("init", "wait", "start", "end", "record"))  # what is said around a collective
-_NCCL = re.compile(r"\b[nr]ccl(?:Dev)?Kernel\w*?(?:_(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|Reduce|AllToAll))?(?:_|\\b)")
+_NCCL = re.compile(
+    r"\b[nr]ccl(?:Dev)?Kernel\w*?(?:_(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|Reduce|AllToAll))?(?:_|\\b)"
+)
 _SIZES = {
     **dict.fromkeys(("double", "long", "complexfloat", "longint", "int64", "uint64", "float64"), 8),
     **dict.fromkeys(("float", "int", "float32", "int32", "uint32", "complexhalf"), 4),
     **dict.fromkeys(("half", "bfloat16", "short", "float16", "int16", "uint16"), 2),
-    **dict.fromkeys(("byte", "char", "bool", "qint8", "quint8", "int8", "uint8", "unsignedchar", "signedchar"), 1),
+    **dict.fromkeys(
+        ("byte", "char", "bool", "qint8", "quint8", "int8", "uint8", "unsignedchar", "signedchar"), 1
+    ),
     "complexdouble": 16,
 }
 
@@ -61,7 +74,9 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops:
     payloads = _Payloads(trace)
     kernel_places = np.full(len(kernels.row), -1, np.int64)
     kernel_places[kernels.row] = np.arange(len(kernels.row))
-    of_kernel = {int(kernel_places[row[number]]): number for number in np.flatnonzero(owner == _KERNEL).tolist()}
+    of_kernel = {
+        int(kernel_places[row[number]]): number for number in np.flatnonzero(owner == _KERNEL).tolist()
+    }
     of_op = {int(ops[row[number]]): number for number in np.flatnonzero(owner == _OP).tolist()}
     surroundings = _Around(trace, ranges, of_op)
     inner = np.where(kernels.range < 0, -1, np.searchsorted(ranges.id, kernels.range))
@@ -69,11 +84,17 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops:
     around = [surroundings.find(place) for place in inner[places].tolist()] if places else []
     described: list[dict[str, Any]] = []
     names: list[str] = []
-    for place, code, outer in zip(places, kernels.name[places].tolist() if places else [], around, strict=True):
+    for place, code, outer in zip(
+        places, kernels.name[places].tolist() if places else [], around, strict=True
+    ):
         described.append({**payloads.row(of_op.get(outer)), **payloads.row(of_kernel.get(place))} or _NOTHING)
         names.append(described[-1].get("name") or surroundings.name(outer) or _of_kernel(trace.texts[code]))
     started = set(around)
-    alone = [place for place, number in of_op.items() if place not in started and payloads.row(number)["name"] not in _NO_TRANSFER]
+    alone = [
+        place
+        for place, number in of_op.items()
+        if place not in started and payloads.row(number)["name"] not in _NO_TRANSFER
+    ]
     described += [payloads.row(of_op[place]) for place in alone]
     names += [payloads.row(of_op[place])["name"] for place in alone]
     if not described:
@@ -92,7 +113,9 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops:
             "process": process[order],
             "start": start[order],
             "end": end[order],
-            "kernel": where_known(np.concatenate([kernels.id[of_gpu], np.full(len(alone), -1, np.int64)])[order]),
+            "kernel": where_known(
+                np.concatenate([kernels.id[of_gpu], np.full(len(alone), -1, np.int64)])[order]
+            ),
             "range": where_known(np.append(ranges.id, -1)[outer_places][order]),  # -1: the last one
             "name": [names[number] for number in texts],
             **{column: [described[number].get(column) for number in texts] for column in _FROM_PAYLOADS},
@@ -101,7 +124,17 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops:
 
 
 _NOTHING: dict[str, Any] = {}
-_FROM_PAYLOADS = ("group", "group_size", "sequence", "bytes_in", "bytes_out", "elements_in", "elements_out", "type", "peers")
+_FROM_PAYLOADS = (
+    "group",
+    "group_size",
+    "sequence",
+    "bytes_in",
+    "bytes_out",
+    "elements_in",
+    "elements_out",
+    "type",
+    "peers",
+)
 
 
 class _Payloads:
@@ -109,16 +142,25 @@ class _Payloads:
 
     def __init__(self, trace: KinetoTrace) -> None:
         self._texts = trace.texts
-        self._columns = {name: column.tolist() for name, column in zip(_COLUMNS, trace.take("collective", *_COLUMNS), strict=True)}
+        self._columns = {
+            name: column.tolist()
+            for name, column in zip(_COLUMNS, trace.take("collective", *_COLUMNS), strict=True)
+        }
 
     def row(self, number: int | None) -> dict[str, Any]:
         """Return what event `number` says, only what it does say; empty for None."""
         if number is None:
             return {}
         value = {name: column[number] for name, column in self._columns.items()}
-        texts = {name: self._texts[value[name]] if value[name] >= 0 else None for name in ("collective", "group", "element_type", "ranks")}
+        texts = {
+            name: self._texts[value[name]] if value[name] >= 0 else None
+            for name in ("collective", "group", "element_type", "ranks")
+        }
         size = size_of(texts["element_type"] or "")
-        counts = [None if value[name] < 0 else value[name] for name in ("elements_in", "elements_out", "group_sequence", "group_size")]
+        counts = [
+            None if value[name] < 0 else value[name]
+            for name in ("elements_in", "elements_out", "group_sequence", "group_size")
+        ]
         into, out, sequence, ranks = counts
         known_values = {
             "name": plain(texts["collective"] or ""),

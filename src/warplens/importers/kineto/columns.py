@@ -33,7 +33,10 @@ class Texts:
         """Return a dictionary column of the texts with these codes; null where there is none, or where `change` gives none."""
         used, where = self.distinct(codes)
         values = [change(self[code]) for code in used.tolist()]
-        unique = {value: number for number, value in enumerate(dict.fromkeys(value for value in values if value is not None))}
+        unique = {
+            value: number
+            for number, value in enumerate(dict.fromkeys(value for value in values if value is not None))
+        }
         numbers = np.array([-1 if value is None else unique[value] for value in values] + [-1], np.int32)
         return dictionary(numbers[where], list(unique))
 
@@ -54,7 +57,8 @@ def dictionary(codes: Int32Array, values: Sequence[str]) -> pa.DictionaryArray:
     numbers = np.asarray(codes, np.int32)
     missing = numbers < 0
     return pa.DictionaryArray.from_arrays(
-        pa.array(np.where(missing, 0, numbers), pa.int32(), mask=missing if missing.any() else None), pa.array(list(values), pa.string())
+        pa.array(np.where(missing, 0, numbers), pa.int32(), mask=missing if missing.any() else None),
+        pa.array(list(values), pa.string()),
     )
 
 
@@ -70,7 +74,9 @@ def optional(values: npt.NDArray[Any]) -> pa.Array:
 
 def filled(values: npt.NDArray[Any], default: int = 0) -> npt.NDArray[Any]:
     """Return an integer column with `default` where the reader has no value."""
-    return np.where(values == (NULL if values.dtype == np.int64 else NULL32), values.dtype.type(default), values)
+    return np.where(
+        values == (NULL if values.dtype == np.int64 else NULL32), values.dtype.type(default), values
+    )
 
 
 def where_known(values: Int64Array) -> pa.Array:
@@ -101,7 +107,9 @@ def numbered(process: Int64Array) -> Int64Array:
     # Processes [3, 3, 5] get the ids 3 << 32, (3 << 32) + 1, 5 << 32.
     first = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
     lengths = np.diff(np.append(first, len(process)))
-    return np.asarray(process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64)
+    return np.asarray(
+        process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64
+    )
 
 
 def groups(count: int) -> Iterator[slice]:

@@ -21,7 +21,9 @@ _APART = 60_000_000_000  # ns by which samples may lie before and behind all eve
 def write(trace: KinetoTrace) -> None:
     """Write both tables; a counter with several values is one for each of them."""
     identity = trace.identity
-    start, name, argument, value, is_real, number = trace.take("counter", "start", "name", "argument", "value", "is_real", "id")
+    start, name, argument, value, is_real, number = trace.take(
+        "counter", "start", "name", "argument", "value", "is_real", "id"
+    )
     lane = identity.lanes.pop("counter")
     if not len(start):
         return
@@ -47,11 +49,18 @@ def write(trace: KinetoTrace) -> None:
             title += f".{trace.texts[row['argument']]}"
         place = counts[row["process"]] = counts.get(row["process"], -1) + 1
         key = numbers[tuple(row.values())] = row["process"] * RANGES_PER_PROCESS + place
-        counters.append({"counter": key, "process": row["process"], "id": place, "name": title, "type": "float64"})
+        counters.append(
+            {"counter": key, "process": row["process"], "id": place, "name": title, "type": "float64"}
+        )
     trace.part.write("nvtx_counters", counters)
     joined = {key: place for place, key in enumerate(numbers)}
     which = np.fromiter(
-        (joined[row] for row in zip(process.tolist(), name.tolist(), argument.tolist(), number.tolist(), strict=True)), np.int64, len(start)
+        (
+            joined[row]
+            for row in zip(process.tolist(), name.tolist(), argument.tolist(), number.tolist(), strict=True)
+        ),
+        np.int64,
+        len(start),
     )
     trace.write(
         "nvtx_counter_samples",
@@ -77,6 +86,7 @@ def _saw(trace: KinetoTrace, process: Int64Array, thread: Int64Array, start: Int
     trace.identity.saw(process[near], thread[near], start[near], start[near])
     if far := int((~near).sum()):
         message = (
-            "samples of counters lie far from all events of the file, as those of another clock do: they do not count for its time span"
+            "samples of counters lie far from all events of the file, as those of another clock do: they "
+            "do not count for its time span"
         )
         trace.say("warning", "counter-clock", message, far)

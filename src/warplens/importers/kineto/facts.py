@@ -34,17 +34,25 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
     facts, counts = trace.reader.facts, trace.counts
     at = facts["broken_at"]
     if facts["ending"] == layout.NO_TRACE or not (facts["arrays"] or trace.header):
-        raise NotAReport(f"{source} is no trace: it is neither an object with `traceEvents` nor an array of events.")
+        raise NotAReport(
+            f"{source} is no trace: it is neither an object with `traceEvents` nor an array of events."
+        )
     if not facts["arrays"] and facts["ending"] == layout.WHOLE:
         raise NotAReport(f"{source} is JSON, but no trace: it has no `traceEvents`.")
     if not counts["events"] and facts["ending"] in (layout.CUT, layout.BROKEN):
         what = "ends" if facts["ending"] == layout.CUT else "is no valid JSON"
-        raise ReportError(f"{source} {what} at byte {at} of its text, before the first event. Copy it again, or record it again.")
+        raise ReportError(
+            f"{source} {what} at byte {at} of its text, before the first event. Copy it again, or record it again."
+        )
     if not counts["events"] and pieces.trouble:
         raise ReportError(f"{source} cannot be unpacked: {pieces.trouble}. Copy it again.")
     text = "of its unpacked text" if pieces.packed else "of the file"
     if pieces.trouble:
-        trace.say("error", "packing-broken", f"{source.name}: {pieces.trouble}; what lay behind is missing: copy it again")
+        trace.say(
+            "error",
+            "packing-broken",
+            f"{source.name}: {pieces.trouble}; what lay behind is missing: copy it again",
+        )
     if facts["ending"] == layout.CUT:
         message = f"{source.name} ends at byte {at} {text}, within its events: the later ones are missing; copy it again"
         trace.say("error", "truncated", message)
@@ -57,7 +65,9 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
         trace.say("warning", "broken-events", message, facts["broken"])
     elif facts["ending"] == layout.OPEN_ARRAY:
         trace.say(
-            "info", "open-array", f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be told"
+            "info",
+            "open-array",
+            f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be told",
         )
 
 
@@ -69,7 +79,12 @@ def counted(trace: KinetoTrace) -> None:
         ("negative", "warning", "ends-first", "events that end before they start count as instants"),
         ("no_end", "warning", "no-end", "complete events without a duration count as instants"),
         ("no_begin", "warning", "no-begin", "ends of ranges whose begin is not in the file were left out"),
-        ("payloads_lost", "warning", "payloads-cut", "arguments of events that are too long, or too many, were left out"),
+        (
+            "payloads_lost",
+            "warning",
+            "payloads-cut",
+            "arguments of events that are too long, or too many, were left out",
+        ),
         (
             "gpu_annotations",
             "info",
@@ -82,9 +97,16 @@ def counted(trace: KinetoTrace) -> None:
             trace.say(severity, code, message, counts[name])
     for phase, category, count in trace.reader.unsupported():
         of = f" of the category {trace.texts[category]}" if category >= 0 else ""
-        trace.say("info", "not-imported", f"{_PHASES.get(phase, f'events of the kind {phase!r}')}{of} have no place in a report", count)
+        trace.say(
+            "info",
+            "not-imported",
+            f"{_PHASES.get(phase, f'events of the kind {phase!r}')}{of} have no place in a report",
+            count,
+        )
     for name in trace.left_out:
-        trace.say("info", "not-imported", f"the block {_SECRET.sub('?', name)!r} of the file was not looked into")
+        trace.say(
+            "info", "not-imported", f"the block {_SECRET.sub('?', name)!r} of the file was not looked into"
+        )
 
 
 def facts(trace: KinetoTrace, source: Path) -> Facts:
@@ -99,7 +121,10 @@ def facts(trace: KinetoTrace, source: Path) -> Facts:
             "on": any(map(rows, ("kernel", "memcpy", "memset", "runtime", "driver"))),
             "by": "Kineto" if profiler_keys else "a Chrome trace",
         },
-        "nvtx": {"on": any(map(rows, ("op", "annotation", "range", "async"))), "by": "Kineto" if profiler_keys else "a Chrome trace"},
+        "nvtx": {
+            "on": any(map(rows, ("op", "annotation", "range", "async"))),
+            "by": "Kineto" if profiler_keys else "a Chrome trace",
+        },
     }
     return Facts(
         id=trace.part.id,
@@ -117,7 +142,9 @@ def facts(trace: KinetoTrace, source: Path) -> Facts:
 def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
     """Return the one window of the capture."""
     span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
-    return [{"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}]
+    return [
+        {"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}
+    ]
 
 
 def target(part_facts: Facts) -> dict[str, Any]:

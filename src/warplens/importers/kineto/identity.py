@@ -16,7 +16,19 @@ from warplens.storage.writer import THREADS_PER_PROCESS
 if TYPE_CHECKING:
     from warplens.importers.kineto.parsed import ParsedTrace
 
-_HOST = ("op", "annotation", "python", "runtime", "driver", "memory", "flow", "range", "async", "mark", "counter")
+_HOST = (
+    "op",
+    "annotation",
+    "python",
+    "runtime",
+    "driver",
+    "memory",
+    "flow",
+    "range",
+    "async",
+    "mark",
+    "counter",
+)
 _FIRST = ("op", "runtime", "driver", "python", "annotation")  # whose process comes first
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)\s*$")  # `thread 17 (pt_autograd_0)`
 _DENSE = 1 << 20  # keys that have a place each
@@ -33,7 +45,10 @@ class KinetoIdentity:
         trace = self.trace
         keys = trace.reader.lanes()
         self.pids, self.tids, self._texts = keys[:, 0], keys[:, 1], keys[:, 2]
-        self.lanes = {kind: trace.reader.take(kind, "lane") for kind in (*_HOST, "overhead", "sync", "cuda_event", "metadata")}
+        self.lanes = {
+            kind: trace.reader.take(kind, "lane")
+            for kind in (*_HOST, "overhead", "sync", "cuda_event", "metadata")
+        }
         self.ended = trace.reader.take("async", "owner")  # where they ended
         used = np.bincount(self.ended, minlength=len(keys))
         leading = np.zeros(len(keys), np.int64)
@@ -51,7 +66,10 @@ class KinetoIdentity:
             weights[owner[lane]] += int(leading[lane])
         if {"schemaVersion", "deviceProperties"} & trace.header.keys():
             self._adopt(numbers, weights, owner)
-        order = sorted((number for number in range(len(numbers)) if weights[number] >= 0), key=lambda number: -weights[number])
+        order = sorted(
+            (number for number in range(len(numbers)) if weights[number] >= 0),
+            key=lambda number: -weights[number],
+        )
         self.keys = np.array([trace.part.key(place) for place in range(max(len(order), 1))], np.int64)
         place = np.zeros(len(numbers) + 1, np.int64)
         place[order] = np.arange(len(order))
@@ -137,7 +155,10 @@ class KinetoIdentity:
                 }
             )
         self.trace.part.write("processes", rows)
-        self.trace.part.write("threads", [row | {"name": threads.get(row["thread"], row["name"])} for row in self._thread_rows(first)])
+        self.trace.part.write(
+            "threads",
+            [row | {"name": threads.get(row["thread"], row["name"])} for row in self._thread_rows(first)],
+        )
 
     def _number_threads(self, used: Int64Array) -> None:
         self.thread = np.full(len(self.pids), -1, np.int64)
@@ -145,7 +166,9 @@ class KinetoIdentity:
         counts: dict[int, int] = {}
         known: dict[tuple[int, int, int], int] = {}
         mine = np.flatnonzero(used).tolist()
-        mine.sort(key=lambda lane: (self.pids[lane] != self.tids[lane] or self._texts[lane], lane))  # a process's first thread
+        mine.sort(
+            key=lambda lane: (self.pids[lane] != self.tids[lane] or self._texts[lane], lane)
+        )  # a process's first thread
         for lane in mine:
             process = int(self.process[lane])
             which = (process, int(self.tids[lane]), int(self._texts[lane] & 2))

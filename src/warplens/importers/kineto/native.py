@@ -31,7 +31,9 @@ class TraceParser:
     def __enter__(self) -> TraceParser:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._trace.close()
 
     def feed(self, piece: bytes) -> bool:
@@ -53,7 +55,9 @@ class TraceParser:
     def take(self, kind: str, name: str) -> Column:
         """Return a column of a kind of event; each can be taken once. KeyError where the kind has none of that name."""
         out = np.empty(self.rows(kind), np.int64 if name in WIDE else np.int32)
-        if not native.call(f"trace_take_{'wide' if name in WIDE else 'narrow'}", self._trace, _KIND[kind], _FIELD[name], out):
+        if not native.call(
+            f"trace_take_{'wide' if name in WIDE else 'narrow'}", self._trace, _KIND[kind], _FIELD[name], out
+        ):
             raise KeyError(f"{kind} has no column {name}, or it was taken")
         return out
 

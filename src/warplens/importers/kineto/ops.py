@@ -43,7 +43,9 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int
             "name": lambda rows: trace.texts.column(ranges.name[at[rows]]),
             "sequence": lambda rows: optional(sequence[rows]),
             "forward": lambda rows: where_known(np.where(forward[rows] < 0, -1, ranges.id[forward[rows]])),
-            "backward": lambda rows: pa.array(backward[rows]) if known else pa.nulls(len(at[rows]), pa.bool_()),
+            "backward": lambda rows: (
+                pa.array(backward[rows]) if known else pa.nulls(len(at[rows]), pa.bool_())
+            ),
             "external": lambda rows: optional(external[rows]),
             "shapes": lambda rows: trace.raws.column(shapes[rows]),
             "types": lambda rows: trace.raws.column(types[rows]),
@@ -70,14 +72,22 @@ def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Arr
         begins.setdefault((int(ranges.thread[place]), int(ranges.start[place])), place)
     sources: dict[int, int] = {}
     for arrow, when, who in zip(
-        number[phase == _BEGIN].tolist(), start[phase == _BEGIN].tolist(), thread[phase == _BEGIN].tolist(), strict=True
+        number[phase == _BEGIN].tolist(),
+        start[phase == _BEGIN].tolist(),
+        thread[phase == _BEGIN].tolist(),
+        strict=True,
     ):
         if (who, when) in begins:
             sources[arrow] = begins[who, when]
     within = np.full(len(ranges.id), -1, np.int64)
     # `within` maps a place among all ranges back to a place among the operations `at`.
     within[at] = np.arange(len(at))
-    for arrow, when, who in zip(number[phase == _END].tolist(), start[phase == _END].tolist(), thread[phase == _END].tolist(), strict=True):
+    for arrow, when, who in zip(
+        number[phase == _END].tolist(),
+        start[phase == _END].tolist(),
+        thread[phase == _END].tolist(),
+        strict=True,
+    ):
         if arrow in sources and (who, when) in begins:
             forward[within[begins[who, when]]] = sources[arrow]
     return forward

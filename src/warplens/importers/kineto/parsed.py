@@ -49,13 +49,21 @@ class ParsedTrace:
 
     def say(self, severity: str, code: str, message: str, count: int | None = None) -> None:
         """Add a row of `diagnostics`."""
-        self.rows.append({"severity": severity, "code": code, "source": "kineto", "message": message, "count": count})
+        self.rows.append(
+            {"severity": severity, "code": code, "source": "kineto", "message": message, "count": count}
+        )
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
         """Write columns as a table, a row group after the other; a column may be a function that makes it of the rows of a group."""
         count = next(len(column) for column in columns.values() if not callable(column))
         for rows in groups(count):
-            self.part.write(table, {name: column(rows) if callable(column) else column[rows] for name, column in columns.items()})
+            self.part.write(
+                table,
+                {
+                    name: column(rows) if callable(column) else column[rows]
+                    for name, column in columns.items()
+                },
+            )
             if count > ROWS_PER_GROUP:
                 give_back()
 

@@ -23,7 +23,9 @@ _KINDS = ("op", "annotation", "range", "async")
 OP, _ANNOTATION, _RANGE, _ASYNC = range(4)
 
 
-def enclosing(thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64Array, of: Int64Array, at: Int64Array) -> Int64Array:
+def enclosing(
+    thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64Array, of: Int64Array, at: Int64Array
+) -> Int64Array:
     """Return the id of the innermost range of each thread `of` that is open at each time `at`, -1 where none is; both are in order."""
     if not len(start) or not len(at):
         return np.full(len(at), -1, np.int64)
@@ -33,7 +35,9 @@ def enclosing(thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64
         numbers = np.unique(np.concatenate([thread, of]))
         thread, of, base = np.searchsorted(numbers, thread), np.searchsorted(numbers, of), 0
     points = (of if order is None else of[order]) - base
-    sought = Enclosing(points.astype(np.int32), np.ascontiguousarray(at if order is None else at[order]), base)
+    sought = Enclosing(
+        points.astype(np.int32), np.ascontiguousarray(at if order is None else at[order]), base
+    )
     del points
     first = np.argsort(start, kind="stable") if bool((start[1:] < start[:-1]).any()) else None
     columns = dict(zip(("thread", "start", "end", "id"), taken(first, thread, start, end, ids), strict=True))
@@ -73,7 +77,9 @@ class KinetoRanges:
             return np.full(len(start), -1, np.int64)
         if chosen.all():
             return enclosing(self.thread, self.start, self.end, self.id, thread, start)
-        return enclosing(self.thread[chosen], self.start[chosen], self.end[chosen], self.id[chosen], thread, start)
+        return enclosing(
+            self.thread[chosen], self.start[chosen], self.end[chosen], self.id[chosen], thread, start
+        )
 
     def of(self, kind: str, count: int) -> Int32Array:
         """Return the place of each of the `count` events of a kind."""
@@ -115,13 +121,17 @@ def write(trace: KinetoTrace) -> KinetoRanges:
             "id": ids,
             "process": process,
             "thread": thread,
-            "end_thread": lambda rows: pa.array(other[rows], pa.int64(), mask=(other[rows] < 0) | (other[rows] == thread[rows])),
+            "end_thread": lambda rows: pa.array(
+                other[rows], pa.int64(), mask=(other[rows] < 0) | (other[rows] == thread[rows])
+            ),
             "start": start,
             "end": end,
             "domain": lambda rows: dictionary(np.where(kind[rows] == OP, 0, -1).astype(np.int32), [DOMAIN]),
             "category": lambda rows: trace.texts.column(missing[rows]),
             "message": lambda rows: trace.texts.column(name[rows]),
-            "style": lambda rows: dictionary((kind[rows] == _ASYNC).astype(np.int32), ["PushPop", "StartEnd"]),
+            "style": lambda rows: dictionary(
+                (kind[rows] == _ASYNC).astype(np.int32), ["PushPop", "StartEnd"]
+            ),
             "depth": depth,
             "parent": lambda rows: where_known(np.where(parent[rows] < 0, -1, ids[parent[rows]])),
             "unfinished": lambda rows: flags[rows] == 1,
@@ -140,11 +150,16 @@ def marks(trace: KinetoTrace) -> None:
     start, name, category, payload = trace.take("mark", "start", "name", "category", "payload")
     lane = identity.lanes.pop("mark")
     process, thread = identity.process_of(lane), identity.thread_of(lane)
-    start, name, category, payload, process, thread = taken(ordered(process, start), start, name, category, payload, process, thread)
+    start, name, category, payload, process, thread = taken(
+        ordered(process, start), start, name, category, payload, process, thread
+    )
     identity.saw(process, thread, start, start)
     ids = numbered(process)
     columns = {"id": ids, "process": process, "thread": thread, "start": start}
-    trace.write("nvtx_marks", {**columns, "category": trace.texts.column(category), "message": trace.texts.column(name)})
+    trace.write(
+        "nvtx_marks",
+        {**columns, "category": trace.texts.column(category), "message": trace.texts.column(name)},
+    )
     _payloads(trace, "mark", process, ids, payload)
 
 
@@ -153,10 +168,18 @@ def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[An
     own = lengths[OP] + lengths[_ANNOTATION]
     if not lengths[_RANGE] + lengths[_ASYNC]:
         return {}
-    flags = np.concatenate([np.zeros(own, np.int32), *(trace.take(kind, "flags")[0] for kind in ("range", "async"))])
-    category = np.concatenate([np.full(own, NULL32, np.int32), *(trace.take(kind, "category")[0] for kind in ("range", "async"))])
-    payload = np.concatenate([np.full(own, -1, np.int64), *(trace.take(kind, "payload")[0] for kind in ("range", "async"))])
-    ended = np.concatenate([np.full(own + lengths[_RANGE], -1, np.int64), trace.identity.thread_of(trace.identity.ended)])
+    flags = np.concatenate(
+        [np.zeros(own, np.int32), *(trace.take(kind, "flags")[0] for kind in ("range", "async"))]
+    )
+    category = np.concatenate(
+        [np.full(own, NULL32, np.int32), *(trace.take(kind, "category")[0] for kind in ("range", "async"))]
+    )
+    payload = np.concatenate(
+        [np.full(own, -1, np.int64), *(trace.take(kind, "payload")[0] for kind in ("range", "async"))]
+    )
+    ended = np.concatenate(
+        [np.full(own + lengths[_RANGE], -1, np.int64), trace.identity.thread_of(trace.identity.ended)]
+    )
     return {"flags": flags, "category": category, "payload": payload, "end_thread": ended}
 
 
@@ -179,7 +202,9 @@ def _nested(
     return depth, parent
 
 
-def _payloads(trace: KinetoTrace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array) -> None:
+def _payloads(
+    trace: KinetoTrace, event: str, process: Int64Array, ids: Int64Array, payload: Int64Array
+) -> None:
     """Write what events carry as JSON, of those that carry something."""
     with_payload = np.flatnonzero(payload >= 0)
     if len(with_payload):

@@ -10,7 +10,9 @@ from warplens.importers.kineto.pieces import head
 
 _FIRST = 1 << 16
 _MORE = 1 << 24  # lists of process groups with all their ranks may come before the events
-_OWN = re.compile(rb'"(?:traceEvents|schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+_OWN = re.compile(
+    rb'"(?:traceEvents|schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:'
+)
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _EVENT = re.compile(rb'\{[^{}]*"ph"\s*:\s*"')
 
@@ -30,7 +32,11 @@ def is_trace(path: Path) -> bool:
 def traces(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder that are traces, by name and content; who reads them says which cannot be read. Raises OSError."""
     for path in sorted(folder.iterdir()):
-        if path.name.endswith((".json", ".json.gz", ".gz")) and path.is_file() and (not is_readable(path) or is_trace(path)):
+        if (
+            path.name.endswith((".json", ".json.gz", ".gz"))
+            and path.is_file()
+            and (not is_readable(path) or is_trace(path))
+        ):
             yield path
 
 

@@ -80,19 +80,26 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
     return KinetoStacks(thread, start, end, frame)
 
 
-def _part(functions: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice) -> pa.Array:
+def _part(
+    functions: list[tuple[str, str | None, int | None]], which: Int32Array, part: str, rows: slice
+) -> pa.Array:
     return _labels(functions, which[rows])[part]
 
 
 def _labels(places: list[tuple[str, str | None, int | None]], which: Int32Array) -> dict[str, pa.Array]:
     """Return the columns name, file and line."""
     known = [*places, ("", None, None)]
-    files = {file: number for number, file in enumerate(dict.fromkeys(file for _, file, _ in places if file is not None))}
+    files = {
+        file: number
+        for number, file in enumerate(dict.fromkeys(file for _, file, _ in places if file is not None))
+    }
     functions = {name: number for number, name in enumerate(dict.fromkeys(name for name, _, _ in known))}
     codes = np.array([-1 if file is None else files[file] for _, file, _ in known], np.int32)
     lines = np.array([NULL32 if line is None else line for _, _, line in known], np.int32)[which]
     return {
-        "name": dictionary(np.array([functions[name] for name, _, _ in known], np.int32)[which], list(functions)),
+        "name": dictionary(
+            np.array([functions[name] for name, _, _ in known], np.int32)[which], list(functions)
+        ),
         "file": dictionary(codes[which], list(files)),
         "line": pa.array(lines, mask=lines == NULL32),
     }
@@ -122,7 +129,14 @@ def _frames(
             keys = first + count + np.arange(len(calls))
             frame[rows] = keys[place.reshape(-1)]
             callers = calls // width
-            made.append((keys, np.where(callers == 0, -1, callers - 1 + first), calls % width, np.full(len(calls), number)))
+            made.append(
+                (
+                    keys,
+                    np.where(callers == 0, -1, callers - 1 + first),
+                    calls % width,
+                    np.full(len(calls), number),
+                )
+            )
             count += len(calls)
     if made:
         keys, callers, functions, depths = (np.concatenate(column) for column in zip(*made, strict=True))

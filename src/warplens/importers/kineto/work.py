@@ -53,7 +53,9 @@ class KinetoWork:
         order, columns, rows = self._placed("kernel")
         texts = self.trace.texts
         name = self._taken("kernel", order, "name")
-        shared, registers, graph, node = (self._taken("kernel", order, field) for field in ("shared", "registers", "graph", "graph_node"))
+        shared, registers, graph, node = (
+            self._taken("kernel", order, field) for field in ("shared", "registers", "graph", "graph_node")
+        )
         sizes = {axis: filled(self._taken("kernel", order, axis)) for axis in _AXES}
         columns |= {
             "name": texts.column(name, lambda text: names.function(names.demangled(text) or text)),
@@ -67,12 +69,16 @@ class KinetoWork:
             "graph_node": _positive(node),
         }
         self.trace.write("kernels", columns)
-        return KinetoKernels(columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges)
+        return KinetoKernels(
+            columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges
+        )
 
     def copies(self) -> None:
         """Write `memcpys`."""
         order, columns, _ = self._placed("memcpy")
-        name, size, graph, node = (self._taken("memcpy", order, field) for field in ("name", "bytes", "graph", "graph_node"))
+        name, size, graph, node = (
+            self._taken("memcpy", order, field) for field in ("name", "bytes", "graph", "graph_node")
+        )
         texts = self.trace.texts
         columns |= {
             "bytes": filled(size),
@@ -87,7 +93,9 @@ class KinetoWork:
     def memsets(self) -> None:
         """Write `memsets`."""
         order, columns, _ = self._placed("memset")
-        name, size, graph, node = (self._taken("memset", order, field) for field in ("name", "bytes", "graph", "graph_node"))
+        name, size, graph, node = (
+            self._taken("memset", order, field) for field in ("name", "bytes", "graph", "graph_node")
+        )
         columns |= {
             "bytes": filled(size),
             "value": np.zeros(len(name), np.int64),
@@ -100,10 +108,14 @@ class KinetoWork:
     def waits(self) -> None:
         """Write `syncs`."""
         trace = self.trace
-        start, end, name, kind, correlation = trace.take("sync", "start", "end", "name", "sync_kind", "correlation")
+        start, end, name, kind, correlation = trace.take(
+            "sync", "start", "end", "name", "sync_kind", "correlation"
+        )
         stream, context, event = trace.take("sync", "stream", "context", "event")
         process, order = self._owned("sync", start, end, correlation)
-        start, end, stream, context, event, correlation = (column[order] for column in (start, end, stream, context, event, correlation))
+        start, end, stream, context, event, correlation = (
+            column[order] for column in (start, end, stream, context, event, correlation)
+        )
         label = np.where(kind < 0, name, kind)[order]
         trace.identity.saw(process, None, start, end)
         trace.write(
@@ -165,7 +177,9 @@ class KinetoWork:
                 "thread": where_known(thread),
                 "start": start,
                 "end": end,
-                "kind": trace.texts.column(np.where(name < 0, 0, name), lambda text: text[:1] + text[1:].lower()),
+                "kind": trace.texts.column(
+                    np.where(name < 0, 0, name), lambda text: text[:1] + text[1:].lower()
+                ),
                 "correlation": _positive(correlation[rows]),
             },
         )
@@ -173,34 +187,51 @@ class KinetoWork:
     def hardware(self) -> None:
         """Write `devices`, `contexts` and `streams`."""
         properties = self.trace.header.get("deviceProperties")
-        known = [card for card in properties if isinstance(card, dict)] if isinstance(properties, list) else []
-        cards = {number: card for card in known if type(number := card.get("id")) is int and 0 <= number < 1 << 16}
+        known = (
+            [card for card in properties if isinstance(card, dict)] if isinstance(properties, list) else []
+        )
+        cards = {
+            number: card for card in known if type(number := card.get("id")) is int and 0 <= number < 1 << 16
+        }
         main = self.trace.identity.main
-        owned = {(process, device) for process, device, _, _ in self.places} | {(main, number) for number in cards}
-        self.trace.part.write("devices", [_device(process, number, cards.get(number, {})) for process, number in sorted(owned)])
+        owned = {(process, device) for process, device, _, _ in self.places} | {
+            (main, number) for number in cards
+        }
+        self.trace.part.write(
+            "devices", [_device(process, number, cards.get(number, {})) for process, number in sorted(owned)]
+        )
         contexts = {(process, context): device for process, device, context, _ in sorted(self.places)}
         self.trace.part.write(
             "contexts",
-            [{"process": process, "context": context, "device": device} for (process, context), device in sorted(contexts.items())],
+            [
+                {"process": process, "context": context, "device": device}
+                for (process, context), device in sorted(contexts.items())
+            ],
         )
         streams = {(process, stream): context for process, _, context, stream in sorted(self.places)}
         self.trace.part.write(
             "streams",
-            [{"process": process, "context": context, "stream": stream} for (process, stream), context in sorted(streams.items())],
+            [
+                {"process": process, "context": context, "stream": stream}
+                for (process, stream), context in sorted(streams.items())
+            ],
         )
 
     def finish(self) -> None:
         """Say what has no call."""
         for kind, count in self.without.items():
             message = (
-                f"{kind} whose launch is not in the file, begun before the recording or taken out: nothing says which ranges they belong to"
+                f"{kind} whose launch is not in the file, begun before the recording or taken out: nothing "
+                f"says which ranges they belong to"
             )
             self.trace.say("info", "no-call", message, count)
 
     def _placed(self, kind: str) -> tuple[Any, dict[str, Any], Int64Array]:
         """Return the order of a kind's rows, the columns that tables of GPU work share, and which event each row was."""
         trace = self.trace
-        start, end, correlation, stream, device, context = trace.take(kind, "start", "end", "correlation", "stream", "device", "context")
+        start, end, correlation, stream, device, context = trace.take(
+            kind, "start", "end", "correlation", "stream", "device", "context"
+        )
         process, order = self._owned(kind, start, end, correlation)
         rows = np.arange(len(start))[order]
         start, end, correlation, stream, device, context, lane = (
@@ -211,7 +242,11 @@ class KinetoWork:
         # Where the arguments lack them, pid and tid of GPU work are device and stream.
         named = np.where((texts & 1 == 0) & (pid >= 0) & (pid < 1 << 16), pid, 0)
         device = np.where(device == NULL32, named, device).astype(np.int32)
-        stream = np.where(stream == NULL, np.where((texts & 2 == 0) & (tid >= 0), tid, _stream_in(trace.texts, tid, texts)), stream)
+        stream = np.where(
+            stream == NULL,
+            np.where((texts & 2 == 0) & (tid >= 0), tid, _stream_in(trace.texts, tid, texts)),
+            stream,
+        )
         context = np.where(context == NULL, device + 1, context).astype(np.int64)
         trace.identity.saw(process, None, start, end)
         self.places |= _combinations(process, device, context, stream)
@@ -230,7 +265,9 @@ class KinetoWork:
         }
         return order, columns, rows
 
-    def _owned(self, kind: str, start: Int64Array, end: Int64Array, correlation: Int64Array) -> tuple[Int64Array, Any]:
+    def _owned(
+        self, kind: str, start: Int64Array, end: Int64Array, correlation: Int64Array
+    ) -> tuple[Int64Array, Any]:
         """Return the processes of a kind's rows in the order of the report, and that order."""
         identity = self.trace.identity
         lane = identity.lanes.pop(kind) if kind in identity.lanes else self.trace.take(kind, "lane")[0]

@@ -20,7 +20,10 @@ _KINDS = {0: "runtime", 1: "driver"}
 
 def write(context: NsysContext, ranges: NsysRanges, chains: Chains) -> None:
     """Write `cuda_api`, and keep in `context` how GPU work finds its call."""
-    rows = context.read(_TABLE, ["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue", "callchainId"])
+    rows = context.read(
+        _TABLE,
+        ["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue", "callchainId"],
+    )
     events = NsysEvents.sorted(context, rows, "globalTid", table=_TABLE)
     rows = events.rows
     always = np.ones(len(rows), bool)
@@ -33,17 +36,25 @@ def write(context: NsysContext, ranges: NsysRanges, chains: Chains) -> None:
             **events.timed(),
             "thread": thread,
             "api": labelled(rows.ints("eventClass"), always, _KINDS),
-            "name": encoded(context.database, rows.ints("nameId"), always, lambda name: _VERSION.sub("", name)),
+            "name": encoded(
+                context.database, rows.ints("nameId"), always, lambda name: _VERSION.sub("", name)
+            ),
             "result": narrow(rows.ints("returnValue")),
             "correlation": correlation,
             "range": pa.array(around, pa.int64(), mask=around < 0),
-            "stack": chains.stacks("CUDA_CALLCHAINS", events.process, rows.ints("callchainId"), rows.valid("callchainId")),
+            "stack": chains.stacks(
+                "CUDA_CALLCHAINS", events.process, rows.ints("callchainId"), rows.valid("callchainId")
+            ),
         },
     )
     keys = join(events.process, correlation)
     order = np.argsort(keys, kind="stable")
     keys, ids, starts = keys[order], ids[order], events.start[order]
-    first = np.concatenate([[True], keys[1:] != keys[:-1]]) & (keys & 0xFFFFFFFF != 0) if len(keys) else np.empty(0, bool)
+    first = (
+        np.concatenate([[True], keys[1:] != keys[:-1]]) & (keys & 0xFFFFFFFF != 0)
+        if len(keys)
+        else np.empty(0, bool)
+    )
     context.calls = NsysCalls(keys[first], ids[first], starts[first])
 
 

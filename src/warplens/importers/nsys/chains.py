@@ -50,7 +50,14 @@ class Chains:
         order = np.lexsort((-rows.ints("stackDepth"), rows.ints("id")))
         rows = rows.taken(order)
         kernel, unresolved = rows.ints("kernelMode") != 0, rows.ints("unresolved") != 0
-        facts = np.stack([rows.ints("symbol"), rows.ints("module"), kernel | (unresolved.astype(np.int64) << 1), rows.ints("originalIP")])
+        facts = np.stack(
+            [
+                rows.ints("symbol"),
+                rows.ints("module"),
+                kernel | (unresolved.astype(np.int64) << 1),
+                rows.ints("originalIP"),
+            ]
+        )
         ids = rows.ints("id")
         # Chain k has rows [begins[k], begins[k] + lengths[k]) and the number numbers[k], which grows with k.
         begins = np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1)) if len(ids) else np.empty(0, np.int64)
@@ -61,17 +68,23 @@ class Chains:
             wanted = np.unique(chain[mine])
             places = np.searchsorted(numbers, wanted)
             there = (
-                (places < len(numbers)) & (numbers[np.minimum(places, max(len(numbers) - 1, 0))] == wanted) if len(numbers) else wanted < 0
+                (places < len(numbers)) & (numbers[np.minimum(places, max(len(numbers) - 1, 0))] == wanted)
+                if len(numbers)
+                else wanted < 0
             )
             wanted, places = wanted[there], places[there]
-            leaves = self._grow(self.trees.setdefault(key, _ProcessFrames()), facts, begins[places], lengths[places])
+            leaves = self._grow(
+                self.trees.setdefault(key, _ProcessFrames()), facts, begins[places], lengths[places]
+            )
             if len(wanted):
                 at = np.minimum(np.searchsorted(wanted, chain[mine]), len(wanted) - 1)
                 known = wanted[at] == chain[mine]
                 stack[mine[known]] = key * RANGES_PER_PROCESS + leaves[at[known]]
         return pa.array(stack, pa.int64(), mask=stack < 0)
 
-    def _grow(self, tree: _ProcessFrames, facts: Int64Array, begins: Int64Array, lengths: Int64Array) -> Int64Array:
+    def _grow(
+        self, tree: _ProcessFrames, facts: Int64Array, begins: Int64Array, lengths: Int64Array
+    ) -> Int64Array:
         """Add chains to a tree, all outermost frames first, then what they called; return the number of each one's innermost frame."""
         at = np.full(len(begins), -1, np.int64)
         for depth in range(int(lengths.max(initial=0))):
@@ -105,13 +118,18 @@ class Chains:
         strings = self.database.strings(np.unique(np.concatenate([symbol, module])))
         codes, pairs = combined([symbol, module, flags])
         described = [
-            _described(strings.get(symbol_id) or f"[string {symbol_id}]", strings.get(two) or "", bits) for symbol_id, two, bits in pairs
+            _described(strings.get(symbol_id) or f"[string {symbol_id}]", strings.get(two) or "", bits)
+            for symbol_id, two, bits in pairs
         ]
         first = process * RANGES_PER_PROCESS
 
         def texts(name: str) -> pa.DictionaryArray:
             values = [row.get(name) for row in described]
-            return distinct_values(codes, [value or "" for value in values], np.array([value is not None for value in values], bool)[codes])
+            return distinct_values(
+                codes,
+                [value or "" for value in values],
+                np.array([value is not None for value in values], bool)[codes],
+            )
 
         lines = np.array([row.get("line") or 0 for row in described], np.int64)[codes]
         python = np.array([row["kind"] == "python" for row in described], bool)[codes]
@@ -135,7 +153,12 @@ def _described(symbol: str, module: str, flags: int) -> dict[str, Any]:
     kernel, python = flags & 1 or module.startswith("[kernel"), _PYTHON.match(module)
     if python and not kernel:
         file, line, whole = python.groups()
-        return {"kind": "python", "function": symbol, "file": file or whole, "line": int(line) if line else None}
+        return {
+            "kind": "python",
+            "function": symbol,
+            "file": file or whole,
+            "line": int(line) if line else None,
+        }
     name = module.rpartition("/")[2]
     return {
         "kind": "kernel" if kernel else "native",

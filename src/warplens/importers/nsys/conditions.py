@@ -28,7 +28,9 @@ class Among:
 
     def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
-        return np.isin(rows.ints(self.column) & self.mask, np.array(self.numbers, np.int64), invert=self.negated)
+        return np.isin(
+            rows.ints(self.column) & self.mask, np.array(self.numbers, np.int64), invert=self.negated
+        )
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,10 @@ class Begins:
     def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
         wanted = self.text.upper()
-        return np.array([(value or "")[: len(wanted)].upper() == wanted for value in rows.texts(self.column).to_pylist()], bool)
+        return np.array(
+            [(value or "")[: len(wanted)].upper() == wanted for value in rows.texts(self.column).to_pylist()],
+            bool,
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,13 @@ class Lacks:
     def of(self, rows: NsysRows) -> BoolArray:
         """Say for which rows it is so."""
         wanted = self.text.upper()
-        return np.array([value is not None and wanted not in value.upper() for value in rows.texts(self.column).to_pylist()], bool)
+        return np.array(
+            [
+                value is not None and wanted not in value.upper()
+                for value in rows.texts(self.column).to_pylist()
+            ],
+            bool,
+        )
 
 
 Condition = Among | Given | Named | Begins | Lacks

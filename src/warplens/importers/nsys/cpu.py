@@ -33,7 +33,12 @@ def samples(context: NsysContext, ranges: NsysRanges, chains: Chains, about: dic
     thread = context.identity.thread(rows.ints("globalTid"))
     stack = chains.stacks(_CHAINS, events.process, rows.ints("id"), rows.valid("id"))
     order = np.lexsort((events.start, thread))
-    rows, thread, start, stack = rows.taken(order), thread[order], events.start[order], stack.take(pa.array(order))
+    rows, thread, start, stack = (
+        rows.taken(order),
+        thread[order],
+        events.start[order],
+        stack.take(pa.array(order)),
+    )
     interval = _interval(about, thread, start)
     if len(rows):
         message = f"the file does not say what a sample stands for; taken as {interval} ns, the usual time between two of a thread"
@@ -46,9 +51,18 @@ def samples(context: NsysContext, ranges: NsysRanges, chains: Chains, about: dic
     count = np.diff(np.append(begins, len(first)))
     last = begins + count - 1
     process = context.identity.process(rows.ints("globalTid"))[begins]
-    start, end, thread, cpu, keys, on_cpu = start[begins], start[last], thread[begins], cpu[begins], keys[begins], on_cpu[begins]
+    start, end, thread, cpu, keys, on_cpu = (
+        start[begins],
+        start[last],
+        thread[begins],
+        cpu[begins],
+        keys[begins],
+        on_cpu[begins],
+    )
     order = np.lexsort((-end, start, process))
-    start, end, thread, cpu, keys, count = (values[order] for values in (start, end, thread, cpu, keys, count))
+    start, end, thread, cpu, keys, count = (
+        values[order] for values in (start, end, thread, cpu, keys, count)
+    )
     process, on_cpu = process[order], on_cpu[order]
     around = enclosing(ranges, thread, start)
     context.write(
@@ -85,11 +99,24 @@ def thread_states(context: NsysContext) -> None:
     process = context.identity.process(rows.ints("globalTid"))
     end = np.append(start[1:], 0)
     closing = np.append(thread[1:] != thread[:-1], True) if len(thread) else np.empty(0, bool)
-    last = np.array([context.identity.processes[tid & ~0xFFFFFF].last for tid in rows.ints("globalTid")[closing].tolist()], np.int64)
+    last = np.array(
+        [
+            context.identity.processes[tid & ~0xFFFFFF].last
+            for tid in rows.ints("globalTid")[closing].tolist()
+        ],
+        np.int64,
+    )
     end[closing] = np.maximum(last, start[closing])
     kept = np.flatnonzero(is_known & ((end > start) | ~closing))
     order = kept[np.lexsort((-end[kept], start[kept], process[kept]))]
-    rows, thread, start, end, state, process = rows.taken(order), thread[order], start[order], end[order], state[order], process[order]
+    rows, thread, start, end, state, process = (
+        rows.taken(order),
+        thread[order],
+        start[order],
+        end[order],
+        state[order],
+        process[order],
+    )
     running = state == 0
     block = rows.valid("threadBlock") & (rows.ints("threadBlock") != 0) & (state == 2)
     context.tally.used.add(_BLOCKS)
@@ -103,10 +130,14 @@ def thread_states(context: NsysContext) -> None:
             "thread": thread,
             "start": start,
             "end": end,
-            "state": distinct_values(state.astype(np.int32), ["running", "runnable", "blocked"], np.ones(len(state), bool)),
+            "state": distinct_values(
+                state.astype(np.int32), ["running", "runnable", "blocked"], np.ones(len(state), bool)
+            ),
             "cpu": pa.array(narrow(rows.ints("cpu")), pa.int32(), mask=~running),
             "exact": np.ones(len(state), bool),
-            "reason": labelled(rows.ints("threadBlock"), block, {key: text or "" for key, text in blocks.items()}),
+            "reason": labelled(
+                rows.ints("threadBlock"), block, {key: text or "" for key, text in blocks.items()}
+            ),
         },
     )
 
@@ -115,7 +146,9 @@ def _states(context: NsysContext, rows: NsysRows) -> tuple[Int64Array, BoolArray
     """Return for each switch what begins (0 running, 1 runnable, 2 blocked), and where that is known at all."""
     goes, kind = rows.ints("isSchedIn") != 0, rows.ints("threadState")
     known = goes | (rows.valid("threadState") & (kind != 0))
-    if not known.all() and not (rows.valid("threadState") & ~goes).any():  # older versions never say why a thread stopped
+    if (
+        not known.all() and not (rows.valid("threadState") & ~goes).any()
+    ):  # older versions never say why a thread stopped
         message = f"rows of {_SWITCHES} do not say why the thread stopped running: counted as blocked"
         context.tally.say("info", "state-unknown", message, int((~known).sum()))
         known = np.ones(len(rows), bool)

@@ -24,7 +24,9 @@ class Database(ABC):
     def __enter__(self) -> Database:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @abstractmethod
@@ -37,19 +39,28 @@ class Database(ABC):
 
     @abstractmethod
     def read(
-        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+        self,
+        table: str,
+        ints: Sequence[str] = (),
+        reals: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        where: Where = (),
     ) -> NsysRows:
         """Return columns of the rows for which all of `where` holds, in the order of the file. `where` names columns that are there."""
 
     @abstractmethod
-    def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
+    def grouped(
+        self, table: str, key: str, start: str, end: str, where: Where = ()
+    ) -> list[tuple[int, int, int]]:
         """Return each value of the column `key` with the least `start` and the greatest `end` (or start); null and absent ones count as 0.
 
         Only of rows with times that can be; where the table or its `start` is absent there are none. `where`: as for `read`.
         """
 
     @abstractmethod
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
+    def sorted_batches(
+        self, table: str, ints: Sequence[str], reals: Sequence[str], order: str
+    ) -> Iterator[NsysRows]:
         """Yield columns of a large table piece by piece, sorted by a column; nothing where the table or one of them is absent."""
 
     @abstractmethod
@@ -73,7 +84,14 @@ class Database(ABC):
 
     def pairs(self, table: str) -> list[tuple[str, str]]:
         """Return the rows of a table of names and values, without those that hold environments."""
-        rows = self.read(table, texts=["name", "value"], where=[Lacks("name", "ENVIRONMENT")] if self.has(table, "name") else ())
+        rows = self.read(
+            table,
+            texts=["name", "value"],
+            where=[Lacks("name", "ENVIRONMENT")] if self.has(table, "name") else (),
+        )
         return [
-            (str(name), value or "") for name, value in zip(rows.texts("name").to_pylist(), rows.texts("value").to_pylist(), strict=True)
+            (str(name), value or "")
+            for name, value in zip(
+                rows.texts("name").to_pylist(), rows.texts("value").to_pylist(), strict=True
+            )
         ]

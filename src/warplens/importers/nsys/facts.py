@@ -13,7 +13,15 @@ from warplens.storage.writer import Facts
 
 _LOOKED_INTO = frozenset(
     (
-        *("StringIds", "PROCESSES", "ThreadNames", "MPI_RANKS", "ANALYSIS_DETAILS", "EXPORT_META_DATA", "UnwindMethodType"),
+        *(
+            "StringIds",
+            "PROCESSES",
+            "ThreadNames",
+            "MPI_RANKS",
+            "ANALYSIS_DETAILS",
+            "EXPORT_META_DATA",
+            "UnwindMethodType",
+        ),
         *("TARGET_INFO_SYSTEM_ENV", "TARGET_INFO_SESSION_START_TIME"),
     )
 )
@@ -44,7 +52,15 @@ def command(about: dict[str, str]) -> list[str]:
 def machines(database: Database) -> dict[int, dict[str, str]]:
     """Return what is known about each machine of the recording: number (bits above 48 of its global ids) -> facts."""
     table = "TARGET_INFO_SYSTEM_ENV"
-    wanted = ("Hostname", "OsDescription", "KernelVersion", "SoftwareReleaseVersion", "CpuArchitecture", "CpuDescription", "CpuCores")
+    wanted = (
+        "Hostname",
+        "OsDescription",
+        "KernelVersion",
+        "SoftwareReleaseVersion",
+        "CpuArchitecture",
+        "CpuDescription",
+        "CpuCores",
+    )
     if not database.has(table, "name", "value"):
         return {}
     rows = database.read(table, ("globalVid",), texts=("name", "value"), where=[Named("name", wanted)])
@@ -103,7 +119,9 @@ def targets(host: str, boot_id: str, known: dict[int, dict[str, str]]) -> list[d
 def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
     """Return the one window of the capture."""
     span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
-    return [{"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}]
+    return [
+        {"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}
+    ]
 
 
 def diagnostics(context: NsysContext) -> None:
@@ -114,7 +132,12 @@ def diagnostics(context: NsysContext) -> None:
     columns = (rows.ints(name).tolist() for name in ("timestamp", "severity", "globalPid"))
     for time, severity, pid, text in zip(*columns, rows.texts("text").to_pylist(), strict=True):
         process = context.identity.keys.get(pid & ~0xFFFFFF)
-        row = {"severity": SEVERITIES.get(severity, "info"), "code": "nsys", "source": "nsys", "message": " ".join((text or "").split())}
+        row = {
+            "severity": SEVERITIES.get(severity, "info"),
+            "code": "nsys",
+            "source": "nsys",
+            "message": " ".join((text or "").split()),
+        }
         context.tally.rows.append({**row, "process": process, "time": time if abs(time) < 1 << 61 else None})
 
 
@@ -124,4 +147,6 @@ def left_out(database: Database, tally: NsysDiagnostics) -> None:
         if table in tally.used or table in _LOOKED_INTO or table.startswith(("ENUM_", "META_DATA_")):
             continue
         if rows := database.count(table):
-            tally.say("info", "not-imported", f"the rows of the table {table} have no place in a report", rows)
+            tally.say(
+                "info", "not-imported", f"the rows of the table {table} have no place in a report", rows
+            )

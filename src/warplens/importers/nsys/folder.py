@@ -25,7 +25,11 @@ _ERRORS = (OSError, pa.ArrowException)
 
 def tables_in(folder: Path) -> dict[str, Path]:
     """Return the files of a folder that hold a table, by the table's name. Raises OSError."""
-    return {path.stem: path for path in sorted(folder.iterdir()) if path.suffix.lower() in (*_PARQUET, *_ARROW) and path.is_file()}
+    return {
+        path.stem: path
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower() in (*_PARQUET, *_ARROW) and path.is_file()
+    }
 
 
 class TablesFolder(Database):
@@ -53,19 +57,32 @@ class TablesFolder(Database):
                 if self._is_parquet(table):
                     self._counts[table] = pq.read_metadata(self._files[table]).num_rows
                 else:
-                    self._counts[table] = sum(batch.num_rows for batch in self._batches(table, sorted(self.tables[table])[:1]))
+                    self._counts[table] = sum(
+                        batch.num_rows for batch in self._batches(table, sorted(self.tables[table])[:1])
+                    )
             except _ERRORS as error:
                 raise self._broken(error, table) from error
         return self._counts[table]
 
     def read(
-        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+        self,
+        table: str,
+        ints: Sequence[str] = (),
+        reals: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        where: Where = (),
     ) -> NsysRows:
         """Return columns of rows; see `Database`."""
         names = [*ints, *reals, *texts]
         asked = [condition.column for condition in where]
-        words = {*texts, *(condition.column for condition in where if isinstance(condition, (Begins, Lacks, Named)))}
-        kinds = {name: pa.string() if name in words else pa.float64() if name in reals else pa.int64() for name in (*names, *asked)}
+        words = {
+            *texts,
+            *(condition.column for condition in where if isinstance(condition, (Begins, Lacks, Named))),
+        }
+        kinds = {
+            name: pa.string() if name in words else pa.float64() if name in reals else pa.int64()
+            for name in (*names, *asked)
+        }
         there = [name for name in kinds if table in self.tables and name in self.tables[table]]
         kept = []
         if table in self.tables:
@@ -79,10 +96,14 @@ class TablesFolder(Database):
                     kept.append(part if good.all() else part.filter(pa.array(good)))
             except _ERRORS as error:
                 raise self._broken(error, table) from error
-        whole = pa.concat_tables(kept) if kept else pa.table({name: pa.array([], kinds[name]) for name in there})
+        whole = (
+            pa.concat_tables(kept) if kept else pa.table({name: pa.array([], kinds[name]) for name in there})
+        )
         return NsysRows(whole, names, texts)
 
-    def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
+    def grouped(
+        self, table: str, key: str, start: str, end: str, where: Where = ()
+    ) -> list[tuple[int, int, int]]:
         """Return when each value of a column was first and last seen; see `Database`."""
         if not self.has(table, start):
             return []
@@ -94,9 +115,13 @@ class TablesFolder(Database):
             good &= (times <= LATEST) & (times >= -LATEST)
         seen = pa.table({"key": rows.ints(key)[good], "b": begins[good], "e": np.maximum(begins, ends)[good]})
         summed = seen.group_by("key").aggregate([("b", "min"), ("e", "max")])
-        return list(zip(*(summed.column(name).to_pylist() for name in ("key", "b_min", "e_max")), strict=True))
+        return list(
+            zip(*(summed.column(name).to_pylist() for name in ("key", "b_min", "e_max")), strict=True)
+        )
 
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
+    def sorted_batches(
+        self, table: str, ints: Sequence[str], reals: Sequence[str], order: str
+    ) -> Iterator[NsysRows]:
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
@@ -147,7 +172,9 @@ class TablesFolder(Database):
                     yield batch
             return
         with self._opened(table) as reader:
-            whole = range(reader.num_record_batches) if isinstance(reader, pa.ipc.RecordBatchFileReader) else None
+            whole = (
+                range(reader.num_record_batches) if isinstance(reader, pa.ipc.RecordBatchFileReader) else None
+            )
             batches = reader if whole is None else (reader.get_batch(number) for number in whole)
             for batch in batches:
                 yield batch.select(columns)
@@ -161,7 +188,9 @@ class TablesFolder(Database):
 
     def _broken(self, error: BaseException, table: str) -> ReportError:
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return ReportError(f"cannot read {self._files.get(table, self.path)}: {words}. Is the folder complete? Export it again.")
+        return ReportError(
+            f"cannot read {self._files.get(table, self.path)}: {words}. Is the folder complete? Export it again."
+        )
 
 
 def _typed(rows: pa.Table, kinds: dict[str, pa.DataType]) -> pa.Table:

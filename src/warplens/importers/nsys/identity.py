@@ -19,13 +19,20 @@ _PROCESS_BITS = ~0xFFFFFF
 _NVTX_EVENTS = Among("eventType", (34, 59, 60, 65, 70, 71))
 _EVENTS = ("start", "end")
 _OPENMP, _OPENACC = "OPENMP_EVENT_KIND_", "CUPTI_ACTIVITY_KIND_OPENACC_"
-_OVERHEADS = ("CUPTI_ACTIVITY_KIND_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT", "PROFILER_OVERHEAD")  # of a thread, or of the process
+_OVERHEADS = (
+    "CUPTI_ACTIVITY_KIND_OVERHEAD",
+    "CUPTI_ACTIVITY_KIND_JIT",
+    "PROFILER_OVERHEAD",
+)  # of a thread, or of the process
 # Tables with what threads did: the column that says which, and those of the times.
 _OF_THREADS: tuple[tuple[str, str, tuple[str, str], tuple[Condition, ...]], ...] = (
     ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid", _EVENTS, ()),
     ("NVTX_EVENTS", "globalTid", _EVENTS, (_NVTX_EVENTS,)),
     ("NVTX_EVENTS", "endGlobalTid", _EVENTS, (_NVTX_EVENTS, Given("endGlobalTid"))),
-    *((table, "globalTid", _EVENTS, (Among("globalTid", (0,), 0xFFFFFF, negated=True),)) for table in _OVERHEADS),
+    *(
+        (table, "globalTid", _EVENTS, (Among("globalTid", (0,), 0xFFFFFF, negated=True),))
+        for table in _OVERHEADS
+    ),
     *(
         (table, "globalTid", _EVENTS, ())
         for table in (
@@ -33,12 +40,23 @@ _OF_THREADS: tuple[tuple[str, str, tuple[str, str], tuple[Condition, ...]], ...]
             *(f"MPI_{kind}_EVENTS" for kind in ("P2P", "COLLECTIVES", "START_WAIT", "OTHER")),
         )
     ),
-    ("OSRT_FILE_ACCESS_EVENTS", "threadId", ("startedAt", "endedAt"), (Among("threadId", (0,), ~0xFFFFFFFF, negated=True),)),
+    (
+        "OSRT_FILE_ACCESS_EVENTS",
+        "threadId",
+        ("startedAt", "endedAt"),
+        (Among("threadId", (0,), ~0xFFFFFFFF, negated=True),),
+    ),
 )
 _SCHEDULED = "SCHED_EVENTS"
 _OF_PROCESSES = (
-    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")),
-    *(f"CUDA_{kind}_EVENTS" for kind in ("GPU_MEMORY_USAGE", "GPU_MEMORY_POOL", "UM_CPU_PAGE_FAULT", "UM_GPU_PAGE_FAULT")),
+    *(
+        f"CUPTI_ACTIVITY_KIND_{kind}"
+        for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")
+    ),
+    *(
+        f"CUDA_{kind}_EVENTS"
+        for kind in ("GPU_MEMORY_USAGE", "GPU_MEMORY_POOL", "UM_CPU_PAGE_FAULT", "UM_GPU_PAGE_FAULT")
+    ),
 )
 _LAUNCHED = "Process was launched by the profiler"
 
@@ -66,7 +84,11 @@ class NsysIdentity:
     processes: dict[int, Span] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        more = [(table, "globalTid", _EVENTS, ()) for table in sorted(self.database.tables) if table.startswith((_OPENMP, _OPENACC))]
+        more = [
+            (table, "globalTid", _EVENTS, ())
+            for table in sorted(self.database.tables)
+            if table.startswith((_OPENMP, _OPENACC))
+        ]
         for table, column, (start, end), where in (*_OF_THREADS, *more):
             if not self.database.has(table, *(condition.column for condition in where)):
                 continue
@@ -91,8 +113,13 @@ class NsysIdentity:
         self._process_keys = np.array([self.keys[pid] for pid in self._pids.tolist()], np.int64)
         self.thread_keys: dict[int, int] = {}
         for pid in order:
-            mine = sorted((tid for tid in self.threads if tid & _PROCESS_BITS == pid), key=lambda tid: (not _is_main(tid), tid))
-            self.thread_keys.update({tid: self.keys[pid] * THREADS_PER_PROCESS + number for number, tid in enumerate(mine)})
+            mine = sorted(
+                (tid for tid in self.threads if tid & _PROCESS_BITS == pid),
+                key=lambda tid: (not _is_main(tid), tid),
+            )
+            self.thread_keys.update(
+                {tid: self.keys[pid] * THREADS_PER_PROCESS + number for number, tid in enumerate(mine)}
+            )
         self._tids = np.array(sorted(self.thread_keys), np.int64)
         self._keys_of_tids = np.array([self.thread_keys[tid] for tid in self._tids.tolist()], np.int64)
 
@@ -110,7 +137,10 @@ class NsysIdentity:
     def ranks(self) -> dict[int, int]:
         """The rank of each process that has one, by its global id."""
         rows = self.database.read("MPI_RANKS", ["globalTid", "rank"])
-        return {tid & _PROCESS_BITS: rank for tid, rank in zip(rows.ints("globalTid").tolist(), rows.ints("rank").tolist(), strict=True)}
+        return {
+            tid & _PROCESS_BITS: rank
+            for tid, rank in zip(rows.ints("globalTid").tolist(), rows.ints("rank").tolist(), strict=True)
+        }
 
     def process(self, global_ids: Int64Array) -> Int64Array:
         """Return the process keys of global process or thread ids, all of which must have been seen."""
@@ -142,7 +172,11 @@ class NsysIdentity:
             span, primary = self.processes[pid], key == self.part.key(0)
             name = names.get(pid) or ""
             # What nsys launched may be a shell that did nothing itself: then the command is not this process's.
-            mine = primary and bool(command) and (self._known or command[0].rpartition("/")[2] == name.rpartition("/")[2])
+            mine = (
+                primary
+                and bool(command)
+                and (self._known or command[0].rpartition("/")[2] == name.rpartition("/")[2])
+            )
             rows.append(
                 {
                     "process": key,
@@ -168,7 +202,10 @@ class NsysIdentity:
         ids, tids = rows.ints("nameId"), rows.ints("globalTid")
         known = np.isin(tids, self._tids)
         strings = self.database.strings(np.unique(ids[known]))
-        names = {tid: strings.get(number) for tid, number in zip(tids[known].tolist(), ids[known].tolist(), strict=True)}
+        names = {
+            tid: strings.get(number)
+            for tid, number in zip(tids[known].tolist(), ids[known].tolist(), strict=True)
+        }
         return [
             {
                 "thread": key,

@@ -16,7 +16,11 @@ from warplens.model import nsys_labels as labels
 from warplens.storage import schema
 
 _USAGE, _POOLS = "CUDA_GPU_MEMORY_USAGE_EVENTS", "CUDA_GPU_MEMORY_POOL_EVENTS"
-_COPIES, _CPU_FAULTS, _GPU_FAULTS = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS"
+_COPIES, _CPU_FAULTS, _GPU_FAULTS = (
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+)
 _POOL = ("localMemoryPoolAddress", "localMemoryPoolSize", "localMemoryPoolUtilizedSize")
 
 
@@ -48,14 +52,22 @@ def _usage(context: NsysContext) -> dict[str, Any]:
     rows = events.rows
     freed = rows.ints("memoryOperationType") == 1
     taken, known = sizes(events.process, rows.ints("address"), rows.ints("bytes"), freed)
-    total = running(np.stack([events.process, rows.ints("deviceId"), rows.ints("memKind")]), np.where(freed, -taken, taken) * known)
+    total = running(
+        np.stack([events.process, rows.ints("deviceId"), rows.ints("memKind")]),
+        np.where(freed, -taken, taken) * known,
+    )
     return {
         "process": events.process,
         "start": events.start,
         "device": events.optional_narrow("deviceId"),
         "context": events.optional("contextId"),
         "stream": events.optional("streamId"),
-        "operation": labelled(rows.ints("memoryOperationType"), np.ones(len(rows), bool), labels.MEMORY_OPERATIONS, "operation {}"),
+        "operation": labelled(
+            rows.ints("memoryOperationType"),
+            np.ones(len(rows), bool),
+            labels.MEMORY_OPERATIONS,
+            "operation {}",
+        ),
         "kind": labelled(rows.ints("memKind"), rows.valid("memKind"), labels.MEMORY_KINDS),
         "address": rows.ints("address").view(np.uint64),
         "bytes": taken,
@@ -69,7 +81,9 @@ def _usage(context: NsysContext) -> dict[str, Any]:
 
 
 def _pools(context: NsysContext) -> dict[str, Any]:
-    rows = context.read(_POOLS, ["start", "globalPid", "deviceId", "address", "operationType", "correlationId", *_POOL[1:]])
+    rows = context.read(
+        _POOLS, ["start", "globalPid", "deviceId", "address", "operationType", "correlationId", *_POOL[1:]]
+    )
     events = NsysEvents.sorted(context, rows, "globalPid", end=None, table=_POOLS)
     rows = events.rows
     address = rows.ints("address")
@@ -77,7 +91,9 @@ def _pools(context: NsysContext) -> dict[str, Any]:
         "process": events.process,
         "start": events.start,
         "device": events.optional_narrow("deviceId"),
-        "operation": labelled(rows.ints("operationType"), np.ones(len(rows), bool), labels.POOL_OPERATIONS, "pool operation {}"),
+        "operation": labelled(
+            rows.ints("operationType"), np.ones(len(rows), bool), labels.POOL_OPERATIONS, "pool operation {}"
+        ),
         "address": address.view(np.uint64),
         "bytes": np.zeros(len(rows), np.int64),
         "pool": _unsigned(address, np.ones(len(rows), bool)),
@@ -88,7 +104,18 @@ def _pools(context: NsysContext) -> dict[str, Any]:
 
 
 def _migrations(context: NsysContext) -> dict[str, Any]:
-    ints = ("start", "end", "deviceId", "globalPid", "bytes", "copyKind", "srcDeviceId", "dstDeviceId", "migrationCause", "virtualAddress")
+    ints = (
+        "start",
+        "end",
+        "deviceId",
+        "globalPid",
+        "bytes",
+        "copyKind",
+        "srcDeviceId",
+        "dstDeviceId",
+        "migrationCause",
+        "virtualAddress",
+    )
     if not context.database.has(_COPIES, "copyKind"):
         return {}
     rows = context.read(_COPIES, ints, where=[Among("copyKind", tuple(labels.UNIFIED))])
@@ -123,12 +150,17 @@ def _cpu_faults(context: NsysContext) -> dict[str, Any]:
         "kind": _constant("CPU page fault", len(events.rows)),
         "address": events.rows.ints("address").view(np.uint64),
         "faults": np.ones(len(events.rows), np.int64),
-        "instruction": _known(encoded(context.database, instruction, events.rows.valid("CpuInstruction") & (instruction != 0))),
+        "instruction": _known(
+            encoded(context.database, instruction, events.rows.valid("CpuInstruction") & (instruction != 0))
+        ),
     }
 
 
 def _gpu_faults(context: NsysContext) -> dict[str, Any]:
-    rows = context.read(_GPU_FAULTS, ["start", "end", "globalPid", "deviceId", "address", "numberOfPageFaults", "faultAccessType"])
+    rows = context.read(
+        _GPU_FAULTS,
+        ["start", "end", "globalPid", "deviceId", "address", "numberOfPageFaults", "faultAccessType"],
+    )
     events = NsysEvents.sorted(context, rows, "globalPid", table=_GPU_FAULTS)
     rows = events.rows
     access = rows.valid("faultAccessType") & (rows.ints("faultAccessType") != 0)
@@ -144,7 +176,9 @@ def _gpu_faults(context: NsysContext) -> dict[str, Any]:
     }
 
 
-def sizes(process: Int64Array, address: Int64Array, given: Int64Array, freed: BoolArray) -> tuple[Int64Array, BoolArray]:
+def sizes(
+    process: Int64Array, address: Int64Array, given: Int64Array, freed: BoolArray
+) -> tuple[Int64Array, BoolArray]:
     """Return how much each row took or gave back, and which of them count: not the end of what began before the recording did.
 
     Rows are in order of time within each process. Older versions do not say how much was freed: then what was allocated there counts.
@@ -175,13 +209,19 @@ def running(keys: Int64Array, change: Int64Array) -> Int64Array:
 
 def write_sorted(context: NsysContext, table: str, pieces: list[dict[str, Any]]) -> None:
     """Write rows from several tables of the file in order of process and time, numbered through."""
-    tables = [schema.build(table, {"id": np.zeros(len(piece["process"]), np.int64), **piece}) for piece in pieces if piece]
+    tables = [
+        schema.build(table, {"id": np.zeros(len(piece["process"]), np.int64), **piece})
+        for piece in pieces
+        if piece
+    ]
     rows = pa.concat_tables(tables).unify_dictionaries()
     process, start = (rows.column(name).to_numpy() for name in ("process", "start"))
     rows = rows.take(pa.array(np.lexsort((start, process))))
     at = rows.schema.get_field_index("id")
     numbers = numbered(rows.column("process").to_numpy())
-    context.part.write(table, rows.set_column(at, rows.schema.field(at), pa.chunked_array([pa.array(numbers, pa.int64())])))
+    context.part.write(
+        table, rows.set_column(at, rows.schema.field(at), pa.chunked_array([pa.array(numbers, pa.int64())]))
+    )
 
 
 def _constant(text: str, rows: int) -> pa.DictionaryArray:
@@ -195,4 +235,6 @@ def _known(texts: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 def _unsigned(values: Int64Array, valid: BoolArray) -> pa.Array:
-    return pc.if_else(pa.array(valid & (values != 0)), pa.array(values.view(np.uint64)), pa.scalar(None, pa.uint64()))
+    return pc.if_else(
+        pa.array(valid & (values != 0)), pa.array(values.view(np.uint64)), pa.scalar(None, pa.uint64())
+    )

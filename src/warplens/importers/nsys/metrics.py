@@ -21,14 +21,24 @@ def write(context: NsysContext, host: str) -> None:
     """Write `gpu_metrics`, piece by piece: there may be very many."""
     context.tally.used |= {_TABLE, _NAMES}
     named = context.database.read(_NAMES, ["typeId", "metricId"], texts=["metricName"])
-    columns = (*(named.ints(name).tolist() for name in ("typeId", "metricId")), named.texts("metricName").to_pylist())
+    columns = (
+        *(named.ints(name).tolist() for name in ("typeId", "metricId")),
+        named.texts("metricName").to_pylist(),
+    )
     names = {(kind, metric): split(name or "") for kind, metric, name in zip(*columns, strict=True)}
     uuids = _uuids(context)
-    for rows in context.database.sorted_batches(_TABLE, ("timestamp", "typeId", "metricId"), ("value",), "timestamp"):
+    for rows in context.database.sorted_batches(
+        _TABLE, ("timestamp", "typeId", "metricId"), ("value",), "timestamp"
+    ):
         times = rows.ints("timestamp")
         good = rows.valid("timestamp") & (times >= -LATEST) & (times <= LATEST)
         if not good.all():
-            context.tally.say("warning", "no-time", f"rows of {_TABLE} without a time that can be were left out", int((~good).sum()))
+            context.tally.say(
+                "warning",
+                "no-time",
+                f"rows of {_TABLE} without a time that can be were left out",
+                int((~good).sum()),
+            )
         _write(context, host, rows.taken(good), names, uuids)
 
 
@@ -39,8 +49,16 @@ def split(name: str) -> tuple[str, str]:
     return (name[: match.start()], unit) if match and unit is not None else (name, "")
 
 
-def _write(context: NsysContext, host: str, rows: NsysRows, names: dict[tuple[int, int], tuple[str, str]], uuids: dict[int, str]) -> None:
-    kinds, places = np.unique(np.stack([rows.ints("typeId"), rows.ints("metricId")]), axis=1, return_inverse=True)
+def _write(
+    context: NsysContext,
+    host: str,
+    rows: NsysRows,
+    names: dict[tuple[int, int], tuple[str, str]],
+    uuids: dict[int, str],
+) -> None:
+    kinds, places = np.unique(
+        np.stack([rows.ints("typeId"), rows.ints("metricId")]), axis=1, return_inverse=True
+    )
     codes = places.reshape(-1).astype(np.int32)
     pairs = [names.get((kind, metric), (f"metric {metric}", "")) for kind, metric in kinds.T.tolist()]
     gpu = (rows.ints("typeId") & 0xFF).astype(np.int32)
@@ -52,7 +70,11 @@ def _write(context: NsysContext, host: str, rows: NsysRows, names: dict[tuple[in
         {
             "host": pa.repeat(pa.scalar(host), len(rows)),
             "gpu": gpu,
-            "uuid": distinct_values(which.reshape(-1).astype(np.int32), [uuids.get(number, "") for number in numbers.tolist()], known),
+            "uuid": distinct_values(
+                which.reshape(-1).astype(np.int32),
+                [uuids.get(number, "") for number in numbers.tolist()],
+                known,
+            ),
             "start": rows.ints("timestamp"),
             "metric": distinct_values(codes, [name for name, _ in pairs], always),
             "unit": distinct_values(codes, [unit for _, unit in pairs], always),
@@ -63,4 +85,8 @@ def _write(context: NsysContext, host: str, rows: NsysRows, names: dict[tuple[in
 
 def _uuids(context: NsysContext) -> dict[int, str]:
     rows = context.database.read("TARGET_INFO_GPU", ["id"], texts=["uuid"])
-    return {gpu: f"GPU-{uuid}" for gpu, uuid in zip(rows.ints("id").tolist(), rows.texts("uuid").to_pylist(), strict=True) if uuid}
+    return {
+        gpu: f"GPU-{uuid}"
+        for gpu, uuid in zip(rows.ints("id").tolist(), rows.texts("uuid").to_pylist(), strict=True)
+        if uuid
+    }

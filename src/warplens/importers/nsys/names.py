@@ -13,7 +13,9 @@ from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.database import Database
 
 
-def encoded(database: Database, ids: Int64Array, valid: BoolArray, change: Callable[[str], str] = str) -> pa.DictionaryArray:
+def encoded(
+    database: Database, ids: Int64Array, valid: BoolArray, change: Callable[[str], str] = str
+) -> pa.DictionaryArray:
     """Return the texts with these ids as a dictionary column; null where `valid` is false, `[string N]` where the file lacks N."""
     known, numbers = combined([ids[valid]])
     distinct = [number for (number,) in numbers]
@@ -24,7 +26,9 @@ def encoded(database: Database, ids: Int64Array, valid: BoolArray, change: Calla
     return distinct_values(codes, values, valid)
 
 
-def labelled(numbers: Int64Array, valid: BoolArray, labels: Mapping[int, str], unknown: str = "kind {}") -> pa.DictionaryArray:
+def labelled(
+    numbers: Int64Array, valid: BoolArray, labels: Mapping[int, str], unknown: str = "kind {}"
+) -> pa.DictionaryArray:
     """Return the labels of these numbers as a dictionary column; numbers without one become `unknown` with the number."""
     distinct = np.unique(numbers[valid])
     values = [labels.get(number, unknown.format(number)) for number in distinct.tolist()]
@@ -39,7 +43,9 @@ def distinct_values(codes: npt.NDArray[np.int32], values: list[str], valid: Bool
     numbers = {value: number for number, value in enumerate(unique)}
     if len(unique) != len(values) and values:
         codes = np.array([numbers[value] for value in values], np.int32)[codes]
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=~valid), pa.array(unique, pa.string()))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, pa.int32(), mask=~valid), pa.array(unique, pa.string())
+    )
 
 
 def combined(keys: Sequence[Int64Array]) -> tuple[npt.NDArray[np.int32], list[tuple[int, ...]]]:
@@ -53,5 +59,7 @@ def combined(keys: Sequence[Int64Array]) -> tuple[npt.NDArray[np.int32], list[tu
         used = pc.unique(pa.array(mixed))
         codes = pc.index_in(pa.array(mixed), value_set=used).to_numpy().astype(np.int64)
         numbers = values.to_pylist()
-        known = [(*known[number // len(numbers)], numbers[number % len(numbers)]) for number in used.to_pylist()]
+        known = [
+            (*known[number // len(numbers)], numbers[number % len(numbers)]) for number in used.to_pylist()
+        ]
     return codes.astype(np.int32), known

@@ -46,7 +46,10 @@ def osrt(context: NsysContext, ranges: NsysRanges, chains: Chains) -> None:
 def syscalls(context: NsysContext, chains: Chains) -> None:
     """Write `syscalls`."""
     events = NsysEvents.sorted(
-        context, context.read(_SYSTEM, ["start", "end", "globalTid", "nameId", "callchainId"]), "globalTid", table=_SYSTEM
+        context,
+        context.read(_SYSTEM, ["start", "end", "globalTid", "nameId", "callchainId"]),
+        "globalTid",
+        table=_SYSTEM,
     )
     rows = events.rows
     context.write(
@@ -63,7 +66,9 @@ def syscalls(context: NsysContext, chains: Chains) -> None:
 def file_access(context: NsysContext) -> None:
     """Write `file_access`: accesses with the file of the descriptor that they name."""
     context.tally.used |= {_ACCESS, _OPENED}
-    rows = context.database.read(_ACCESS, ["fileAccessId", "threadId", "startedAt", "endedAt", "apiCallId", "bytesProcessed"])
+    rows = context.database.read(
+        _ACCESS, ["fileAccessId", "threadId", "startedAt", "endedAt", "apiCallId", "bytesProcessed"]
+    )
     opened = context.database.read(_OPENED, ["fileAccessId"], texts=["filePath"])
     paths = dict(zip(opened.ints("fileAccessId").tolist(), opened.texts("filePath").to_pylist(), strict=True))
     times = rows.ints("startedAt"), rows.ints("endedAt")
@@ -91,8 +96,12 @@ def file_access(context: NsysContext) -> None:
             "end": end,
             "name": names,
             "operation": operation,
-            "path": pa.array([paths.get(number) or None for number in rows.ints("fileAccessId").tolist()], pa.string()).dictionary_encode(),
-            "bytes": pa.array(rows.ints("bytesProcessed"), pa.int64(), mask=~(moved | (rows.ints("bytesProcessed") > 0))),
+            "path": pa.array(
+                [paths.get(number) or None for number in rows.ints("fileAccessId").tolist()], pa.string()
+            ).dictionary_encode(),
+            "bytes": pa.array(
+                rows.ints("bytesProcessed"), pa.int64(), mask=~(moved | (rows.ints("bytesProcessed") > 0))
+            ),
         },
     )
 

@@ -18,7 +18,11 @@ _PROFILER, _JIT = "PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT"
 
 def write(context: NsysContext) -> None:
     """Write `overhead`: CUDA's, the just-in-time compiler's, and nsys' own."""
-    write_sorted(context, "overhead", [_rows(context, table) for table in ("CUPTI_ACTIVITY_KIND_OVERHEAD", _JIT, _PROFILER)])
+    write_sorted(
+        context,
+        "overhead",
+        [_rows(context, table) for table in ("CUPTI_ACTIVITY_KIND_OVERHEAD", _JIT, _PROFILER)],
+    )
 
 
 def _rows(context: NsysContext, table: str) -> dict[str, Any]:
@@ -32,7 +36,11 @@ def _rows(context: NsysContext, table: str) -> dict[str, Any]:
         kinds = labelled(rows.ints("jitOperationType"), always, JIT_OPERATIONS, "JIT operation {}")
     return {
         "process": events.process,
-        "thread": pa.array(context.identity.thread(rows.ints("globalTid")), pa.int64(), mask=rows.ints("globalTid") & 0xFFFFFF == 0),
+        "thread": pa.array(
+            context.identity.thread(rows.ints("globalTid")),
+            pa.int64(),
+            mask=rows.ints("globalTid") & 0xFFFFFF == 0,
+        ),
         "start": events.start,
         "end": events.end,
         "kind": kinds,

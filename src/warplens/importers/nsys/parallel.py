@@ -14,7 +14,12 @@ from warplens.importers.nsys.names import distinct_values, encoded
 from warplens.importers.nsys.ranges import NsysRanges
 from warplens.importers.nsys.taken import NsysContext, NsysEvents
 
-_MPI = {"MPI_P2P_EVENTS": "p2p", "MPI_COLLECTIVES_EVENTS": "collective", "MPI_START_WAIT_EVENTS": "wait", "MPI_OTHER_EVENTS": "other"}
+_MPI = {
+    "MPI_P2P_EVENTS": "p2p",
+    "MPI_COLLECTIVES_EVENTS": "collective",
+    "MPI_START_WAIT_EVENTS": "wait",
+    "MPI_OTHER_EVENTS": "other",
+}
 _MPI_NUMBERS = ("commHandle", "commUid", "tag", "remoteRank", "rootRank", "size", "recvSize")
 _OPENMP, _OPENACC = "OPENMP_EVENT_KIND_", "CUPTI_ACTIVITY_KIND_OPENACC_"
 _MOST = (1 << 31) - 1
@@ -51,16 +56,29 @@ def mpi(context: NsysContext, ranges: NsysRanges) -> None:
             }
         )
     context.tally.used.add("MPI_COMMUNICATORS")
-    write_sorted(context, "mpi_events", [{name: column for name, column in piece.items() if column is not None} for piece in pieces])
+    write_sorted(
+        context,
+        "mpi_events",
+        [{name: column for name, column in piece.items() if column is not None} for piece in pieces],
+    )
 
 
 def openmp(context: NsysContext) -> None:
     """Write `openmp_events`: a kind for each table."""
     pieces = []
     for table in sorted(table for table in context.database.tables if table.startswith(_OPENMP)):
-        events = NsysEvents.sorted(context, context.read(table, ["start", "end", "globalTid", "nameId"]), "globalTid", table=table)
+        events = NsysEvents.sorted(
+            context, context.read(table, ["start", "end", "globalTid", "nameId"]), "globalTid", table=table
+        )
         kind = table.removeprefix(_OPENMP).replace("_", " ").lower()
-        pieces.append(_piece(context, events, kind, encoded(context.database, events.rows.ints("nameId"), events.rows.valid("nameId"))))
+        pieces.append(
+            _piece(
+                context,
+                events,
+                kind,
+                encoded(context.database, events.rows.ints("nameId"), events.rows.valid("nameId")),
+            )
+        )
     if pieces:
         write_sorted(context, "openmp_events", pieces)
 
@@ -74,9 +92,13 @@ def openacc(context: NsysContext) -> None:
         rows = events.rows
         always = np.ones(len(rows), bool)
         names = encoded(context.database, rows.ints("nameId"), always).cast(pa.string()).to_pylist()
-        files = encoded(context.database, rows.ints("srcFile"), rows.valid("srcFile") & (rows.ints("srcFile") != 0)).cast(pa.string())
+        files = encoded(
+            context.database, rows.ints("srcFile"), rows.valid("srcFile") & (rows.ints("srcFile") != 0)
+        ).cast(pa.string())
         places = zip(names, files.to_pylist(), rows.ints("lineNo").tolist(), strict=True)
-        placed = [f"{name} [{file.rpartition('/')[2]}:{line}]" if file else name for name, file, line in places]
+        placed = [
+            f"{name} [{file.rpartition('/')[2]}:{line}]" if file else name for name, file, line in places
+        ]
         kind = table.removeprefix(_OPENACC).replace("_", " ").lower()
         pieces.append(_piece(context, events, kind, pa.array(placed, pa.string()).dictionary_encode()))
     if pieces:

@@ -30,7 +30,9 @@ class NsysPayloads:
     nsys does not say which process registered a layout: each process that uses its domain gets it.
     """
 
-    def __init__(self, context: NsysContext, domains: dict[tuple[int, int], str], used: Collection[tuple[int, int]]) -> None:
+    def __init__(
+        self, context: NsysContext, domains: dict[tuple[int, int], str], used: Collection[tuple[int, int]]
+    ) -> None:
         self._context = context
         self._keys: dict[tuple[int, int, int], int] = {}
         self._names: dict[tuple[int, int, int], str] = {}
@@ -45,7 +47,9 @@ class NsysPayloads:
                 counts[process] = counts.get(process, -1) + 1
                 key = process * RANGES_PER_PROCESS + counts[process]
                 self._keys[owner, domain, number] = key
-                self._names[owner, domain, number] = definition.get("name") or _signature(definition, domain, made)
+                self._names[owner, domain, number] = definition.get("name") or _signature(
+                    definition, domain, made
+                )
                 rows.append(
                     {
                         "schema": key,
@@ -53,14 +57,19 @@ class NsysPayloads:
                         "domain": (domains.get((owner, domain)) or f"domain {domain}") if domain else None,
                         "id": number & 0xFFFFFFFFFFFFFFFF,
                         "name": definition.get("name"),
-                        "kind": "enum" if definition["kind"] == "enum" else _KINDS.get(definition["type"], "static"),
+                        "kind": "enum"
+                        if definition["kind"] == "enum"
+                        else _KINDS.get(definition["type"], "static"),
                         "size": definition["size"] or None,
                         "definition": json.dumps(definition),
                     }
                 )
         if unused := [place for place in made if place[0] not in {domain for _, domain in used}]:
             context.tally.say(
-                "info", "not-imported", "layouts of payloads were left out: nothing was recorded in their domain", len(unused)
+                "info",
+                "not-imported",
+                "layouts of payloads were left out: nothing was recorded in their domain",
+                len(unused),
             )
         context.write("nvtx_schemas", sorted(rows, key=lambda row: int(row["schema"])))
         self._of_events = _of_events(context)
@@ -101,22 +110,54 @@ class NsysPayloads:
 def _definitions(context: NsysContext) -> dict[tuple[int, int], _Row]:
     """Return each layout by domain and number, as the spool would have it; a later one of the same number counts."""
     database, definitions = context.database, {}
-    context.tally.used |= {_SCHEMAS, _ENTRIES, _ENUMS, _ENUM_ENTRIES, _OF_EVENTS, "NVTX_PAYLOAD_SCHEMA_RELATIONS"}
-    for row in database.read(_SCHEMAS, ("domainId", "schemaId", "type", "flags", "payloadSize", "alignTo"), texts=("name",)).dictionaries():
+    context.tally.used |= {
+        _SCHEMAS,
+        _ENTRIES,
+        _ENUMS,
+        _ENUM_ENTRIES,
+        _OF_EVENTS,
+        "NVTX_PAYLOAD_SCHEMA_RELATIONS",
+    }
+    for row in database.read(
+        _SCHEMAS, ("domainId", "schemaId", "type", "flags", "payloadSize", "alignTo"), texts=("name",)
+    ).dictionaries():
         values = {name: row[here] for name, here in _FACTS.items() if row[here]}
-        definitions[row["domainId"], row["schemaId"]] = {"kind": "schema", "type": 0, "size": 0, **values, "entries": {}}
+        definitions[row["domainId"], row["schemaId"]] = {
+            "kind": "schema",
+            "type": 0,
+            "size": 0,
+            **values,
+            "entries": {},
+        }
     ints = ("domainId", "schemaId", "idx", "flags", "type", "arrayOrUnionDetail", "offset")
     for row in database.read(_ENTRIES, ints, texts=("name", "description")).dictionaries():
-        values = {"name": row["name"], "description": row["description"], "flags": row["flags"], "type": row["type"]}
+        values = {
+            "name": row["name"],
+            "description": row["description"],
+            "flags": row["flags"],
+            "type": row["type"],
+        }
         values |= {"array": row["arrayOrUnionDetail"], "offset": row["offset"]}
         if owner := definitions.get((row["domainId"], row["schemaId"])):
             owner["entries"][row["idx"]] = {name: value for name, value in values.items() if value}
     for row in database.read(_ENUMS, ("domainId", "schemaId", "size"), texts=("name",)).dictionaries():
         named = {"name": row["name"]} if row["name"] else {}
-        definitions[row["domainId"], row["schemaId"]] = {"kind": "enum", "type": 0, "size": row["size"] or 0, **named, "entries": {}}
-    for row in database.read(_ENUM_ENTRIES, ("domainId", "schemaId", "idx", "value", "isFlag"), texts=("name",)).dictionaries():
+        definitions[row["domainId"], row["schemaId"]] = {
+            "kind": "enum",
+            "type": 0,
+            "size": row["size"] or 0,
+            **named,
+            "entries": {},
+        }
+    for row in database.read(
+        _ENUM_ENTRIES, ("domainId", "schemaId", "idx", "value", "isFlag"), texts=("name",)
+    ).dictionaries():
         if owner := definitions.get((row["domainId"], row["schemaId"])):
-            owner["entries"][row["idx"]] = {"name": row["name"] or "", "value": row["value"], "flag": row["isFlag"]}
+            owner["entries"][row["idx"]] = {
+                "name": row["name"] or "",
+                "value": row["value"],
+                "flag": row["isFlag"],
+            }
     for definition in definitions.values():
         definition["entries"] = [entry for _, entry in sorted(definition["entries"].items())]
     return definitions
@@ -125,7 +166,9 @@ def _definitions(context: NsysContext) -> dict[tuple[int, int], _Row]:
 def _signature(definition: _Row, domain: int, made: dict[tuple[int, int], _Row]) -> str:
     """Say what a layout without a name holds."""
     try:
-        return layouts.signature(layouts.parse(definition, lambda number: made.get((domain, number), made.get((0, number)))))
+        return layouts.signature(
+            layouts.parse(definition, lambda number: made.get((domain, number), made.get((0, number))))
+        )
     except layouts.Unreadable:
         return "json"
 

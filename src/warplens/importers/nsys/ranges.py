@@ -25,7 +25,19 @@ _CATEGORY, _THREAD_NAME, _DOMAIN = 33, 39, 75
 _INTS = ("uint64Value", "int64Value", "uint32Value", "int32Value")
 _REALS = ("doubleValue", "floatValue")
 _MANY = 1 << 20  # rows
-_COLUMNS = ("start", "end", "eventType", "category", "color", "globalTid", "endGlobalTid", "textId", "domainId", "eventId", "jsonTextId")
+_COLUMNS = (
+    "start",
+    "end",
+    "eventType",
+    "category",
+    "color",
+    "globalTid",
+    "endGlobalTid",
+    "textId",
+    "domainId",
+    "eventId",
+    "jsonTextId",
+)
 
 
 @dataclass
@@ -44,7 +56,9 @@ class NsysRanges:
     def __init__(self) -> None:
         self._threads: dict[int, ThreadRanges] = {}
 
-    def add(self, thread: Int64Array, ids: Int64Array, start: Int64Array, end: Int64Array, parent: Int64Array) -> None:
+    def add(
+        self, thread: Int64Array, ids: Int64Array, start: Int64Array, end: Int64Array, parent: Int64Array
+    ) -> None:
         """Add one process's ranges, sorted by start; `parent` is a place in these arrays, -1: none."""
         for key in np.unique(thread).tolist():
             mine = np.flatnonzero(thread == key)
@@ -77,8 +91,12 @@ class Annotations:
             return
         named = Among("eventType", (_CATEGORY, _THREAD_NAME, _DOMAIN))
         self._named(database.read(TABLE, _COLUMNS, texts=("text",), where=[named]))
-        pairs = {(tid & ~0xFFFFFF, domain) for tid, domain in database.distinct(TABLE, ("globalTid", "domainId"))}
-        self._payloads = NsysPayloads(context, self._domains, {pair for pair in pairs if pair[0] in context.identity.keys})
+        pairs = {
+            (tid & ~0xFFFFFF, domain) for tid, domain in database.distinct(TABLE, ("globalTid", "domainId"))
+        }
+        self._payloads = NsysPayloads(
+            context, self._domains, {pair for pair in pairs if pair[0] in context.identity.keys}
+        )
         for owner in self._owners():
             self._write_ranges(self._happened(owner, (*_PUSH_POP, *_START_END)))
             self._write_marks(self._happened(owner, _MARKS))
@@ -93,12 +111,19 @@ class Annotations:
         where = [Among("eventType", kinds)]
         if owner is not None:
             where.append(Among("globalTid", (owner,), ~0xFFFFFF))
-        rows = self.context.database.read(TABLE, [*_COLUMNS, *_INTS], _REALS, ("text", "jsonText", "binaryData"), where)
+        rows = self.context.database.read(
+            TABLE, [*_COLUMNS, *_INTS], _REALS, ("text", "jsonText", "binaryData"), where
+        )
         good = rows.valid("start")
         for times in (rows.ints("start"), rows.ints("end")):
             good &= (times <= LATEST) & (times >= -LATEST)
         if not good.all():
-            self.context.tally.say("warning", "no-time", f"rows of {TABLE} without a time that can be were left out", int((~good).sum()))
+            self.context.tally.say(
+                "warning",
+                "no-time",
+                f"rows of {TABLE} without a time that can be were left out",
+                int((~good).sum()),
+            )
         return rows.taken(good)
 
     def _named(self, rows: NsysRows) -> None:
@@ -119,10 +144,18 @@ class Annotations:
         process = identity.process(rows.ints("globalTid"))
         start = rows.ints("start")
         unfinished = ~rows.valid("end")
-        last = np.array([identity.processes[tid & ~0xFFFFFF].last for tid in rows.ints("globalTid").tolist()], np.int64)
+        last = np.array(
+            [identity.processes[tid & ~0xFFFFFF].last for tid in rows.ints("globalTid").tolist()], np.int64
+        )
         end = np.maximum(np.where(unfinished, last, rows.ints("end")), start)
         order = np.lexsort((-end, start, process))
-        rows, process, start, end, unfinished = rows.taken(order), process[order], start[order], end[order], unfinished[order]
+        rows, process, start, end, unfinished = (
+            rows.taken(order),
+            process[order],
+            start[order],
+            end[order],
+            unfinished[order],
+        )
         ids = numbered(process)
         thread = identity.thread(rows.ints("globalTid"))
         pushed = np.isin(rows.ints("eventType"), _PUSH_POP)
@@ -130,7 +163,9 @@ class Annotations:
         for key in np.unique(process).tolist():
             mine = np.flatnonzero((process == key) & pushed)
             # `nest` takes ranges in order of start and returns positions among those given, -1 for none.
-            depth[mine], above = native.nest(*(np.ascontiguousarray(values[mine]) for values in (thread, start, end)))
+            depth[mine], above = native.nest(
+                *(np.ascontiguousarray(values[mine]) for values in (thread, start, end))
+            )
             parent[mine] = np.where(above < 0, -1, ids[mine][above])
             self.ranges.add(thread[mine], ids[mine], start[mine], end[mine], above)
             loose = np.flatnonzero((process == key) & ~pushed)
@@ -146,7 +181,9 @@ class Annotations:
                 "start": start,
                 "end": end,
                 **self._labels(rows),
-                "style": pa.DictionaryArray.from_arrays(pa.array(np.where(pushed, 0, 1), pa.int32()), ["PushPop", "StartEnd"]),
+                "style": pa.DictionaryArray.from_arrays(
+                    pa.array(np.where(pushed, 0, 1), pa.int32()), ["PushPop", "StartEnd"]
+                ),
                 "depth": depth,
                 "parent": pa.array(parent, pa.int64(), mask=parent < 0),
                 "unfinished": unfinished,
@@ -174,7 +211,9 @@ class Annotations:
         number, real = self._numbers(rows)
         return {
             "domain": self._looked_up([owner, domain], domain != 0, self._domains, "domain {}"),
-            "category": self._looked_up([owner, domain, rows.ints("category")], has_category, self._categories, "{}"),
+            "category": self._looked_up(
+                [owner, domain, rows.ints("category")], has_category, self._categories, "{}"
+            ),
             "category_id": pa.array(rows.ints("category").astype(np.uint32), mask=~has_category),
             "message": self._texts(rows).dictionary_encode(),
             "color": pa.array(rows.ints("color").astype(np.uint32), mask=~rows.valid("color")),
@@ -191,7 +230,9 @@ class Annotations:
         known = encoded(self.context.database, rows.ints(number), registered).cast(pa.string())
         return pc.coalesce(known, inline)
 
-    def _looked_up(self, keys: list[Int64Array], valid: BoolArray, names: dict[Any, str], unknown: str) -> pa.DictionaryArray:
+    def _looked_up(
+        self, keys: list[Int64Array], valid: BoolArray, names: dict[Any, str], unknown: str
+    ) -> pa.DictionaryArray:
         """Return the name that each row's keys have in `names`; `unknown` with the last key where there is none."""
         if not valid.any():
             return pa.nulls(len(valid), pa.string()).dictionary_encode()
@@ -204,7 +245,10 @@ class Annotations:
     def _numbers(self, rows: NsysRows) -> tuple[pa.Array, pa.Array]:
         number, has_number = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
         for name in _INTS:
-            number, has_number = np.where(rows.valid(name), rows.ints(name), number), has_number | rows.valid(name)
+            number, has_number = (
+                np.where(rows.valid(name), rows.ints(name), number),
+                has_number | rows.valid(name),
+            )
         real, has_real = np.zeros(len(rows)), np.zeros(len(rows), bool)
         for name in _REALS:
             real, has_real = np.where(rows.valid(name), rows.reals(name), real), has_real | rows.valid(name)

@@ -42,13 +42,17 @@ class NsysRows:
         """Return an integer column; rows without a value have `default`."""
         if name not in self._there:
             return np.full(len(self), default, np.int64)
-        return np.asarray(self._column(name).cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False), np.int64)
+        return np.asarray(
+            self._column(name).cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False), np.int64
+        )
 
     def reals(self, name: str) -> npt.NDArray[np.float64]:
         """Return a real column; rows without a value have 0."""
         if name not in self._there:
             return np.zeros(len(self))
-        return np.asarray(self._column(name).cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False), np.float64)
+        return np.asarray(
+            self._column(name).cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False), np.float64
+        )
 
     def texts(self, name: str) -> pa.Array:
         """Return a text column with nulls; bytes that are not UTF-8 are replaced."""
@@ -58,8 +62,14 @@ class NsysRows:
         try:
             texts = data.cast(pa.string())
         except pa.ArrowInvalid:
-            texts = pa.array([bytes(value).decode(errors="replace") for value in data.to_pylist()], pa.string())
-        return pc.if_else(pa.array(self.valid(name)), texts, pa.scalar(None, pa.string())) if name + FLAG in self._there else texts
+            texts = pa.array(
+                [bytes(value).decode(errors="replace") for value in data.to_pylist()], pa.string()
+            )
+        return (
+            pc.if_else(pa.array(self.valid(name)), texts, pa.scalar(None, pa.string()))
+            if name + FLAG in self._there
+            else texts
+        )
 
     def dictionaries(self) -> list[dict[str, Any]]:
         """Return the rows one by one, None where there is no value; for small tables."""
@@ -75,7 +85,11 @@ class NsysRows:
     def taken(self, which: npt.NDArray[Any]) -> NsysRows:
         """Return the rows with these indices, or where a mask is true."""
         if which.dtype == bool:
-            return self if which.all() else NsysRows(self._table.filter(pa.array(which)), self._names, self._texts)
+            return (
+                self
+                if which.all()
+                else NsysRows(self._table.filter(pa.array(which)), self._names, self._texts)
+            )
         return NsysRows(self._table.take(pa.array(which)), self._names, self._texts)
 
     def _column(self, name: str) -> pa.Array:

@@ -40,7 +40,9 @@ class SqliteFile(Database):
         if not head.startswith(MAGIC):
             raise NotAReport(f"{path} is not a SQLite file.")
         if size < (whole := _whole_size(head)):
-            raise ReportError(f"{path} is cut off: it has {size} of {whole} bytes. Copy it again, or export it again.")
+            raise ReportError(
+                f"{path} is cut off: it has {size} of {whole} bytes. Copy it again, or export it again."
+            )
         wal = path.with_name(path.name + "-wal")
         # A file that nobody writes any more is read without locks and without files beside it, from read-only places too.
         alone = "" if wal.exists() and wal.stat().st_size else "&immutable=1"
@@ -63,7 +65,12 @@ class SqliteFile(Database):
         return self._filled(table)[0] if self.has(table) else 0
 
     def read(
-        self, table: str, ints: Sequence[str] = (), reals: Sequence[str] = (), texts: Sequence[str] = (), where: Where = ()
+        self,
+        table: str,
+        ints: Sequence[str] = (),
+        reals: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        where: Where = (),
     ) -> NsysRows:
         """Return columns of rows; see `Database`."""
         names = [*ints, *reals, *texts]
@@ -71,10 +78,16 @@ class SqliteFile(Database):
             return NsysRows(pa.table({FLAG: pa.array([], pa.int64())}), names, texts)
         condition = f" WHERE {' AND '.join(part.sql() for part in where)}" if where else ""
         return NsysRows(
-            self._query(f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table), names, texts
+            self._query(
+                f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table
+            ),
+            names,
+            texts,
         )
 
-    def grouped(self, table: str, key: str, start: str, end: str, where: Where = ()) -> list[tuple[int, int, int]]:
+    def grouped(
+        self, table: str, key: str, start: str, end: str, where: Where = ()
+    ) -> list[tuple[int, int, int]]:
         """Return when each value of a column was first and last seen; see `Database`."""
         if not self.has(table, start):
             return []
@@ -93,7 +106,9 @@ class SqliteFile(Database):
         )
         return [(row["k"], row["b"], row["e"]) for row in rows.to_pylist()]
 
-    def sorted_batches(self, table: str, ints: Sequence[str], reals: Sequence[str], order: str) -> Iterator[NsysRows]:
+    def sorted_batches(
+        self, table: str, ints: Sequence[str], reals: Sequence[str], order: str
+    ) -> Iterator[NsysRows]:
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
@@ -118,7 +133,8 @@ class SqliteFile(Database):
             return []
         there = self.tables[table]
         select = ", ".join(
-            f"{f'coalesce(CAST({quoted(name)} AS INTEGER), 0)' if name in there else 0} AS {quoted(name)}" for name in columns
+            f"{f'coalesce(CAST({quoted(name)} AS INTEGER), 0)' if name in there else 0} AS {quoted(name)}"
+            for name in columns
         )
         rows = self._query(f"SELECT DISTINCT {select} FROM {quoted(table)}", table)
         return list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
@@ -141,20 +157,26 @@ class SqliteFile(Database):
         if table not in self._values:
             columns = sorted(self.tables[table])
             counts = "".join(f", count({quoted(column)})" for column in columns)
-            rows, *values = (column[0].as_py() for column in self._query(f"SELECT count(*){counts} FROM {quoted(table)}", table).columns)
+            rows, *values = (
+                column[0].as_py()
+                for column in self._query(f"SELECT count(*){counts} FROM {quoted(table)}", table).columns
+            )
             self._values[table] = rows, dict(zip(columns, values, strict=True))
         return self._values[table]
 
     def _schema(self) -> dict[str, frozenset[str]]:
         # Only plain tables: a view or a virtual table of a stranger's file could run anything.
         listed = self._query(
-            "SELECT CAST(name AS BLOB) AS name FROM sqlite_master WHERE type = 'table' AND upper(ltrim(sql)) NOT LIKE 'CREATE VIRTUAL%'", ""
+            "SELECT CAST(name AS BLOB) AS name FROM sqlite_master WHERE type = 'table' AND upper(ltrim(sql)) NOT LIKE 'CREATE VIRTUAL%'",
+            "",
         )
         names = [bytes(name).decode(errors="replace") for name in listed.column("name").to_pylist()]
         return {name: frozenset(self._columns(name)) for name in names if not name.startswith("sqlite_")}
 
     def _columns(self, table: str) -> list[str]:
-        rows = self._query(f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({text_of(table)})", table)
+        rows = self._query(
+            f"SELECT CAST(name AS BLOB) AS name FROM pragma_table_info({text_of(table)})", table
+        )
         return [bytes(name).decode(errors="replace") for name in rows.column("name").to_pylist()]
 
     def _query(self, text: str, table: str) -> pa.Table:
@@ -171,9 +193,17 @@ class SqliteFile(Database):
         return cursor
 
     def _broken(self, error: BaseException, table: str = "") -> ReportError:
-        words = str(error).splitlines()[0].removeprefix("INTERNAL: ").removeprefix("IO: ").removeprefix("INVALID_ARGUMENT: ")
+        words = (
+            str(error)
+            .splitlines()[0]
+            .removeprefix("INTERNAL: ")
+            .removeprefix("IO: ")
+            .removeprefix("INVALID_ARGUMENT: ")
+        )
         where = f"the table {table} of {self.path}" if table else str(self.path)
-        return ReportError(f"cannot read {where}: {words}. Is the file complete? Export it again: `nsys export -t sqlite`.")
+        return ReportError(
+            f"cannot read {where}: {words}. Is the file complete? Export it again: `nsys export -t sqlite`."
+        )
 
 
 def _whole_size(head: bytes) -> int:

@@ -26,7 +26,9 @@ class NsysDiagnostics:
 
     def say(self, severity: str, code: str, message: str, count: int | None = None) -> None:
         """Add a row."""
-        self.rows.append({"severity": severity, "code": code, "source": "nsys", "message": message, "count": count})
+        self.rows.append(
+            {"severity": severity, "code": code, "source": "nsys", "message": message, "count": count}
+        )
 
 
 @dataclass
@@ -40,14 +42,22 @@ class NsysCalls:
     def of(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> pa.Array:
         """Return the ids of the calls with these correlations; null where there is none."""
         place, known = self._find(process, correlation, valid)
-        return pa.array(self.ids[place], pa.int64(), mask=~known) if len(self.keys) else pa.nulls(len(process), pa.int64())
+        return (
+            pa.array(self.ids[place], pa.int64(), mask=~known)
+            if len(self.keys)
+            else pa.nulls(len(process), pa.int64())
+        )
 
-    def begins(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
+    def begins(
+        self, process: Int64Array, correlation: Int64Array, valid: BoolArray
+    ) -> tuple[Int64Array, BoolArray]:
         """Return when the calls with these correlations began, and which of them there are."""
         place, known = self._find(process, correlation, valid)
         return (self.starts[place] if len(self.keys) else np.zeros(len(process), np.int64)), known
 
-    def _find(self, process: Int64Array, correlation: Int64Array, valid: BoolArray) -> tuple[Int64Array, BoolArray]:
+    def _find(
+        self, process: Int64Array, correlation: Int64Array, valid: BoolArray
+    ) -> tuple[Int64Array, BoolArray]:
         if not len(self.keys):
             return np.zeros(len(process), np.int64), np.zeros(len(process), bool)
         wanted = join(process, correlation)
@@ -70,7 +80,9 @@ class NsysContext:
     tally: NsysDiagnostics
     calls: NsysCalls = field(default_factory=lambda: NsysCalls(*(np.empty(0, np.int64) for _ in range(3))))
 
-    def read(self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: Where = ()) -> NsysRows:
+    def read(
+        self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: Where = ()
+    ) -> NsysRows:
         """Return the rows of a table that have a time; those without one, or with an impossible one, are counted as left out."""
         rows = self.database.read(table, ints, texts=texts, where=where)
         self.tally.used.add(table)
@@ -80,7 +92,12 @@ class NsysContext:
             good &= (rows.ints("end") <= LATEST) & (rows.ints("end") >= -LATEST)
         if good.all():
             return rows
-        self.tally.say("warning", "no-time", f"rows of {table} without a time that can be were left out", int((~good).sum()))
+        self.tally.say(
+            "warning",
+            "no-time",
+            f"rows of {table} without a time that can be were left out",
+            int((~good).sum()),
+        )
         return rows.taken(good)
 
     def write(self, table: str, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
@@ -99,14 +116,25 @@ class NsysEvents:
 
     @classmethod
     def sorted(
-        cls, context: NsysContext, rows: NsysRows, owner: str, start: str = "start", end: str | None = "end", table: str = ""
+        cls,
+        context: NsysContext,
+        rows: NsysRows,
+        owner: str,
+        start: str = "start",
+        end: str | None = "end",
+        table: str = "",
     ) -> NsysEvents:
         """Sort rows by process and start, the longer first. No end means the start; one before it too, and is counted."""
         begins = rows.ints(start)
         ends = begins if end is None else np.where(rows.valid(end), rows.ints(end), begins)
         wrong = ends < begins
         if wrong.any():
-            context.tally.say("warning", "ends-first", f"rows of {table} that end before they start count as instants", int(wrong.sum()))
+            context.tally.say(
+                "warning",
+                "ends-first",
+                f"rows of {table} that end before they start count as instants",
+                int(wrong.sum()),
+            )
             ends = np.maximum(ends, begins)
         process = context.identity.process(rows.ints(owner))
         order = np.lexsort((-ends, begins, process))
@@ -159,4 +187,6 @@ def numbered(process: Int64Array) -> Int64Array:
         return process
     first = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
     lengths = np.diff(np.append(first, len(process)))
-    return np.asarray(process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64)
+    return np.asarray(
+        process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64
+    )

@@ -31,7 +31,9 @@ def syncs(context: NsysContext) -> None:
             "context": events.optional("contextId"),
             "stream": pa.array(rows.ints("streamId"), pa.int64(), mask=~has_stream),
             "event": pa.array(rows.ints("eventId"), pa.int64(), mask=~about_event),
-            "event_sync": pa.array(rows.ints("eventSyncId"), pa.int64(), mask=~(about_event & rows.valid("eventSyncId"))),
+            "event_sync": pa.array(
+                rows.ints("eventSyncId"), pa.int64(), mask=~(about_event & rows.valid("eventSyncId"))
+            ),
             **events.called(context),
         },
     )

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warplens.importers.nsys import calls, cpu, facts, hardware, memory, metrics, os_calls, overhead, parallel, waits, work
+from warplens.importers.nsys import (
+    calls,
+    cpu,
+    facts,
+    hardware,
+    memory,
+    metrics,
+    os_calls,
+    overhead,
+    parallel,
+    waits,
+    work,
+)
 from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.identity import NsysIdentity
@@ -56,13 +68,23 @@ def take(database: Database, part: PartWriter, progress: Progress, rank: int | N
     for write in (work.kernels, work.copies, work.memsets, work.graphs):
         write(context)
     progress("the rest", 0.85)
-    for write in (waits.syncs, waits.cuda_events, memory.gpu_memory, memory.um_events, overhead.write, hardware.write):
+    for write in (
+        waits.syncs,
+        waits.cuda_events,
+        memory.gpu_memory,
+        memory.um_events,
+        overhead.write,
+        hardware.write,
+    ):
         write(context)
     metrics.write(context, host)
     facts.diagnostics(context)
     facts.left_out(database, tally)
     version = about.get("EXPORT_PRODUCT_VERSION", "")
-    sources = {name: {"on": any(map(database.count, tables)), "by": f"nsys {version}".strip()} for name, tables in _SOURCES.items()}
+    sources = {
+        name: {"on": any(map(database.count, tables)), "by": f"nsys {version}".strip()}
+        for name, tables in _SOURCES.items()
+    }
     part_facts = facts.facts(identity, about, host, sources)
     hosts = {machine: facts_of["Hostname"] for machine, facts_of in known.items() if facts_of.get("Hostname")}
     part.write("processes", identity.process_rows(hosts, host, facts.command(about)))

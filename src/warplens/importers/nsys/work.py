@@ -9,7 +9,17 @@ from warplens.importers.nsys.names import encoded, labelled
 from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow
 from warplens.model import nsys_labels as labels
 
-_COMMON = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
+_COMMON = (
+    "start",
+    "end",
+    "deviceId",
+    "contextId",
+    "streamId",
+    "correlationId",
+    "globalPid",
+    "graphNodeId",
+    "graphId",
+)
 _AXES = ("X", "Y", "Z")
 
 
@@ -18,7 +28,13 @@ def kernels(context: NsysContext) -> None:
     table = "CUPTI_ACTIVITY_KIND_KERNEL"
     sizes = [f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in _AXES]
     names = ("demangledName", "shortName", "mangledName")
-    memory = ("staticSharedMemory", "dynamicSharedMemory", "sharedMemoryExecuted", "localMemoryPerThread", "localMemoryTotal")
+    memory = (
+        "staticSharedMemory",
+        "dynamicSharedMemory",
+        "sharedMemoryExecuted",
+        "localMemoryPerThread",
+        "localMemoryTotal",
+    )
     rows = context.read(table, [*_COMMON, *sizes, *names, *memory, "registersPerThread", "launchType"])
     events = NsysEvents.sorted(context, rows, "globalPid", table=table)
     rows = events.rows
@@ -26,7 +42,12 @@ def kernels(context: NsysContext) -> None:
     clusters = rows.valid("clusterX") & (rows.ints("clusterX") > 0)
     placed = events.placed(context)
     if alone := placed["api"].null_count:
-        context.tally.say("info", "no-call", "kernels whose launch is not in the file: nothing says which ranges they belong to", alone)
+        context.tally.say(
+            "info",
+            "no-call",
+            "kernels whose launch is not in the file: nothing says which ranges they belong to",
+            alone,
+        )
     context.write(
         "kernels",
         {
@@ -34,8 +55,15 @@ def kernels(context: NsysContext) -> None:
             "name": encoded(context.database, rows.ints("shortName"), always),
             "demangled": encoded(context.database, rows.ints("demangledName"), always),
             "mangled": encoded(context.database, rows.ints("mangledName"), rows.valid("mangledName")),
-            **{f"{what}_{axis.lower()}": narrow(rows.ints(f"{what}{axis}")) for what in ("grid", "block") for axis in _AXES},
-            **{f"cluster_{axis.lower()}": pa.array(narrow(rows.ints(f"cluster{axis}")), mask=~clusters) for axis in _AXES},
+            **{
+                f"{what}_{axis.lower()}": narrow(rows.ints(f"{what}{axis}"))
+                for what in ("grid", "block")
+                for axis in _AXES
+            },
+            **{
+                f"cluster_{axis.lower()}": pa.array(narrow(rows.ints(f"cluster{axis}")), mask=~clusters)
+                for axis in _AXES
+            },
             "registers": narrow(rows.ints("registersPerThread")),
             "static_shared": rows.ints("staticSharedMemory"),
             "dynamic_shared": rows.ints("dynamicSharedMemory"),
@@ -77,7 +105,9 @@ def copies(context: NsysContext) -> None:
 def memsets(context: NsysContext) -> None:
     """Write `memsets`."""
     table = "CUPTI_ACTIVITY_KIND_MEMSET"
-    events = NsysEvents.sorted(context, context.read(table, [*_COMMON, "value", "bytes", "memKind"]), "globalPid", table=table)
+    events = NsysEvents.sorted(
+        context, context.read(table, [*_COMMON, "value", "bytes", "memKind"]), "globalPid", table=table
+    )
     rows = events.rows
     context.write(
         "memsets",
@@ -95,5 +125,14 @@ def memsets(context: NsysContext) -> None:
 def graphs(context: NsysContext) -> None:
     """Write `graphs`."""
     table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
-    events = NsysEvents.sorted(context, context.read(table, [*_COMMON, "graphExecId"]), "globalPid", table=table)
-    context.write("graphs", {**events.placed(context), "graph": events.optional("graphId"), "graph_exec": events.optional("graphExecId")})
+    events = NsysEvents.sorted(
+        context, context.read(table, [*_COMMON, "graphExecId"]), "globalPid", table=table
+    )
+    context.write(
+        "graphs",
+        {
+            **events.placed(context),
+            "graph": events.optional("graphId"),
+            "graph_exec": events.optional("graphExecId"),
+        },
+    )

@@ -21,7 +21,9 @@ class Clocks:
     def __init__(self, trace: PerfettoTrace) -> None:
         self._trace = trace
         self._snapshots, primary = _snapshots(trace)
-        used = np.bincount(trace.events["clock"], minlength=256) + np.bincount(trace.samples["clock"], minlength=256)
+        used = np.bincount(trace.events["clock"], minlength=256) + np.bincount(
+            trace.samples["clock"], minlength=256
+        )
         by_key = {key: int(used[index]) for index, key in enumerate(trace.clocks)}
         common = max(by_key, key=lambda key: by_key[key], default=BOOTTIME)
         known = {key for snapshot in self._snapshots for key in snapshot}
@@ -48,7 +50,11 @@ class Clocks:
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return the report's clock and the real time of each snapshot that has both."""
-        return [(shot[self.key], shot[REALTIME]) for shot in self._snapshots if REALTIME in shot and self.key in shot]
+        return [
+            (shot[self.key], shot[REALTIME])
+            for shot in self._snapshots
+            if REALTIME in shot and self.key in shot
+        ]
 
     def times(self, columns: dict[str, npt.NDArray[np.generic]]) -> Int64Array:
         """Return the times of events or samples."""
@@ -74,7 +80,9 @@ class Clocks:
         return int(native.map_times(*known, np.array([time], np.int64))[0])
 
     def _map(self, key: int) -> tuple[Int64Array, Int64Array] | None:
-        both = sorted({(shot[key], shot[self.key]) for shot in self._snapshots if key in shot and self.key in shot})
+        both = sorted(
+            {(shot[key], shot[self.key]) for shot in self._snapshots if key in shot and self.key in shot}
+        )
         # Readings of both clocks, sorted and unique in the source, between which `map_times` interpolates.
         both = [pair for index, pair in enumerate(both) if index == 0 or pair[0] != both[index - 1][0]]
         if not both:

@@ -57,7 +57,17 @@ def _counter(context: PerfettoContext, track: int, uuid: int, own_counter: dict[
     mine = context.trace.samples["track"] == track
     real = bool(context.trace.samples["is_float"][mine].any())
     if own_counter:  # the values are scaled, and as they are
-        known = ("domain", "name", "description", "unit", "minimum", "maximum", "value_type", "interpolation", "scope")
+        known = (
+            "domain",
+            "name",
+            "description",
+            "unit",
+            "minimum",
+            "maximum",
+            "value_type",
+            "interpolation",
+            "scope",
+        )
         scaled = {"scale": 1.0} if own_counter.get("scale") is not None else {}
         return {
             **{name: own_counter.get(name) for name in known},
@@ -111,8 +121,12 @@ def _memory(context: PerfettoContext, time: Int64Array, memory_tracks: list[tupl
         total = samples["whole"][mine]
         process = np.full(len(mine), context.places.key("process", report, about.get("process")), np.int64)
         device = np.full(len(mine), about.get("device") if about.get("device") is not None else -1, np.int64)
-        pieces.append((process, device, [about.get("kind")] * len(mine), time[mine], np.diff(total, prepend=0), total))
-    process, device, start, change, total = (np.concatenate([piece[n] for piece in pieces]) for n in (0, 1, 3, 4, 5))
+        pieces.append(
+            (process, device, [about.get("kind")] * len(mine), time[mine], np.diff(total, prepend=0), total)
+        )
+    process, device, start, change, total = (
+        np.concatenate([piece[n] for piece in pieces]) for n in (0, 1, 3, 4, 5)
+    )
     kinds = [kind for piece in pieces for kind in piece[2]]
     order = np.lexsort((start, process))
     context.write(
@@ -131,12 +145,16 @@ def _memory(context: PerfettoContext, time: Int64Array, memory_tracks: list[tupl
     )
 
 
-def _metrics(context: PerfettoContext, time: Int64Array, metric_tracks: list[tuple[int, Any]], host: str) -> None:
+def _metrics(
+    context: PerfettoContext, time: Int64Array, metric_tracks: list[tuple[int, Any]], host: str
+) -> None:
     samples = context.trace.samples
     tracks = dict(metric_tracks)
     mine = np.flatnonzero(np.isin(samples["track"], list(tracks)))
     names = {track: str(about.get("host") or host) for track, about in tracks.items()}
-    mine = mine[np.lexsort((time[mine], np.array([names[track] for track in samples["track"][mine].tolist()])))]
+    mine = mine[
+        np.lexsort((time[mine], np.array([names[track] for track in samples["track"][mine].tolist()])))
+    ]
     where = [tracks[track] for track in samples["track"][mine].tolist()]
     context.write(
         "gpu_metrics",
@@ -146,7 +164,11 @@ def _metrics(context: PerfettoContext, time: Int64Array, metric_tracks: list[tup
             "start": time[mine],
             "metric": [str(about.get("metric")) for about in where],
             "unit": [str(about.get("unit") or "") for about in where],
-            "value": np.where(samples["is_float"][mine] != 0, samples["real"][mine], samples["whole"][mine].astype(np.float64)),
+            "value": np.where(
+                samples["is_float"][mine] != 0,
+                samples["real"][mine],
+                samples["whole"][mine].astype(np.float64),
+            ),
         },
     )
 

@@ -94,7 +94,9 @@ def _track(described: Described, message: dict[int, list[wire.Value]]) -> None:
     for data in wire.inner(message, 8):
         counter = wire.message(data)
         unit = wire.text(counter, 6) or _UNITS.get(wire.whole(counter, 3), "")
-        track.counter = CounterDescriptor(unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0)
+        track.counter = CounterDescriptor(
+            unit, wire.signed(wire.whole(counter, 4)) or 1, wire.whole(counter, 5) != 0
+        )
 
 
 def _process(described: Described, message: dict[int, list[wire.Value]]) -> int:

@@ -38,13 +38,22 @@ class Details:
         mine, place = mine[place >= 0], place[place >= 0]
         if not len(mine):
             return None
-        return DetailColumn(self._trace, len(rows), place, self._trace.notes["kind"][mine], self._trace.notes["value"][mine])
+        return DetailColumn(
+            self._trace, len(rows), place, self._trace.notes["kind"][mine], self._trace.notes["value"][mine]
+        )
 
 
 class DetailColumn:
     """Values of one name: at `place` of `size` rows, of several kinds."""
 
-    def __init__(self, trace: PerfettoTrace, size: int, place: Int64Array, kind: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
+    def __init__(
+        self,
+        trace: PerfettoTrace,
+        size: int,
+        place: Int64Array,
+        kind: npt.NDArray[Any],
+        value: npt.NDArray[Any],
+    ) -> None:
         self._trace, self.size, self._place, self._kind, self._value = trace, size, place, kind, value
 
     def ints(self) -> pa.Array:
@@ -59,7 +68,10 @@ class DetailColumn:
         """Return real numbers."""
         out, there = np.zeros(self.size), np.zeros(self.size, bool)
         kind, value = self._kind, self._value
-        for own, made in ((kind == DOUBLE, value.view(np.float64)), (kind < DOUBLE, value.view(np.int64).astype(np.float64))):
+        for own, made in (
+            (kind == DOUBLE, value.view(np.float64)),
+            (kind < DOUBLE, value.view(np.int64).astype(np.float64)),
+        ):
             out[self._place[own]], there[self._place[own]] = made[own], True
         self._parsed(out, there, float)
         return pa.array(out, pa.float64(), mask=~there)
@@ -96,7 +108,10 @@ class DetailColumn:
 
     def python(self) -> list[tuple[int, int, Any]]:
         """Return place, kind and value of each."""
-        return [(int(self._place[row]), int(self._kind[row]), self._python(row)) for row in range(len(self._place))]
+        return [
+            (int(self._place[row]), int(self._kind[row]), self._python(row))
+            for row in range(len(self._place))
+        ]
 
     def there(self) -> npt.NDArray[np.bool_]:
         """Return which rows have a value."""

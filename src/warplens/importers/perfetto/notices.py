@@ -57,18 +57,43 @@ def say(context: PerfettoContext, ends_without_begin: int) -> None:
         if field not in _ABOUT_THE_TRACE:
             name = _NAMES.get(field, f"field {field}" if field < 1023 else "fields from 1023 on")
             tally.say("info", "not-imported", f"packets `{name}` have no place in a report", count)
-    ours = {number for number, text in enumerate(trace.texts.to_pylist()) if text in context.own.kinds} if context.own.reports else set()
+    ours = (
+        {number for number, text in enumerate(trace.texts.to_pylist()) if text in context.own.kinds}
+        if context.own.reports
+        else set()
+    )
     arrows = trace.flows["event"]
     beside = ~np.isin(trace.events["category"][arrows], list(ours)) if len(arrows) else arrows
-    tally.say("info", "not-imported", "arrows (flows) between events have no place in a report", int(np.sum(beside)))
+    tally.say(
+        "info", "not-imported", "arrows (flows) between events have no place in a report", int(np.sum(beside))
+    )
     lost = trace.lost
     tally.say("warning", "dropped-packets", "times that the recorder lost packets", lost["dropped"])
-    tally.say("warning", "no-state", "events whose names were lost before the trace begins were left out", lost["without_state"])
-    tally.say("warning", "broken", "packets that are no message were left out", lost["broken"] + context.described.broken)
+    tally.say(
+        "warning",
+        "no-state",
+        "events whose names were lost before the trace begins were left out",
+        lost["without_state"],
+    )
+    tally.say(
+        "warning",
+        "broken",
+        "packets that are no message were left out",
+        lost["broken"] + context.described.broken,
+    )
     tally.say("info", "not-imported", "events of a kind that is not known were left out", lost["phases"])
     tally.say("warning", "too-deep", "annotations that are nested too deep were cut", lost["deep"])
     tally.say("warning", "ends-first", "ends of slices that nothing began were left out", ends_without_begin)
-    tally.say("warning", "unknown-clock", "events on a clock that nothing connects with the others keep its times", context.clocks.unknown)
+    tally.say(
+        "warning",
+        "unknown-clock",
+        "events on a clock that nothing connects with the others keep its times",
+        context.clocks.unknown,
+    )
     if trace.cut_at is not None:
         size = trace.source.stat().st_size
-        tally.say("warning", "cut-short", f"the trace is damaged or cut short at byte {trace.cut_at} of {size}: what comes then is missing")
+        tally.say(
+            "warning",
+            "cut-short",
+            f"the trace is damaged or cut short at byte {trace.cut_at} of {size}: what comes then is missing",
+        )

@@ -35,7 +35,11 @@ class Own:
 
     def rows(self, table: str) -> list[tuple[int, dict[str, Any]]]:
         """Return the rows of one of the small tables, each with the number of its report."""
-        return [(number, row) for number, report in enumerate(self.reports) for row in report["tables"].get(table, ())]
+        return [
+            (number, row)
+            for number, report in enumerate(self.reports)
+            for row in report["tables"].get(table, ())
+        ]
 
 
 def own(trace: PerfettoTrace) -> Own:
@@ -63,9 +67,17 @@ def _take(attributes: Own, key: str, value: Any) -> None:
             table = kind.get("table") if isinstance(kind, dict) else None
             if isinstance(table, str) and table in TABLES:
                 name = kind.get("name")
-                attributes.kinds[category] = SliceKind(table, name if name in {column.name for column in TABLES[table].columns} else None)
+                attributes.kinds[category] = SliceKind(
+                    table, name if name in {column.name for column in TABLES[table].columns} else None
+                )
         return
-    into = attributes.tracks if key == "warplens.tracks" else attributes.counters if key == "warplens.counters" else None
+    into = (
+        attributes.tracks
+        if key == "warplens.tracks"
+        else attributes.counters
+        if key == "warplens.counters"
+        else None
+    )
     for uuid, about in value.items() if into is not None and attributes.reports else ():
         if uuid.isdigit() and isinstance(about, dict) and into is not None:
             into[int(uuid)] = about
@@ -84,7 +96,14 @@ def _checked(report: dict[str, Any]) -> dict[str, Any]:
     command = report.get("command")
     words = [str(word) for word in command] if isinstance(command, list) else []
     sources = report.get("sources") if isinstance(report.get("sources"), dict) else {}
-    return {**report, **numbers, "tables": rows, "command": words, "sources": sources, "host": str(report.get("host") or "")}
+    return {
+        **report,
+        **numbers,
+        "tables": rows,
+        "command": words,
+        "sources": sources,
+        "host": str(report.get("host") or ""),
+    }
 
 
 def _number(value: Any) -> int:

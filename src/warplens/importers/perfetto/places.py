@@ -54,7 +54,8 @@ class TrackPlaces:
         counts[trace.samples["track"]] = True
         self._tasks: dict[Any, int] = {}
         self.of: list[TrackPlace | None] = [
-            self._place(track) if happens[track] else self._counter(track) if counts[track] else None for track in range(len(counts))
+            self._place(track) if happens[track] else self._counter(track) if counts[track] else None
+            for track in range(len(counts))
         ]
 
     def column(self, name: str) -> Int64Array:
@@ -89,19 +90,28 @@ class TrackPlaces:
 
     def _take_own(self) -> None:
         """Give the processes, threads and tasks of reports in the trace their keys."""
-        for number, row in sorted(self._own.rows("processes"), key=lambda entry: (entry[0], _number(entry[1].get("process")))):
+        for number, row in sorted(
+            self._own.rows("processes"), key=lambda entry: (entry[0], _number(entry[1].get("process")))
+        ):
             key = self._part.key(len(self.process_rows))
             self._own_keys["process", number, _number(row.get("process"))] = key
             pid = _number(row.get("pid"))
             self._processes.setdefault(pid, (key, _TrackProcess(pid, str(row.get("name") or pid))))
-            self.process_rows.append({**_blank(pid, ""), **_known("processes", row), "process": key, "parent": None})
+            self.process_rows.append(
+                {**_blank(pid, ""), **_known("processes", row), "process": key, "parent": None}
+            )
         for number, row in self._own.rows("processes"):
             parent = self.key("process", number, row.get("parent"))
             key = self.key("process", number, row.get("process"))
             if parent != NONE:
                 next(made for made in self.process_rows if made["process"] == key)["parent"] = parent
-        for table, per, rows in (("thread", THREADS_PER_PROCESS, self.thread_rows), ("task", _TASKS_PER_PROCESS, self.task_rows)):
-            for number, row in sorted(self._own.rows(f"{table}s"), key=lambda entry: (entry[0], _number(entry[1].get(table)))):
+        for table, per, rows in (
+            ("thread", THREADS_PER_PROCESS, self.thread_rows),
+            ("task", _TASKS_PER_PROCESS, self.task_rows),
+        ):
+            for number, row in sorted(
+                self._own.rows(f"{table}s"), key=lambda entry: (entry[0], _number(entry[1].get(table)))
+            ):
                 process = self.key("process", number, row.get("process"))
                 if process == NONE:
                     continue
@@ -166,12 +176,24 @@ class TrackPlaces:
     def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> TrackPlace:
         """Return the place of a track that is no thread's: a task of the thread that it is below, else of the process's first."""
         process, state = self._process(pid)
-        main = pid if pid in state.threads or not state.threads else min(state.threads, key=lambda known: state.threads[known])
+        main = (
+            pid
+            if pid in state.threads or not state.threads
+            else min(state.threads, key=lambda known: state.threads[known])
+        )
         thread = self._thread(pid, main if tid is None else tid)
         if key not in self._tasks:
             state.tasks += 1
             self._tasks[key] = process * _TASKS_PER_PROCESS + (1 << 24) + state.tasks
-            self.task_rows.append({"task": self._tasks[key], "process": process, "thread": thread, "name": name, "library": "track"})
+            self.task_rows.append(
+                {
+                    "task": self._tasks[key],
+                    "process": process,
+                    "thread": thread,
+                    "name": name,
+                    "library": "track",
+                }
+            )
         return TrackPlace(process, thread, self._tasks[key])
 
     def _process(self, pid: int) -> tuple[int, _TrackProcess]:
@@ -181,7 +203,12 @@ class TrackPlaces:
             self._processes[pid] = key, _TrackProcess(pid, name)
             command = self._described.commands.get(pid, "")
             self.process_rows.append(
-                {**_blank(pid, name), "process": key, "command": command, "parent_pid": self._described.parents.get(pid, 0)}
+                {
+                    **_blank(pid, name),
+                    "process": key,
+                    "command": command,
+                    "parent_pid": self._described.parents.get(pid, 0),
+                }
             )
         return self._processes[pid]
 
@@ -197,7 +224,14 @@ class TrackPlaces:
 
 def _blank(pid: int, name: str) -> dict[str, Any]:
     short = PurePath(name).name or None
-    never = {"parent_pid": 0, "primary": False, "exited": True, "command": "", "executable": name, "recorded": True}
+    never = {
+        "parent_pid": 0,
+        "primary": False,
+        "exited": True,
+        "command": "",
+        "executable": name,
+        "recorded": True,
+    }
     return {"pid": _int32(pid), "name": short, **never}
 
 

@@ -54,7 +54,9 @@ def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None
     for key in np.unique(process).tolist():
         mine = np.flatnonzero((process == key) & ~loose)
         owner = np.where(task[mine] >= 0, task[mine] + (1 << 62), thread[mine])
-        depth[mine], above = native.nest(*(np.ascontiguousarray(values) for values in (owner, start[mine], end[mine])))
+        depth[mine], above = native.nest(
+            *(np.ascontiguousarray(values) for values in (owner, start[mine], end[mine]))
+        )
         parent[mine] = np.where(above < 0, -1, ids[mine][above])
         beside = np.flatnonzero((process == key) & loose)
         depth[beside] = native.lanes(np.ascontiguousarray(start[beside]), np.ascontiguousarray(end[beside]))
@@ -63,7 +65,9 @@ def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None
         within = np.full(len(mine) + 1, -1, np.int64)
         within[synchronous] = np.arange(len(synchronous))
         places = mine[synchronous]
-        context.ranges.add(thread[places], ids[places], start[places], end[places], within[above[synchronous]])
+        context.ranges.add(
+            thread[places], ids[places], start[places], end[places], within[above[synchronous]]
+        )
     unfinished = context.trace.events["type"][rows] == 1
     unfinished &= context.unended[rows]
     flags = {name: _flag(context, rows, name) for name in ("inherited", "clipped")}
@@ -76,11 +80,15 @@ def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None
             "id": ids,
             "process": process,
             "thread": thread,
-            "end_thread": pa.nulls(len(rows), pa.int64()) if ended is None else _keys(context, process, ended.ints()),
+            "end_thread": pa.nulls(len(rows), pa.int64())
+            if ended is None
+            else _keys(context, process, ended.ints()),
             "start": start,
             "end": end,
             **_labels(context, rows),
-            "style": pa.DictionaryArray.from_arrays(pa.array(np.where(start_end, 1, 0), pa.int32()), ["PushPop", "StartEnd"]),
+            "style": pa.DictionaryArray.from_arrays(
+                pa.array(np.where(start_end, 1, 0), pa.int32()), ["PushPop", "StartEnd"]
+            ),
             "depth": depth,
             "parent": pa.array(parent, pa.int64(), mask=parent < 0),
             "task": _task(context, rows),
@@ -91,11 +99,19 @@ def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None
     _ops(context, rows, ids, process, thread)
 
 
-def _ops(context: PerfettoContext, rows: Int64Array, ids: Int64Array, process: Int64Array, thread: Int64Array) -> None:
+def _ops(
+    context: PerfettoContext, rows: Int64Array, ids: Int64Array, process: Int64Array, thread: Int64Array
+) -> None:
     """Write `ops`: the ranges of a framework's domain, in traces of warplens's own."""
     category = context.trace.events["category"][rows]
     numbers = (
-        [number for number, text in enumerate(context.trace.texts.to_pylist()) if _split(text)[0] == _FRAMEWORK] if _is_own(context) else []
+        [
+            number
+            for number, text in enumerate(context.trace.texts.to_pylist())
+            if _split(text)[0] == _FRAMEWORK
+        ]
+        if _is_own(context)
+        else []
     )
     own = np.flatnonzero(np.isin(category, numbers))
     facts = {name: context.details.of(rows[own], name) for name in _OPS} if len(own) else {}
@@ -105,7 +121,13 @@ def _ops(context: PerfettoContext, rows: Int64Array, ids: Int64Array, process: I
     columns: dict[str, Any] = {}
     for name, column in facts.items():
         if column is not None:
-            columns[name] = column.texts() if name in ("shapes", "types") else column.bools() if name == "backward" else column.ints()
+            columns[name] = (
+                column.texts()
+                if name in ("shapes", "types")
+                else column.bools()
+                if name == "backward"
+                else column.ints()
+            )
     context.write(
         "ops",
         {
@@ -154,7 +176,12 @@ def _categories(context: PerfettoContext, rows: Int64Array) -> tuple[pa.Dictiona
     distinct, where = np.unique(numbers, return_inverse=True)
     texts = [context.trace.text(number) for number in distinct.tolist()]
     pairs = [
-        (None, None) if text is None else _split(text) if _is_own(context) else (None, text.replace(BETWEEN, ",") or None) for text in texts
+        (None, None)
+        if text is None
+        else _split(text)
+        if _is_own(context)
+        else (None, text.replace(BETWEEN, ",") or None)
+        for text in texts
     ]
     columns = []
     for side in (0, 1):
@@ -210,7 +237,10 @@ def _threads(context: PerfettoContext, rows: Int64Array) -> Int64Array:
 def _keys(context: PerfettoContext, process: Int64Array, tids: pa.Array) -> pa.Array:
     """Return the keys of the threads with these ids; null where there is none."""
     known = {(row["process"], row["tid"]): row["thread"] for row in context.places.thread_rows}
-    keys = [None if tid is None else known.get((owner, tid)) for owner, tid in zip(process.tolist(), tids.to_pylist(), strict=True)]
+    keys = [
+        None if tid is None else known.get((owner, tid))
+        for owner, tid in zip(process.tolist(), tids.to_pylist(), strict=True)
+    ]
     return pa.array(keys, pa.int64())
 
 
@@ -230,12 +260,21 @@ def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int6
         for name, at_end in (("payload", False), ("end payload", True)):
             detail = context.details.of(rows, name)
             made = []
-            for place, form, value in () if detail is None else detail.only(*((TEXT, JSON) if not at_end else range(6))).python():
+            for place, form, value in (
+                () if detail is None else detail.only(*((TEXT, JSON) if not at_end else range(6))).python()
+            ):
                 text = value if form == JSON else json.dumps(value)
                 made.append((place, text))
             made.sort(key=lambda pair: pair[0])
             _write_payloads(
-                context, kind, rows, ids, np.array([place for place, _ in made], np.int64), [text for _, text in made], at_end, was_cut
+                context,
+                kind,
+                rows,
+                ids,
+                np.array([place for place, _ in made], np.int64),
+                [text for _, text in made],
+                at_end,
+                was_cut,
             )
 
 

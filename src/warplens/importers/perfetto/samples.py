@@ -46,7 +46,14 @@ def write(context: PerfettoContext) -> None:
                     without += 1
                     continue
                 stack = _stack(state, tree, wire.whole(message, 4))
-                samples.append((context.clocks.at(packet.time, packet.clock), wire.whole(message, 2), wire.whole(message, 3), stack))
+                samples.append(
+                    (
+                        context.clocks.at(packet.time, packet.clock),
+                        wire.whole(message, 2),
+                        wire.whole(message, 3),
+                        stack,
+                    )
+                )
         except ValueError:
             broken += 1
     context.tally.say("warning", "broken", "samples that are no message were left out", broken)
@@ -62,7 +69,11 @@ def write(context: PerfettoContext) -> None:
     step = _interval(thread, start)
     order = np.lexsort((start, thread))
     # consecutive ticks with the same stack are one row
-    same = (np.diff(thread[order]) == 0) & (np.diff(stacks[order]) == 0) & (np.diff(start[order]) < 3 * step // 2)
+    same = (
+        (np.diff(thread[order]) == 0)
+        & (np.diff(stacks[order]) == 0)
+        & (np.diff(start[order]) < 3 * step // 2)
+    )
     firsts = np.flatnonzero(np.append(True, ~same))
     counts = np.diff(np.append(firsts, len(order)))
     ends = start[order][firsts + counts - 1]
@@ -108,7 +119,9 @@ class _FrameRows:
                 self.kind = "native"
             depth = 0 if parent is None else self._rows[parent]["depth"] + 1
             place: dict[str, Any] = (
-                {"file": path or None, "line": address or None} if python else {"module": path.rpartition("/")[2] or None}
+                {"file": path or None, "line": address or None}
+                if python
+                else {"module": path.rpartition("/")[2] or None}
             )
             if not python:
                 place |= {"path": path or None, "address": address, "build_id": build or None}
@@ -161,11 +174,16 @@ def _stack(state: _Sequence, tree: _FrameRows, number: int) -> int | None:
 def _frame(state: _Sequence, number: int) -> tuple[str, str, str, int]:
     frame = state.frames.get(number, {})
     mapping = state.mappings.get(wire.whole(frame, 3), {})
-    path = "/".join(state.texts.get((_PATHS, part), "") for part in mapping.get(7, ()) if isinstance(part, int))
+    path = "/".join(
+        state.texts.get((_PATHS, part), "") for part in mapping.get(7, ()) if isinstance(part, int)
+    )
     if "/" in path:
         path = f"/{path}"  # its parts are those between slashes
     build = state.texts.get((_BUILDS, wire.whole(mapping, 2)), "")
-    name = state.texts.get((_FUNCTIONS, wire.whole(frame, 2))) or f"[{path.rpartition('/')[2]}]+0x{wire.whole(frame, 4):x}"
+    name = (
+        state.texts.get((_FUNCTIONS, wire.whole(frame, 2)))
+        or f"[{path.rpartition('/')[2]}]+0x{wire.whole(frame, 4):x}"
+    )
     return name, path, build, wire.whole(frame, 4)
 
 

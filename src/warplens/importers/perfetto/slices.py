@@ -34,7 +34,9 @@ class PerfettoDiagnostics:
     def say(self, severity: str, code: str, message: str, count: int | None = None) -> None:
         """Add a row, unless it is about nothing."""
         if count != 0:
-            self.rows.append({"severity": severity, "code": code, "source": "perfetto", "message": message, "count": count})
+            self.rows.append(
+                {"severity": severity, "code": code, "source": "perfetto", "message": message, "count": count}
+            )
 
 
 @dataclass
@@ -54,7 +56,9 @@ class PerfettoContext:
     partner: Int64Array  # the other half of each event, -1: none
     last: int
     ranges: NsysRanges = field(default_factory=NsysRanges)
-    calls: Mapping[str, Int64Array] = field(default_factory=dict)  # `key` (process and correlation, sorted) and `id`
+    calls: Mapping[str, Int64Array] = field(
+        default_factory=dict
+    )  # `key` (process and correlation, sorted) and `id`
 
     def __post_init__(self) -> None:
         events = self.trace.events
@@ -79,7 +83,9 @@ class PerfettoContext:
 
     def main_thread(self, process: int) -> int:
         """Return the first thread of a process; it gets one where it has none."""
-        first = min((row["thread"] for row in self.places.thread_rows if row["process"] == process), default=None)
+        first = min(
+            (row["thread"] for row in self.places.thread_rows if row["process"] == process), default=None
+        )
         if first is not None:
             return int(first)
         pid = next((int(row["pid"]) for row in self.places.process_rows if row["process"] == process), 0)

@@ -32,7 +32,12 @@ def write(context: PerfettoContext) -> None:
     copies = np.isin(numbers, [number for number, text in texts.items() if _COPY.search(text)])
     sets = np.isin(numbers, [number for number, text in texts.items() if _SET.search(text)]) & ~copies
     graphs = np.isin(numbers, [number for number, text in texts.items() if text == _GRAPH])
-    for table, mine in (("kernels", ~copies & ~sets & ~graphs), ("memcpys", copies), ("memsets", sets), ("graphs", graphs)):
+    for table, mine in (
+        ("kernels", ~copies & ~sets & ~graphs),
+        ("memcpys", copies),
+        ("memsets", sets),
+        ("graphs", graphs),
+    ):
         if mine.any():
             _write(context, table, rows[mine])
     _hardware(context, rows)
@@ -44,12 +49,19 @@ def _write(context: PerfettoContext, table: str, rows: Int64Array) -> None:
     rows = context.sorted(rows)
     process, start = context.place("process", rows), context.time[rows]
     device, queue, owner = _where(context, rows)
-    made: dict[str, Any] = {"id": numbered(process), "process": process, "start": start, "end": context.end[rows]}
+    made: dict[str, Any] = {
+        "id": numbered(process),
+        "process": process,
+        "start": start,
+        "end": context.end[rows],
+    }
     made |= {"device": device, "context": owner, "stream": queue}
     name = coded(context.trace.events["name"][rows], context.trace.texts)
     made |= {"name": name, "demangled": name}
     for column in TABLES[table].columns:
-        detail = context.details.of(rows, column.name.replace("_", " ")) or context.details.of(rows, column.name)
+        detail = context.details.of(rows, column.name.replace("_", " ")) or context.details.of(
+            rows, column.name
+        )
         if detail is not None and column.name not in ("id", "process", "start", "end"):
             made[column.name] = _values(detail, column)
     if table == "memcpys" and "kind" not in made:
@@ -59,8 +71,13 @@ def _write(context: PerfettoContext, table: str, rows: Int64Array) -> None:
         correlation = made["correlation"].fill_null(0).to_numpy(zero_copy_only=False)
         known, keys = context.calls["key"], join(process, correlation)
         place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        made["api"] = pa.array(context.calls["id"][place], pa.int64(), mask=(known[place] != keys) | (correlation == 0))
-    context.write(table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in TABLES[table].columns})
+        made["api"] = pa.array(
+            context.calls["id"][place], pa.int64(), mask=(known[place] != keys) | (correlation == 0)
+        )
+    context.write(
+        table,
+        {column.name: _fitting(made.get(column.name), column, len(rows)) for column in TABLES[table].columns},
+    )
 
 
 def _where(context: PerfettoContext, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -71,7 +88,11 @@ def _where(context: PerfettoContext, rows: Int64Array) -> tuple[Int64Array, Int6
     streams = {number: _stream(context.trace.text(number)) for number in np.unique(names).tolist()}
     queue = (first & np.uint64(_GPU)).astype(np.int64)
     numbered = np.array([-1 if streams[name] is None else streams[name] for name in names.tolist()], np.int64)
-    return (third & np.uint64(_GPU)).astype(np.int64), np.where(numbered >= 0, numbered, queue), second.astype(np.int64)
+    return (
+        (third & np.uint64(_GPU)).astype(np.int64),
+        np.where(numbered >= 0, numbered, queue),
+        second.astype(np.int64),
+    )
 
 
 def _stream(name: str | None) -> int | None:

@@ -25,7 +25,10 @@ _NESTED = ("depth", "parent")
 
 def write(context: PerfettoContext) -> None:
     """Write all tables that the trace has events of; API calls first, so that what they started finds them."""
-    kinds = sorted(context.own.kinds.items(), key=lambda item: (item[1].table != "cuda_api", item[1].table == "collectives"))
+    kinds = sorted(
+        context.own.kinds.items(),
+        key=lambda item: (item[1].table != "cuda_api", item[1].table == "collectives"),
+    )
     for category, kind in kinds:
         number = context.trace.number(category)
         both = np.concatenate((context.begins, context.instants))
@@ -47,7 +50,9 @@ def _write(context: PerfettoContext, kind: SliceKind, rows: Int64Array) -> None:
     about = [None if place is None else place.about for place in context.places.of]
     for name in _OF_TRACK:
         if name in names:
-            of_track = np.array([detail.get(name, -1) if detail else -1 for detail in about], np.int64)[context.trace.events["track"][rows]]
+            of_track = np.array([detail.get(name, -1) if detail else -1 for detail in about], np.int64)[
+                context.trace.events["track"][rows]
+            ]
             made[name] = pa.array(of_track, pa.int64(), mask=of_track < 0)
     if kind.name is not None:
         made[kind.name] = coded(context.trace.events["name"][rows], context.trace.texts)
@@ -61,12 +66,27 @@ def _write(context: PerfettoContext, kind: SliceKind, rows: Int64Array) -> None:
         around = enclosing(context.ranges, context.place("thread", rows), start)
         made["range"] = pa.array(around, pa.int64(), mask=around < 0)
     if names.issuperset(_NESTED):
-        depth, parent = native.nest(*(np.ascontiguousarray(values) for values in (context.place("thread", rows), start, end)))
-        made["depth"], made["parent"] = depth, pa.array(np.where(parent < 0, 0, ids[parent]), pa.int64(), mask=parent < 0)
-    context.write(kind.table, {column.name: _fitting(made.get(column.name), column, len(rows)) for column in table.columns})
+        depth, parent = native.nest(
+            *(np.ascontiguousarray(values) for values in (context.place("thread", rows), start, end))
+        )
+        made["depth"], made["parent"] = (
+            depth,
+            pa.array(np.where(parent < 0, 0, ids[parent]), pa.int64(), mask=parent < 0),
+        )
+    context.write(
+        kind.table,
+        {column.name: _fitting(made.get(column.name), column, len(rows)) for column in table.columns},
+    )
 
 
-def _called(context: PerfettoContext, kind: SliceKind, made: dict[str, Any], process: Int64Array, ids: Int64Array, names: set[str]) -> None:
+def _called(
+    context: PerfettoContext,
+    kind: SliceKind,
+    made: dict[str, Any],
+    process: Int64Array,
+    ids: Int64Array,
+    names: set[str],
+) -> None:
     """Let what has a number of an API call find the call by it."""
     correlation = made["correlation"].fill_null(0).to_numpy(zero_copy_only=False)
     keys = join(process, correlation)
@@ -113,5 +133,9 @@ def _narrowed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     from warplens.storage.schema import numpy_type
 
     there: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
-    numbers = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False).astype(numpy_type(wanted))
+    numbers = (
+        (array.fill_null(0) if array.null_count else array)
+        .to_numpy(zero_copy_only=False)
+        .astype(numpy_type(wanted))
+    )
     return pa.array(numbers, wanted, mask=~there)

@@ -27,7 +27,15 @@ _STEP = 32 << 20  # bytes between two words about progress
 _GZIP = b"\x1f\x8b"
 _FIELDS = 1024  # numbers of the fields of packets
 _ZSTD = 133  # the field of a compressed packet
-_GROUPS = ("events", "notes", "flows", "samples", "tracks", "others", "clocks")  # numbered as in perfetto/reader_functions.cpp
+_GROUPS = (
+    "events",
+    "notes",
+    "flows",
+    "samples",
+    "tracks",
+    "others",
+    "clocks",
+)  # numbered as in perfetto/reader_functions.cpp
 _LOST = ("without_state", "broken", "phases", "dropped", "deep", "texts", "text_bytes")
 
 
@@ -83,7 +91,10 @@ class PerfettoTrace:
     def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[Int64Array, pa.Array]:
         """Return the events that have annotations but those whose name (by number) is skipped, and these as JSON objects."""
         native.call("perfetto_reader_json", self._reader, skipped)
-        parts = (native.call(f"perfetto_reader_json_{name}", self._reader) for name in ("events", "offsets", "bytes"))
+        parts = (
+            native.call(f"perfetto_reader_json_{name}", self._reader)
+            for name in ("events", "offsets", "bytes")
+        )
         events, offsets, raw = (part.copy() for part in parts)
         return events.astype(np.int64), _strings(offsets, raw)
 
@@ -119,7 +130,11 @@ class PerfettoTrace:
             while at < len(view):
                 status = native.call("perfetto_reader_feed", self._reader, view[at:], _STEP, progress_made)
                 if status == 1:
-                    self._packed(view[at + int(progress_made[1]) :][: int(progress_made[2])].tobytes(), int(progress_made[3]), progress)
+                    self._packed(
+                        view[at + int(progress_made[1]) :][: int(progress_made[2])].tobytes(),
+                        int(progress_made[3]),
+                        progress,
+                    )
                 at += int(progress_made[0])
                 if not within:
                     progress(at / len(view))
@@ -137,7 +152,9 @@ class PerfettoTrace:
         try:
             self._feed(self._unpacked(data, DEFLATE)[0], progress, within=True)
         except zlib.error as error:
-            raise ReportError(f"{self.source} is broken: a compressed packet in it is damaged ({error}).") from error
+            raise ReportError(
+                f"{self.source} is broken: a compressed packet in it is damaged ({error})."
+            ) from error
 
     def _whole(self, data: bytes) -> bytearray:
         """Return what is packed with gzip, all members of it, without the zeros behind the last."""
@@ -162,9 +179,14 @@ class PerfettoTrace:
     def _take(self) -> None:
         lost, left_out = np.zeros(len(_LOST), np.uint64), np.zeros(_FIELDS, np.uint64)
         native.call("perfetto_reader_facts", self._reader, lost, left_out)
-        groups = (native.table("perfetto_reader_columns", self._reader, number) for number in range(len(_GROUPS)))
+        groups = (
+            native.table("perfetto_reader_columns", self._reader, number) for number in range(len(_GROUPS))
+        )
         self.columns = {
-            name: {column: values.to_numpy() for column, values in zip(batch.schema.names, batch.columns, strict=True)}
+            name: {
+                column: values.to_numpy()
+                for column, values in zip(batch.schema.names, batch.columns, strict=True)
+            }
             for name, batch in zip(_GROUPS, groups, strict=True)
         }
         self._others = native.call("perfetto_reader_others", self._reader)
@@ -176,12 +198,18 @@ class PerfettoTrace:
         raw, offsets = np.empty(self.lost["text_bytes"], np.uint8), np.empty(self.lost["texts"] + 1, np.int64)
         native.call("perfetto_reader_texts", self._reader, raw, offsets)
         self.texts = _strings(offsets, raw)
-        self._numbers = {text: number for number, text in enumerate(self.texts.to_pylist())} if len(self.texts) < 1 << 20 else {}
+        self._numbers = (
+            {text: number for number, text in enumerate(self.texts.to_pylist())}
+            if len(self.texts) < 1 << 20
+            else {}
+        )
 
 
 def _strings(offsets: Int64Array, raw: npt.NDArray[np.uint8]) -> pa.Array:
     """Return texts; bytes that are no UTF-8 are replaced."""
-    given = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(raw)])
+    given = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(raw)]
+    )
     try:
         return given.cast(pa.large_string()).cast(pa.string())
     except pa.ArrowInvalid:

@@ -43,7 +43,9 @@ def places(functions: Sequence[ProfiledFunction], most: int = MOST) -> list[Call
     for number in sorted(range(len(functions)), key=lambda each: -functions[each].total):
         if functions[number].own and number not in of:
             above = max(
-                (caller for caller in functions[number].callers if caller in of), key=functions[number].callers.__getitem__, default=-1
+                (caller for caller in functions[number].callers if caller in of),
+                key=functions[number].callers.__getitem__,
+                default=-1,
             )
             of[number] = [len(tree)]
             tree.append(CallTreeNode(number, of[above][0] if above >= 0 else -1, 1.0))

@@ -102,7 +102,11 @@ class Marshalled:
     def _dict(self, depth: int) -> dict[Any, Any]:
         entries: dict[Any, Any] = {}
         while (key := self._any(depth + 1)) is not _END:
-            if not isinstance(key, tuple) or len(key) > _LONGEST_KEY or not all(isinstance(part, str | int) for part in key):
+            if (
+                not isinstance(key, tuple)
+                or len(key) > _LONGEST_KEY
+                or not all(isinstance(part, str | int) for part in key)
+            ):
                 raise NotMarshalled("a key that is no function", self._at)
             entries[key] = self.value(depth + 1)
         return entries

@@ -75,7 +75,17 @@ class ThreadSamples:
         exception: bool | None = None,
     ) -> None:
         """Take ticks with the same stack: first and last one, how many, ns that they stand for, key of the innermost frame (-1: none)."""
-        row = (begin, end, count, weight, stack if stack >= 0 else None, "native" if native else "python", on_cpu, gil, exception)
+        row = (
+            begin,
+            end,
+            count,
+            weight,
+            stack if stack >= 0 else None,
+            "native" if native else "python",
+            on_cpu,
+            gil,
+            exception,
+        )
         for column, value in zip(self.columns.values(), row, strict=True):
             column.append(value)
 
@@ -104,30 +114,65 @@ class ImportedProfile:
 def write(part: PartWriter, source: Path, tree: FrameTree[Any], profile: ImportedProfile) -> Facts:
     """Write the tables of the part. Its only process has the name of the file, as profiles do not say which program it was."""
     process, host = part.key(0), profile.by
-    keys = {id(thread): process * THREADS_PER_PROCESS + number for number, thread in enumerate(profile.threads)}
+    keys = {
+        id(thread): process * THREADS_PER_PROCESS + number for number, thread in enumerate(profile.threads)
+    }
     span = {"start": profile.origin, "end": profile.end}
     texts = {"host": host, "executable": "", "command": "", "name": source.name}
-    part.write("processes", [{"process": process, "pid": 0, "parent_pid": 0, **texts, **span, "primary": True, "exited": True}])
-    named = [{"process": process, "tid": thread.tid, "name": thread.name, "start": thread.start} for thread in profile.threads]
-    part.write("threads", [{"thread": keys[id(thread)], **row} for thread, row in zip(profile.threads, named, strict=True)])
+    part.write(
+        "processes",
+        [{"process": process, "pid": 0, "parent_pid": 0, **texts, **span, "primary": True, "exited": True}],
+    )
+    named = [
+        {"process": process, "tid": thread.tid, "name": thread.name, "start": thread.start}
+        for thread in profile.threads
+    ]
+    part.write(
+        "threads",
+        [{"thread": keys[id(thread)], **row} for thread, row in zip(profile.threads, named, strict=True)],
+    )
     part.write("frames", tree.rows)
     part.write("samples", _samples(process, profile.threads, list(keys.values())))
-    part.write("capture_windows", [{"part": part.part, "number": 1, "host": host, **span, "opened_by": "start", "closed_by": "end"}])
-    part.write("targets", [{"host": host, "boot_id": part.id, "os": "", "kernel": "", "machine": "", "cpu": "", "cpus": 0, "memory": 0}])
+    part.write(
+        "capture_windows",
+        [{"part": part.part, "number": 1, "host": host, **span, "opened_by": "start", "closed_by": "end"}],
+    )
+    part.write(
+        "targets",
+        [
+            {
+                "host": host,
+                "boot_id": part.id,
+                "os": "",
+                "kernel": "",
+                "machine": "",
+                "cpu": "",
+                "cpus": 0,
+                "memory": 0,
+            }
+        ],
+    )
     part.write("diagnostics", [{"source": "import", **row} for row in profile.diagnostics])
     sources = {"samples": {"on": True, "by": profile.by}}
-    return Facts(id=part.id, host=host, boot_id=part.id, origin=profile.origin, end=profile.end, sources=sources)
+    return Facts(
+        id=part.id, host=host, boot_id=part.id, origin=profile.origin, end=profile.end, sources=sources
+    )
 
 
 def _samples(process: int, threads: Sequence[SampledThread], keys: Sequence[int]) -> dict[str, Any]:
     """Put the samples of all threads together, in the order of time."""
     lengths = [len(thread.samples.columns["start"]) for thread in threads]
-    whole = {name: [value for thread in threads for value in thread.samples.columns[name]] for name in _COLUMNS}
+    whole = {
+        name: [value for thread in threads for value in thread.samples.columns[name]] for name in _COLUMNS
+    }
     order = np.argsort(np.array(whole["start"], np.int64), kind="stable")
     first = process * RANGES_PER_PROCESS
     return {
         "id": np.arange(first, first + len(order)),
         "process": np.full(len(order), process),
         "thread": np.repeat(np.array(keys, np.int64), lengths)[order],
-        **{name: pa.array(values, schema("samples").field(name).type).take(pa.array(order)) for name, values in whole.items()},
+        **{
+            name: pa.array(values, schema("samples").field(name).type).take(pa.array(order))
+            for name, values in whole.items()
+        },
     }

@@ -69,7 +69,9 @@ class TachyonFile:
         self.header = _header(data, order)
         texts, frames, size = struct.unpack_from(f"{order}IIQ", data, len(data) - _FOOTER)
         if size != len(data):
-            raise Broken(f"it was written with {size:,} bytes and has {len(data):,}: it is cut off, or not finished")
+            raise Broken(
+                f"it was written with {size:,} bytes and has {len(data):,}: it is cut off, or not finished"
+            )
         strings = self._texts(texts)
         self.frames = self._frames(frames, strings)
 
@@ -122,7 +124,9 @@ class TachyonFile:
             raise Broken(f"a sample before byte {at:,} is of the unknown kind {kind}")
         count, at = varint(data, at)
         if kept > depth or kept + count > _DEEPEST:
-            raise Broken(f"a stack of {kept + count:,} frames, {kept:,} of them known, follows one of {depth:,}")
+            raise Broken(
+                f"a stack of {kept + count:,} frames, {kept:,} of them known, follows one of {depth:,}"
+            )
         pushed = []
         for _ in range(count):
             frame, at = varint(data, at)
@@ -179,12 +183,18 @@ def _header(data: bytes, order: str) -> TachyonHeader:
     (version,) = struct.unpack_from(f"{order}I", data, 4)
     python = ".".join(map(str, data[8:11]))
     if version != _VERSION:
-        raise Broken(f"Python {python} wrote it in version {version} of the format; version {_VERSION} is known here")
+        raise Broken(
+            f"Python {python} wrote it in version {version} of the format; version {_VERSION} is known here"
+        )
     for layout in _LAYOUTS:
-        _, *_, begin, interval, samples, _, texts, frames, compression = struct.unpack_from(order + layout, data)
+        _, *_, begin, interval, samples, _, texts, frames, compression = struct.unpack_from(
+            order + layout, data
+        )
         if HEADER <= texts <= frames <= len(data) - _FOOTER and compression in (_NONE, _ZSTD):
             return TachyonHeader(python, begin, interval, samples, texts, frames, compression)
-    raise Broken("its header does not say where its parts are: it is not finished, or compressed in an unknown way")
+    raise Broken(
+        "its header does not say where its parts are: it is not finished, or compressed in an unknown way"
+    )
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:

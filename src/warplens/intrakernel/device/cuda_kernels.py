@@ -23,7 +23,9 @@ Size = int | Sequence[int]
 
 def host_compiler() -> str | None:
     """The C++ compiler of the host: $CXX, else the first that is on PATH."""
-    return next(filter(None, map(shutil.which, filter(None, (os.environ.get("CXX"), "g++", "clang++", "c++")))), None)
+    return next(
+        filter(None, map(shutil.which, filter(None, (os.environ.get("CXX"), "g++", "clang++", "c++")))), None
+    )
 
 
 def gpu_compiler() -> str | None:
@@ -39,14 +41,18 @@ def gpu_compiler() -> str | None:
 def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        raise CaptureError(f"{os.path.basename(command[0])} cannot compile the kernel:\n{done.stderr or done.stdout}")
+        raise CaptureError(
+            f"{os.path.basename(command[0])} cannot compile the kernel:\n{done.stderr or done.stdout}"
+        )
 
 
 def compile_gpu(source: str, arch: str, options: Sequence[str] = (), compiler: str | None = None) -> bytes:
     """Compile for an architecture such as `sm_90a`; return the cubin. CaptureError with what the compiler said."""
     compiler = compiler or gpu_compiler()
     if compiler is None:
-        raise CaptureError("nothing here compiles CUDA C++: neither nvcc nor cuda-bindings (pip install cuda-bindings nvidia-cuda-nvrtc)")
+        raise CaptureError(
+            "nothing here compiles CUDA C++: neither nvcc nor cuda-bindings (pip install cuda-bindings nvidia-cuda-nvrtc)"
+        )
     words = [_STANDARD, f"-I{include_path()}", *options]
     if compiler == "nvrtc":
         return _nvrtc(source, [f"--gpu-architecture={arch}", *words])
@@ -114,7 +120,21 @@ class HostKernels:
         with tempfile.TemporaryDirectory(prefix="warplens-") as folder:
             path, out = os.path.join(folder, "kernel.cpp"), os.path.join(folder, "kernel.so")
             write(Path(path), f"{source}\n{entries}\n")
-            _run([compiler, "-O2", _STANDARD, "-fPIC", "-shared", "-fvisibility=hidden", f"-I{include_path()}", *options, path, "-o", out])
+            _run(
+                [
+                    compiler,
+                    "-O2",
+                    _STANDARD,
+                    "-fPIC",
+                    "-shared",
+                    "-fvisibility=hidden",
+                    f"-I{include_path()}",
+                    *options,
+                    path,
+                    "-o",
+                    out,
+                ]
+            )
             self._library = ctypes.CDLL(out)
 
     def launch(self, name: str, grid: Size, block: Size, *arguments: Any) -> None:
@@ -148,5 +168,7 @@ class GpuKernels:
         with driver.driver().using(self._context):
             self._do("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
             sizes = [ctypes.c_uint(length) for length in (*_three(grid), *_three(block))]
-            self._do("cuLaunchKernel", function, *sizes, ctypes.c_uint(0), ctypes.c_void_p(stream), addresses, None)
+            self._do(
+                "cuLaunchKernel", function, *sizes, ctypes.c_uint(0), ctypes.c_void_p(stream), addresses, None
+            )
         del values

@@ -16,7 +16,15 @@ from warplens.intrakernel.plan import Plan
 def _asm(result: Any, values: list[Any], text: str, constraints: str, loc: Any, ip: Any) -> Any:
     operands = [value.ir_value(loc=loc, ip=ip) for value in values]
     return llvm.inline_asm(
-        result, operands, text, constraints, has_side_effects=True, is_align_stack=False, asm_dialect=llvm.AsmDialect.AD_ATT, loc=loc, ip=ip
+        result,
+        operands,
+        text,
+        constraints,
+        has_side_effects=True,
+        is_align_stack=False,
+        asm_dialect=llvm.AsmDialect.AD_ATT,
+        loc=loc,
+        ip=ip,
     )
 
 
@@ -55,7 +63,15 @@ def timer(plan: Plan, *, loc: Any = None, ip: Any = None) -> Int32:
 
 
 @dsl_user_op
-def record(plan: Plan, values: tuple[Any, ...], *, payload: Any = None, begin: Any = None, loc: Any = None, ip: Any = None) -> None:
+def record(
+    plan: Plan,
+    values: tuple[Any, ...],
+    *,
+    payload: Any = None,
+    begin: Any = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> None:
     """One record: values are buffer, limit, place and word; without a begin it is a mark."""
     text = ptx.record(plan, mark=begin is None, payload=payload is not None)
     operands = [*values, *(value for value in (payload, begin) if value is not None)]
@@ -63,9 +79,18 @@ def record(plan: Plan, values: tuple[Any, ...], *, payload: Any = None, begin: A
 
 
 @dsl_user_op
-def ring_record(plan: Plan, values: tuple[Any, ...], *, mark: bool = False, loc: Any = None, ip: Any = None) -> None:
+def ring_record(
+    plan: Plan, values: tuple[Any, ...], *, mark: bool = False, loc: Any = None, ip: Any = None
+) -> None:
     """One short record: values are ring, records, offset, tag << 24 and, for a region, its begin."""
-    _asm(None, list(values), ptx.ring_record(plan, mark=mark), ",".join("r" * len(values)) + ",~{memory}", loc, ip)
+    _asm(
+        None,
+        list(values),
+        ptx.ring_record(plan, mark=mark),
+        ",".join("r" * len(values)) + ",~{memory}",
+        loc,
+        ip,
+    )
 
 
 @dsl_user_op

@@ -77,7 +77,9 @@ def _number(plan: Plan) -> str:
         numbered = f"atom.global.add.u32 number, [buf+{layout.CLAIMED_AT}], 1;"
     else:
         divided = f"div.u32 x, cta, {every};" if every > 1 else "mov.u32 x, cta;"
-        fits = _leave_unless(f"setp.lt.u32 p, x, {(1 << 32) // plan.warps - 1};")  # numbers beyond 32 bits are no units
+        fits = _leave_unless(
+            f"setp.lt.u32 p, x, {(1 << 32) // plan.warps - 1};"
+        )  # numbers beyond 32 bits are no units
         numbered = f"{divided} {fits} mad.lo.u32 number, x, {plan.warps}, place;"
     return f"""
         {_linear("cta", "ctaid", "nctaid")} {sampled}
@@ -101,7 +103,11 @@ def begin(plan: Plan, *, leader: str = LANE_0) -> str:
     $4 the buffer. A null pointer, and a buffer with another mode, clock or ring than this code is for: nothing is recorded.
     """
     smem = plan.mode == "smem"
-    ring = f"ld.global.u32 x, [buf+{_AT['slots']}]; {_leave_unless(f'setp.eq.u32 p, x, {plan.ring_slots};')}" if smem else ""
+    ring = (
+        f"ld.global.u32 x, [buf+{_AT['slots']}]; {_leave_unless(f'setp.eq.u32 p, x, {plan.ring_slots};')}"
+        if smem
+        else ""
+    )
     room = "mov.u32 room, 0;" if smem else f"ld.global.u32 room, [buf+{_AT['slots']}];"
     limit = "1" if smem else "room"
     return _lines(
@@ -163,7 +169,11 @@ def record(plan: Plan, *, mark: bool, payload: bool = True) -> str:
 
 def ring_record(plan: Plan, *, mark: bool) -> str:
     """Read the clock and store one short record over the oldest. $0 u32 ring, $1 u32 records, $2 u32 offset, $3 u32 word, $4 u32 t0."""
-    t0, length = ("t1", "mov.u32 d, $3;") if mark else ("$4", f"sub.u32 d, t1, $4; min.u32 d, d, {layout.RING_LONGEST}; or.b32 d, d, $3;")
+    t0, length = (
+        ("t1", "mov.u32 d, $3;")
+        if mark
+        else ("$4", f"sub.u32 d, t1, $4; min.u32 d, d, {layout.RING_LONGEST}; or.b32 d, d, $3;")
+    )
     return _lines(f"""
         .reg .pred p; .reg .u32 t1, d, at;
         mov.u32 t1, {TIMERS[plan.clock]}; {length}
@@ -186,7 +196,9 @@ def end(*, first_known: bool) -> str:
     """Write the end of the unit's header. $0 u64 buffer, $1 u32 limit, $2 u32 place, perhaps $3 u32 place of the first record."""
     # No register for it until here, nor for the buffer's address: this one is the same, which the assembler cannot know.
     read_slots = f"shr.u32 first, $1, 31; mad.wide.u32 unit, first, {STEP}, $0;"
-    read_slots += f" mov.u32 first, 0; @p ld.global.u32 first, [unit+{_AT['slots']}]; sub.u32 first, $1, first;"
+    read_slots += (
+        f" mov.u32 first, 0; @p ld.global.u32 first, [unit+{_AT['slots']}]; sub.u32 first, $1, first;"
+    )
     return _lines(
         f"""
         .reg .pred p; .reg .u32 sm, cursor, first; .reg .u64 unit, now;

@@ -46,7 +46,9 @@ class profile_region:
     def __enter__(self) -> None:
         self._event = lane0_warp0_start(self._buf, self._max_events)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             lane0_warp0_stop(self._buf, self._event, self._tag, self._tid, self._max_events)
 
@@ -112,7 +114,9 @@ def _stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any, who: Who, tar
     del max_events
     unit = unit_of(buf, who)
     number = _constant(tag)
-    word = Int32(number & 0xFFFF | _FLAGS) if number is not None else Int32(tag) & Int32(0xFFFF) | Int32(_FLAGS)
+    word = (
+        Int32(number & 0xFFFF | _FLAGS) if number is not None else Int32(tag) & Int32(0xFFFF) | Int32(_FLAGS)
+    )
     word = word | unit.generation << Int32(24)
     limit = unit.limit if target is None else asm.only_warp(unit.limit, Int32(target))
     place = unit.place()

@@ -81,7 +81,10 @@ def unit_of(buffer: Any, who: Who) -> NuggetsUnit:
     text = f"// warplens: parameter {value.arg_number}, {who}\n{ptx.begin(plan, leader=leader)}"
     operations = list(block.operations)
     for at, operation in enumerate(operations):
-        if operation.operation.name == "llvm.inline_asm" and ir.StringAttr(operation.operation.attributes["asm_string"]).value == text:
+        if (
+            operation.operation.name == "llvm.inline_asm"
+            and ir.StringAttr(operation.operation.attributes["asm_string"]).value == text
+        ):
             return _known(plan, operations, at)
     with ir.InsertionPoint.at_block_begin(block):
         return _begun(plan, buffer, value, text)
@@ -93,7 +96,9 @@ def _value(buffer: Any) -> Any:
         value = buffer.ir_value() if hasattr(buffer, "ir_value") else None
     if value is None or not isinstance(value.owner, ir.Block):
         what = type(buffer).__name__ if value is None else "one that was made from it"
-        raise UsageError(f"a profile buffer is a parameter of the kernel (its int64 tensor), not {what}: pass it as it came in")
+        raise UsageError(
+            f"a profile buffer is a parameter of the kernel (its int64 tensor), not {what}: pass it as it came in"
+        )
     return ir.BlockArgument(value)
 
 
@@ -102,7 +107,9 @@ def _first_block(value: Any) -> Any:
     while operation is not None and not operation.operation.name.endswith((".kernel", ".func")):
         operation = operation.operation.parent
     if operation is None or operation.operation.regions[0].blocks[0] != value.owner:
-        raise UsageError("a profile buffer is used in the kernel that has it as a parameter, not in a function that was not inlined")
+        raise UsageError(
+            "a profile buffer is used in the kernel that has it as a parameter, not in a function that was not inlined"
+        )
     return value.owner
 
 
@@ -119,6 +126,8 @@ def _begun(plan: Plan, buffer: Any, value: Any, text: str) -> NuggetsUnit:
 
 def _known(plan: Plan, operations: list[Any], at: int) -> NuggetsUnit:
     """Read back what `_begun` wrote: the cursor's memory before the prologue, its three results behind it."""
-    first, limit, generation = (Int32(operation.operation.results[0]) for operation in operations[at + 1 : at + 4])
+    first, limit, generation = (
+        Int32(operation.operation.results[0]) for operation in operations[at + 1 : at + 4]
+    )
     pointer = Int64(operations[at].operation.operands[0])
     return NuggetsUnit(plan, pointer, first, limit, generation, operations[at - 1].operation.results[0])

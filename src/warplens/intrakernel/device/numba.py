@@ -21,12 +21,18 @@ def _plan(prof: Any) -> Plan:
     """The plan that is in the type of the kernel's argument."""
     plan = getattr(getattr(prof, "instance_class", None), "plan", None)
     if not isinstance(plan, Plan):
-        raise errors.TypingError(f"what warplens.intrakernel.dsl.numba.bind(buffer) returns is needed here, not {prof}")
+        raise errors.TypingError(
+            f"what warplens.intrakernel.dsl.numba.bind(buffer) returns is needed here, not {prof}"
+        )
     return plan
 
 
 def _asm(builder: Any, text: str, operands: list[Any], result: Any = None) -> Any:
-    constraints = (["=r"] if result else []) + ["l" if operand.type.width == 64 else "r" for operand in operands] + ["~{memory}"]
+    constraints = (
+        (["=r"] if result else [])
+        + ["l" if operand.type.width == 64 else "r" for operand in operands]
+        + ["~{memory}"]
+    )
     kind = ir.FunctionType(result or ir.VoidType(), [operand.type for operand in operands])
     return builder.call(ir.InlineAsm(kind, text, ",".join(constraints), side_effect=True), operands)
 
@@ -60,7 +66,11 @@ def _put(p: Any, began: Any, tag: Any, payload: Any, crossing: Any) -> tuple[boo
         raise errors.TypingError(f"a payload is an integer, of which 32 bits are kept, not {payload}")
     make = plan.ring_word if plan.mode == "smem" else plan.word
     try:
-        word = make(name, mark=began is None, crossing=bool(_constant(crossing)), payload=not without) if plan.enabled else 0
+        word = (
+            make(name, mark=began is None, crossing=bool(_constant(crossing)), payload=not without)
+            if plan.enabled
+            else 0
+        )
     except UsageError as error:
         raise errors.TypingError(str(error)) from None
 
@@ -70,7 +80,11 @@ def _put(p: Any, began: Any, tag: Any, payload: Any, crossing: Any) -> tuple[boo
         if not without and kept is None:
             place = f"${len(operands)}"
             operands.append(_word(builder, values[-1]))
-        _asm(builder, ptx.end(plan, word, None if began is None else "$0", None if without else place), operands)
+        _asm(
+            builder,
+            ptx.end(plan, word, None if began is None else "$0", None if without else place),
+            operands,
+        )
 
     return plan.enabled, emit
 

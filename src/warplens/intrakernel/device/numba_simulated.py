@@ -13,7 +13,9 @@ from warplens.intrakernel.plan import Plan
 def _plan(prof: Any) -> Plan:
     plan = getattr(type(prof), "plan", None)
     if not isinstance(plan, Plan):
-        raise UsageError(f"what warplens.intrakernel.dsl.numba.bind(buffer) returns is needed here, not {prof!r}")
+        raise UsageError(
+            f"what warplens.intrakernel.dsl.numba.bind(buffer) returns is needed here, not {prof!r}"
+        )
     return plan
 
 
@@ -24,7 +26,9 @@ def profiler(prof: Any) -> Any:
         thread: Any = threading.current_thread()
         wide, high = (*thread._manager._grid_dim, 1, 1)[:2]
         block = thread.blockIdx
-        thread.warplens = simulated.SimulatedUnit(prof.pointer, plan, (block.z * high + block.y) * wide + block.x, thread.thread_id)
+        thread.warplens = simulated.SimulatedUnit(
+            prof.pointer, plan, (block.z * high + block.y) * wide + block.x, thread.thread_id
+        )
     return prof
 
 

@@ -83,7 +83,9 @@ def profiler(prof: Any, _semantic: Any = None) -> Any:
     except Exception:  # whatever was passed, and however it answers
         plan = None
     if not isinstance(plan, Plan):
-        raise UsageError("profiler() takes what warplens.intrakernel.dsl.triton.bind(buffer) returns, as an argument of the kernel")
+        raise UsageError(
+            "profiler() takes what warplens.intrakernel.dsl.triton.bind(buffer) returns, as an argument of the kernel"
+        )
     if _semantic is None:
         return _Interpreted(_number(prof[0]), plan)
     if plan.enabled:
@@ -100,7 +102,9 @@ def start(p: Any, _semantic: Any = None) -> Any:
 
 
 @_device
-def stop(p: Any, began: Any, tag: Any, payload: Any = None, crossing: Any = False, _semantic: Any = None) -> None:
+def stop(
+    p: Any, began: Any, tag: Any, payload: Any = None, crossing: Any = False, _semantic: Any = None
+) -> None:
     """End the region that began at `began`. `payload`: 32 bits to keep with it; `crossing`: it may end within another one."""
     _put(p, tag, began, payload, crossing, _semantic)
 
@@ -139,10 +143,14 @@ class region:
 def _put(p: Any, tag: Any, began: Any, payload: Any, crossing: Any, semantic: Any) -> None:
     plan, tag, payload = p.plan, _plain(tag), _plain(payload)
     if not isinstance(tag, int | str):
-        raise UsageError(f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}")
+        raise UsageError(
+            f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}"
+        )
     if not plan.enabled:
         return
-    if isinstance(payload, float) or (isinstance(payload, tl.tensor) and (payload.type.is_block() or payload.dtype.is_floating())):
+    if isinstance(payload, float) or (
+        isinstance(payload, tl.tensor) and (payload.type.is_block() or payload.dtype.is_floating())
+    ):
         raise UsageError(
             f"a payload is one integer, of which 32 bits are kept, not {payload if isinstance(payload, float) else payload.type}"
         )
@@ -180,7 +188,9 @@ class _Interpreted:
         return simulated.now(self.plan)
 
     def record(self, word: int, began: Any, payload: Any) -> None:
-        self._unit.record(word, None if began is None else _number(began), None if payload is None else _number(payload))
+        self._unit.record(
+            word, None if began is None else _number(began), None if payload is None else _number(payload)
+        )
 
     def finish(self) -> None:
         if self.plan.enabled:

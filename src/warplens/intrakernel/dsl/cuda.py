@@ -124,7 +124,9 @@ def tags(source: str, type: str = "") -> TagTable:
     """
     matches = [match for match in _TAGS.finditer(_COMMENTS.sub(" ", source)) if type in ("", match[1])]
     if len(matches) != 1:
-        raise UsageError(f"the source has {len(matches) or 'no'} WARPLENS_TAGS({type or 'type'}, name, …); one is needed")
+        raise UsageError(
+            f"the source has {len(matches) or 'no'} WARPLENS_TAGS({type or 'type'}, name, …); one is needed"
+        )
     names = [name.strip() for name in matches[0][2].split(",") if name.strip()]
     odd = [name for name in names if not re.fullmatch(r"\w+", name)]
     if odd:
@@ -137,7 +139,10 @@ def ways() -> dict[str, str | None]:
     from warplens.intrakernel.device.cuda_kernels import gpu_compiler, host_compiler
 
     compiler = None if gpu_compiler() else "neither nvcc nor cuda-bindings is there"
-    return {"gpu": driver.why_no_device() or compiler, "host": None if host_compiler() else "there is no C++ compiler"}
+    return {
+        "gpu": driver.why_no_device() or compiler,
+        "host": None if host_compiler() else "there is no C++ compiler",
+    }
 
 
 def example(way: str) -> Buffer:
@@ -147,7 +152,9 @@ def example(way: str) -> Buffer:
     from warplens.intrakernel.buffers import allocate
     from warplens.intrakernel.device.cuda_kernels import GpuKernels, HostKernels, compile_gpu
 
-    with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "examples", "tiles.cu"), encoding="utf-8") as file:
+    with open(
+        os.path.join(os.path.dirname(os.path.dirname(__file__)), "examples", "tiles.cu"), encoding="utf-8"
+    ) as file:
         source = file.read()
     threads = 64
     numbers = threads * dsl.EXAMPLE_GRID * dsl.EXAMPLE_TILES

@@ -123,12 +123,16 @@ def profiler(prof: CuteBinding, *, enabled: bool = True) -> Profiler:
         UsageError: `prof` is not from `bind`, or this is in a loop.
     """
     if not isinstance(prof, CuteBinding):
-        raise UsageError(f"profiler() takes what bind(buffer) returned, not {type(prof).__name__}: pass bind(buffer) to the kernel")
+        raise UsageError(
+            f"profiler() takes what bind(buffer) returned, not {type(prof).__name__}: pass bind(buffer) to the kernel"
+        )
     plan = prof.plan
     if not enabled or not plan.enabled:
         return Profiler(OFF)
     if asm.in_loop():
-        raise UsageError("profiler() in a loop begins anew in each pass, and keeps the last one only: call it once, at the kernel's top")
+        raise UsageError(
+            "profiler() in a loop begins anew in each pass, and keeps the last one only: call it once, at the kernel's top"
+        )
     first, limit, generation, *ring = asm.begin(plan, prof.pointer)
     cursor = cute.make_rmem_tensor(1, Int32)
     cursor[0] = Int32(0) if ring else first
@@ -148,7 +152,9 @@ class _Region:
     def __enter__(self) -> None:
         self._begin = start(self._prof)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             _record(self._prof, self._tag, self._payload, self._begin)
 
@@ -185,12 +191,22 @@ def finish(prof: Profiler) -> None:
     In mode `smem` without it nothing is kept.
     """
     if prof.plan.enabled:
-        asm.end(prof.plan, (prof.buffer, prof.limit, prof.cursor[0], *(() if prof.ring is None else (prof.first, prof.ring))))
+        asm.end(
+            prof.plan,
+            (
+                prof.buffer,
+                prof.limit,
+                prof.cursor[0],
+                *(() if prof.ring is None else (prof.first, prof.ring)),
+            ),
+        )
 
 
 def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: bool = False) -> None:
     if not isinstance(prof, Profiler):
-        raise UsageError(f"regions and marks take what profiler(prof) returned, not {type(prof).__name__}: p = profiler(prof) at the top")
+        raise UsageError(
+            f"regions and marks take what profiler(prof) returned, not {type(prof).__name__}: p = profiler(prof) at the top"
+        )
     plan = prof.plan
     if not plan.enabled:
         return
@@ -198,7 +214,9 @@ def _record(prof: Profiler, tag: Any, payload: Any, begin: Any, *, crossing: boo
     is_mark = begin is None
     if plan.mode == "smem":
         word = plan.ring_word(tag, mark=is_mark, crossing=crossing, payload=payload is not None)
-        asm.ring_record(plan, (prof.ring, prof.limit, place, _word(word), *(() if is_mark else (begin,))), mark=is_mark)
+        asm.ring_record(
+            plan, (prof.ring, prof.limit, place, _word(word), *(() if is_mark else (begin,))), mark=is_mark
+        )
         prof.cursor[0] = place + Int32(layout.RING_RECORD_BYTES)
         return
     # A word of 0 is made anew for each record, any other is kept in a register; without a generation its bits mean nothing.
@@ -220,7 +238,11 @@ def _payload(value: Any) -> Any:
         if not -(1 << 31) <= value < 1 << 32:
             raise UsageError(f"payload {value}: a record has room for 32 bits")
         return _word(value)
-    if isinstance(value, float) or not hasattr(value, "ir_value") or not getattr(type(value), "is_integer", True):
+    if (
+        isinstance(value, float)
+        or not hasattr(value, "ir_value")
+        or not getattr(type(value), "is_integer", True)
+    ):
         raise UsageError(f"a payload is an integer, not {type(value).__name__}")
     return Int32(value)
 

@@ -103,7 +103,9 @@ def __getattr__(name: str) -> Any:
 def _device() -> ModuleType:
     from numba import config
 
-    return import_module(f"warplens.intrakernel.device.{'numba_simulated' if config.ENABLE_CUDASIM else 'numba'}")
+    return import_module(
+        f"warplens.intrakernel.device.{'numba_simulated' if config.ENABLE_CUDASIM else 'numba'}"
+    )
 
 
 def ways() -> dict[str, str | None]:
@@ -119,7 +121,9 @@ def example(way: str) -> Buffer:
     if way == "simulator":
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when Numba is imported
     device, library = ("cpu", "") if way == "simulator" else ("cuda", "numba")
-    buffer = allocate(grid=dsl.EXAMPLE_GRID, warps=2, slots=32, tags=dsl.EXAMPLE_TAGS, device=device, library=library)
+    buffer = allocate(
+        grid=dsl.EXAMPLE_GRID, warps=2, slots=32, tags=dsl.EXAMPLE_TAGS, device=device, library=library
+    )
     module = import_module("warplens.intrakernel.examples.numba")
     module.run(buffer, bind(buffer), dsl.EXAMPLE_GRID, dsl.EXAMPLE_TILES)
     return buffer

@@ -18,10 +18,16 @@ SPOOL = "WARPLENS_SPOOL"
 # Who loads a tool -> the variable that names it, and where the one goes whose place the agent takes.
 WAYS = {"nvtx": (INJECTION, CHAIN), "cuda": (CUDA_INJECTION, CUDA_CHAIN)}
 TOOLS = (INJECTION, CHAIN, CUDA_INJECTION, CUDA_CHAIN)
-AGENT = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "_lib", "libwarplens_agent.so")
+AGENT = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))),
+    "_lib",
+    "libwarplens_agent.so",
+)
 
 
-def announce(environment: MutableMapping[str, str], agent: str, sources: Collection[str] = ("nvtx", "cuda")) -> None:
+def announce(
+    environment: MutableMapping[str, str], agent: str, sources: Collection[str] = ("nvtx", "cuda")
+) -> None:
     """Make NVTX and the CUDA driver load `agent`, for those of `sources` that need it.
 
     Each loads one tool: another that is set goes to WARPLENS_NVTX_CHAIN or WARPLENS_CUDA_CHAIN, and the agent looks after it.

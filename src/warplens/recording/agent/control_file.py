@@ -31,7 +31,14 @@ from warplens.handover.control_layout import (
 )
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+_LIBC.mmap.argtypes = (
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+)
 _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -119,7 +126,10 @@ class ControlPage:
 
     def windows(self) -> list[Window]:
         """Return all windows so far."""
-        return [Window(opened, closed, cause(opener), cause(closer), pid) for opened, closed, opener, closer, pid, _ in self._rows(-1)]
+        return [
+            Window(opened, closed, cause(opener), cause(closer), pid)
+            for opened, closed, opener, closer, pid, _ in self._rows(-1)
+        ]
 
     def gather(self) -> None:
         """Write the windows of all control files into the latest one, when all of them are closed.
@@ -164,7 +174,9 @@ class ControlPage:
         with files.update(path) as file:
             if os.fstat(file.fileno()).st_size < FILE_SIZE:
                 raise OSError(errno.EINVAL, "it is too short", str(path))
-            address = _LIBC.mmap(None, FILE_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file.fileno(), 0)
+            address = _LIBC.mmap(
+                None, FILE_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file.fileno(), 0
+            )
         if address is None or address == _FAILED:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
         return int(address)
@@ -188,7 +200,10 @@ def holds_events(spool: Path) -> bool:
         header = file.read(CHUNK_END + 8)
         if len(header) < CHUNK_END + 8:
             return True  # broken: that is told elsewhere
-        (at,), (end,) = struct.unpack_from("<I", header, FIRST_CHUNK), struct.unpack_from("<Q", header, CHUNK_END)
+        (at,), (end,) = (
+            struct.unpack_from("<I", header, FIRST_CHUNK),
+            struct.unpack_from("<Q", header, CHUNK_END),
+        )
         while at < end:
             file.seek(at)
             chunk = file.read(_CHUNK.size)

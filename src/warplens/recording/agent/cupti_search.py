@@ -29,7 +29,9 @@ def cupti_variables(wanted: Path | None, program: str, environment: Mapping[str,
     return {CUPTI_SEARCH: ":".join(listed)} if listed else {}
 
 
-def libraries(program: str, environment: Mapping[str, str], installed: tuple[str, ...] = _INSTALLED) -> list[Path]:
+def libraries(
+    program: str, environment: Mapping[str, str], installed: tuple[str, ...] = _INSTALLED
+) -> list[Path]:
     """Return the copies of libcupti that `program` could use, the most likely first, of each folder the newest version first."""
     found: dict[str, Path] = {}
     for folder in _folders(program, environment, installed):
@@ -58,7 +60,14 @@ def _folders(program: str, environment: Mapping[str, str], installed: tuple[str,
 
 
 def _in(folder: Path) -> list[Path]:
-    return sorted((path for path in matching(folder, "libcupti*.so*") if _FILE.fullmatch(path.name) and os.path.isfile(path)), key=_newest)
+    return sorted(
+        (
+            path
+            for path in matching(folder, "libcupti*.so*")
+            if _FILE.fullmatch(path.name) and os.path.isfile(path)
+        ),
+        key=_newest,
+    )
 
 
 def _newest(path: Path) -> tuple[list[int], int]:
@@ -71,5 +80,7 @@ def existing_cupti(wanted: Path) -> Path:
     """Return the absolute path of the libcupti that `wanted` is, or holds; UsageError where there is none."""
     candidates = _in(wanted) if os.path.isdir(wanted) else [wanted]
     if not candidates or not os.path.isfile(candidates[0]):
-        raise UsageError(f"--cupti {wanted}: there is no libcupti. Name the file, libcupti.so.12 for example, or the folder that holds it.")
+        raise UsageError(
+            f"--cupti {wanted}: there is no libcupti. Name the file, libcupti.so.12 for example, or the folder that holds it."
+        )
     return candidates[0].absolute()

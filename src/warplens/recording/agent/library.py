@@ -81,7 +81,10 @@ class _Cpu(ctypes.Structure):
     """WarplensCpu."""
 
     _fields_ = [
-        *((name, ctypes.c_uint32) for name in ("flags", "backtrace", "python_hz", "native_hz", "stack_depth", "gil_threshold_ns")),
+        *(
+            (name, ctypes.c_uint32)
+            for name in ("flags", "backtrace", "python_hz", "native_hz", "stack_depth", "gil_threshold_ns")
+        ),
         *((name, ctypes.c_uint64) for name in ("os_threshold_ns", "os_backtrace_ns")),
     ]
 
@@ -93,7 +96,15 @@ class _Capture(ctypes.Structure):
         ("size", ctypes.c_uint64),
         *(
             (name, ctypes.c_uint32)
-            for name in ("open", "trigger", "window_limit", "trigger_closes", "any_domain", "filter", "filter_count")
+            for name in (
+                "open",
+                "trigger",
+                "window_limit",
+                "trigger_closes",
+                "any_domain",
+                "filter",
+                "filter_count",
+            )
         ),
         ("reserved", ctypes.c_uint32),
         ("keep_ns", ctypes.c_uint64),
@@ -114,7 +125,11 @@ class Agent:
         self._clock_sample.argtypes = (ctypes.POINTER(ctypes.c_uint64),)
         self._clock_sample.restype = ctypes.c_uint32
         self._control_create = library.warplens_control_create
-        self._control_create.argtypes = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(_Capture))
+        self._control_create.argtypes = (
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(_Capture),
+        )
         self._control_create.restype = ctypes.c_int
         self._window_open = library.warplens_window_open
         self._window_open.argtypes = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)
@@ -167,7 +182,9 @@ class Agent:
         """
         sample = (ctypes.c_uint64 * 3)(early.counter, early.monotonic, early.realtime)
         settings = CaptureSettings() if capture is None else capture
-        texts = b"".join(os.fsencode(text) + b"\0" for text in (settings.message, settings.domain, *settings.domains))
+        texts = b"".join(
+            os.fsencode(text) + b"\0" for text in (settings.message, settings.domain, *settings.domains)
+        )
         wanted = _Capture(
             ctypes.sizeof(_Capture),
             settings.open,
@@ -182,7 +199,12 @@ class Agent:
             settings.max_bytes,
             texts,
             len(texts),
-            _Cuda(settings.cuda.flags, settings.cuda.flush_ms, settings.cuda.backtrace, settings.cuda.backtrace_ns),
+            _Cuda(
+                settings.cuda.flags,
+                settings.cuda.flush_ms,
+                settings.cuda.backtrace,
+                settings.cuda.backtrace_ns,
+            ),
             _Cpu(*(getattr(settings.cpu, field[0]) for field in _Cpu._fields_)),
         )
         error = self._control_create(os.fsencode(path), sample, ctypes.byref(wanted))

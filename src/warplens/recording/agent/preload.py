@@ -12,7 +12,9 @@ from warplens.recording.agent.announce import AGENT
 PRELOAD = "LD_PRELOAD"
 ENTRY = "WARPLENS_PRELOAD"  # what stands for the stub there, for the stub itself
 STUB = os.path.join(os.path.dirname(AGENT), "libwarplens_preload.so")
-CPU_STUB = os.path.join(os.path.dirname(AGENT), "libwarplens_preload_cpu.so")  # the same, and what the CPU side needs
+CPU_STUB = os.path.join(
+    os.path.dirname(AGENT), "libwarplens_preload_cpu.so"
+)  # the same, and what the CPU side needs
 PYTHON = "WARPLENS_PYTHON"  # has the small stub load the agent where a program holds CPython
 _SEPARATORS = " :"
 _EXPANDED = "$"  # $ORIGIN, $LIB and $PLATFORM mean something to the loader
@@ -49,7 +51,9 @@ class StubPath:
             self.path = os.path.join(self._folder, Path(stub).name)
             try:
                 os.symlink(stub, self.path)
-                os.chmod(self._folder, 0o711)  # also for children that drop their rights: else the loader complains in them
+                os.chmod(
+                    self._folder, 0o711
+                )  # also for children that drop their rights: else the loader complains in them
                 return
             except OSError:
                 self.remove()

@@ -18,7 +18,9 @@ def prepare() -> tuple[str, ...]:
     are started later inherit the variable, which makes them load the agent but not record.
     """
     global _before
-    if os.environ.get(SPOOL) or not os.path.exists(AGENT):  # the launcher has done it; or nothing can be recorded here
+    if os.environ.get(SPOOL) or not os.path.exists(
+        AGENT
+    ):  # the launcher has done it; or nothing can be recorded here
         return loaded_libraries()
     announce(os.environ, AGENT, ("nvtx",))  # to CUDA a recording attaches at any time
     now = loaded_libraries()

@@ -80,13 +80,21 @@ class Converting:
             return False
 
     def _start(self, aside: Callable[[], AbstractContextManager[Callable[[int], None]]]) -> None:
-        from warplens.recording.finishing.finisher import Finisher  # takes a while to load, and short recordings never need it
+        from warplens.recording.finishing.finisher import (
+            Finisher,
+        )  # takes a while to load, and short recordings never need it
 
         told, self._control = os.pipe()
         self._answer, answers = os.pipe()
         try:
             with aside() as adopt:
-                request = {"note": str(self._note), "control": told, "answer": answers, "begun_ns": self._begun_ns, "quiet": self._quiet}
+                request = {
+                    "note": str(self._note),
+                    "control": told,
+                    "answer": answers,
+                    "begun_ns": self._begun_ns,
+                    "quiet": self._quiet,
+                }
                 child = Finisher(request, None, module=MODULE, passed=(told, answers))
                 adopt(child.pid)
                 self._pid = child.pid

@@ -21,7 +21,9 @@ _DONE, _NOT_DONE = b"1", b"0"
 Aside = Callable[[], AbstractContextManager[Callable[[int], None]]]
 
 
-def run_expendable(work: Callable[[], bool], aside: Aside = lambda: nullcontext(lambda pid: None)) -> tuple[bool, str | None]:
+def run_expendable(
+    work: Callable[[], bool], aside: Aside = lambda: nullcontext(lambda pid: None)
+) -> tuple[bool, str | None]:
     """Call `work` in a child; return what it returns, or False and how the child ended, where it ended without an answer.
 
     A fork, not a new interpreter: that would cost each recording 0.1 s more. Ctrl-C reaches `work` as KeyboardInterrupt, once, and
@@ -69,7 +71,9 @@ def how_it_ended(code: int | None) -> str:
 def _fork(aside: Aside, child: Callable[[], NoReturn]) -> int:
     """Call `child` in a child, and return its pid; 0 where there cannot be one."""
     with aside() as adopt, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # our other threads hold nothing that the child needs
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # our other threads hold nothing that the child needs
         try:
             pid = os.fork()
         except OSError:
@@ -80,7 +84,9 @@ def _fork(aside: Aside, child: Callable[[], NoReturn]) -> int:
         return pid
 
 
-def _be_the_child(work: Callable[[], bool], writer: int, parent: int, mask: set[int | signal.Signals]) -> NoReturn:
+def _be_the_child(
+    work: Callable[[], bool], writer: int, parent: int, mask: set[int | signal.Signals]
+) -> NoReturn:
     code = 1
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

@@ -31,7 +31,19 @@ spec.loader.exec_module(sys.modules["warplens"])
 importlib.import_module(request["module"]).main(request)
 """
 # What says where modules are; the others could make the child talk, wait or fail.
-_KEPT = {f"PYTHON{name}" for name in ("HOME", "PATH", "PLATLIBDIR", "NOUSERSITE", "USERBASE", "UTF8", "DONTWRITEBYTECODE", "PYCACHEPREFIX")}
+_KEPT = {
+    f"PYTHON{name}"
+    for name in (
+        "HOME",
+        "PATH",
+        "PLATLIBDIR",
+        "NOUSERSITE",
+        "USERBASE",
+        "UTF8",
+        "DONTWRITEBYTECODE",
+        "PYCACHEPREFIX",
+    )
+}
 
 
 class Finisher:
@@ -41,7 +53,12 @@ class Finisher:
     """
 
     def __init__(
-        self, request: Mapping[str, Any], lock: int | None, *, module: str = "warplens.cli.finish_child", passed: tuple[int, ...] = ()
+        self,
+        request: Mapping[str, Any],
+        lock: int | None,
+        *,
+        module: str = "warplens.cli.finish_child",
+        passed: tuple[int, ...] = (),
     ) -> None:
         self.died: str | None = None
         self._answer: dict[str, Any] | None = None
@@ -118,7 +135,11 @@ def python() -> str:
 def clean_environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return `base` without what would record the child, or change how Python behaves in it."""
     recording = (*TOOLS, CUPTI, CUPTI_SEARCH, SPOOL)
-    return {name: value for name, value in base.items() if name not in recording and (not name.startswith("PYTHON") or name in _KEPT)}
+    return {
+        name: value
+        for name, value in base.items()
+        if name not in recording and (not name.startswith("PYTHON") or name in _KEPT)
+    }
 
 
 def _scratch() -> IO[bytes]:

@@ -91,7 +91,14 @@ class Nvml:
             handle = ctypes.c_void_p()
             try:
                 self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(number), ctypes.byref(handle))
-                found.append(Gpu(number, self._text("nvmlDeviceGetUUID", handle), self._text("nvmlDeviceGetName", handle), handle))
+                found.append(
+                    Gpu(
+                        number,
+                        self._text("nvmlDeviceGetUUID", handle),
+                        self._text("nvmlDeviceGetName", handle),
+                        handle,
+                    )
+                )
             except NvmlError:  # one that fell off the bus, or belongs to others
                 continue
         return found
@@ -149,7 +156,9 @@ class Nvml:
         """Read the counters into `sample`."""
         self._call("nvmlGpmSampleGet", gpu.handle, sample)
 
-    def gpm_between(self, first: ctypes.c_void_p, second: ctypes.c_void_p, metrics: Sequence[int]) -> list[float | None]:
+    def gpm_between(
+        self, first: ctypes.c_void_p, second: ctypes.c_void_p, metrics: Sequence[int]
+    ) -> list[float | None]:
         """Return what NVML's `metrics` were between two readings; None where this GPU has no such."""
         asked = _Metrics(_GPM_VERSION, len(metrics))
         asked.samples[0], asked.samples[1] = first, second

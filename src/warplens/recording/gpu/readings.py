@@ -97,4 +97,7 @@ class Readings:
         except NvmlError:
             self._read = 0
             return missing
-        return [None if value is None or value != value else value * factor for value, (_, _, _, factor) in zip(found, _GPM, strict=True)]
+        return [
+            None if value is None or value != value else value * factor
+            for value, (_, _, _, factor) in zip(found, _GPM, strict=True)
+        ]

@@ -83,12 +83,18 @@ class GpuSampler:
         gpus = _chosen(nvml.gpus(), self._options.devices)
         if not gpus:
             if self._options.chosen:
-                text = _NONE_FOUND if not self._options.devices else f"There is no GPU with the numbers {list(self._options.devices)}."
+                text = (
+                    _NONE_FOUND
+                    if not self._options.devices
+                    else f"There is no GPU with the numbers {list(self._options.devices)}."
+                )
                 self.problem = "warning", f"GPU metrics were not sampled. {text}"
             return
         gpm = self._options.kind == "gpm"
         readings = [Readings(nvml, gpu, gpm=gpm) for gpu in gpus]
-        without = [f"{reading.gpu.gpu} ({reading.gpu.name})" for reading in readings if gpm and not reading.has_gpm]
+        without = [
+            f"{reading.gpu.gpu} ({reading.gpu.name})" for reading in readings if gpm and not reading.has_gpm
+        ]
         if without:
             self.problem = (
                 "warning",
@@ -120,7 +126,9 @@ class GpuSampler:
             except NvmlError:
                 self.missed += 1
                 continue
-            line = json.dumps([(begin + time.monotonic_ns()) // 2, reading.gpu.gpu, values], separators=(",", ":"))
+            line = json.dumps(
+                [(begin + time.monotonic_ns()) // 2, reading.gpu.gpu, values], separators=(",", ":")
+            )
             if not file.add(line):
                 self.missed += 1
 

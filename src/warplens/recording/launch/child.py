@@ -82,7 +82,9 @@ class Child:
         self._ignored = {number for number in _STOPPING if signal.getsignal(number) == signal.SIG_IGN}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, the kernel would keep the exit status to itself
+            signal.signal(
+                signal.SIGCHLD, signal.SIG_DFL
+            )  # ignored, the kernel would keep the exit status to itself
 
     def start(self, path: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run `command` from the file `path`; NotStarted where the system refuses."""
@@ -94,13 +96,21 @@ class Child:
             except OSError as error:
                 if error.errno != errno.ENOEXEC:
                     raise
-                self.pid = self._spawn("/bin/sh", ["sh", path, *command[1:]], environment)  # as shells do without "#!"
+                self.pid = self._spawn(
+                    "/bin/sh", ["sh", path, *command[1:]], environment
+                )  # as shells do without "#!"
         except OSError as error:
             code = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
-            reason = "its interpreter, named in its first line, does not exist" if code == NOT_FOUND else error.strerror
+            reason = (
+                "its interpreter, named in its first line, does not exist"
+                if code == NOT_FOUND
+                else error.strerror
+            )
             raise NotStarted(f"Cannot run {path}: {reason}.", code) from error
 
-    def wait(self, mode: Wait, waiting: Callable[[list[int]], None], over: Callable[[], bool] = lambda: False) -> list[int]:
+    def wait(
+        self, mode: Wait, waiting: Callable[[list[int]], None], over: Callable[[], bool] = lambda: False
+    ) -> list[int]:
         """Wait for the program, with `mode` "all" for its descendants too; return what still runs of them, the program first.
 
         `waiting` is told once, when descendants outlive the program by more than a second. A second Ctrl-C then ends the
@@ -135,7 +145,9 @@ class Child:
         if self.status is None:
             self.killed_by = number
         sent: set[int] = set()
-        for _ in range(_ROUNDS if number == signal.SIGKILL else 1):  # what dies of it cannot start others: soon there are none
+        for _ in range(
+            _ROUNDS if number == signal.SIGKILL else 1
+        ):  # what dies of it cannot start others: soon there are none
             new = [pid for pid in self.descendants() if pid not in sent]
             if not new:
                 break

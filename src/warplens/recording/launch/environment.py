@@ -23,7 +23,11 @@ def launch_environment(initial: Path = Path("/proc/self/environ")) -> dict[str, 
         variables = initial.read_bytes().split(b"\0")
     except OSError:
         return environ
-    given = [value for name, equals, value in (variable.partition(b"=") for variable in variables) if equals and name == b"LC_CTYPE"]
+    given = [
+        value
+        for name, equals, value in (variable.partition(b"=") for variable in variables)
+        if equals and name == b"LC_CTYPE"
+    ]
     if given:
         environ["LC_CTYPE"] = os.fsdecode(given[0])
     else:

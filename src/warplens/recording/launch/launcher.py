@@ -81,18 +81,28 @@ class Recording:
         them where an interruption can be told.
         """
         environment = child_environment(
-            launch_environment(), agent=self.agent.path, spool=self.spool, sources=self.options.trace, extra=self.options.environment
+            launch_environment(),
+            agent=self.agent.path,
+            spool=self.spool,
+            sources=self.options.trace,
+            extra=self.options.environment,
         )
         environment.update(switched_on(self.options.trace, environment))
         for trace, name, value in silenced(self.options.trace, environment):
-            self.facts.note("warning", "library-silent", f"-t {trace}: {name}={value} is set, which keeps the library silent: unset it.")
+            self.facts.note(
+                "warning",
+                "library-silent",
+                f"-t {trace}: {name}={value} is set, which keeps the library silent: unset it.",
+            )
         path = find_program(self.command[0], environment)
         if "cuda" in self.options.trace:
             environment.update(cupti_variables(self.options.cuda.cupti, path, environment))
         if self.options.cpu.functions is not None:
             write_functions(self.options.cpu.functions, self.spool)
         flags = cpu_settings(self.options).flags
-        whole_tree = bool(self.options.cuda.backtrace or flags & WRAPPED or (flags and not self.options.cpu.python_only))
+        whole_tree = bool(
+            self.options.cuda.backtrace or flags & WRAPPED or (flags and not self.options.cpu.python_only)
+        )
         if flags and not whole_tree:
             environment[PYTHON] = "1"
         tree = Tree(self.spool, self.agent, self.facts, CPU_STUB if whole_tree else STUB)
@@ -123,7 +133,9 @@ class Recording:
                     sampler = self._sample_gpus(run)
                     host = self._sample_host(run, child)
                     self.facts.set(pid=child.pid)
-                    _note_cuda_tool(self.facts, environment.get(CUDA_CHAIN) if "cuda" in self.options.trace else None)
+                    _note_cuda_tool(
+                        self.facts, environment.get(CUDA_CHAIN) if "cuda" in self.options.trace else None
+                    )
                     self.facts.save()
                     still_running = child.wait(self.options.wait, self.waiting, run.director.finished.is_set)
                 for sampling in (sampler, host):
@@ -145,8 +157,14 @@ class Recording:
                     _note_metrics(self.facts, sampler)
                     if "nvtx" in self.options.trace:
                         self.facts.set_cost("nvtx", self.agent.pair_cost(self.spool))
-                except Exception as error:  # whatever it is, the program has run, and what it recorded is there
-                    self.facts.note("error", "launcher", f"The launcher could not note all it knows: {type(error).__name__}: {error}.")
+                except (
+                    Exception
+                ) as error:  # whatever it is, the program has run, and what it recorded is there
+                    self.facts.note(
+                        "error",
+                        "launcher",
+                        f"The launcher could not note all it knows: {type(error).__name__}: {error}.",
+                    )
                 self.facts.save()
                 if self.converting is not None:
                     self.converting.over()
@@ -160,7 +178,9 @@ class Recording:
         self._child = child
         if not ended:
             self._rest = _Rest(child)
-        return Outcome(_status(child), start_ns, end_ns, tuple(still_running), over, child.killed_by, child.killed_all_by)
+        return Outcome(
+            _status(child), start_ns, end_ns, tuple(still_running), over, child.killed_by, child.killed_all_by
+        )
 
     def release(self) -> None:
         """Let signals reach us again; those for a program that goes on are passed on to it until `rest` is over."""
@@ -192,7 +212,9 @@ class Recording:
         if not cpu_settings(self.options).flags:
             return None
         is_wanted = None if self.options.keep_last is None else run.is_kept
-        sampler = HostSampler(self.spool, child.descendants, run.is_recording, charge=run.charge, is_wanted=is_wanted)
+        sampler = HostSampler(
+            self.spool, child.descendants, run.is_recording, charge=run.charge, is_wanted=is_wanted
+        )
         sampler.start()
         return sampler
 
@@ -207,7 +229,9 @@ class _Rest:
 
     def __init__(self, child: Child) -> None:
         self._child = child
-        self._thread = threading.Thread(target=child.wait, args=("primary", lambda pids: None), name="warplens-rest")
+        self._thread = threading.Thread(
+            target=child.wait, args=("primary", lambda pids: None), name="warplens-rest"
+        )
         self._thread.start()
 
     def wait(self) -> int:
@@ -235,7 +259,12 @@ def _note_metrics(facts: RunFacts, sampler: GpuSampler | None) -> None:
         severity, message = sampler.problem
         facts.note(severity, "gpu-metrics", message)
     if sampler.missed:
-        facts.note("warning", "gpu-metrics-missed", "Some samples of the GPUs could not be read or written.", sampler.missed)
+        facts.note(
+            "warning",
+            "gpu-metrics-missed",
+            "Some samples of the GPUs could not be read or written.",
+            sampler.missed,
+        )
 
 
 def _status(child: Child) -> int | None:

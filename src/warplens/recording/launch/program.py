@@ -34,7 +34,11 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
         return path
     if refused is not None:
         raise refused
-    hint = f" There is a file of that name here: write ./{name}, or name its interpreter." if Path(name).exists() else ""
+    hint = (
+        f" There is a file of that name here: write ./{name}, or name its interpreter."
+        if Path(name).exists()
+        else ""
+    )
     raise NotStarted(f"Program not found: {name} is in no directory of PATH.{hint}", NOT_FOUND)
 
 
@@ -48,5 +52,9 @@ def _check(path: str, name: str) -> None:
     if stat.S_ISDIR(mode):
         raise NotStarted(f"{path} is a directory, not a program.", NOT_EXECUTABLE)
     if not os.access(path, os.X_OK):
-        hint = f" Run it with its interpreter, e.g. python {path}." if path.endswith(".py") else f" Try chmod +x {path}."
+        hint = (
+            f" Run it with its interpreter, e.g. python {path}."
+            if path.endswith(".py")
+            else f" Try chmod +x {path}."
+        )
         raise NotStarted(f"{path} is not executable.{hint}", NOT_EXECUTABLE)

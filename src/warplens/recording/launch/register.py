@@ -83,7 +83,9 @@ class Register:
     def _append(self, kind: int, pid: int, ppid: int, status: int, texts: bytes = b"") -> None:
         rest = texts + bytes(-len(texts) % 8)
         size, count = _RECORD.size + len(rest), texts.count(b"\0")
-        record = _RECORD.pack(b"WPRC", size, kind, pid, ppid, status, time.monotonic_ns(), -1, -1, count, 0) + rest
+        record = (
+            _RECORD.pack(b"WPRC", size, kind, pid, ppid, status, time.monotonic_ns(), -1, -1, count, 0) + rest
+        )
         if self._held:
             try:
                 with self._writing() as descriptor:
@@ -93,7 +95,9 @@ class Register:
 
     def _open(self) -> None:
         try:
-            self._held.append(os.open(self._path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+            self._held.append(
+                os.open(self._path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            )
         except OSError as error:
             self.failed = error
             return

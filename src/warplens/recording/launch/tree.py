@@ -46,7 +46,9 @@ class Tree:
         if self.register.failed is not None or not os.path.exists(self._library):
             return
         self._reason = reason = self._agent.examine(program)
-        if reason and not (reason == _NO_ELF and os.access(program, os.R_OK)):  # a text without "#!" runs in the shell
+        if reason and not (
+            reason == _NO_ELF and os.access(program, os.R_OK)
+        ):  # a text without "#!" runs in the shell
             self._facts.note(
                 "warning",
                 "not-followed",

@@ -10,7 +10,9 @@ from warplens.recording.options.cuda import BACKTRACE_CATEGORIES
 if TYPE_CHECKING:
     from warplens.recording.options.capture import CaptureOptions
 
-TRACE, ALL_APIS, GRAPH_NODES, MEMORY, UM, UM_CPU_FAULTS, UM_GPU_FAULTS, EVENTS, TOGGLE = (1 << bit for bit in range(9))
+TRACE, ALL_APIS, GRAPH_NODES, MEMORY, UM, UM_CPU_FAULTS, UM_GPU_FAULTS, EVENTS, TOGGLE = (
+    1 << bit for bit in range(9)
+)
 _LONGEST_NS = 0xFFFFFFFF
 
 

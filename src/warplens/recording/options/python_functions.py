@@ -58,12 +58,17 @@ def read_functions(path: Path) -> tuple[PythonFunction, ...]:
     entries = [given] if isinstance(given, dict) else given
     if not isinstance(entries, list) or not entries:
         raise _wrong(path, f"it is no list of modules; {_SHAPE}.")
-    return tuple(function for number, entry in enumerate(entries, 1) for function in _entry(path, number, entry))
+    return tuple(
+        function for number, entry in enumerate(entries, 1) for function in _entry(path, number, entry)
+    )
 
 
 def write_functions(path: Path, spool: Path) -> None:
     """Write the functions of `path` down in the spool directory, for the agents."""
-    lines = [f"{f.module}\t{'' if f.color is None else format(f.color, '08x')}\t{f.name}\n" for f in read_functions(path)]
+    lines = [
+        f"{f.module}\t{'' if f.color is None else format(f.color, '08x')}\t{f.name}\n"
+        for f in read_functions(path)
+    ]
     write(spool / FILE, "".join(lines))
 
 
@@ -76,12 +81,16 @@ def _entry(path: Path, number: int, entry: Any) -> list[PythonFunction]:
         raise _wrong(path, f"entry {number} is no object; {_SHAPE}.")
     unknown = sorted(key for key in entry if key not in _KEYS and not key.startswith("_"))
     if unknown:
-        raise _wrong(path, f'entry {number}: unknown key "{unknown[0]}"; there are {", ".join(sorted(_KEYS))}.')
+        raise _wrong(
+            path, f'entry {number}: unknown key "{unknown[0]}"; there are {", ".join(sorted(_KEYS))}.'
+        )
     module, names = entry.get("module"), entry.get("functions")
     if not isinstance(module, str) or not _is_name(module):
         raise _wrong(path, f'entry {number}: "module" must be the name of a module, as it is imported.')
     if not isinstance(names, list) or not names or not all(map(_is_name, names)):
-        raise _wrong(path, f'entry {number}: "functions" must be a list of names, as "function" or "Class.method".')
+        raise _wrong(
+            path, f'entry {number}: "functions" must be a list of names, as "function" or "Class.method".'
+        )
     color = _color(path, number, entry["color"]) if entry.get("color") is not None else None
     return [PythonFunction(module, name, color) for name in names]
 
@@ -99,4 +108,6 @@ def _color(path: Path, number: int, color: Any) -> int:
     digits = text.removeprefix("#").removeprefix("0x")
     if isinstance(color, str) and len(digits) == 6 and set(digits) <= set(string.hexdigits):
         return 0xFF000000 | int(digits, 16)
-    raise _wrong(path, f'entry {number}: unknown color {color!r}; write one of {", ".join(_COLORS)}, or "#rrggbb".')
+    raise _wrong(
+        path, f'entry {number}: unknown color {color!r}; write one of {", ".join(_COLORS)}, or "#rrggbb".'
+    )

@@ -20,10 +20,14 @@ def settings(options: CaptureOptions) -> CaptureSettings:
     trigger = options.capture_range
     if options.start_later and trigger == "none":
         trigger = "cudaProfilerApi"  # so that `with warplens.capture():` counts in a program that waits for commands
-    message, domain, any_domain = capture_name(options.nvtx_capture or "") if trigger == "nvtx" else ("", "", False)
+    message, domain, any_domain = (
+        capture_name(options.nvtx_capture or "") if trigger == "nvtx" else ("", "", False)
+    )
     domains = options.domains_included or options.domains_excluded
     if sum(len(os.fsencode(text)) + 1 for text in (message, domain, *domains)) > _TEXTS_SIZE:
-        raise UsageError(f"The names of the capture range and of the NVTX domains take more than {_TEXTS_SIZE} bytes together.")
+        raise UsageError(
+            f"The names of the capture range and of the NVTX domains take more than {_TEXTS_SIZE} bytes together."
+        )
     return CaptureSettings(
         open=not begins_later(options),
         trigger=0 if options.delay else TRIGGERS[trigger],  # the director arms it when the delay is over
@@ -50,7 +54,9 @@ def capture_name(text: str) -> tuple[str, str, bool]:
     if len(parts) > 2:
         raise UsageError(rf"-p {text}: write MESSAGE@DOMAIN, with \@ for an @ that is part of a name.")
     if not parts[0]:
-        raise UsageError(f"-p {text}: the message of the range is missing. For example: -p step, -p step@training, -p 'step@*'.")
+        raise UsageError(
+            f"-p {text}: the message of the range is missing. For example: -p step, -p step@training, -p 'step@*'."
+        )
     any_domain = parts[1:] == ["*"]
     return unescaped(parts[0]), "" if any_domain else unescaped("".join(parts[1:])), any_domain
 

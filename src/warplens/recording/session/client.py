@@ -47,7 +47,9 @@ def chosen(found: Sequence[Entry], session: str | None) -> Entry:
     if len(alive) == 1:
         return alive[0]
     if alive:
-        raise UsageError(f"{len(alive)} sessions run: say which one is meant with --session NAME.\n{_listing(alive)}")
+        raise UsageError(
+            f"{len(alive)} sessions run: say which one is meant with --session NAME.\n{_listing(alive)}"
+        )
     if len(found) == 1:
         return found[0]  # dead, which is worth telling
     raise UsageError(f"No session runs.\n{_listing([])}")
@@ -83,7 +85,9 @@ def described(entry: Entry, width: int = 60) -> str:
 
 def _listing(alive: Sequence[Entry]) -> str:
     if not alive:
-        return "Start a program in one: warplens launch PROGRAM\nOr record it at once: warplens profile PROGRAM"
+        return (
+            "Start a program in one: warplens launch PROGRAM\nOr record it at once: warplens profile PROGRAM"
+        )
     return "Running:\n" + "\n".join(f"  {described(entry)}" for entry in alive)
 
 
@@ -111,9 +115,13 @@ def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> di
                 if suspended(note):
                     raise CaptureError(_asleep(entry))
                 if end is not None and time.monotonic() > end:
-                    raise CaptureError(f"Session {note.name} (process {note.pid}) has not answered in {timeout:.0f} s.")
+                    raise CaptureError(
+                        f"Session {note.name} (process {note.pid}) has not answered in {timeout:.0f} s."
+                    )
         except OSError as error:
-            raise CaptureError(f"Session {note.name} (process {note.pid}) cannot be asked: {error.strerror or error}.") from error
+            raise CaptureError(
+                f"Session {note.name} (process {note.pid}) cannot be asked: {error.strerror or error}."
+            ) from error
     try:
         content = json.loads(answer)
         if isinstance(content, dict):

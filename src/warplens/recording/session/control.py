@@ -116,7 +116,9 @@ class Attendant:
         action = actions.get(str(request.get("do")))
         try:
             if action is None:
-                raise CaptureError(f"There is no request {request.get('do')!r}: the two sides are of different versions.")
+                raise CaptureError(
+                    f"There is no request {request.get('do')!r}: the two sides are of different versions."
+                )
             action(request, client)
         except WarplensError as error:
             client.answer({"ok": False, "error": str(error)})
@@ -172,7 +174,9 @@ class Attendant:
         director = self._run.director
         number = director.stop() if keep is None else director.save(float(keep))
         if number == 0 and not director.state().windows:
-            raise CaptureError(f"Nothing has been recorded yet.\nBegin with: warplens start --session {self._note.name}")
+            raise CaptureError(
+                f"Nothing has been recorded yet.\nBegin with: warplens start --session {self._note.name}"
+            )
         return number
 
     def _snapshot(self, done: Callable[[Answer], None]) -> None:
@@ -182,7 +186,9 @@ class Attendant:
     def _save(self) -> None:
         """The signal came: keep the last seconds, and say where they are. In the main thread, which has a program to wait for."""
         if self._server is None or not self._server.post(self._save_and_tell):
-            self._tell("warplens: the last seconds cannot be saved: the launcher has too many threads or files open.")
+            self._tell(
+                "warplens: the last seconds cannot be saved: the launcher has too many threads or files open."
+            )
 
     def _save_and_tell(self) -> None:
         span = self._options.keep_last
@@ -199,7 +205,9 @@ class Attendant:
 
         def done(answer: Answer) -> None:
             if not answer.get("final"):  # the end of the recording says enough
-                said = [f"saved the last {span:g} s into {self._note.report}"] if answer.get("finished") else []
+                said = (
+                    [f"saved the last {span:g} s into {self._note.report}"] if answer.get("finished") else []
+                )
                 for line in [*answer.get("said", []), *said]:
                     self._tell(f"warplens: {line}")
 

@@ -59,7 +59,9 @@ class Entry:
 def check_name(name: str) -> str:
     """Return `name`; UsageError where no session can have it."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"A session cannot be called {name!r}: letters, digits, '.', '_' and '-' are possible, at most 64 of them.")
+        raise UsageError(
+            f"A session cannot be called {name!r}: letters, digits, '.', '_' and '-' are possible, at most 64 of them."
+        )
     return name
 
 
@@ -159,7 +161,9 @@ class Membership:
 
     def _listen(self) -> socket.socket:
         name = f"{self.note.name}.sock"
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        listening = socket.socket(
+            socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+        )
         try:
             listening.bind(self._directory.address(name))
             os.chmod(name, 0o600, dir_fd=self._directory.descriptor)
@@ -170,7 +174,10 @@ class Membership:
         return listening
 
     def _write(self) -> None:
-        self._directory.folder.write(f"{self.note.name}.json", json.dumps({**asdict(self.note), "command": _bounded(self.note.command)}))
+        self._directory.folder.write(
+            f"{self.note.name}.json",
+            json.dumps({**asdict(self.note), "command": _bounded(self.note.command)}),
+        )
 
 
 def join(name: str | None, default: str) -> Membership:
@@ -202,7 +209,9 @@ def join(name: str | None, default: str) -> Membership:
             wanted = f"{default}-{number}"
     except OSError as error:
         directory.close()
-        raise CaptureError(f"Cannot write to {directory.path}, where sessions are found: {error.strerror}.") from error
+        raise CaptureError(
+            f"Cannot write to {directory.path}, where sessions are found: {error.strerror}."
+        ) from error
     except BaseException:
         directory.close()
         raise
@@ -246,7 +255,9 @@ def _create(directory: RuntimeDir, name: str) -> int:
 
 def _is_locked(directory: RuntimeDir, name: str) -> bool | None:
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory.descriptor)
+        descriptor = os.open(
+            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory.descriptor
+        )
     except OSError:
         return None
     try:
@@ -264,7 +275,11 @@ def _read(directory: RuntimeDir, name: str) -> Note:
     """Return the note of the session `name`; one that says nothing more where it is missing or makes no sense."""
     nothing = Note(name, 0, 0)
     try:
-        descriptor = os.open(f"{name}.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory.descriptor)
+        descriptor = os.open(
+            f"{name}.json",
+            os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+            dir_fd=directory.descriptor,
+        )
         with os.fdopen(descriptor, "rb") as file:
             data = json.loads(file.read(_MOST))
         if data["name"] != name or not all(isinstance(word, str) for word in data["command"]):

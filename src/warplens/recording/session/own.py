@@ -35,15 +35,32 @@ class AlreadyRecorded(Exception):
 class Session:
     """Records from here to `stop`. CaptureError, ReportError or UsageError where it cannot begin; AlreadyRecorded."""
 
-    def __init__(self, output: str | None, *, force: bool, spool_dir: Path | None, keep_raw: bool, renew: bool) -> None:
+    def __init__(
+        self, output: str | None, *, force: bool, spool_dir: Path | None, keep_raw: bool, renew: bool
+    ) -> None:
         self.pid = os.getpid()
         self.agent = load_agent()
         job = jobs.job_id()
-        self._place = take_place(output, force=force, job=job, spool_dir=spool_dir, keep_raw=keep_raw, part=_part(self.pid), wording=PYTHON)
+        self._place = take_place(
+            output,
+            force=force,
+            job=job,
+            spool_dir=spool_dir,
+            keep_raw=keep_raw,
+            part=_part(self.pid),
+            wording=PYTHON,
+        )
         try:
             self._facts = RunFacts(self._place.spool.path, _command(), DEFAULTS.trace, job, source="record")
             self._place.warn(self._facts)
-            self._run = Run(self._place.spool.path, self.agent, _early_sample(self.agent), self._facts, PYTHON, files=_FILES)
+            self._run = Run(
+                self._place.spool.path,
+                self.agent,
+                _early_sample(self.agent),
+                self._facts,
+                PYTHON,
+                files=_FILES,
+            )
             try:
                 self._begin(renew)
             except BaseException:
@@ -172,7 +189,9 @@ def _early_sample(agent: Agent) -> ClockSample:
 def _muted_binding() -> str | None:
     """Return our binding's path where NVTX_DISABLE is why it is silent: it does not come too late."""
     binding, nvtx = sys.modules.get("warplens.nvtx._binding"), sys.modules.get("warplens.nvtx")
-    return None if binding is None or nvtx is None or nvtx.enabled() else os.path.realpath(str(binding.__file__))
+    return (
+        None if binding is None or nvtx is None or nvtx.enabled() else os.path.realpath(str(binding.__file__))
+    )
 
 
 def _command() -> list[str]:

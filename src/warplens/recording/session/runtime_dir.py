@@ -43,7 +43,9 @@ class RuntimeDir:
     def in_place(self) -> bool:
         """Whether the directory still has its name, and is still nobody else's."""
         try:
-            return os.path.samestat(os.lstat(self.path), os.fstat(self.descriptor)) and is_private(self.descriptor)
+            return os.path.samestat(os.lstat(self.path), os.fstat(self.descriptor)) and is_private(
+                self.descriptor
+            )
         except OSError:
             return False
 
@@ -86,7 +88,9 @@ def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
             failures.append(f"  {path}: it belongs to somebody else, or others may write or look into it")
         except OSError as error:
             failures.append(f"  {path}: {error.strerror}")
-        if not parent_is_ours and OVERRIDE not in environ:  # the name was taken: any other will do, `_nearby` finds it
+        if (
+            not parent_is_ours and OVERRIDE not in environ
+        ):  # the name was taken: any other will do, `_nearby` finds it
             for other in _nearby(path):
                 if (found := _opened(other)) is not None:
                     return found
@@ -109,7 +113,9 @@ def runtime_dirs(environment: Mapping[str, str] | None = None) -> list[RuntimeDi
             opened = _opened(name)
             if opened is None:
                 continue
-            if any(os.path.samestat(os.fstat(opened.descriptor), os.fstat(other.descriptor)) for other in found):
+            if any(
+                os.path.samestat(os.fstat(opened.descriptor), os.fstat(other.descriptor)) for other in found
+            ):
                 opened.close()
             else:
                 found.append(opened)
@@ -129,7 +135,11 @@ def _candidates(environ: Mapping[str, str]) -> list[tuple[str, bool]]:
     ours = (environ.get("XDG_RUNTIME_DIR"), f"/run/user/{user}")
     shared = ("/tmp", environ.get("TMPDIR"))  # $TMPDIR last: terminals differ in it
     places = [(os.path.join(parent, "warplens"), True) for parent in ours if parent and os.path.isabs(parent)]
-    places += [(os.path.join(parent, f"warplens-{user}"), False) for parent in shared if parent and os.path.isabs(parent)]
+    places += [
+        (os.path.join(parent, f"warplens-{user}"), False)
+        for parent in shared
+        if parent and os.path.isabs(parent)
+    ]
     return list(dict.fromkeys(places))
 
 

@@ -98,7 +98,9 @@ class Server:
     of the thread that starts it.
     """
 
-    def __init__(self, handle: Callable[[dict[str, Any], Connection], None], look: Callable[[], float]) -> None:
+    def __init__(
+        self, handle: Callable[[dict[str, Any], Connection], None], look: Callable[[], float]
+    ) -> None:
         self._listening: socket.socket | None = None
         self._handle = handle
         self._look = look

@@ -21,7 +21,9 @@ class Snapshots:
     `aside` is entered while a child is started, and is given its pid: nobody else may wait for that child.
     """
 
-    def __init__(self, note: Path, aside: Callable[[], AbstractContextManager[Callable[[int], None]]]) -> None:
+    def __init__(
+        self, note: Path, aside: Callable[[], AbstractContextManager[Callable[[int], None]]]
+    ) -> None:
         self._note = note
         self._aside = aside
         self._child: Finisher | None = None
@@ -62,7 +64,9 @@ class Snapshots:
         return waiting
 
     def _start(self) -> None:
-        from warplens.recording.finishing.finisher import Finisher  # takes a while to load, and most recordings never need it
+        from warplens.recording.finishing.finisher import (
+            Finisher,
+        )  # takes a while to load, and most recordings never need it
 
         try:
             with self._aside() as adopt:

@@ -88,7 +88,9 @@ def choose_spool(
     if fallback is not None:
         return fallback
     raise CaptureError(
-        "No place for the spool, the files that the program records into:\n" + "\n".join(failures) + f"\nName one with {wording.spool_dir}."
+        "No place for the spool, the files that the program records into:\n"
+        + "\n".join(failures)
+        + f"\nName one with {wording.spool_dir}."
     ) from full
 
 

@@ -45,7 +45,11 @@ class SpoolKeeper:
             return
         self._listed_ns = time.time_ns()
         try:
-            names = [path.name for path in self._spool.iterdir() if path.suffix == ".spool" and path.name not in self._seen]
+            names = [
+                path.name
+                for path in self._spool.iterdir()
+                if path.suffix == ".spool" and path.name not in self._seen
+            ]
         except OSError:
             return
         for name in names:
@@ -136,7 +140,9 @@ class SpoolKeeper:
 
 def _close(descriptor: int, identity: tuple[int, int]) -> None:
     try:
-        if _identity(descriptor) == identity:  # a program that closes all there is may have opened others since
+        if (
+            _identity(descriptor) == identity
+        ):  # a program that closes all there is may have opened others since
             os.close(descriptor)
     except OSError:
         pass

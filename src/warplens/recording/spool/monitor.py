@@ -24,7 +24,9 @@ class Monitor:
     Its thread is none of `threading`'s, because it may run inside a program that counts, traces or profiles those.
     """
 
-    def __init__(self, spool: Path, agent: Agent, keeper: SpoolKeeper, also_look: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, spool: Path, agent: Agent, keeper: SpoolKeeper, also_look: Callable[[], None] | None = None
+    ) -> None:
         self._also_look = also_look
         self._log = ClockLog(spool / "clocks.jsonl")
         self._agent = agent

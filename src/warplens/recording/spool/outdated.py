@@ -30,7 +30,9 @@ class OutdatedSpools:
     is when the last of their processes was seen to have ended, ns of CLOCK_MONOTONIC.
     """
 
-    def __init__(self, spool: Path, control: ControlPage, agent: Agent, keep_ns: int, let_go: Callable[[str], None]) -> None:
+    def __init__(
+        self, spool: Path, control: ControlPage, agent: Agent, keep_ns: int, let_go: Callable[[str], None]
+    ) -> None:
         self.removed = 0
         self.newest_ns = 0
         self._spool = spool

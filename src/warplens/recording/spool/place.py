@@ -39,7 +39,14 @@ class Place:
 
 
 def take_place(
-    output: str | None, *, force: bool, job: str | None, spool_dir: Path | None, keep_raw: bool, part: str, wording: Wording
+    output: str | None,
+    *,
+    force: bool,
+    job: str | None,
+    spool_dir: Path | None,
+    keep_raw: bool,
+    part: str,
+    wording: Wording,
 ) -> Place:
     """Choose and create the directories of the recording `part`; ReportError, CaptureError or UsageError where that is refused."""
     # before anything is overwritten: a slip in an option must not cost a report
@@ -48,7 +55,9 @@ def take_place(
         with destination(output, force=force, job=job, wording=wording) as (report, created):
             spool = named or choose_spool(report, part, wording=wording)
             try:
-                note = pending.begin(report, spool.path, job=job, keep_raw=keep_raw, name=part, wording=wording)
+                note = pending.begin(
+                    report, spool.path, job=job, keep_raw=keep_raw, name=part, wording=wording
+                )
             except WarplensError:
                 files.remove_tree(spool.path)
                 raise

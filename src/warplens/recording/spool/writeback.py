@@ -46,7 +46,9 @@ class Writeback:
         try:
             with os.scandir(self._spool) as entries:
                 spools = [entry for entry in entries if entry.name.endswith(".spool")]
-                self._begun = {entry.name: self._begun[entry.name] for entry in spools if entry.name in self._begun}
+                self._begun = {
+                    entry.name: self._begun[entry.name] for entry in spools if entry.name in self._begun
+                }
                 for entry in spools:
                     if entry.stat().st_size - self._begun.get(entry.name, 0) >= _STEP:
                         self._write(entry)

@@ -22,7 +22,9 @@ Phase = Literal["waiting", "recording", "paused", "over"]
 _LONGEST_S = 3600.0  # what a lock can wait for is bounded
 WATCH_S = 0.5  # how late a window is closed whose process was killed
 POLL_S = 0.02  # how late a gate that programs move, and a full spool, may be noticed
-_NO_MORE = f"a recording has {MOST_WINDOWS:,} of them at most.\nStart the program again for another recording."
+_NO_MORE = (
+    f"a recording has {MOST_WINDOWS:,} of them at most.\nStart the program again for another recording."
+)
 CUDA_S = 0.3  # after a window, agents fetch from CUPTI what ran on GPUs for so long: a program that is killed at once loses it
 
 
@@ -83,7 +85,9 @@ class Director:
             if self._over_by is not None:
                 raise CaptureError("This recording is over; start the program again for another one.")
             if self._full:
-                raise CaptureError("This recording has reached its --max-size: there is no room for another window.")
+                raise CaptureError(
+                    "This recording has reached its --max-size: there is no room for another window."
+                )
             self._delay_end_ns = None
             try:
                 number = self._each(lambda control: self._agent.open_window(control, CAUSES.index(cause)))
@@ -147,14 +151,28 @@ class Director:
         """Return how it stands now."""
         with self._lock:
             windows = tuple(self._control.windows())
-            phase: Phase = "recording" if self._control.gate() % 2 else "over" if self._over_by else "paused" if windows else "waiting"
+            phase: Phase = (
+                "recording"
+                if self._control.gate() % 2
+                else "over"
+                if self._over_by
+                else "paused"
+                if windows
+                else "waiting"
+            )
             return State(phase, windows, self._over_by, self._full, self._killed)
 
     def _keep(self, seconds: float, cause: Cause, *, go_on: bool) -> int:
         try:
-            return self._each(lambda control: self._agent.keep_window(control, CAUSES.index(cause), round(seconds * 1e9), go_on=go_on))
+            return self._each(
+                lambda control: self._agent.keep_window(
+                    control, CAUSES.index(cause), round(seconds * 1e9), go_on=go_on
+                )
+            )
         except OSError as error:
-            raise CaptureError(f"The last seconds cannot be kept in a window of their own: {_NO_MORE}") from error
+            raise CaptureError(
+                f"The last seconds cannot be kept in a window of their own: {_NO_MORE}"
+            ) from error
 
     def _each(self, change: Callable[[int], int]) -> int:
         """Make one change in every control file there is; return what the latest says."""
@@ -178,7 +196,9 @@ class Director:
             pauses.append((self._delay_end_ns - time.monotonic_ns()) / 1e9)
         if self._options.duration is not None:
             begun = self._first_open_ns()
-            pauses.append(POLL_S if begun is None else (begun - time.monotonic_ns()) / 1e9 + self._options.duration)
+            pauses.append(
+                POLL_S if begun is None else (begun - time.monotonic_ns()) / 1e9 + self._options.duration
+            )
         if self._options.capture_range != "none" or self._options.start_later:
             pauses.append(WATCH_S)
         if self._last_range() is not None or self._ends_full():
@@ -199,7 +219,11 @@ class Director:
         self._each(self._agent.close_abandoned_window)
         begun = self._first_open_ns()
         last = self._last_range()
-        if self._options.duration is not None and begun is not None and now >= begun + round(self._options.duration * 1e9):
+        if (
+            self._options.duration is not None
+            and begun is not None
+            and now >= begun + round(self._options.duration * 1e9)
+        ):
             self.shutdown("time")
         elif last is not None and self._control.gate() >= 2 * last and self._ranges() >= last:
             self.shutdown("nvtx" if self._options.capture_range == "nvtx" else "cudaProfilerApi")
@@ -225,7 +249,9 @@ class Director:
     def _ranges(self) -> int:
         """How many windows of the capture range have closed; of those that are just being opened nobody may know who does."""
         causes = (self._options.capture_range, CAUSES[0])
-        return sum(window.opened_by in causes for window in self._control.windows()[: self._control.gate() // 2])
+        return sum(
+            window.opened_by in causes for window in self._control.windows()[: self._control.gate() // 2]
+        )
 
     def _last_range(self) -> int | None:
         """Return the number of the capture range that ends the recording; None where none does."""

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-_COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200  # CO_… of the inspect module, which is slow to import
+_COROUTINE, _GENERATOR, _ASYNC_GENERATOR = (
+    0x80,
+    0x20,
+    0x200,
+)  # CO_… of the inspect module, which is slow to import
 _lock = RLock()
 _depth = 0
 
@@ -32,7 +36,9 @@ class Capture:
                 tell_run("start")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         global _depth
         with _lock:
             if _depth == 0:
@@ -72,7 +78,9 @@ def _decorated(captured: Capture, function: Callable[..., Any]) -> Callable[...,
 
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & _ASYNC_GENERATOR:
-        raise TypeError(f"warplens.capture() cannot decorate the asynchronous generator {function!r}: put a `with` block into it.")
+        raise TypeError(
+            f"warplens.capture() cannot decorate the asynchronous generator {function!r}: put a `with` block into it."
+        )
 
     @wraps(function)
     async def coroutine(*arguments: Any, **named: Any) -> Any:

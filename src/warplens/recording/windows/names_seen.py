@@ -50,7 +50,10 @@ def _string_chunks(path: Path) -> Iterator[bytes]:
         header = file.read(CHUNK_END + 8)
         if len(header) < CHUNK_END + 8:
             return
-        (at,), (end,) = struct.unpack_from("<I", header, FIRST_CHUNK), struct.unpack_from("<Q", header, CHUNK_END)
+        (at,), (end,) = (
+            struct.unpack_from("<I", header, FIRST_CHUNK),
+            struct.unpack_from("<Q", header, CHUNK_END),
+        )
         end = min(end, os.fstat(file.fileno()).st_size)
         while at < end:
             file.seek(at)

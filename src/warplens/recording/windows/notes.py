@@ -36,7 +36,11 @@ def note_windows(facts: RunFacts, state: State, options: CaptureOptions, end_ns:
             "warplens.CudaProfiler(), warplens.capture() and torch.cuda.profiler do so.",
         )
     elif options.start_later:
-        facts.note("warning", "never-started", "Nothing was captured: the recording was to start later, and nobody started it.")
+        facts.note(
+            "warning",
+            "never-started",
+            "Nothing was captured: the recording was to start later, and nobody started it.",
+        )
     elif options.delay:
         lived = (end_ns - (facts.start_ns or end_ns)) / 1e9
         facts.note(
@@ -48,7 +52,9 @@ def note_windows(facts: RunFacts, state: State, options: CaptureOptions, end_ns:
 
 def _no_range(pattern: str, spool: Path) -> str:
     message, domain, any_domain = capture_name(pattern)
-    where = "in any domain" if any_domain else f"in the domain {domain!r}" if domain else "in the default domain"
+    where = (
+        "in any domain" if any_domain else f"in the domain {domain!r}" if domain else "in the default domain"
+    )
     names = names_seen(spool) - {message, domain, ""}
     near = like(message, names)
     seen = (

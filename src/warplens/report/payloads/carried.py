@@ -51,7 +51,9 @@ def carried(report: Report, kind: str, ids: Int64Array, shape: Callable[[Carried
     for begin, end in itertools.pairwise(edges):
         part = rows.slice(begin, end - begin)
         columns = [part.column(name).to_pylist() for name in ("event", "at_end", "cut")]
-        for event, several in itertools.groupby(zip(*columns, decoded(report, part), strict=True), key=itemgetter(0)):
+        for event, several in itertools.groupby(
+            zip(*columns, decoded(report, part), strict=True), key=itemgetter(0)
+        ):
             about = Carried([], [])
             for _, at_end, cut, value in several:
                 (about.end if at_end else about.begin).append(value)

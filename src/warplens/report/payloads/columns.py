@@ -21,7 +21,11 @@ def kind_of(element: Element) -> pa.DataType:
     if isinstance(element, Text):
         return pa.string()
     if isinstance(element, Struct):
-        return pa.struct([pa.field(field.name, field_kind(field)) for field in element.fields]) if element.fields else pa.binary()
+        return (
+            pa.struct([pa.field(field.name, field_kind(field)) for field in element.fields])
+            if element.fields
+            else pa.binary()
+        )
     if element.names is not None:
         return pa.bool_() if is_truth(element.names) else pa.string()
     name = element.type.name
@@ -42,7 +46,12 @@ def field_kind(field: Field) -> pa.DataType:
             return pa.binary()
         if element.type.name in _CHARS:
             return pa.string()
-    if isinstance(element, Struct) and element.kind != STATIC and field.selector < 0 and element.size is not None:
+    if (
+        isinstance(element, Struct)
+        and element.kind != STATIC
+        and field.selector < 0
+        and element.size is not None
+    ):
         return pa.binary()  # a union, and nothing says which member it holds
     return pa.list_(kind_of(element)) if field.many else kind_of(element)
 
@@ -132,10 +141,14 @@ def _column(field: Field, block: npt.NDArray[np.uint8], strings: Mapping[int, st
         return pa.array([raw.tobytes() for raw in block], kind)
     if field.many and pa.types.is_string(kind) and isinstance(element, Scalar):
         decode = decoder(element, strings)
-        return pa.array([decode(raw.tobytes()) if count > 1 else str(decode(raw.tobytes())) for raw in block], kind)
+        return pa.array(
+            [decode(raw.tobytes()) if count > 1 else str(decode(raw.tobytes())) for raw in block], kind
+        )
     size = element.size or 1
     items = np.ascontiguousarray(block).reshape(rows * count, size)
-    inner = _block(element, items, strings) if isinstance(element, Struct) else _scalars(element, items, strings)
+    inner = (
+        _block(element, items, strings) if isinstance(element, Struct) else _scalars(element, items, strings)
+    )
     if not field.many:
         return inner
     return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * count), inner)

@@ -39,7 +39,9 @@ class PayloadLayouts:
         given = self._definition(schema).get("strings") if schema is not None else None
         if not isinstance(given, dict):
             return {}
-        numbered = {key: text for key, text in given.items() if key.isascii() and key.isdigit() and len(key) < 20}
+        numbered = {
+            key: text for key, text in given.items() if key.isascii() and key.isdigit() and len(key) < 20
+        }
         return {int(key): text for key, text in numbered.items() if isinstance(text, str)}
 
     def _parse(self, schema: int) -> Element | None:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _BESIDE = ("process", "event_type", "event", "at_end", "cut")
 _ROWS = f"SELECT {', '.join(_BESIDE)}, schema, type, data, json FROM payloads"
-_WRAPPER = re.compile(r"value|str\d*|bytes\d*|bool|u?int\d+|float\d+")  # what one value is called by our binding and by PyPI nvtx
+_WRAPPER = re.compile(
+    r"value|str\d*|bytes\d*|bool|u?int\d+|float\d+"
+)  # what one value is called by our binding and by PyPI nvtx
 _ARRAYS = (("length", "values"), ("shape", "values"), ("size", "data"))
 _ROWS_PER_BLOCK = 1 << 18
 
@@ -34,7 +36,11 @@ def table(report: AskedReport, name: str | None = None) -> pa.Table:
     rows = report.sql(f"{_ROWS} WHERE type = $name", {"name": name})
     if not rows.num_rows:
         known = (
-            report.sql("SELECT DISTINCT type FROM payloads UNION SELECT DISTINCT name FROM nvtx_schemas ORDER BY 1").column(0).to_pylist()
+            report.sql(
+                "SELECT DISTINCT type FROM payloads UNION SELECT DISTINCT name FROM nvtx_schemas ORDER BY 1"
+            )
+            .column(0)
+            .to_pylist()
         )
         if name not in known:
             said = ", ".join(repr(one) for one in known if one) or "none"
@@ -59,8 +65,14 @@ def decoded(report: AskedReport, rows: pa.Table) -> list[Any]:
     for schema, kind, part in _groups(rows.append_column("_row", pa.array(np.arange(rows.num_rows)))):
         data = part.column("data").combine_chunks()
         element = layouts.get(schema, kind) if layouts else None
-        given = values(element, data, layouts.strings(schema)) if element is not None and layouts else data.to_pylist()
-        for row, value, whole in zip(part.column("_row").to_pylist(), given, part.column("json").to_pylist(), strict=True):
+        given = (
+            values(element, data, layouts.strings(schema))
+            if element is not None and layouts
+            else data.to_pylist()
+        )
+        for row, value, whole in zip(
+            part.column("_row").to_pylist(), given, part.column("json").to_pylist(), strict=True
+        ):
             found[row] = plain(value) if whole is None else _json(whole)
     return found
 
@@ -105,7 +117,8 @@ def _typed(layouts: PayloadLayouts, schema: int | None, kind: str, rows: pa.Tabl
         whole = structs(element, data, strings)
         for index, item in enumerate(whole.type):
             beside = beside.append_column(
-                f"payload.{item.name}" if item.name in beside.column_names else item.name, pc.struct_field(whole, [index])
+                f"payload.{item.name}" if item.name in beside.column_names else item.name,
+                pc.struct_field(whole, [index]),
             )
         return beside
     return beside.append_column("value", _values(element, values(element, data, strings)))
@@ -135,7 +148,11 @@ def _groups(rows: pa.Table) -> Iterator[tuple[int | None, str, pa.Table]]:
     for part in np.split(order, edges):
         key = int(schema[part[0]])
         for first in range(0, len(part), _ROWS_PER_BLOCK):
-            yield (key if key >= 0 else None), names[codes[part[0]]], rows.take(pa.array(part[first : first + _ROWS_PER_BLOCK]))
+            yield (
+                (key if key >= 0 else None),
+                names[codes[part[0]]],
+                rows.take(pa.array(part[first : first + _ROWS_PER_BLOCK])),
+            )
 
 
 def _json(given: str) -> Any:

@@ -18,7 +18,11 @@ def text(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + _some([f"{key}: {_text(item)}" for key, item in list(value.items())[:_ITEMS]], len(value)) + "}"
+        return (
+            "{"
+            + _some([f"{key}: {_text(item)}" for key, item in list(value.items())[:_ITEMS]], len(value))
+            + "}"
+        )
     if isinstance(value, (list, tuple)):
         return "[" + _some([_text(item) for item in value[:_ITEMS]], len(value)) + "]"
     if isinstance(value, (bytes, bytearray, memoryview)):

@@ -73,7 +73,11 @@ class Reader:
             if self._torn:  # nobody knows where the rest lies
                 found[field.name] = None
                 continue
-            at = base + field.offset if field.offset is not None else base + -(-(end - base) // field.align) * field.align
+            at = (
+                base + field.offset
+                if field.offset is not None
+                else base + -(-(end - base) // field.align) * field.align
+            )
             value, end = self._field(field, at, plain)
             found[field.name] = value
             plain.append(value)
@@ -99,7 +103,9 @@ class Reader:
             size = count * element.size
             return self._text(element, at, count), at + size
         if field.selector >= 0 and isinstance(element, Struct):
-            return self._member(element, at, before[field.selector] if field.selector < len(before) else None), at + (element.size or 0)
+            return self._member(
+                element, at, before[field.selector] if field.selector < len(before) else None
+            ), at + (element.size or 0)
         if field.many:
             if element.size:
                 return self._many(element, at, count), at + count * element.size
@@ -164,7 +170,11 @@ class Reader:
             raw = self.data[at : at + scalar.size]
             if len(raw) < scalar.size:
                 return None
-            return int.from_bytes(raw, "little", signed=name == "int128") if name in ("int128", "uint128") else raw
+            return (
+                int.from_bytes(raw, "little", signed=name == "int128")
+                if name in ("int128", "uint128")
+                else raw
+            )
         value = self._unpack(scalar.type.format, scalar.size, at)
         return None if value is None else meaning(scalar, value, self._strings)
 
@@ -190,7 +200,9 @@ def meaning(scalar: Scalar, value: Any, strings: Mapping[int, str]) -> Any:
     if name == "registered_string":
         return strings.get(value, value)
     if name in _CHARS:
-        return chr(value) if value < 0x110000 and not 0xD800 <= value < 0xE000 else "\N{REPLACEMENT CHARACTER}"
+        return (
+            chr(value) if value < 0x110000 and not 0xD800 <= value < 0xE000 else "\N{REPLACEMENT CHARACTER}"
+        )
     if name == "bfloat16":
         return struct.unpack("<f", struct.pack("<I", value << 16))[0]
     return value

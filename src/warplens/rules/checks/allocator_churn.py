@@ -53,13 +53,21 @@ _ALLOCATES = (
 )
 _PARTS = 10
 _POOL = 0.5  # share of a GPU's memory
-_MOSTLY = 0.3  # share of the calls' time in empty_cache() that names it: freeing waits, allocating again does not
+_MOSTLY = (
+    0.3  # share of the calls' time in empty_cache() that names it: freeing waits, allocating again does not
+)
 _BURST = 3  # calls in a row
 _OUT_OF_MEMORY = 2
 
 
 def check(
-    report: Report, selection: Selection, *, rows: int = 50, warm_up: float = 20, fewest: int = 10, least: float = 0.5
+    report: Report,
+    selection: Selection,
+    *,
+    rows: int = 50,
+    warm_up: float = 20,
+    fewest: int = 10,
+    least: float = 0.5,
 ) -> list[Finding]:
     """Return a finding where allocation costs time, and one for each GPU whose memory was taken at once.
 
@@ -82,7 +90,9 @@ def check(
     if spent.bound == 0 or spent.bound < span(report, selection) * least / 100:
         return pools
     names, numbers = np.unique(allocations.name[mine].astype(str), return_counts=True)
-    listed = ", ".join(f"{number:,} of {name}" for name, number in zip(names.tolist(), numbers.tolist(), strict=True))
+    listed = ", ".join(
+        f"{number:,} of {name}" for name, number in zip(names.tolist(), numbers.tolist(), strict=True)
+    )
     length = int((allocations.end - allocations.start)[mine].sum())
     number = int(mine.sum())
     why, fix = _why(report, allocations.of(mine))
@@ -115,7 +125,8 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
         )
     refused = (
         report.sql(
-            f"""SELECT count(*) FROM cuda_api WHERE result = {_OUT_OF_MEMORY} AND id IN (SELECT unnest($ids))""", {"ids": some.id.tolist()}
+            f"""SELECT count(*) FROM cuda_api WHERE result = {_OUT_OF_MEMORY} AND id IN (SELECT unnest($ids))""",
+            {"ids": some.id.tolist()},
         )
         .column(0)[0]
         .as_py()
@@ -123,9 +134,12 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
     bursts, freed = _bursts(some)
     if refused or 2 * freed >= np.count_nonzero(_frees(some)) > 0:
         refusals = f"{counted(refused, 'call')} returned out of memory. " if refused else ""
-        return f"{refusals}Memory was given back in {counted(bursts, 'burst')}, to allocate again: a caching allocator got no memory. ", (
-            "Less memory at its peak: smaller batches, checkpointed activations, expandable segments "
-            "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) where sizes vary; no empty_cache() in the loop."
+        return (
+            f"{refusals}Memory was given back in {counted(bursts, 'burst')}, to allocate again: a caching allocator got no memory. ",
+            (
+                "Less memory at its peak: smaller batches, checkpointed activations, expandable segments "
+                "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) where sizes vary; no empty_cache() in the loop."
+            ),
         )
     return "", (
         "Allocate before the loop, or through an allocator that keeps memory: PyTorch's (no empty_cache() in the loop; expandable "
@@ -137,9 +151,16 @@ def _emptying(report: Report, some: HostCalls) -> tuple[float, str]:
     """Return in what share of the calls' time Python samples were in `empty_cache`, and the line that called it."""
     frames = FrameTable.of(report)
     functions, code_of_function = frames.texts("function")
-    within = nearest(frames.parent, np.array([name.rpartition(".")[2] == "empty_cache" for name in functions] + [False])[code_of_function])
+    within = nearest(
+        frames.parent,
+        np.array([name.rpartition(".")[2] == "empty_cache" for name in functions] + [False])[
+            code_of_function
+        ],
+    )
     threads = ", ".join(str(thread) for thread in np.unique(some.thread).tolist())
-    samples = report.sql(f"""SELECT "start", "end", stack, "count" FROM samples WHERE kind = 'python' AND thread IN ({threads})""")
+    samples = report.sql(
+        f"""SELECT "start", "end", stack, "count" FROM samples WHERE kind = 'python' AND thread IN ({threads})"""
+    )
     position = frames.positions(samples.column("stack"))
     start, end = numbers(samples, "start"), numbers(samples, "end") + 1
     # of the ticks of a row, those while a call went on
@@ -203,7 +224,14 @@ def _pools(report: Report) -> list[Finding]:
                 "Nothing, unless other programs need the memory: XLA_PYTHON_CLIENT_MEM_FRACTION, or XLA_PYTHON_CLIENT_PREALLOCATE=false.",
                 (
                     Evidence(
-                        "gpu_memory", row["id"], start, start, text, process=row["process"], device=device, values={"bytes": row["bytes"]}
+                        "gpu_memory",
+                        row["id"],
+                        start,
+                        start,
+                        text,
+                        process=row["process"],
+                        device=device,
+                        values={"bytes": row["bytes"]},
                     ),
                 ),
                 1,

@@ -35,7 +35,9 @@ _TALK = (
 )
 
 
-def check(report: Report, selection: Selection, *, shortest: float = 1, least: float = 5, times: int = 5) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, shortest: float = 1, least: float = 5, times: int = 5
+) -> list[Finding]:
     """Return a finding for each thread and function that waits.
 
     Args:

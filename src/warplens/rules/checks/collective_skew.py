@@ -81,4 +81,13 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 def _row(row: dict[str, Any], names: dict[tuple[int, int | None], str]) -> Evidence:
     text = f"{row['name']}: all waited for {names[row['process'], row['device']]}"
     values = {"members": row["members"]}
-    return Evidence("kernels", row["id"], row["first"], row["last"], text, process=row["process"], device=row["device"], values=values)
+    return Evidence(
+        "kernels",
+        row["id"],
+        row["first"],
+        row["last"],
+        text,
+        process=row["process"],
+        device=row["device"],
+        values=values,
+    )

@@ -84,5 +84,7 @@ def _slower(devices: tuple[GpuOperations, ...], moved: Copies) -> Slower:
     for gpu in devices:
         place, copies = of_gpu(gpu, moved)
         slow = copies & moved.pageable[place] & (moved.bytes[place] >= _LARGE) if copies.any() else copies
-        alone[gpu.process, gpu.device] = Cover(gpu.start[slow], gpu.end[slow]).without(Cover(gpu.start[~slow], gpu.end[~slow]))
+        alone[gpu.process, gpu.device] = Cover(gpu.start[slow], gpu.end[slow]).without(
+            Cover(gpu.start[~slow], gpu.end[~slow])
+        )
     return Slower(alone, saved_by_locking(*rates(devices, moved, None, _LARGE)))

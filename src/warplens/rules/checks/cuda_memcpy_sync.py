@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, staged: int = 65536, least: float = 0.5) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, staged: int = 65536, least: float = 0.5
+) -> list[Finding]:
     """Return a finding where such copies cost time.
 
     Args:

@@ -41,7 +41,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     """
     gpus(report, selection)
     needed(report, selection)
-    blocking = "a.name ILIKE '%memset%' AND a.name NOT ILIKE '%Async%' AND m.memory_kind IN ('Pinned', 'Managed')"
+    blocking = (
+        "a.name ILIKE '%memset%' AND a.name NOT ILIKE '%Async%' AND m.memory_kind IN ('Pinned', 'Managed')"
+    )
 
     def words(memsets: HostCalls, spent: Cost) -> tuple[str, str, str, str, str]:
         return (

@@ -49,7 +49,9 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
         times: how many waits there must be.
     """
     if not any(report.tables[table] for table in ("nvtx_ranges", "osrt", "samples")):
-        raise MissingData(f"does not contain NVTX ranges, OS runtime data or samples of Python{selection.place(report)}.")
+        raise MissingData(
+            f"does not contain NVTX ranges, OS runtime data or samples of Python{selection.place(report)}."
+        )
     gpu = idle(report, selection)
     findings = []
     for waiting in waits(report, selection):
@@ -59,7 +61,9 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
         if len(waiting.rows) < times or (min(waiting.cover.total - longest, lost.total)) * 100 < least * span:
             continue
         average = duration(waiting.cover.total / len(waiting.rows))
-        cause = f"In {', '.join(waiting.names[:3])} it waited {average} on average, {duration(longest)} at most."
+        cause = (
+            f"In {', '.join(waiting.names[:3])} it waited {average} on average, {duration(longest)} at most."
+        )
         others = meanwhile(report, selection, waiting)
         if others:
             cause += f" Meanwhile {others}."

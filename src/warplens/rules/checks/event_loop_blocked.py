@@ -85,12 +85,16 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
             continue
         callbacks, seen = _callbacks(code, handle, time, inside, round(longest * 1e6))
         for function, callback in callbacks.items():
-            cover = Cover([start for start, _, _ in callback.stretches], [last for _, last, _ in callback.stretches])
+            cover = Cover(
+                [start for start, _, _ in callback.stretches], [last for _, last, _ in callback.stretches]
+            )
             if cover.total * 100 < least * (end - begin) or (seen < 2 and len(callback.stretches) < 2):
                 continue
             bound = ceiling(report, selection, cover)
             if bound:
-                findings.append(_finding(function, callback, cover, bound, _waiting(report, selection, callback, cover)))
+                findings.append(
+                    _finding(function, callback, cover, bound, _waiting(report, selection, callback, cover))
+                )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
@@ -103,20 +107,32 @@ def _callbacks(
     positions, which = np.unique(time.stack[rows_inside], return_inverse=True)
     outermost = [_outermost(code, handle, position) for position in positions.tolist()]
     innermost = [
-        _named(code, int(code.own[position] if code.own[position] >= 0 else code.python[position])) for position in positions.tolist()
+        _named(code, int(code.own[position] if code.own[position] >= 0 else code.python[position]))
+        for position in positions.tolist()
     ]
-    every = np.asarray(time.samples["weight"].to_numpy(), np.int64) // np.maximum(time.samples["count"].to_numpy(), 1)
+    every = np.asarray(time.samples["weight"].to_numpy(), np.int64) // np.maximum(
+        time.samples["count"].to_numpy(), 1
+    )
     callbacks: dict[str, _Callback] = {}
-    keys = [(outermost[number], tasks[row]) for number, row in zip(which.tolist(), rows_inside.tolist(), strict=True)]
+    keys = [
+        (outermost[number], tasks[row])
+        for number, row in zip(which.tolist(), rows_inside.tolist(), strict=True)
+    ]
     first = 0
     for index in range(1, len(keys) + 1):
         row, before = (int(rows_inside[index]) if index < len(keys) else -1), int(rows_inside[index - 1])
         # the next sample is of the same callback, no other one came between, and none is missing
-        if row == before + 1 and keys[index] == keys[first] and time.since[row] - time.until[before] <= _TICKS * every[row]:
+        if (
+            row == before + 1
+            and keys[index] == keys[first]
+            and time.since[row] - time.until[before] <= _TICKS * every[row]
+        ):
             continue
         start, last = int(time.since[rows_inside[first]]), int(time.until[before])
         if last - start >= longest:
-            callback = callbacks.setdefault(keys[first][0], _Callback(thread=time.thread, process=time.process))
+            callback = callbacks.setdefault(
+                keys[first][0], _Callback(thread=time.thread, process=time.process)
+            )
             callback.stretches.append((start, last, time.samples["id"][int(rows_inside[first])].as_py()))
             for number in range(first, index):
                 text, at = innermost[which[number]], int(rows_inside[number])
@@ -153,7 +169,11 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
     # a row lasts until the tick that saw something else, which may be late
     shortest = min(last - start for start, last, _ in callback.stretches)
     late = cover.within(others["start"].to_numpy(), others["end"].to_numpy()) > shortest // 2
-    names = {row["number"]: row["task"] or "?" for row, kept in zip(others.to_pylist(), late.tolist(), strict=True) if kept}
+    names = {
+        row["number"]: row["task"] or "?"
+        for row, kept in zip(others.to_pylist(), late.tolist(), strict=True)
+        if kept
+    }
     if not names:
         return "No other task of the loop was seen meanwhile."
     shown = list(dict.fromkeys(names.values()))
@@ -171,7 +191,10 @@ def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiti
         f"{function} blocked the event loop {counted(len(callback.stretches), 'time')}, {duration(cover.total)} in all",
         f"{cause} {waiting}",
         "Move what blocks into a thread (asyncio.to_thread) or a process, or await a library that does not block.",
-        most(Evidence("samples", id_, start, last, inner, callback.process, callback.thread) for start, last, id_ in callback.stretches),
+        most(
+            Evidence("samples", id_, start, last, inner, callback.process, callback.thread)
+            for start, last, id_ in callback.stretches
+        ),
         len(callback.stretches),
         bound,
         confidence="medium",

@@ -81,11 +81,19 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         least: percent of the time looked at that communication must be exposed.
     """
     devices = gpus(report, selection)
-    names = report.sql(f"SELECT DISTINCT demangled::VARCHAR AS name FROM kernels WHERE {during(report, selection)}").column(0).to_pylist()
+    names = (
+        report.sql(
+            f"SELECT DISTINCT demangled::VARCHAR AS name FROM kernels WHERE {during(report, selection)}"
+        )
+        .column(0)
+        .to_pylist()
+    )
     known = [quoted(name) for name in names if class_of(name) == "communication"]
     condition = f"(demangled::VARCHAR IN ({', '.join(known) or 'NULL'}) OR id IN (SELECT kernel FROM collectives WHERE kernel IS NOT NULL))"
     late, last = _late(report, selection)
-    exposed = [part for gpu in devices if (part := _exposed(report, selection, gpu, condition, late)) is not None]
+    exposed = [
+        part for gpu in devices if (part := _exposed(report, selection, gpu, condition, late)) is not None
+    ]
     if not exposed:
         raise MissingData(f"does not contain communication between GPUs{selection.place(report)}.")
     bound = together([part.cover for part in exposed])
@@ -102,7 +110,9 @@ def _late(report: Report, selection: Selection) -> tuple[dict[int, int], str]:
         return {}, ""
     late = {
         kernel: last
-        for last, kernels in zip(known.column("last").to_pylist(), known.column("kernels").to_pylist(), strict=True)
+        for last, kernels in zip(
+            known.column("last").to_pylist(), known.column("kernels").to_pylist(), strict=True
+        )
         for kernel in kernels
     }
     names = rank_names(report, keys_of(known))
@@ -110,7 +120,9 @@ def _late(report: Report, selection: Selection) -> tuple[dict[int, int], str]:
     return late, str(who[int(np.argmax(times))]) if len(who) else ""
 
 
-def _exposed(report: Report, selection: Selection, gpu: GpuOperations, condition: str, late: dict[int, int]) -> _Exposed | None:
+def _exposed(
+    report: Report, selection: Selection, gpu: GpuOperations, condition: str, late: dict[int, int]
+) -> _Exposed | None:
     on = f"process = {gpu.process} AND device = {gpu.device} AND {during(report, selection)}"
     own = report.sql(
         f"""SELECT id, "start", "end", name::VARCHAR AS name,
@@ -124,16 +136,25 @@ def _exposed(report: Report, selection: Selection, gpu: GpuOperations, condition
         report.sql(f'SELECT "start", "end" FROM {table} WHERE {on}{more}')
         for table, more in (("kernels", f" AND NOT {condition}"), ("graphs", ""))
     ]
-    compute = Cover(*(np.clip(np.concatenate([numbers(part, edge) for part in others]), begin, end) for edge in ("start", "end")))
+    compute = Cover(
+        *(
+            np.clip(np.concatenate([numbers(part, edge) for part in others]), begin, end)
+            for edge in ("start", "end")
+        )
+    )
     start, finish = np.maximum(numbers(own, "start"), begin), np.minimum(numbers(own, "end"), end)
     mine = Cover(start, finish)
     cover = mine.without(compute)
     last = np.array([late.get(kernel, 0) for kernel in own.column("id").to_pylist()], np.int64)
     waiting = Cover(start, np.clip(last, start, finish)).both(cover)
-    return _Exposed(gpu, own, finish - start - compute.within(start, finish), cover, waiting, compute.without(mine).total)
+    return _Exposed(
+        gpu, own, finish - start - compute.within(start, finish), cover, waiting, compute.without(mine).total
+    )
 
 
-def _finding(report: Report, selection: Selection, exposed: list[_Exposed], bound: int, last: str, rows: int) -> Finding:
+def _finding(
+    report: Report, selection: Selection, exposed: list[_Exposed], bound: int, last: str, rows: int
+) -> Finding:
     worst = max(exposed, key=lambda part: part.cover.total)
     whole = span(report, selection)
     sums: dict[str, int] = defaultdict(int)
@@ -148,7 +169,9 @@ def _finding(report: Report, selection: Selection, exposed: list[_Exposed], boun
             where = f"{part.gpu.label}, step {step}" if step >= 0 else part.gpu.label
             text = f"{_operation(row)} on {where}: {duration(each)} of {duration(row['end'] - row['start'])} not hidden"
             place = part.gpu.process, None, part.gpu.device
-            evidence.append(Evidence("kernels", row["id"], row["start"], row["end"], text, *place, {"exposed_ns": each}))
+            evidence.append(
+                Evidence("kernels", row["id"], row["start"], row["end"], text, *place, {"exposed_ns": each})
+            )
     evidence.sort(key=lambda row: (-row.values["exposed_ns"], row.start))
     every = sum(sums.values())
     best = sorted(sums, key=lambda name: -sums[name])
@@ -161,7 +184,11 @@ def _finding(report: Report, selection: Selection, exposed: list[_Exposed], boun
         if waits
         else " The report does not say how much of it is waiting for other ranks."
     )
-    in_steps = f", {duration(worst.cover.total / steps_of)} in each of {counted(steps_of, 'step')}" if steps_of > 1 else ""
+    in_steps = (
+        f", {duration(worst.cover.total / steps_of)} in each of {counted(steps_of, 'step')}"
+        if steps_of > 1
+        else ""
+    )
     own = max(min(part.cover.total - part.waiting.total, part.computing) for part in exposed)
     return Finding(
         "exposed_communication",
@@ -175,7 +202,9 @@ def _finding(report: Report, selection: Selection, exposed: list[_Exposed], boun
         bound,
         min(own, bound),
         "medium" if last else "low",
-        claim=Cover(*(np.concatenate([getattr(part.cover, edge) for part in exposed]) for edge in ("start", "end"))),
+        claim=Cover(
+            *(np.concatenate([getattr(part.cover, edge) for part in exposed]) for edge in ("start", "end"))
+        ),
     )
 
 
@@ -193,7 +222,8 @@ def _advice(operation: str) -> str:
         return "Reduce while the backward pass goes on (DDP's buckets), less often (no_sync while gradients accumulate), or in bfloat16."
     if "gather" in plain or "scatter" in plain:
         return (
-            "Gather the next layer ahead (FSDP: forward_prefetch, backward_prefetch), larger layers in a unit, or shard over fewer ranks."
+            "Gather the next layer ahead (FSDP: forward_prefetch, backward_prefetch), larger layers in a "
+            "unit, or shard over fewer ranks."
         )
     return "Start it earlier and compute meanwhile (async_op=True, wait where the result is needed), in chunks where all waits for it."
 

@@ -39,7 +39,9 @@ LINK = "https://pytorch.org/docs/stable/profiler.html#torch.profiler.schedule"
 SCOPE = "run"
 
 
-def check(report: Report, selection: Selection, *, longer: float = 1.5, least: float = 5, fewest: int = 5) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, longer: float = 1.5, least: float = 5, fewest: int = 5
+) -> list[Finding]:
     """Return one finding, for the process that lost most.
 
     Args:
@@ -61,14 +63,20 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
         slow = spent > longer * usual
         count = len(spent) if slow.all() else int(np.argmin(slow))
         lost = int((spent[:count] - usual).sum())
-        if 0 < count <= len(spent) // 2 and lost * 100 >= least * usual * len(spent) and (worst is None or lost > worst[0]):
+        if (
+            0 < count <= len(spent) // 2
+            and lost * 100 >= least * usual * len(spent)
+            and (worst is None or lost > worst[0])
+        ):
             worst = lost, count, usual, own
     if worst is None:
         return []
     lost, count, usual, own = worst
     name = base_name(own.column("name")[0].as_py())
     more = _more(report, own, count)
-    cause = f"The first {counted(count, 'step')} took {duration(lost)} more than usual ({duration(usual)} each)."
+    cause = (
+        f"The first {counted(count, 'step')} took {duration(lost)} more than usual ({duration(usual)} each)."
+    )
     if more:
         cause += f" More than usual was spent in: {', '.join(more)}."
     mean = int((numbers(own, "end") - numbers(own, "start")).sum()) / own.num_rows
@@ -81,7 +89,15 @@ def check(report: Report, selection: Selection, *, longer: float = 1.5, least: f
             f"Leave the first {counted(count, 'step')} out of averages and comparisons (--filter-time, --delay, --capture-range), or "
             "keep what is compiled.",
             most(
-                Evidence("nvtx_ranges", row["range"], row["start"], row["end"], row["name"], row["process"], row["thread"])
+                Evidence(
+                    "nvtx_ranges",
+                    row["range"],
+                    row["start"],
+                    row["end"],
+                    row["name"],
+                    row["process"],
+                    row["thread"],
+                )
                 for row in own.slice(0, count).to_pylist()
             ),
             count,

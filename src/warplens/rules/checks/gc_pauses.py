@@ -55,7 +55,9 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     """
     needed(report, selection, "gc", "Python garbage collection data", "gc")
     long = f'"end" - "start" > {round(longest * 1e6)}'
-    collections = rows(report, selection, "id, process, thread, generation, collected", "gc", long).to_pylist()
+    collections = rows(
+        report, selection, "id, process, thread, generation, collected", "gc", long
+    ).to_pylist()
     gpu = idle(report, selection)
     collections = _in_the_work(report, selection, collections)
     if not collections:
@@ -70,7 +72,9 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     full = [row for row in collections if row["generation"] == 2]
     longest_pause = duration(max(row["end"] - row["start"] for row in collections))
     cause = f"The longest took {longest_pause}; {len(full):,} were of generation 2, which looks at "
-    cause += f"every object that is alive. They freed {sum(row['collected'] for row in collections):,} objects."
+    cause += (
+        f"every object that is alive. They freed {sum(row['collected'] for row in collections):,} objects."
+    )
     if gpu is not None:
         cause += f" GPUs had nothing to do for {duration(lost.total)} of the {duration(pauses.total)}."
     evidence = (
@@ -98,7 +102,9 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
 def _advice(report: Report, selection: Selection) -> str:
     """Return what helps, by how the pauses of generation 2 change over the run of the process that has most of them, and its price."""
     everything = rows(report, selection, "process, generation, collected", "gc")
-    process, generation, start, end = (numbers(everything, name) for name in ("process", "generation", "start", "end"))
+    process, generation, start, end = (
+        numbers(everything, name) for name in ("process", "generation", "start", "end")
+    )
     full = generation == 2
     if not full.any():
         return f"Raise the thresholds of the collector ({_THRESHOLDS}): it runs less often."

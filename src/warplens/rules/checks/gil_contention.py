@@ -57,8 +57,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     pending = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
     holds_of_lock = rows(report, selection, "process, interpreter, thread", "gil", "state = 'hold'")
     gpu = idle(report, selection)
-    only = list(leading(report, selection).values()) if gpu is not None or _stepping(report, selection) else None
-    process, interpreter, waiter, start, finish = (numbers(pending, name) for name in ("process", "interpreter", "thread", "start", "end"))
+    only = (
+        list(leading(report, selection).values()) if gpu is not None or _stepping(report, selection) else None
+    )
+    process, interpreter, waiter, start, finish = (
+        numbers(pending, name) for name in ("process", "interpreter", "thread", "start", "end")
+    )
     key = numbers(holds_of_lock, "process") * 4096 + numbers(holds_of_lock, "interpreter")
     names = threads(report)
     findings = []
@@ -99,7 +103,9 @@ def _suspects(lock_holds: pa.Table, waits: Cover) -> list[int]:
     """Return the threads that held the lock longest while anybody waited."""
     thread, codes = np.unique(numbers(lock_holds, "thread"), return_inverse=True)
     # For each holding thread: the time of its holds in which some other thread waited.
-    together = np.bincount(codes.ravel(), waits.within(numbers(lock_holds, "start"), numbers(lock_holds, "end")), len(thread))
+    together = np.bincount(
+        codes.ravel(), waits.within(numbers(lock_holds, "start"), numbers(lock_holds, "end")), len(thread)
+    )
     return [int(thread[place]) for place in np.argsort(-together, kind="stable")[:_MOST] if together[place]]
 
 
@@ -126,7 +132,9 @@ def _finding(
     lengths = holds.end - holds.start
     long = lengths > 2 * _SWITCH
     in_long = waits.both(Cover(holds.start[long], holds.end[long])).total
-    longest = duration(int(lengths[holds.within(holds.start, holds.end) > 0].max())) if len(inside) else "0 ns"
+    longest = (
+        duration(int(lengths[holds.within(holds.start, holds.end) > 0].max())) if len(inside) else "0 ns"
+    )
     if in_long * 2 > waits.total:
         kind = f"It holds the lock for up to {longest} at a time. Python would let go after 5 ms: this is C code that keeps the lock."
         fix = "Release the lock in that C code (Py_BEGIN_ALLOW_THREADS, nogil, gil_scoped_release, CDLL instead of PyDLL)."
@@ -137,7 +145,9 @@ def _finding(
             "blocks stays in a thread; what computes for long goes into another process; more server processes use more CPUs."
         )
     else:
-        kind = "It holds the lock for short times, again and again: it runs Python, and so do those that wait."
+        kind = (
+            "It holds the lock for short times, again and again: it runs Python, and so do those that wait."
+        )
         fix = "Move its work into a process of its own, or into code that releases the lock."
     return Finding(
         "gil_contention",
@@ -157,7 +167,9 @@ def _finding(
 def _beside_a_loop(report: Report, threads_of: list[int]) -> bool:
     """Whether one of these threads runs an event loop, and another runs calls for it, by their samples."""
     listed = ", ".join(map(str, threads_of))
-    seen = report.sql(f"SELECT DISTINCT thread, stack FROM samples WHERE kind::VARCHAR = 'python' AND thread IN ({listed})")
+    seen = report.sql(
+        f"SELECT DISTINCT thread, stack FROM samples WHERE kind::VARCHAR = 'python' AND thread IN ({listed})"
+    )
     stacks = StackPlaces(report)
     runs: dict[bool, set[int]] = {True: set(), False: set()}  # a loop; calls for one
     for row in seen.to_pylist():
@@ -166,7 +178,9 @@ def _beside_a_loop(report: Report, threads_of: list[int]) -> bool:
     return bool(runs[True] and runs[False] - runs[True])
 
 
-def _evidence(waits: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]) -> tuple[Evidence, ...]:
+def _evidence(
+    waits: pa.Table, places: Int64Array, lost: Int64Array, names: dict[int, str]
+) -> tuple[Evidence, ...]:
     best = places[np.argsort(-lost[places], kind="stable")][:50]
     return most(
         Evidence(

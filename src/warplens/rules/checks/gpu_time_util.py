@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 LINK = "https://docs.nvidia.com/nsight-systems/AnalysisGuide/index.html"
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, chunks: int = 30, threshold: float = 50) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, chunks: int = 30, threshold: float = 50
+) -> list[Finding]:
     """Return a finding of the GPUs with such chunks.
 
     Args:
@@ -48,20 +50,32 @@ def check(report: Report, selection: Selection, *, rows: int = 50, chunks: int =
     """
     findings = []
     for gpu in gpus(report, selection):
-        own = report.sql(f'SELECT "start", "end" FROM overhead WHERE process = {gpu.process} AND {during(report, selection)}')
-        start, end = (np.concatenate((values, own.column(name).to_numpy())) for values, name in ((gpu.start, "start"), (gpu.end, "end")))
+        own = report.sql(
+            f'SELECT "start", "end" FROM overhead WHERE process = {gpu.process} AND {during(report, selection)}'
+        )
+        start, end = (
+            np.concatenate((values, own.column(name).to_numpy()))
+            for values, name in ((gpu.start, "start"), (gpu.end, "end"))
+        )
         whole = gpu.finish - gpu.begin
         edges = gpu.begin + np.arange(chunks + 1) * whole // chunks
         used = np.diff(_spent_before(start, end, edges))
         low = used * 100 < threshold * np.diff(edges)
         idle = gpu.idle.within(edges[:-1], edges[1:])
         stretches = []
-        for first, behind in pairwise(np.flatnonzero(np.diff(np.concatenate(([False], low, [False])).astype(np.int8))).tolist()):
+        for first, behind in pairwise(
+            np.flatnonzero(np.diff(np.concatenate(([False], low, [False])).astype(np.int8))).tolist()
+        ):
             if low[first]:
                 share = used[first:behind].sum() / max(int(edges[behind] - edges[first]), 1)
                 place = gpu.next(int(edges[first]))
-                table, row = (TABLES[0], None) if place is None else (TABLES[gpu.kind[place]], int(gpu.id[place]))
-                text, values = f"{gpu.label} in use {share:.1%}", {"in_use_percent": round(100 * float(share), 1)}
+                table, row = (
+                    (TABLES[0], None) if place is None else (TABLES[gpu.kind[place]], int(gpu.id[place]))
+                )
+                text, values = (
+                    f"{gpu.label} in use {share:.1%}",
+                    {"in_use_percent": round(100 * float(share), 1)},
+                )
                 times = int(edges[first]), int(edges[behind])
                 stretches.append(Evidence(table, row, *times, text, gpu.process, None, gpu.device, values))
         if not stretches:

@@ -29,7 +29,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, pieces
+from warplens.analysis.cpu.culprits import (
+    API,
+    CPU,
+    FUNCTION,
+    GC,
+    GIL,
+    IMPORT,
+    NATIVE,
+    OP,
+    OS,
+    RANGE,
+    UNKNOWN,
+    pieces,
+)
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.idle import idle
@@ -48,7 +61,13 @@ if TYPE_CHECKING:
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
 _REST = "place"  # what takes little each, put together
-_WORK = (API, RANGE, OP, FUNCTION, NATIVE)  # what the program did, where the other kinds say what kept it from that
+_WORK = (
+    API,
+    RANGE,
+    OP,
+    FUNCTION,
+    NATIVE,
+)  # what the program did, where the other kinds say what kept it from that
 _ADVICE = {
     GC: "gc.freeze() after start-up, or collect where it hurts nobody: see gc_pauses.",
     GIL: "Another thread held Python's lock: see gil_contention.",
@@ -65,7 +84,15 @@ _ADVICE = {
 }
 
 
-def check(report: Report, selection: Selection, *, gap: float = 20, least: float = 2, share: float = 20, most_of: int = 4) -> list[Finding]:
+def check(
+    report: Report,
+    selection: Selection,
+    *,
+    gap: float = 20,
+    least: float = 2,
+    share: float = 20,
+    most_of: int = 4,
+) -> list[Finding]:
     """Return a finding for each thing that kept GPUs waiting.
 
     Args:
@@ -80,13 +107,20 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     if not report.tables["cuda_api"]:
         raise MissingData(f"does not contain CUDA API data{selection.place(report)}.")
     gaps = idle(report, selection, longer_than=round(gap * 1000))
-    gaps = gaps.filter(pc.and_(pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"), pc.is_valid(gaps.column("thread"))))
+    gaps = gaps.filter(
+        pc.and_(
+            pc.equal(pc.cast(gaps.column("cause"), pa.string()), "host-bound"),
+            pc.is_valid(gaps.column("thread")),
+        )
+    )
     stretches = _stretches(gaps)
     if not stretches.num_rows:
         return []
     parts = pieces(report, stretches)
     begin, end = edges(report, selection)
-    (kind_of, kinds), (name_of, names) = (codes(parts.column(name).combine_chunks()) for name in ("kind", "name"))
+    (kind_of, kinds), (name_of, names) = (
+        codes(parts.column(name).combine_chunks()) for name in ("kind", "name")
+    )
     used, code = distinct(kind_of.astype(np.int64) * len(names) + name_of, len(kinds) * len(names))
     start, finish = numbers(parts, "start"), numbers(parts, "end")
     where = numbers(parts, "stretch")
@@ -96,7 +130,9 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     every = gpu_idle(report, selection, whole=True)
     idle_in_all = 0 if every is None else every.total
     least_ns = least * (end - begin) / 100
-    texts = [(kinds[number // len(names)].as_py(), names[number % len(names)].as_py()) for number in used.tolist()]
+    texts = [
+        (kinds[number // len(names)].as_py(), names[number % len(names)].as_py()) for number in used.tolist()
+    ]
     parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
     totals = [Cover(start[mine], finish[mine]).total for mine in parts_of]
     findings: list[Finding] = []
@@ -104,20 +140,42 @@ def check(report: Report, selection: Selection, *, gap: float = 20, least: float
     enough = share * Cover(start, finish).total / 100
     for number in np.argsort(-np.array(totals, np.int64), kind="stable").tolist():
         (kind, name), mine = texts[number], parts_of[number]
-        if totals[number] < least_ns or (len(findings) == most_of and kind != UNKNOWN) or (kind in _WORK and totals[number] < enough):
+        if (
+            totals[number] < least_ns
+            or (len(findings) == most_of and kind != UNKNOWN)
+            or (kind in _WORK and totals[number] < enough)
+        ):
             little[_REST if kind in _WORK else kind].append((mine, kind, name))
             continue
         finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
-        findings.append(replace(finding, bound=max(totals[number], _ceiling(report, selection, kind, name, finding, idle_in_all))))
+        findings.append(
+            replace(
+                finding,
+                bound=max(totals[number], _ceiling(report, selection, kind, name, finding, idle_in_all)),
+            )
+        )
     for group, several in little.items():
         mine = np.concatenate([places for places, *_ in several])
         if group != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
             kind, name = several[0][1:] if len(several) == 1 else (group, f"[{len(several)} others]")
-            finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
-            limit = _ceiling(report, selection, kind, name, finding, idle_in_all) if len(several) == 1 else idle_in_all
+            finding = _finding(
+                stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin
+            )
+            limit = (
+                _ceiling(report, selection, kind, name, finding, idle_in_all)
+                if len(several) == 1
+                else idle_in_all
+            )
             if len(several) > 1:
-                most_in = ", ".join(f"{name} ({duration(Cover(start[some], finish[some]).total)})" for some, _, name in several[:3])
-                finding = replace(finding, title=f"{finding.title}, most in {most_in}", cause=f"{finding.cause} Most of all: {most_in}.")
+                most_in = ", ".join(
+                    f"{name} ({duration(Cover(start[some], finish[some]).total)})"
+                    for some, _, name in several[:3]
+                )
+                finding = replace(
+                    finding,
+                    title=f"{finding.title}, most in {most_in}",
+                    cause=f"{finding.cause} Most of all: {most_in}.",
+                )
             findings.append(replace(finding, bound=max(finding.bound or 0, limit)))
     return sorted(findings, key=lambda finding: -(finding.estimate or 0))
 
@@ -128,12 +186,27 @@ def _stretches(gaps: pa.Table) -> pa.Table:
     parts = []
     for own in np.unique(thread).tolist():
         first, last = union(start[thread == own], end[thread == own])
-        parts.append(pa.table({"thread": pa.array(np.full(len(first), own)), "start": pa.array(first), "end": pa.array(last)}))
+        parts.append(
+            pa.table(
+                {
+                    "thread": pa.array(np.full(len(first), own)),
+                    "start": pa.array(first),
+                    "end": pa.array(last),
+                }
+            )
+        )
     return pa.concat_tables(parts) if parts else gaps.select(["thread", "start", "end"])
 
 
 def _finding(
-    stretches: pa.Table, where: Int64Array, start: Int64Array, end: Int64Array, kind: str, name: str, called: dict[int, str], span: int
+    stretches: pa.Table,
+    where: Int64Array,
+    start: Int64Array,
+    end: Int64Array,
+    kind: str,
+    name: str,
+    called: dict[int, str],
+    span: int,
 ) -> Finding:
     cover = Cover(start, end)
     many = name.startswith("[") and name.endswith(" others]")
@@ -144,16 +217,26 @@ def _finding(
     whole = stretches.take(pa.array(where[best])).to_pylist()
     for row, first, last in zip(whole, start[best].tolist(), end[best].tolist(), strict=True):
         text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
-        evidence.append(Evidence("nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]))
+        evidence.append(
+            Evidence(
+                "nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]
+            )
+        )
     lengths = np.sort(np.bincount(np.searchsorted(gaps, where), end - start))[::-1]
     few = int(np.searchsorted(np.cumsum(lengths), 0.5 * cover.total)) + 1
     rare = few <= 5 and few * 10 <= len(gaps) and not many and kind != UNKNOWN
-    once = f" Half of it was in {few} of them: that looks like something which happens once, such as loading." if rare else ""
+    once = (
+        f" Half of it was in {few} of them: that looks like something which happens once, such as loading."
+        if rare
+        else ""
+    )
     who = called.get(evidence[0].thread or 0, "a thread")
     if many:
         title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} {kind}s"
     elif kind == UNKNOWN:
-        title = f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
+        title = (
+            f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
+        )
     elif kind == CPU:
         title = f"GPUs waited {duration(cover.total)} for the host, which had no free CPU"
     elif kind in (RANGE, OP) and name:
@@ -165,7 +248,11 @@ def _finding(
         subject,
         title,
         f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
-        + (f"It was in: {subject}.{once}" if kind != UNKNOWN else "Neither ranges nor calls nor samples say what it did."),
+        + (
+            f"It was in: {subject}.{once}"
+            if kind != UNKNOWN
+            else "Neither ranges nor calls nor samples say what it did."
+        ),
         _ADVICE[kind],
         most(evidence),
         len(gaps),
@@ -177,7 +264,9 @@ def _finding(
     )
 
 
-def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int) -> int:
+def _ceiling(
+    report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int
+) -> int:
     """Return what can be won at most without it: all of its time on the thread, also where a GPU still had work; and all idle time."""
     thread = finding.evidence[0].thread
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
@@ -189,7 +278,10 @@ def _ceiling(report: Report, selection: Selection, kind: str, name: str, finding
         OS: ("osrt", f"thread = {thread} AND name = {plain}"),
         CPU: ("thread_states", f"thread = {thread} AND state = 'runnable'"),
         RANGE: ("nvtx_ranges", f"thread = {thread} AND message::VARCHAR IN ({plain}, {quoted(name)})"),
-        OP: ("nvtx_ranges", f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))"),
+        OP: (
+            "nvtx_ranges",
+            f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))",
+        ),
     }.get(kind)
     if kind == UNKNOWN:
         return 0

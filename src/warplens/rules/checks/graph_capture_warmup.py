@@ -42,7 +42,9 @@ SCOPE = "run"
 _CALLS = "regexp_matches(a.name::VARCHAR, '^(cuda|cu|hip)(StreamBeginCapture|StreamEndCapture|Graph(Instantiate|Launch))')"
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 3, least: float = 1) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, fewest: int = 3, least: float = 1
+) -> list[Finding]:
     """Return one finding, for the process that took longest.
 
     Args:
@@ -71,11 +73,20 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
     made = _made(longest)
     number = len(made)
     launched = int(_launches(graph_calls.of(graph_calls.process == process)).sum())
-    idle = max((int(gpu.idle.within(np.array([begin]), np.array([end]))[0]) for gpu in devices if gpu.process == process), default=0)
+    idle = max(
+        (
+            int(gpu.idle.within(np.array([begin]), np.array([end]))[0])
+            for gpu in devices
+            if gpu.process == process
+        ),
+        default=0,
+    )
     columns = made.id, made.start, made.end, made.thread
     evidence = [
         Evidence("cuda_api", key, start, stop, f"graph {at} of {number}", process, thread)
-        for at, (key, start, stop, thread) in enumerate(zip(*(values.tolist() for values in columns), strict=True), 1)
+        for at, (key, start, stop, thread) in enumerate(
+            zip(*(values.tolist() for values in columns), strict=True), 1
+        )
     ]
     return [
         Finding(

@@ -37,7 +37,13 @@ LINK = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#updatin
 
 
 def check(
-    report: Report, selection: Selection, *, rows: int = 50, fewest: int = 5, launches: float = 3, least: float = 0.5
+    report: Report,
+    selection: Selection,
+    *,
+    rows: int = 50,
+    fewest: int = 5,
+    launches: float = 3,
+    least: float = 0.5,
 ) -> list[Finding]:
     """Return a finding where that costs time.
 
@@ -51,7 +57,9 @@ def check(
     """
     devices = gpus(report, selection)
     needed(report, selection)
-    graph_calls = calls(report, selection, "regexp_matches(a.name, '^(cuda|cu|hip)Graph(Instantiate|Launch)')")
+    graph_calls = calls(
+        report, selection, "regexp_matches(a.name, '^(cuda|cu|hip)Graph(Instantiate|Launch)')"
+    )
     launch = np.array(["Launch" in name for name in graph_calls.name], bool)
     mine = np.zeros(len(graph_calls), bool)
     for process in np.unique(graph_calls.process).tolist():

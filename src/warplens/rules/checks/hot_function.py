@@ -114,7 +114,10 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
     if inclusive:
         above, depth = _with_callees(code, threads, ran)
         deepest = {key: held for key, held in above.items() if depth[key] > _WHOLE}
-        chosen = sorted(_wanted(deepest, threads, ran, end - begin, total / 100), key=lambda one: (-depth[one.key], -one.bound))[:1]
+        chosen = sorted(
+            _wanted(deepest, threads, ran, end - begin, total / 100),
+            key=lambda one: (-depth[one.key], -one.bound),
+        )[:1]
     if not chosen:
         return []
     native = NativePlaces(code, of_kind(read_samples(report), "native"))
@@ -122,7 +125,11 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
 
 
 def _wanted(
-    held: dict[FunctionKey, _Held], threads: tuple[ThreadTime, ...], ran: dict[int, Float64Array], span: int, share: float
+    held: dict[FunctionKey, _Held],
+    threads: tuple[ThreadTime, ...],
+    ran: dict[int, Float64Array],
+    span: int,
+    share: float,
 ) -> list[_Wanted]:
     """Return the functions that held a share of the time, the greatest first."""
     result = []
@@ -148,7 +155,9 @@ def _together(rows: list[tuple[ThreadTime, Int64Array]], ran: dict[int, Float64A
     Two that ran for half of a stretch may have done so one after the other, as with a GIL: that is all of it. Two that ran for all of it
     did so at once: that is no more than all.
     """
-    since, until = (np.concatenate([getattr(time, edge)[mine] for time, mine in rows]) for edge in ("since", "until"))
+    since, until = (
+        np.concatenate([getattr(time, edge)[mine] for time, mine in rows]) for edge in ("since", "until")
+    )
     rate = np.concatenate([ran[time.thread][mine] for time, mine in rows]) / np.maximum(until - since, 1)
     at, step = np.concatenate((since, until)), np.concatenate((rate, -rate))
     order = np.argsort(at, kind="stable")
@@ -156,7 +165,9 @@ def _together(rows: list[tuple[ThreadTime, Int64Array]], ran: dict[int, Float64A
     return round(float((level * np.diff(at[order])).sum()))
 
 
-def _ran(report: Report, selection: Selection, code: OwnCode, threads: tuple[ThreadTime, ...]) -> dict[int, Float64Array]:
+def _ran(
+    report: Report, selection: Selection, code: OwnCode, threads: tuple[ThreadTime, ...]
+) -> dict[int, Float64Array]:
     """Return for how long each sample's thread ran its own work, ns: no imports, no collections, no time in which a GPU is busy."""
     gpu = idle(report, selection, whole=True)
     collections: dict[int, tuple[list[int], list[int]]] = {}
@@ -204,7 +215,9 @@ def _with_callees(
         for stood in _stacks(time, ran[time.thread]):
             path = _own_path(code, stood.position)
             # a function that calls itself counts once
-            for number, (key, line, callee) in {entry[0]: (index, entry) for index, entry in enumerate(path)}.values():
+            for number, (key, line, callee) in {
+                entry[0]: (index, entry) for index, entry in enumerate(path)
+            }.values():
                 held.setdefault(key, _Held()).add(stood, time.thread, line, callee)
                 depth[key] = max(depth.get(key, 0), number + 1)
     return held, depth
@@ -244,11 +257,15 @@ def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> 
         fix = "Do less in this function, keep its results, or hand whole arrays to compiled code; `warplens source` shows each line."
     several = f" on {counted(len(held.threads), 'thread')}" if len(held.threads) > 1 else ""
     alone = " with the functions that it calls" if inclusive else ""
-    starts, ends = (np.concatenate([getattr(time, edge)[mine] for time, mine in one.rows]) for edge in ("since", "until"))
+    starts, ends = (
+        np.concatenate([getattr(time, edge)[mine] for time, mine in one.rows]) for edge in ("since", "until")
+    )
     return Finding(
         "hot_function",
         name,
-        f"{name} holds {duration(one.bound)}, {one.bound / span:.0%} of the time{alone}{several}".replace("%", " %"),
+        f"{name} holds {duration(one.bound)}, {one.bound / span:.0%} of the time{alone}{several}".replace(
+            "%", " %"
+        ),
         cause.replace("%", " %"),
         fix,
         most(row for time, mine in one.rows for row in _evidence(time, mine, where)),
@@ -263,4 +280,12 @@ def _evidence(time: ThreadTime, rows: Int64Array, where: str) -> Iterator[Eviden
     """Yield the longest samples of a thread."""
     ids = time.samples["id"]
     for row in rows[np.argsort(time.since[rows] - time.until[rows], kind="stable")][:50].tolist():
-        yield Evidence("samples", ids[row].as_py(), int(time.since[row]), int(time.until[row]), where, time.process, time.thread)
+        yield Evidence(
+            "samples",
+            ids[row].as_py(),
+            int(time.since[row]),
+            int(time.until[row]),
+            where,
+            time.process,
+            time.thread,
+        )

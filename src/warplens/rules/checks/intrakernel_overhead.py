@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 LINK = "https://docs.nvidia.com/cuda/parallel-thread-execution/#special-registers-globaltimer"
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, cost: float = 40.0, least: float = 5.0) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, cost: float = 40.0, least: float = 5.0
+) -> list[Finding]:
     """Return a finding for each kernel whose recording is not to be trusted.
 
     Args:
@@ -57,7 +59,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, cost: float =
         share = float(records[some].sum() * cost / max(lived[some].sum(), 1))
         bound = bounded(report, selection, of, some, float(spent[some].sum()))
         if share * 100 >= least and bound > 0:
-            texts = (f"{name}: {counted(round(records[at]), 'record')}, up to {part[at]:.0%} of the time" for at in some.tolist())
+            texts = (
+                f"{name}: {counted(round(records[at]), 'record')}, up to {part[at]:.0%} of the time"
+                for at in some.tolist()
+            )
             findings.append(
                 Finding(
                     "intrakernel_overhead",
@@ -79,8 +84,14 @@ def check(report: Report, selection: Selection, *, rows: int = 50, cost: float =
             whole = dropped + float(warps.events[of.group[warps.launch] == group].sum())
             what = [f"{counted(dropped, 'record')} ({dropped / whole:.0%}) found no slot"] if dropped else []
             what += [f"{counted(lost, 'warp')} found no place in the buffer"] if lost else []
-            slots = f"allocate(…, slots={int(of.needed_slots[missing].max())}) holds all records" if dropped else ""
-            texts = (f"{name}: {_lost(int(of.dropped[at]), int(of.units_lost[at]))}" for at in missing.tolist())
+            slots = (
+                f"allocate(…, slots={int(of.needed_slots[missing].max())}) holds all records"
+                if dropped
+                else ""
+            )
+            texts = (
+                f"{name}: {_lost(int(of.dropped[at]), int(of.units_lost[at]))}" for at in missing.tolist()
+            )
             findings.append(
                 Finding(
                     "intrakernel_overhead",
@@ -91,11 +102,17 @@ def check(report: Report, selection: Selection, *, rows: int = 50, cost: float =
                     "; ".join(
                         filter(
                             None,
-                            (slots, "units= for all warps that record" if lost else "", "`Buffer.run` launches again with enough room"),
+                            (
+                                slots,
+                                "units= for all warps that record" if lost else "",
+                                "`Buffer.run` launches again with enough room",
+                            ),
                         )
                     )
                     + ".",
-                    evidence(of, missing, (of.dropped + of.units_lost)[missing].astype(np.float64), texts, rows),
+                    evidence(
+                        of, missing, (of.dropped + of.units_lost)[missing].astype(np.float64), texts, rows
+                    ),
                     len(missing),
                 )
             )
@@ -103,5 +120,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, cost: float =
 
 
 def _lost(records: int, warps: int) -> str:
-    parts = [f"{counted(records, 'record')} dropped"] * (records > 0) + [f"{counted(warps, 'warp')} without a place"] * (warps > 0)
+    parts = [f"{counted(records, 'record')} dropped"] * (records > 0) + [
+        f"{counted(warps, 'warp')} without a place"
+    ] * (warps > 0)
     return ", ".join(parts)

@@ -40,7 +40,20 @@ if TYPE_CHECKING:
 
 LINK = "https://docs.nvidia.com/cutlass/latest/media/docs/cpp/pipeline.html"
 _LOADS = {"producer", "load", "loads", "loader", "tma", "copy", "fetch", "prefetch", "gather", "dma"}
-_COMPUTES = {"consumer", "mma", "wgmma", "compute", "computes", "gemm", "math", "dot", "softmax", "fma", "epilogue", "store"}
+_COMPUTES = {
+    "consumer",
+    "mma",
+    "wgmma",
+    "compute",
+    "computes",
+    "gemm",
+    "math",
+    "dot",
+    "softmax",
+    "fma",
+    "epilogue",
+    "store",
+}
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 5.0) -> list[Finding]:
@@ -57,9 +70,15 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     known = roles(report, of, warps)
     producers = {role for role in range(len(known.names)) if _produces(known, role)}
     there = {known.names[role][0] for role in producers}
-    consumers = {role for role, (group, _) in enumerate(known.names) if role not in producers and group in there and _waits(known, role)}
+    consumers = {
+        role
+        for role, (group, _) in enumerate(known.names)
+        if role not in producers and group in there and _waits(known, role)
+    }
     if not consumers:
-        raise MissingData(f"has no kernel with warps that load and others that record their waits{selection.place(report)}.")
+        raise MissingData(
+            f"has no kernel with warps that load and others that record their waits{selection.place(report)}."
+        )
     starving = Starving(warps, producers, consumers)
     times = role_times(report, of, warps, known, starving=starving)
     most, mean = (cut(report, selection, of, values) for values in starving.by_launch(of))
@@ -73,13 +92,15 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         name = subject(of, group)
         bound = bounded(report, selection, of, some, float(most[some].sum()))
         feeds, starves = (
-            ", ".join(known.names[role][1] for role in known.within(group) if role in these) for these in (producers, consumers)
+            ", ".join(known.names[role][1] for role in known.within(group) if role in these)
+            for these in (producers, consumers)
         )
         waiting = [role for role in known.within(group) if role in consumers]
         waited = sum(times.wait[role] for role in waiting)
         part = waited / max(waited + sum(times.work[role] for role in waiting), 1)
         texts = (
-            f"{name}: SMs held up for {duration(float(mean[at]))} on average, at most {duration(float(most[at]))}" for at in some.tolist()
+            f"{name}: SMs held up for {duration(float(mean[at]))} on average, at most {duration(float(most[at]))}"
+            for at in some.tolist()
         )
         findings.append(
             Finding(

@@ -55,7 +55,9 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
         inside = (thread == own) & (cover.within(start, start + 1) > 0)
         kept |= inside
         spent.append(Cover(start[inside], end[inside]).both(cover))
-    lost = Cover(np.concatenate([spans.start for spans in spent]), np.concatenate([spans.end for spans in spent]))
+    lost = Cover(
+        np.concatenate([spans.start for spans in spent]), np.concatenate([spans.end for spans in spent])
+    )
     whole = Cover(numbers(known, "start"), numbers(known, "end")).total
     if not lost.total or lost.total * 100 < least * whole:
         return []
@@ -63,7 +65,16 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
     late.sort(key=lambda row: row["start"] - row["end"])
     names = list(dict.fromkeys(row["name"] for row in late))
     evidence = (
-        Evidence("imports", row["id"], row["start"], row["end"], f"import {row['name']}", row["process"], row["thread"]) for row in late
+        Evidence(
+            "imports",
+            row["id"],
+            row["start"],
+            row["end"],
+            f"import {row['name']}",
+            row["process"],
+            row["thread"],
+        )
+        for row in late
     )
     return [
         Finding(

@@ -52,7 +52,9 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
     where = f"\"group\" = 'lock' AND regexp_full_match(name::VARCHAR, '{_LOCKS}')"
     lock_waits = rows(report, selection, "id, process, thread, name, stack", "osrt", where)
     if lock_waits.num_rows == lock_waits.column("stack").null_count and lock_waits.num_rows:
-        raise MissingData(f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for.")
+        raise MissingData(
+            f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for."
+        )
     queues = _queues(report, lock_waits, times)
     begin, end = edges(report, selection)
     cpus = max(report.table("targets", ["cpus"]).column(0).to_pylist(), default=1)
@@ -88,7 +90,9 @@ def _queues(report: Report, lock_waits: pa.Table, times: int) -> list[tuple[str,
     ]
 
 
-def _finding(function: str, waits: pa.Table, cover: Cover, alone: int, who: int, cpus: int, names: dict[int, str]) -> Finding:
+def _finding(
+    function: str, waits: pa.Table, cover: Cover, alone: int, who: int, cpus: int, names: dict[int, str]
+) -> Finding:
     # none of them gets ready earlier than it would without its own waits, and no CPU does the work of two
     estimate = min(alone, round(cover.total * (1 - 1 / max(min(who, cpus), 2))))
     longest = np.argsort(numbers(waits, "start") - numbers(waits, "end"), kind="stable")[:50]

@@ -39,7 +39,13 @@ _PRODUCTS = frozenset({"gemm", "convolution", "attention"})
 
 
 def check(
-    report: Report, selection: Selection, *, rows: int = 50, active: float = 50, below: float = 10, share: float = 20
+    report: Report,
+    selection: Selection,
+    *,
+    rows: int = 50,
+    active: float = 50,
+    below: float = 10,
+    share: float = 20,
 ) -> list[Finding]:
     """Return a finding for each GPU whose tensor cores had little to do.
 
@@ -83,7 +89,9 @@ def check(
     return findings
 
 
-def _products(report: Report, selection: Selection, uuid: str | None, rows: int) -> tuple[int, int, int, tuple[Evidence, ...]] | None:
+def _products(
+    report: Report, selection: Selection, uuid: str | None, rows: int
+) -> tuple[int, int, int, tuple[Evidence, ...]] | None:
     """Return of a GPU the time of matrix products and of all kernels, the number of products, and the longest."""
     on = "true" if uuid is None else f"uuid = {quoted(uuid)}"
     of = f"FROM kernels k JOIN devices d USING (process, device) WHERE {on} AND {during(report, selection, 'k.')}"
@@ -93,11 +101,23 @@ def _products(report: Report, selection: Selection, uuid: str | None, rows: int)
         return None
     texts = ", ".join(map(quoted, chosen))
     every = report.sql(f'SELECT k."start", k."end" {of}')
-    own = report.sql(f'SELECT k.id, k.process, k.device, k."start", k."end", k.name {of} AND k.demangled IN ({texts})')
+    own = report.sql(
+        f'SELECT k.id, k.process, k.device, k."start", k."end", k.name {of} AND k.demangled IN ({texts})'
+    )
     begin, finish = selection.window(report) or report.span
-    start, end = (np.clip(np.asarray(own.column(name).to_numpy(), np.int64), begin, finish) for name in ("start", "end"))
+    start, end = (
+        np.clip(np.asarray(own.column(name).to_numpy(), np.int64), begin, finish) for name in ("start", "end")
+    )
     longest = own.take(np.argsort(start - end, kind="stable")[:rows]).to_pylist()
     evidence = tuple(
-        Evidence("kernels", row["id"], row["start"], row["end"], row["name"], row["process"], None, row["device"]) for row in longest
+        Evidence(
+            "kernels", row["id"], row["start"], row["end"], row["name"], row["process"], None, row["device"]
+        )
+        for row in longest
     )
-    return covered(start, end), covered(*(np.clip(every.column(n).to_numpy(), begin, finish) for n in (0, 1))), own.num_rows, evidence
+    return (
+        covered(start, end),
+        covered(*(np.clip(every.column(n).to_numpy(), begin, finish) for n in (0, 1))),
+        own.num_rows,
+        evidence,
+    )

@@ -117,12 +117,16 @@ def _growth(time: Int64Array, value: Float64Array) -> _Growth | None:
     return _Growth(int(time[0]), int(time[-1]), float(level[0]), float(level[-1]), time, steps)
 
 
-def _finding(report: Report, selection: Selection, process: dict[str, Any], growth: _Growth, memory: int) -> Finding:
+def _finding(
+    report: Report, selection: Selection, process: dict[str, Any], growth: _Growth, memory: int
+) -> Finding:
     name = process["name"] or f"process {process['pid']}"
     function, in_function = _function(report, selection, process["process"], growth)
     span, in_span = _range(report, selection, process["process"], growth)
     named = ((f"the range {span}" if span else "", in_span), (function, in_function))
-    during = " and ".join(f"{share:.0%} of it during {what}".replace("%", " %") for what, share in named if what)
+    during = " and ".join(
+        f"{share:.0%} of it during {what}".replace("%", " %") for what, share in named if what
+    )
     part = growth.bytes / memory if memory else 0
     severity: Severity = "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"
     seconds = (growth.end - growth.begin) / 1e9
@@ -139,12 +143,15 @@ def _finding(report: Report, selection: Selection, process: dict[str, Any], grow
             f"+{size(round(growth.steps[row]))}",
             process["process"],
         )
-        for row in sorted(order[growth.steps[order] > 0].tolist(), key=lambda row: growth.start[row] - growth.start[row + 1])
+        for row in sorted(
+            order[growth.steps[order] > 0].tolist(), key=lambda row: growth.start[row] - growth.start[row + 1]
+        )
     )
     return Finding(
         "memory_growth",
         f"the memory of {name}",
-        f"{name} grew by {size(growth.bytes)} and did not come back" + (f", most of it in {where}" if where else ""),
+        f"{name} grew by {size(growth.bytes)} and did not come back"
+        + (f", most of it in {where}" if where else ""),
         f"{cause}{', ' + during if during else ''}.",
         f"See what it keeps. This names the allocations that are not freed: {_memray(process)}",
         evidence,
@@ -179,7 +186,9 @@ def _add(sums: dict[str, float], code: OwnCode, time: ThreadTime, growth: _Growt
     whole = np.bincount(step[inside], ran, len(growth.steps))
     part = ran / np.maximum(whole[step[inside]], 1) * growth.steps[step[inside]]
     positions, which = np.unique(time.stack[inside], return_inverse=True)
-    for position, grown in zip(positions.tolist(), np.bincount(which, part, len(positions)).tolist(), strict=True):
+    for position, grown in zip(
+        positions.tolist(), np.bincount(which, part, len(positions)).tolist(), strict=True
+    ):
         at = int(code.own[position]) if code.own[position] >= 0 else int(code.python[position])
         if at >= 0 and grown > 0:
             frame = code.frames.frame(at)

@@ -95,7 +95,9 @@ def _processes(some: list[dict[str, int]]) -> str:
     return "the process" if len(some) == 1 else f"{counted(len(some), 'process')}"
 
 
-def _calls(report: Report, selection: Selection, some: list[dict[str, int]], condition: str, rows: int) -> tuple[Evidence, ...]:
+def _calls(
+    report: Report, selection: Selection, some: list[dict[str, int]], condition: str, rows: int
+) -> tuple[Evidence, ...]:
     of = ", ".join(str(row["process"]) for row in some)
     calls = report.sql(
         f"""SELECT id, process, thread, "start", "end", name::VARCHAR AS name, coalesce(result, 0) AS result FROM cuda_api a

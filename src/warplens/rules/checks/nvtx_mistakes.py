@@ -42,7 +42,9 @@ LINK = "https://nvidia.github.io/NVTX/"
 SCOPE = "run"
 
 
-def check(report: Report, selection: Selection, *, unfinished: int = 2, crossing: int = 3, names: int = 1000) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, unfinished: int = 2, crossing: int = 3, names: int = 1000
+) -> list[Finding]:
     """Return a finding for each kind of mistake and name.
 
     Args:
@@ -54,14 +56,20 @@ def check(report: Report, selection: Selection, *, unfinished: int = 2, crossing
     """
     if not report.tables["nvtx_ranges"]:
         raise MissingData(f"does not contain NVTX ranges{selection.place(report)}.")
-    return [*_unfinished(report, selection, unfinished), *_crossing(report, selection, crossing), *_names(report, names)]
+    return [
+        *_unfinished(report, selection, unfinished),
+        *_crossing(report, selection, crossing),
+        *_names(report, names),
+    ]
 
 
 def _unfinished(report: Report, selection: Selection, least: int) -> list[Finding]:
     ended = "process IN (SELECT process FROM processes WHERE exited)"
     where = f"unfinished AND NOT inherited AND NOT clipped AND {ended}"
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows(report, selection, "id, process, thread, message, domain, style", "nvtx_ranges", where).to_pylist():
+    for row in rows(
+        report, selection, "id, process, thread, message, domain, style", "nvtx_ranges", where
+    ).to_pylist():
         groups.setdefault((row["thread"], row["domain"], row["message"], row["style"]), []).append(row)
     findings = []
     for (_, _, message, style), unfinished in groups.items():
@@ -83,7 +91,9 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
 
 
 def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]:
-    where = "style = 'PushPop' AND task IS NULL AND NOT unfinished AND (domain IS NULL OR domain <> 'pytorch')"
+    where = (
+        "style = 'PushPop' AND task IS NULL AND NOT unfinished AND (domain IS NULL OR domain <> 'pytorch')"
+    )
     # within a domain they are a stack, and cannot cross
     several = f"""SELECT thread, count(*) AS ranges FROM nvtx_ranges WHERE {where} GROUP BY thread
       HAVING count(DISTINCT coalesce(domain, '')) > 1 ORDER BY thread"""
@@ -101,7 +111,9 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
     if number < least:
         return []
     ids = ", ".join(map(str, longest[1].tolist()))
-    crossed = rows(report, selection, "id, process, thread, message", "nvtx_ranges", f"id IN ({ids})").to_pylist()
+    crossed = rows(
+        report, selection, "id, process, thread, message", "nvtx_ranges", f"id IN ({ids})"
+    ).to_pylist()
     texts = list(dict.fromkeys(row["message"] or "[no name]" for row in crossed))
     return [
         Finding(
@@ -152,7 +164,16 @@ def _names(report: Report, least: int) -> list[Finding]:
                 f"{row['names']:,} different names for {counted(row['ranges'], 'range')} in {place}",
                 f"Most ranges have a name of their own, such as {row['example']}: nothing is summed by name, and each takes memory.",
                 'Put what changes into the payload: annotate("step", payload=7).',
-                (Evidence("nvtx_ranges", row["id"], row["first"], row["last"], f"{row['ranges']:,} ranges", row["process"]),),
+                (
+                    Evidence(
+                        "nvtx_ranges",
+                        row["id"],
+                        row["first"],
+                        row["last"],
+                        f"{row['ranges']:,} ranges",
+                        row["process"],
+                    ),
+                ),
                 row["names"],
                 wrong_when="Where a tool of yours reads these names.",
             )
@@ -162,6 +183,14 @@ def _names(report: Report, least: int) -> list[Finding]:
 
 def _rows(ranges: list[dict[str, Any]]) -> list[Evidence]:
     return [
-        Evidence("nvtx_ranges", row["id"], row["start"], row["end"], row["message"] or "[no name]", row["process"], row["thread"])
+        Evidence(
+            "nvtx_ranges",
+            row["id"],
+            row["start"],
+            row["end"],
+            row["message"] or "[no name]",
+            row["process"],
+            row["thread"],
+        )
         for row in ranges
     ]

@@ -26,7 +26,15 @@ import numpy as np
 from warplens.analysis.intervals import Cover
 from warplens.model.words import duration, size
 from warplens.rules.base import Evidence, Finding
-from warplens.rules.copies import Copies, kinds_known, moving_copies, number_of_copies, of_gpu, rates, saved_by_locking
+from warplens.rules.copies import (
+    Copies,
+    kinds_known,
+    moving_copies,
+    number_of_copies,
+    of_gpu,
+    rates,
+    saved_by_locking,
+)
 from warplens.rules.gpus import gpus, span, together
 
 if TYPE_CHECKING:
@@ -36,7 +44,9 @@ LINK = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
 _DIRECTIONS = {"Host-to-Device": "to the GPU", "Device-to-Host": "to the host"}
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, large: int = 65536, least: float = 1.0) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, large: int = 65536, least: float = 1.0
+) -> list[Finding]:
     """Return a finding for each direction with such copies.
 
     Args:
@@ -51,10 +61,16 @@ def check(report: Report, selection: Selection, *, rows: int = 50, large: int = 
     moved = moving_copies(report)
     findings = [_of(direction, report, selection, moved, rows, large) for direction in _DIRECTIONS if devices]
     enough = span(report, selection) * least / 100
-    return [finding for finding in findings if finding is not None and finding.estimate and (finding.bound or 0) >= enough]
+    return [
+        finding
+        for finding in findings
+        if finding is not None and finding.estimate and (finding.bound or 0) >= enough
+    ]
 
 
-def _of(direction: str, report: Report, selection: Selection, moved: Copies, rows: int, large: int) -> Finding | None:
+def _of(
+    direction: str, report: Report, selection: Selection, moved: Copies, rows: int, large: int
+) -> Finding | None:
     alone, evidence = [], []
     total = number = 0
     for gpu in gpus(report, selection):
@@ -67,14 +83,24 @@ def _of(direction: str, report: Report, selection: Selection, moved: Copies, row
         total, number = total + int(moved.bytes[place][slow].sum()), number + int(slow.sum())
         for n in np.flatnonzero(slow)[np.argsort(-length[slow], kind="stable")][:rows].tolist():
             much = int(moved.bytes[place[n]])
-            text = f"copy of pageable memory {_DIRECTIONS[direction]}, {much / max(int(length[n]), 1):.1f} GB/s"
+            text = (
+                f"copy of pageable memory {_DIRECTIONS[direction]}, {much / max(int(length[n]), 1):.1f} GB/s"
+            )
             times = int(gpu.start[n]), int(gpu.end[n])
-            evidence.append(Evidence("memcpys", int(gpu.id[n]), *times, text, gpu.process, None, gpu.device, {"bytes": much}))
+            evidence.append(
+                Evidence(
+                    "memcpys", int(gpu.id[n]), *times, text, gpu.process, None, gpu.device, {"bytes": much}
+                )
+            )
     bound = together(alone)
     rate, locked = rates(gpus(report, selection), moved, direction, large)
     if not rate or not bound:
         return None
-    measured = f"page-locked memory had {locked:.1f} GB/s in this run" if locked else "page-locked memory usually has twice as much"
+    measured = (
+        f"page-locked memory had {locked:.1f} GB/s in this run"
+        if locked
+        else "page-locked memory usually has twice as much"
+    )
     return Finding(
         "pageable_memory",
         direction,

@@ -44,7 +44,15 @@ if TYPE_CHECKING:
 LINK = "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#profiling-overhead"
 SCOPE = "run"
 # ns that recording a row takes on the thread that it is about: docs/performance.md
-_COSTS = {"nvtx_ranges": 60, "nvtx_marks": 30, "cuda_api": 100, "osrt": 190, "gc": 1_500, "gil": 60, "python_calls": 150}
+_COSTS = {
+    "nvtx_ranges": 60,
+    "nvtx_marks": 30,
+    "cuda_api": 100,
+    "osrt": 190,
+    "gc": 1_500,
+    "gil": 60,
+    "python_calls": 150,
+}
 _SOURCE = {
     "nvtx_ranges": "nvtx",
     "nvtx_marks": "nvtx",
@@ -56,7 +64,9 @@ _SOURCE = {
 }
 _PIECES = 200  # stretches of work that a condition of SQL names one by one
 _KINDS = ("Buffer flush", "Instrumentation", "Resource")
-_FELT = "NOT (kind = 'Buffer flush' AND thread IS NULL)"  # the program does not wait for threads of the recording
+_FELT = (
+    "NOT (kind = 'Buffer flush' AND thread IS NULL)"  # the program does not wait for threads of the recording
+)
 
 
 def check(report: Report, selection: Selection, *, least: float = 5) -> list[Finding]:
@@ -67,7 +77,9 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         selection: which part of it.
         least: percent of the time looked at that it must take, on one thread.
     """
-    own = not any("by" in source for manifest in report.manifests for source in manifest.sources.values())  # else other tools made it
+    own = not any(
+        "by" in source for manifest in report.manifests for source in manifest.sources.values()
+    )  # else other tools made it
     if not own and not report.tables["overhead"]:
         raise MissingData(f"does not say what its recording cost{selection.place(report)}.")
     work = _work(report, selection)
@@ -90,7 +102,17 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                     f"Recording {counted(row['number'], 'row')} of {table} took {name} about {duration(spent)}",
                     f"Each costs about {cost:.0f} ns on the thread that makes it, {spent / work.total:.0%} of the program's work.",
                     "Record less of it: larger pieces, a higher threshold, or only a part of the run.",
-                    (Evidence("threads", row["thread"], int(work.start[0]), int(work.end[-1]), name, row["process"], row["thread"]),),
+                    (
+                        Evidence(
+                            "threads",
+                            row["thread"],
+                            int(work.start[0]),
+                            int(work.end[-1]),
+                            name,
+                            row["process"],
+                            row["thread"],
+                        ),
+                    ),
                     row["number"],
                     min(spent, work.total),
                     min(spent, work.total),
@@ -104,9 +126,16 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 def _costs(report: Report) -> dict[str, float]:
     """Return what a row of each table costs: as it was measured in the run, where it was."""
     measured = {
-        name: source["cost_ns"] for manifest in report.manifests for name, source in manifest.sources.items() if source.get("cost_ns")
+        name: source["cost_ns"]
+        for manifest in report.manifests
+        for name, source in manifest.sources.items()
+        if source.get("cost_ns")
     }
-    return {table: float(measured.get(_SOURCE[table], cost)) for table, cost in _COSTS.items() if report.tables[table]}
+    return {
+        table: float(measured.get(_SOURCE[table], cost))
+        for table, cost in _COSTS.items()
+        if report.tables[table]
+    }
 
 
 def _work(report: Report, selection: Selection) -> Cover:
@@ -135,7 +164,9 @@ def _stretches(work: Cover) -> list[tuple[int, int]]:
 
 def _by_driver(report: Report, selection: Selection, work: Cover, least: float) -> list[Finding]:
     kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
-    flushes = rows(report, selection, "id, process, thread, kind", "overhead", f"kind IN ({kinds}) AND {_FELT}").to_pylist()
+    flushes = rows(
+        report, selection, "id, process, thread, kind", "overhead", f"kind IN ({kinds}) AND {_FELT}"
+    ).to_pylist()
     inside: list[dict[str, Any]] = []
     outside: list[dict[str, Any]] = []
     for row in flushes:
@@ -177,4 +208,7 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
 
 
 def _evidence(flushes: list[dict[str, Any]]) -> Iterator[Evidence]:
-    return (Evidence("overhead", row["id"], row["start"], row["end"], row["kind"], row["process"], row["thread"]) for row in flushes)
+    return (
+        Evidence("overhead", row["id"], row["start"], row["end"], row["kind"], row["process"], row["thread"])
+        for row in flushes
+    )

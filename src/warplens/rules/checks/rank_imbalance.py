@@ -47,7 +47,9 @@ LINK = "https://docs.pytorch.org/docs/stable/notes/ddp.html"
 _FEW = 3  # steps up to which chance may have made it
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, more: float = 5, least: float = 2) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, more: float = 5, least: float = 2
+) -> list[Finding]:
     """Return a finding where one rank has more work than the others.
 
     Args:
@@ -64,7 +66,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, more: float =
     of = f"SELECT process FROM kernels WHERE demangled::VARCHAR IN ({between}) UNION SELECT process FROM collectives"
     ranks = sorted(set(report.sql(of).column(0).to_pylist()) & set(numbers(known, "process").tolist()))
     if len(ranks) < 2:
-        raise MissingData(f"does not contain steps of several ranks that communicate{selection.place(report)}.")
+        raise MissingData(
+            f"does not contain steps of several ranks that communicate{selection.place(report)}."
+        )
     of_rank = [known.filter(numbers(known, "process") == process) for process in ranks]
     number = min(own.num_rows for own in of_rank)
     work = np.zeros((len(ranks), number), np.int64)
@@ -78,7 +82,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, more: float =
     above = float(work[worst].sum() / max(mean.sum(), 1.0) - 1)
     if above * 100 < more or estimate * 100 < least * whole:
         return []
-    return [_finding(report, ranks, of_rank[worst], work, kernels, worst, min(bound, whole), min(estimate, whole), rows)]
+    return [
+        _finding(
+            report, ranks, of_rank[worst], work, kernels, worst, min(bound, whole), min(estimate, whole), rows
+        )
+    ]
 
 
 def _work(report: Report, process: int, own: pa.Table, between: str) -> tuple[Int64Array, Int64Array]:
@@ -100,7 +108,15 @@ def _work(report: Report, process: int, own: pa.Table, between: str) -> tuple[In
 
 
 def _finding(
-    report: Report, ranks: list[int], own: pa.Table, work: Int64Array, kernels: Int64Array, worst: int, bound: int, estimate: int, rows: int
+    report: Report,
+    ranks: list[int],
+    own: pa.Table,
+    work: Int64Array,
+    kernels: Int64Array,
+    worst: int,
+    bound: int,
+    estimate: int,
+    rows: int,
 ) -> Finding:
     keys = [(process, None) for process in ranks]
     name = rank_names(report, keys)[ranks[worst], None]

@@ -61,7 +61,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         rows: how many stretches to keep as evidence.
         least: percent of the time looked at that compiling must take after the start.
     """
-    if not report.tables["samples"] or not report.sql("SELECT 1 FROM samples WHERE kind = 'python' LIMIT 1").num_rows:
+    if (
+        not report.tables["samples"]
+        or not report.sql("SELECT 1 FROM samples WHERE kind = 'python' LIMIT 1").num_rows
+    ):
         raise MissingData(f"does not contain Python samples{selection.place(report)}.")
     begin, end = edges(report, selection)
     gpu = idle(report, selection, whole=True)
@@ -70,7 +73,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     for process in sorted(_working(report) & {stretch.process for stretch in stretches}):
         again = _again(report, [stretch for stretch in stretches if stretch.process == process])
         again = [stretch for stretch in again if stretch.end > begin and stretch.start < end]
-        cover = Cover([max(stretch.start, begin) for stretch in again], [min(stretch.end, end) for stretch in again])
+        cover = Cover(
+            [max(stretch.start, begin) for stretch in again], [min(stretch.end, end) for stretch in again]
+        )
         lost = cover if gpu is None else cover.both(gpu)
         if lost.total and lost.total * 100 >= least * (end - begin):
             findings.append(_finding(again, cover, lost, rows))
@@ -90,10 +95,14 @@ def _again(report: Report, own: list[Compiling]) -> list[Compiling]:
         sums[stretch.line] = sums.get(stretch.line, 0) + stretch.end - stretch.start
     main = max(sums, key=lambda line: (line != "", sums[line]))
     started = min((stretch for stretch in own if stretch.line == main), key=lambda stretch: stretch.start).end
-    third = _third_step(report, own[0].process, Cover([each.start for each in own], [each.end for each in own]))
+    third = _third_step(
+        report, own[0].process, Cover([each.start for each in own], [each.end for each in own])
+    )
     if third is not None:
         started = max(started, third)
-    elif own[0].compiler == "torch.compile":  # it compiles a function in pieces: nothing says when the first step ends
+    elif (
+        own[0].compiler == "torch.compile"
+    ):  # it compiles a function in pieces: nothing says when the first step ends
         return []
     known = {stretch.line for stretch in own if stretch.start < started}
     return [stretch for stretch in own if stretch.start >= started and stretch.line in known]
@@ -150,7 +159,15 @@ def _finding(again: list[Compiling], cover: Cover, lost: Cover, rows: int) -> Fi
     gap = f" GPUs had nothing to do for {duration(lost.total)} of it." if lost.total < cover.total else ""
     since = duration(max(stretch.end for stretch in again) - min(stretch.start for stretch in again))
     evidence = (
-        Evidence("samples", each.sample, each.start, each.end, f"{each.compiler} compiles{about}", each.process, each.thread)
+        Evidence(
+            "samples",
+            each.sample,
+            each.start,
+            each.end,
+            f"{each.compiler} compiles{about}",
+            each.process,
+            each.thread,
+        )
         for each in again
         for about in (f" for {each.line}" if each.line else "",)
     )

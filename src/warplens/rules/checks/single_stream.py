@@ -40,7 +40,9 @@ LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/stream-sync-behavior.html"
 _AT_ONCE = 10_000  # ns: who begins that soon after another has ended has waited for it
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 10, least: float = 2.0) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, fewest: int = 10, least: float = 2.0
+) -> list[Finding]:
     """Return a finding for each GPU on which that costs time.
 
     Args:
@@ -60,10 +62,15 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
     if not nulls:
         raise MissingData(f"does not say which stream is the default stream{selection.place(report)}.")
     others = _streams(report, "SELECT process, stream FROM streams WHERE kind = 'default'") - nulls
-    others -= _streams(report, "SELECT process, stream FROM syncs WHERE kind = 'Stream wait event' AND stream IS NOT NULL")
+    others -= _streams(
+        report, "SELECT process, stream FROM syncs WHERE kind = 'Stream wait event' AND stream IS NOT NULL"
+    )
     findings = []
     for gpu in devices:
-        null, other = (np.isin(gpu.stream, [stream for process, stream in some if process == gpu.process]) for some in (nulls, others))
+        null, other = (
+            np.isin(gpu.stream, [stream for process, stream in some if process == gpu.process])
+            for some in (nulls, others)
+        )
         if not null.any() or not other.any():
             continue
         small = _small(report, gpu)
@@ -102,7 +109,9 @@ def _small(report: Report, gpu: GpuOperations) -> BoolArray:
     return np.asarray((gpu.kind == KERNEL) & np.isin(gpu.id, report.sql(text).column(0).to_numpy()), bool)
 
 
-def _waited(gpu: GpuOperations, made: KernelLaunches, null: BoolArray, other: BoolArray) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _waited(
+    gpu: GpuOperations, made: KernelLaunches, null: BoolArray, other: BoolArray
+) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the places of kernels that waited for one of the other side, and from when until when."""
     call, known = made.find(gpu.api)
     parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
@@ -116,7 +125,9 @@ def _waited(gpu: GpuOperations, made: KernelLaunches, null: BoolArray, other: Bo
     for mine, theirs in ((other, null), (null, other)):
         places, before = np.flatnonzero(mine & known), np.flatnonzero(theirs)
         before = before[np.argsort(gpu.end[before], kind="stable")]
-        last = np.searchsorted(gpu.end[before], gpu.start[places], "right") - 1  # of the other side, the last that had ended
+        last = (
+            np.searchsorted(gpu.end[before], gpu.start[places], "right") - 1
+        )  # of the other side, the last that had ended
         places, before_it = places[last >= 0], before[last[last >= 0]]
         begin, end = np.maximum(ready[places], gpu.start[before_it]), gpu.end[before_it]
         some = (gpu.start[places] - end <= _AT_ONCE) & (end > begin)

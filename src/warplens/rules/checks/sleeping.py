@@ -105,7 +105,9 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
 
 def _traced(report: Report) -> bool:
-    return any(manifest.sources.get("osrt", {}).get("on") for manifest in report.manifests) or bool(report.tables["osrt"])
+    return any(manifest.sources.get("osrt", {}).get("on") for manifest in report.manifests) or bool(
+        report.tables["osrt"]
+    )
 
 
 def _ran(report: Report, selection: Selection) -> dict[int, float]:
@@ -134,7 +136,9 @@ def _recorded(report: Report, selection: Selection) -> Iterator[_Stood]:
         still = groups.setdefault((place.function or row["name"], kind, row["thread"]), _Still())
         still.spans.append((row["start"], row["end"]))
         still.lost += row["end"] - row["start"]
-        still.rows.append(Evidence("osrt", row["id"], row["start"], row["end"], row["name"], row["process"], row["thread"]))
+        still.rows.append(
+            Evidence("osrt", row["id"], row["start"], row["end"], row["name"], row["process"], row["thread"])
+        )
     for (name, kind, thread), still in groups.items():
         yield name, kind, thread, still
 
@@ -147,7 +151,9 @@ def _sampled(report: Report, selection: Selection) -> Iterator[_Stood]:
         groups: dict[tuple[str, str], _Still] = {}
         positions, which = np.unique(time.stack, return_inverse=True)
         kinds = [lines.kind(position) for position in positions.tolist()]
-        for row in np.flatnonzero((time.waited > 0) & np.array([kind is not None for kind in kinds], bool)[which]).tolist():
+        for row in np.flatnonzero(
+            (time.waited > 0) & np.array([kind is not None for kind in kinds], bool)[which]
+        ).tolist():
             kind, position = kinds[which[row]], int(positions[which[row]])
             at = int(code.own[position]) if code.own[position] >= 0 else int(code.python[position])
             frame = code.frames.frame(at)
@@ -156,7 +162,11 @@ def _sampled(report: Report, selection: Selection) -> Iterator[_Stood]:
             still.spans.append((start, end))
             still.lost += float(time.waited[row])
             line = f"{(frame.file or '').rpartition('/')[2]}:{frame.line}"
-            still.rows.append(Evidence("samples", time.samples["id"][row].as_py(), start, end, line, time.process, time.thread))
+            still.rows.append(
+                Evidence(
+                    "samples", time.samples["id"][row].as_py(), start, end, line, time.process, time.thread
+                )
+            )
         for (name, kind), still in groups.items():
             yield name, kind, time.thread, still
 
@@ -200,10 +210,13 @@ class _Lines:
 def _finding(name: str, kind: str, still: _Still, bound: int, exact: bool) -> Finding:
     longest = max(end - start for start, end in still.spans)
     threads = len({row.thread for row in still.rows})
-    cause = f"{counted(threads, 'thread')} stood still there" + (f", {duration(longest)} at the longest." if exact else ".")
+    cause = f"{counted(threads, 'thread')} stood still there" + (
+        f", {duration(longest)} at the longest." if exact else "."
+    )
     if exact:
         cause += (
-            f" It did so {counted(len(still.spans), 'time')}, {duration(sum(end - start for start, end in still.spans))} in all threads."
+            f" It did so {counted(len(still.spans), 'time')}, "
+            f"{duration(sum(end - start for start, end in still.spans))} in all threads."
         )
     else:
         cause += " Samples say so; `-t osrt` records each of the calls."

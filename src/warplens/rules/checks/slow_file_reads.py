@@ -36,7 +36,9 @@ _READS = f"""\"group\" = 'file' AND regexp_full_match(name::VARCHAR, '{_NAMES}')
   AND NOT regexp_matches(coalesce(target::VARCHAR, ''), '^(pipe|socket|unix)')"""
 
 
-def check(report: Report, selection: Selection, *, shortest: float = 1, least: float = 5, times: int = 5) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, shortest: float = 1, least: float = 5, times: int = 5
+) -> list[Finding]:
     """Return a finding for each thread and function that reads.
 
     Args:

@@ -41,7 +41,13 @@ _IN_A_GRAPH = 1_000  # ns between two kernels of a graph
 
 
 def check(
-    report: Report, selection: Selection, *, rows: int = 50, apart: float = 100, fewest: int = 100, least: float = 2.0
+    report: Report,
+    selection: Selection,
+    *,
+    rows: int = 50,
+    apart: float = 100,
+    fewest: int = 100,
+    least: float = 2.0,
 ) -> list[Finding]:
     """Return a finding where short kernels cost time.
 
@@ -90,7 +96,9 @@ def check(
             bound,
             min(best, bound),
             "medium",
-            claim=Cover(*(np.concatenate([getattr(part, edge) for part in lost]) for edge in ("start", "end"))),
+            claim=Cover(
+                *(np.concatenate([getattr(part, edge) for part in lost]) for edge in ("start", "end"))
+            ),
         )
     ]
 
@@ -102,10 +110,18 @@ def _advice(report: Report, selection: Selection) -> str:
             count(*) AS kernels FROM kernels WHERE {during(report, selection)}"""
     ).to_pylist()
     compiled = row["inductor"] >= _COMPILED * row["kernels"]
-    fuse = "Use larger batches" if compiled else "Fuse (torch.compile, fused optimizers, fused attention) or use larger batches"
+    fuse = (
+        "Use larger batches"
+        if compiled
+        else "Fuse (torch.compile, fused optimizers, fused attention) or use larger batches"
+    )
     if report.tables["graphs"] or row["graphs"]:
         return f"{fuse}; put what is launched between the CUDA graphs into them."
-    how = "the code is compiled already, so torch.compile(mode='reduce-overhead')" if compiled else "torch.compile(mode='reduce-overhead')"
+    how = (
+        "the code is compiled already, so torch.compile(mode='reduce-overhead')"
+        if compiled
+        else "torch.compile(mode='reduce-overhead')"
+    )
     return f"{fuse}; or launch them all at once with CUDA graphs: {how}, torch.cuda.graphs."
 
 
@@ -116,7 +132,12 @@ def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tu
     # Gap i lies between the busy stretches i and i + 1.
     first = np.searchsorted(gpu.start, gpu.busy.start[1:], "left")  # the operation that ended each gap
     call, known = made.find(gpu.api[first])
-    late = known & (gpu.kind[first] == KERNEL) & (made.end[call] > gpu.busy.end[:-1]) & (gpu.busy.start[1:] - gpu.busy.end[:-1] <= apart)
+    late = (
+        known
+        & (gpu.kind[first] == KERNEL)
+        & (made.end[call] > gpu.busy.end[:-1])
+        & (gpu.busy.start[1:] - gpu.busy.end[:-1] <= apart)
+    )
     return np.asarray(late & (made.start[call] - made.before[call] <= apart), bool)
 
 
@@ -134,5 +155,16 @@ def _stretches(gpu: GpuOperations, late: np.ndarray[tuple[int], np.dtype[np.bool
         begin, end = int(gpu.busy.end[a]), int(gpu.busy.start[b])
         text = f"{gpu.label} idle for {duration(lost)} between {counted(number, 'operation')}, each launched too late"
         values = {"gpu_idle_ns": lost, "operations": number}
-        rows.append(Evidence("kernels", int(gpu.id[first[b]]), begin, end, text, process=gpu.process, device=gpu.device, values=values))
+        rows.append(
+            Evidence(
+                "kernels",
+                int(gpu.id[first[b]]),
+                begin,
+                end,
+                text,
+                process=gpu.process,
+                device=gpu.device,
+                values=values,
+            )
+        )
     return rows

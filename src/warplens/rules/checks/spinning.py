@@ -65,7 +65,12 @@ class _Kind:
 
 _KINDS = (
     _Kind("OpenMP", r"lib(gomp|iomp5|omp)\b.*", ".*", "OMP_NUM_THREADS"),
-    _Kind("OpenBLAS", r"lib(scipy_)?openblas.*", "blas_thread_server|exec_blas.*|blas_thread.*", "OPENBLAS_NUM_THREADS"),
+    _Kind(
+        "OpenBLAS",
+        r"lib(scipy_)?openblas.*",
+        "blas_thread_server|exec_blas.*|blas_thread.*",
+        "OPENBLAS_NUM_THREADS",
+    ),
     _Kind("a spin lock", "", r"(__)?pthread_spin_lock", ""),
 )
 _BELOW = r"libc[.-].*|libpthread.*|\[kernel\]|\[vdso\]|linux-vdso.*"
@@ -140,8 +145,14 @@ class _Lost:
 
 def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArray) -> _Lost:
     """Return what was lost in the process that lost most."""
-    states = {load.thread: load.runnable for load in loads(report, selection)} if report.tables["thread_states"] else {}
-    process, thread, weight = (np.asarray(native[name].to_numpy(), np.int64) for name in ("process", "thread", "weight"))
+    states = (
+        {load.thread: load.runnable for load in loads(report, selection)}
+        if report.tables["thread_states"]
+        else {}
+    )
+    process, thread, weight = (
+        np.asarray(native[name].to_numpy(), np.int64) for name in ("process", "thread", "weight")
+    )
     leaders = leading(report, selection)
     every = []
     for own in np.unique(process[spins]).tolist():
@@ -153,7 +164,11 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
         spun = start, start + weight[spins & mine]
         # who spins keeps a CPU from the leading thread for no longer than it spins
         lacked = min(states.get(leader, 0), int(weight[spins & ~mine & (process == own)].sum()))
-        parts = [spun, sleep, *([_lacked(report, selection, leader)] if lacked * 2 > states.get(leader, 0) else [])]
+        parts = [
+            spun,
+            sleep,
+            *([_lacked(report, selection, leader)] if lacked * 2 > states.get(leader, 0) else []),
+        ]
         cover = Cover(*(np.concatenate([spans[edge] for spans in parts]) for edge in (0, 1)))
         every.append(_Lost(lacked, int(weight[spins & mine].sum()), slept, work, cover))
     return max(every, key=lambda lost: lost.bound)
@@ -165,7 +180,9 @@ def _lacked(report: Report, selection: Selection, leader: int) -> tuple[Int64Arr
     return numbers(times, "start"), numbers(times, "end")
 
 
-def _slept(report: Report, selection: Selection, native: pa.Table, spins: BoolArray, leader: int) -> tuple[int, Int64Array, Int64Array]:
+def _slept(
+    report: Report, selection: Selection, native: pa.Table, spins: BoolArray, leader: int
+) -> tuple[int, Int64Array, Int64Array]:
     """Return for how long, and when, the leading thread was asleep in functions of Python in which it mostly spins when it runs."""
     nothing = np.empty(0, np.int64)
     try:
@@ -178,14 +195,22 @@ def _slept(report: Report, selection: Selection, native: pa.Table, spins: BoolAr
     weight = np.asarray(native["weight"].to_numpy(), np.float64)
     place = code.python[code.frames.positions(native["stack"])]
     known, which = np.unique(place, return_inverse=True)
-    share = np.bincount(which, weight * spins, len(known)) / np.maximum(np.bincount(which, weight, len(known)), 1)
+    share = np.bincount(which, weight * spins, len(known)) / np.maximum(
+        np.bincount(which, weight, len(known)), 1
+    )
     there = np.isin(code.python[time.stack], known[(share > _MOSTLY) & (known >= 0)])
     there &= time.waited > 0
     return round(float(time.waited[there].sum())), time.since[there], time.until[there]
 
 
 def _finding(
-    report: Report, selection: Selection, kind: _Kind, native: pa.Table, spins: BoolArray, share: float, least: float
+    report: Report,
+    selection: Selection,
+    kind: _Kind,
+    native: pa.Table,
+    spins: BoolArray,
+    share: float,
+    least: float,
 ) -> Finding | None:
     begin, end = edges(report, selection)
     weight = np.asarray(native["weight"].to_numpy(), np.int64)
@@ -211,7 +236,9 @@ def _finding(
     return Finding(
         "spinning",
         kind.name,
-        f"Threads that wait in {kind.name} kept CPUs busy for {duration(spent)}, {spent / whole:.0%} of the CPU time".replace("%", " %"),
+        f"Threads that wait in {kind.name} kept CPUs busy for {duration(spent)}, {spent / whole:.0%} of the CPU time".replace(
+            "%", " %"
+        ),
         cause,
         _fix(kind, there, short),
         _evidence(native, spins, weight),
@@ -230,13 +257,23 @@ def _fix(kind: _Kind, there: int, short: bool) -> str:
     if kind.name != "OpenMP":
         return fewer + "."
     sleep = "let threads that wait sleep with OMP_WAIT_POLICY=passive (KMP_BLOCKTIME=0 with Intel's OpenMP)"
-    return f"{fewer}, or {sleep}." if short else f"{sleep[0].upper()}{sleep[1:]}, or set {kind.variable} lower."
+    return (
+        f"{fewer}, or {sleep}." if short else f"{sleep[0].upper()}{sleep[1:]}, or set {kind.variable} lower."
+    )
 
 
 def _evidence(native: pa.Table, spins: BoolArray, weight: Int64Array) -> tuple[Evidence, ...]:
     rows = np.flatnonzero(spins)
     longest = native.take(pa.array(rows[np.argsort(-weight[rows], kind="stable")][:50])).to_pylist()
     return most(
-        Evidence("samples", row["id"], row["start"], row["start"] + row["weight"], "spins", row["process"], row["thread"])
+        Evidence(
+            "samples",
+            row["id"],
+            row["start"],
+            row["start"] + row["weight"],
+            "spins",
+            row["process"],
+            row["thread"],
+        )
         for row in longest
     )

@@ -69,9 +69,15 @@ def _before(report: Report, selection: Selection, loop: MainLoop, begin: int) ->
     sums: Counter[str] = Counter()
     for culprit in culprits(report, thread, first, loop.begin):
         if culprit.kind != UNKNOWN:
-            sums[f"import {culprit.name}" if culprit.kind == IMPORT else _plain(culprit.kind, culprit.name)] += culprit.time
+            sums[
+                f"import {culprit.name}" if culprit.kind == IMPORT else _plain(culprit.kind, culprit.name)
+            ] += culprit.time
     took = loop.begin - first
-    slow = f" Its first {counted(loop.skipped, loop.name or 'iteration')} were slower than usual." if loop.skipped else ""
+    slow = (
+        f" Its first {counted(loop.skipped, loop.name or 'iteration')} were slower than usual."
+        if loop.skipped
+        else ""
+    )
     return [
         Finding(
             "startup",
@@ -103,12 +109,20 @@ def _imports(report: Report, selection: Selection) -> list[Finding]:
     spent = cover.total
     counted_in = mine | (cover.within(start, end) * 2 > end - start)
     sums: Counter[str] = Counter()
-    for name, took in zip(table.column("name").filter(pa.array(counted_in)).to_pylist(), (end - start)[counted_in].tolist(), strict=True):
+    for name, took in zip(
+        table.column("name").filter(pa.array(counted_in)).to_pylist(),
+        (end - start)[counted_in].tolist(),
+        strict=True,
+    ):
         sums[f"import {name.partition('.')[0]}"] += took
     processes = len(np.unique(numbers(table, "process")[counted_in]))
     several = f" in {processes:,} processes" if processes > 1 else ""
     again = sum(count > 1 for count in Counter(table.column("name").to_pylist()).values())
-    repeated = f" {counted(again, 'module')} were imported in more than one of them." if processes > 1 and again else ""
+    repeated = (
+        f" {counted(again, 'module')} were imported in more than one of them."
+        if processes > 1 and again
+        else ""
+    )
     return [
         Finding(
             "startup",
@@ -142,13 +156,23 @@ def _plain(kind: str, name: str) -> str:
     return name if name and kind != NATIVE else f"{kind} {name}".strip()
 
 
-def _evidence(report: Report, selection: Selection, threads: Iterable[int], before: int) -> tuple[Evidence, ...]:
+def _evidence(
+    report: Report, selection: Selection, threads: Iterable[int], before: int
+) -> tuple[Evidence, ...]:
     """Return the longest imports of some threads that began before a time."""
     if not report.tables["imports"]:
         return ()
     where = f"""depth = 0 AND thread IN ({", ".join(map(str, threads))}) AND "start" < {before}"""
     table = rows(report, selection, "id, process, thread, name", "imports", where)
     return most(
-        Evidence("imports", row["id"], row["start"], row["end"], f"import {row['name']}", row["process"], row["thread"])
+        Evidence(
+            "imports",
+            row["id"],
+            row["start"],
+            row["end"],
+            f"import {row['name']}",
+            row["process"],
+            row["thread"],
+        )
         for row in table.to_pylist()
     )

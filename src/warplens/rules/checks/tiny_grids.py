@@ -48,7 +48,13 @@ _BLOCKS = "grid_x::BIGINT * grid_y * grid_z"
 
 
 def check(
-    report: Report, selection: Selection, *, rows: int = 50, below: float = 10, longest: float = 50, least: float = 1
+    report: Report,
+    selection: Selection,
+    *,
+    rows: int = 50,
+    below: float = 10,
+    longest: float = 50,
+    least: float = 1,
 ) -> list[Finding]:
     """Return a finding for each kernel that does so.
 
@@ -62,7 +68,9 @@ def check(
     """
     gpus(report, selection)
     devices = report.table("devices", ["process", "device", "multiprocessors"]).to_pylist()
-    known = {(row["process"], row["device"]): row["multiprocessors"] for row in devices if row["multiprocessors"]}
+    known = {
+        (row["process"], row["device"]): row["multiprocessors"] for row in devices if row["multiprocessors"]
+    }
     if not known:
         raise MissingData("does not say how many multiprocessors its GPUs have.")
     whole = span(report, selection)
@@ -71,14 +79,20 @@ def check(
     for (process, device), processors in sorted(known.items()):
         on = f"process = {process} AND device = {device} AND {during(report, selection)}"
         limit = f'{_BLOCKS} * 100 < {below} * {processors} AND "end" - "start" >= {round(longest * 1000)}'
-        names = report.sql(f"SELECT DISTINCT demangled::VARCHAR FROM kernels WHERE {on} AND {limit} ORDER BY ALL").column(0).to_pylist()
+        names = (
+            report.sql(f"SELECT DISTINCT demangled::VARCHAR FROM kernels WHERE {on} AND {limit} ORDER BY ALL")
+            .column(0)
+            .to_pylist()
+        )
         kinds = [name for name in names if class_of(name) != "communication"]
         if not kinds:
             continue
         columns = f'id, "start", "end", name::VARCHAR AS name, {_BLOCKS} AS blocks, block_x::BIGINT * block_y * block_z AS threads'
         others = _others(report, on, limit)
         for kind in kinds:
-            own = report.sql(f'SELECT {columns} FROM kernels WHERE {on} AND {limit} AND demangled = {quoted(kind)} ORDER BY "start"')
+            own = report.sql(
+                f'SELECT {columns} FROM kernels WHERE {on} AND {limit} AND demangled = {quoted(kind)} ORDER BY "start"'
+            )
             first, last = np.maximum(numbers(own, "start"), begin), np.minimum(numbers(own, "end"), end)
             alone = Cover(first, last).without(others)
             if alone.total * 100 < least * whole:
@@ -86,21 +100,38 @@ def check(
             # what would be left of each launch if its work were on all multiprocessors alike
             spread = numbers(own, "blocks") / processors
             won = int((alone.within(first, last) * (1 - spread)).sum())
-            findings.append(_finding(own, alone, min(won, alone.total), whole, processors, process, device, rows))
+            findings.append(
+                _finding(own, alone, min(won, alone.total), whole, processors, process, device, rows)
+            )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
 def _others(report: Report, on: str, limit: str) -> Cover:
     """Return when kernels with a larger grid, or short ones, and whole graphs ran."""
     where = {"kernels": f"{on} AND NOT ({limit})", "graphs": on}
-    parts = [report.sql(f'SELECT "start", "end" FROM {table} WHERE {condition}') for table, condition in where.items()]
+    parts = [
+        report.sql(f'SELECT "start", "end" FROM {table} WHERE {condition}')
+        for table, condition in where.items()
+    ]
     return Cover(*(np.concatenate([numbers(part, edge) for part in parts]) for edge in ("start", "end")))
 
 
-def _finding(own: pa.Table, alone: Cover, won: int, whole: int, processors: int, process: int, device: int, rows: int) -> Finding:
+def _finding(
+    own: pa.Table, alone: Cover, won: int, whole: int, processors: int, process: int, device: int, rows: int
+) -> Finding:
     row = own.take(np.argsort(numbers(own, "start") - numbers(own, "end"), kind="stable")[:1]).to_pylist()[0]
     evidence = (
-        Evidence("kernels", each["id"], each["start"], each["end"], f"{each['name']} on {_shape(each)}", process, None, device, values)
+        Evidence(
+            "kernels",
+            each["id"],
+            each["start"],
+            each["end"],
+            f"{each['name']} on {_shape(each)}",
+            process,
+            None,
+            device,
+            values,
+        )
         for each in own.to_pylist()
         for values in ({"blocks": each["blocks"], "threads": each["threads"], "multiprocessors": processors},)
     )

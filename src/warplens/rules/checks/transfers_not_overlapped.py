@@ -78,10 +78,14 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
     shared = int(np.isin(gpu.stream[mine][lonely > 0], gpu.stream[gpu.kind != COPY]).sum())
     pageable = int(moved.pageable[place][lonely > 0].sum())
     total = size(int(moved.bytes[place][lonely > 0].sum()))
-    why = [f"{shared:,} of them are in a stream with kernels, where one waits for the other."] if shared else []
+    why = (
+        [f"{shared:,} of them are in a stream with kernels, where one waits for the other."] if shared else []
+    )
     why += [f"{pageable:,} of them use pageable memory, which must be page-locked first."] if pageable else []
     if alone.total > free:
-        why.append(f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest is won by moving less.")
+        why.append(
+            f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest is won by moving less."
+        )
     finding = Finding(
         "transfers_not_overlapped",
         gpu.label,
@@ -100,9 +104,13 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
     return finding, alone
 
 
-def _row(gpu: GpuOperations, moved: Copies, number: int, place: int, mine: npt.NDArray[np.bool_], lonely: int) -> Evidence:
+def _row(
+    gpu: GpuOperations, moved: Copies, number: int, place: int, mine: npt.NDArray[np.bool_], lonely: int
+) -> Evidence:
     which = int(np.flatnonzero(mine)[number])
     values = {"bytes": int(moved.bytes[place]), "alone_ns": lonely}
     text = f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it without a kernel"
     times = int(gpu.start[which]), int(gpu.end[which])
-    return Evidence("memcpys", int(gpu.id[which]), *times, text, process=gpu.process, device=gpu.device, values=values)
+    return Evidence(
+        "memcpys", int(gpu.id[which]), *times, text, process=gpu.process, device=gpu.device, values=values
+    )

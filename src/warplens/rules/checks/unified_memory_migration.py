@@ -65,7 +65,9 @@ class _Slow:
     compared: bool
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 3, least: float = 1) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, fewest: int = 3, least: float = 1
+) -> list[Finding]:
     """Return a finding of the GPUs whose kernels waited for pages.
 
     Args:
@@ -122,7 +124,13 @@ def _slow(report: Report, selection: Selection, gpu: GpuOperations, fewest: int)
             compared = True
     kept = np.flatnonzero(longer)
     return _Slow(
-        ids[kept], start[kept], end[kept], kernels.column("name").take(kept).to_pylist(), longer[kept], np.maximum(pause[kept], 0), compared
+        ids[kept],
+        start[kept],
+        end[kept],
+        kernels.column("name").take(kept).to_pylist(),
+        longer[kept],
+        np.maximum(pause[kept], 0),
+        compared,
     )
 
 
@@ -145,11 +153,18 @@ def _pauses(gpu: GpuOperations, start: Int64Array) -> Int64Array:
     return np.where(work.start[place] == start, idle[place], -1)
 
 
-def _finding(report: Report, gpu: GpuOperations, slow: _Slow, lost: int, window: tuple[int, int], rows: int) -> tuple[Finding, Cover]:
+def _finding(
+    report: Report, gpu: GpuOperations, slow: _Slow, lost: int, window: tuple[int, int], rows: int
+) -> tuple[Finding, Cover]:
     # In the pause the host waited for its pages: no fix wins more than both, and the way back is taken to be as slow as the way there.
-    cover = Cover(np.maximum(slow.start - slow.pause, window[0]), np.minimum(slow.start + slow.longer, window[1]))
+    cover = Cover(
+        np.maximum(slow.start - slow.pause, window[0]), np.minimum(slow.start + slow.longer, window[1])
+    )
     back = int(np.minimum(slow.longer, slow.pause)[1:].sum())
-    name = max(dict.fromkeys(slow.name), key=lambda kind: sum(int(n) for n, of in zip(slow.longer, slow.name, strict=True) if of == kind))
+    name = max(
+        dict.fromkeys(slow.name),
+        key=lambda kind: sum(int(n) for n, of in zip(slow.longer, slow.name, strict=True) if of == kind),
+    )
     moved = report.sql(
         f"""SELECT kind::VARCHAR AS kind, count(*) AS pieces, sum(bytes)::BIGINT AS bytes FROM um_events
             WHERE process = {gpu.process} AND device = {gpu.device} AND kind IN ('HtoD', 'DtoH') GROUP BY kind ORDER BY kind DESC"""
@@ -158,7 +173,9 @@ def _finding(report: Report, gpu: GpuOperations, slow: _Slow, lost: int, window:
         f"{size(row['bytes'] or 0)} moved to the {'GPU' if row['kind'] == 'HtoD' else 'host'} in {counted(row['pieces'], 'piece')}"
         for row in moved
     )
-    launches = zip(slow.id.tolist(), slow.start.tolist(), slow.end.tolist(), slow.name, slow.longer.tolist(), strict=True)
+    launches = zip(
+        slow.id.tolist(), slow.start.tolist(), slow.end.tolist(), slow.name, slow.longer.tolist(), strict=True
+    )
     evidence = (
         Evidence("kernels", row, begin, end, text, gpu.process, None, gpu.device, {"longer_ns": longer})
         for row, begin, end, of, longer in launches

@@ -31,7 +31,17 @@ import numpy.typing as npt
 from warplens.model.words import duration
 from warplens.rules.base import Finding
 from warplens.rules.gpus import gpus, span
-from warplens.rules.host_calls import DEVICE_WAITS, EVENT_WAITS, STREAM_WAITS, HostCalls, calls, cost, evidence, named, needed
+from warplens.rules.host_calls import (
+    DEVICE_WAITS,
+    EVENT_WAITS,
+    STREAM_WAITS,
+    HostCalls,
+    calls,
+    cost,
+    evidence,
+    named,
+    needed,
+)
 from warplens.rules.idle_time import held
 from warplens.rules.lines import called_from, located
 
@@ -40,12 +50,16 @@ if TYPE_CHECKING:
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization"
 _SMALL = 1024
-_DETAILS = re.compile(r", (seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)  # what torch.autograd.profiler.emit_nvtx adds
+_DETAILS = re.compile(
+    r", (seq|op_id|sizes|input_op_ids) = .*", re.DOTALL
+)  # what torch.autograd.profiler.emit_nvtx adds
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?![^\W_])")
 _READS = f"m.kind = 'Device-to-Host' AND m.bytes <= {_SMALL} AND (a.name NOT ILIKE '%Async%' OR m.destination_kind = 'Pageable')"
 
 
-def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int = 3, least: float = 1.0) -> list[Finding]:
+def check(
+    report: Report, selection: Selection, *, rows: int = 50, repeats: int = 3, least: float = 1.0
+) -> list[Finding]:
     """Return a finding for each place in the program with such waits.
 
     Args:
@@ -57,7 +71,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
     """
     devices = gpus(report, selection)
     needed(report, selection)
-    waiting = calls(report, selection, f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})", "?memcpys")
+    waiting = calls(
+        report, selection, f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})", "?memcpys"
+    )
     names, which, number = np.unique(_places(waiting), return_inverse=True, return_counts=True)
     findings = []
     for place in np.flatnonzero(number >= repeats).tolist():
@@ -95,6 +111,11 @@ def check(report: Report, selection: Selection, *, rows: int = 50, repeats: int 
 def _places(waiting: HostCalls) -> npt.NDArray[np.str_]:
     """Return the place of each call: of names that are numbered, such as `step 12` and `aten::item, op_id = 4711`, without the number."""
     known: dict[str | None, str] = {
-        name: _NUMBER.sub("N", _DETAILS.sub("", name)) for name in set(waiting.place.tolist()) if name is not None
+        name: _NUMBER.sub("N", _DETAILS.sub("", name))
+        for name in set(waiting.place.tolist())
+        if name is not None
     }
-    return np.array([known.get(place, name) for place, name in zip(waiting.place, waiting.name, strict=True)], dtype=np.str_)
+    return np.array(
+        [known.get(place, name) for place, name in zip(waiting.place, waiting.name, strict=True)],
+        dtype=np.str_,
+    )

@@ -54,11 +54,15 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     if not starved:
         return []
     worst = starved[0]
-    processes = {row["process"]: row for row in report.table("processes", ["process", "name", "pid"]).to_pylist()}
+    processes = {
+        row["process"]: row for row in report.table("processes", ["process", "name", "pid"]).to_pylist()
+    }
     name = processes.get(worst.process, {}).get("name") or "a process"
     who = threads(report).get(worst.thread, "a thread")
     bound = min(worst.runnable, span)
-    cause, fix = _words(report, selection, known, starved, {key: row["name"] or "?" for key, row in processes.items()}, span)
+    cause, fix = _words(
+        report, selection, known, starved, {key: row["name"] or "?" for key, row in processes.items()}, span
+    )
     of_worst = f"state = 'runnable' AND thread = {worst.thread} AND \"start\" < {worst.until}"
     evidence = rows(report, selection, "id, process, thread", "thread_states", of_worst).to_pylist()
     return [
@@ -69,7 +73,15 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
             cause,
             fix,
             most(
-                Evidence("thread_states", row["id"], row["start"], row["end"], "could run", row["process"], row["thread"])
+                Evidence(
+                    "thread_states",
+                    row["id"],
+                    row["start"],
+                    row["end"],
+                    "could run",
+                    row["process"],
+                    row["thread"],
+                )
                 for row in evidence
             ),
             len(evidence),
@@ -81,7 +93,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
 
 def _words(
-    report: Report, selection: Selection, known: list[ThreadLoad], starved: list[ThreadLoad], names: dict[int, str], span: int
+    report: Report,
+    selection: Selection,
+    known: list[ThreadLoad],
+    starved: list[ThreadLoad],
+    names: dict[int, str],
+    span: int,
 ) -> tuple[str, str]:
     """Return the cause and the fix: this run wants more CPUs than there are, others use them, or a limit keeps them away."""
     there = cpus(report)
@@ -90,17 +107,29 @@ def _words(
     threads_of = Counter(names.get(load.process, "?") for load in starved)
     processes_of = Counter(names.get(process, "?") for process in {load.process for load in starved})
     who = ", ".join(
-        f"{counted(number, 'thread')} of {name}" + (f" in {counted(processes_of[name], 'process')}" if processes_of[name] > 1 else "")
+        f"{counted(number, 'thread')} of {name}"
+        + (f" in {counted(processes_of[name], 'process')}" if processes_of[name] > 1 else "")
         for name, number in threads_of.most_common(3)
     )
-    cause = f"On average {wanted:.1f} threads of this run wanted one of {counted(there, 'CPU')}: {who} waited."
+    cause = (
+        f"On average {wanted:.1f} threads of this run wanted one of {counted(there, 'CPU')}: {who} waited."
+    )
     if others is not None:
         cause += f" Other processes of the machine used {others:.1f} of the CPUs."
     if wanted > there:
-        return cause, "Start fewer threads: processes times OMP_NUM_THREADS no more than the CPUs; fewer workers in pools and loaders."
+        return (
+            cause,
+            "Start fewer threads: processes times OMP_NUM_THREADS no more than the CPUs; fewer workers in pools and loaders.",
+        )
     if others is not None and others >= _BUSY * there:
-        return cause, "Run it while others do not use the machine, or give it CPUs of its own (taskset, a cgroup)."
+        return (
+            cause,
+            "Run it while others do not use the machine, or give it CPUs of its own (taskset, a cgroup).",
+        )
     if others is not None and own + others < _FULL * there:
         cause += f" Only {own + others:.1f} of the CPUs were in use in all."
-        return cause, "A limit may keep it from CPUs that are free: cpu.max of its cgroup (docker --cpus), or an affinity (taskset)."
+        return (
+            cause,
+            "A limit may keep it from CPUs that are free: cpu.max of its cgroup (docker --cpus), or an affinity (taskset).",
+        )
     return cause, "Start fewer threads at a time: when several of them become ready at once, they take turns."

@@ -55,12 +55,17 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
             groups.setdefault((apart.key(gpu.process, gpu.device, stream), _WHAT[role]), []).append(overlap)
     if not groups:
         raise MissingData(f"does not contain CUDA communication or GPU memory data{selection.place(report)}.")
-    rows = [GpuOverlap(*(sum(values) for values in zip(*members, strict=True))) for members in groups.values()]
+    rows = [
+        GpuOverlap(*(sum(values) for values in zip(*members, strict=True))) for members in groups.values()
+    ]
     times = {"Total": "total", "Hidden": "hidden", "Exposed": "exposed", "Blocking": "alone"}
     return pa.table(
         {
             "Overlap (%)": percent([row.hidden for row in rows], [row.total for row in rows]),
-            **{f"{name} (ns)": pa.array([getattr(row, field) for row in rows], pa.int64()) for name, field in times.items()},
+            **{
+                f"{name} (ns)": pa.array([getattr(row, field) for row in rows], pa.int64())
+                for name, field in times.items()
+            },
             **apart.columns([key for key, _ in groups]),
             "What": pa.array([what for _, what in groups]),
         }

@@ -80,6 +80,14 @@ def table(
     else:
         profile_table = by_group(report, profile, by, least) if by in GROUPS else by_frame(profile, by, least)
     number = f"{int(profile.weights.count.sum()):,}"
-    what = f"{number} {wanted} samples of threads that ran{' or waited' if wall else ''}" if wanted != "osrt" else f"{number} OS calls"
-    left_out = f"less than {min_percent:g} % of them is left out; `:min-percent=0` has all" if min_percent > 0 else ""
+    what = (
+        f"{number} {wanted} samples of threads that ran{' or waited' if wall else ''}"
+        if wanted != "osrt"
+        else f"{number} OS calls"
+    )
+    left_out = (
+        f"less than {min_percent:g} % of them is left out; `:min-percent=0` has all"
+        if min_percent > 0
+        else ""
+    )
     return noted(profile_table, "; ".join(filter(None, (what, left_out))) + ".", said(report, selection))

@@ -70,12 +70,18 @@ def table(
     path = find(report, selection, step)
     summary = summed(report, path, by, gains=gains)
     left = summary.num_rows - rows if rows and summary.num_rows > rows else 0
-    left_out = f"{left:,} rows left out with {pc.sum(summary.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all." if left else ""
+    left_out = (
+        f"{left:,} rows left out with {pc.sum(summary.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all."
+        if left
+        else ""
+    )
     summary = summary.slice(0, rows) if left else summary
     length = path.length or 1
     labels = {"category": "Kind", "name": "Name", "range": "Range"}
     columns = {
-        "Time (%)": pc.divide(pc.multiply(pc.cast(summary.column("time"), pa.float64()), 100.0), float(length)),
+        "Time (%)": pc.divide(
+            pc.multiply(pc.cast(summary.column("time"), pa.float64()), 100.0), float(length)
+        ),
         "Time (ns)": summary.column("time"),
         "Pieces": summary.column("pieces"),
         "Gain (ns)": summary.column("gain"),

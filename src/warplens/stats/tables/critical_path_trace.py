@@ -46,7 +46,9 @@ def table(report: Report, selection: Selection, *, step: int = -1) -> pa.Table:
     """
     path = find(report, selection, step)
     shares = path.all.take(path.on)
-    places = pa.table({name: numbers_or_null(getattr(shares, name)) for name in ("process", "thread", "device", "stream")})
+    places = pa.table(
+        {name: numbers_or_null(getattr(shares, name)) for name in ("process", "thread", "device", "stream")}
+    )
     columns = {
         "Start (ns)": pa.array(shares.start - report.origin),
         "Duration (ns)": pa.array(shares.length),

@@ -38,7 +38,13 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(
-    report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False, all_gpus: bool = False
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+    all_gpus: bool = False,
 ) -> pa.Table:
     """Return the summary; MissingData where neither calls nor operations were recorded.
 
@@ -55,5 +61,12 @@ def table(
     keys = {"device": "device", "Category": "category", "Operation": "operation"}
     if all_gpus:
         del keys["device"]
-    rows = grouped(report, selection, f"({calls} UNION ALL {ran})", keys, missing="CUDA trace data", per=() if all_gpus else ("process",))
+    rows = grouped(
+        report,
+        selection,
+        f"({calls} UNION ALL {ran})",
+        keys,
+        missing="CUDA trace data",
+        per=() if all_gpus else ("process",),
+    )
     return summary(report, rows, ["Category", "Operation"])

@@ -38,7 +38,13 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(
-    report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False, all_gpus: bool = False
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+    all_gpus: bool = False,
 ) -> pa.Table:
     """Return the summary; MissingData where no kernel was recorded.
 
@@ -52,7 +58,14 @@ def table(
     """
     keys = {name: name for name in SIZES} | {"Name": "operation"}
     relation = kernels(naming(base, mangled), nvtx_name)
-    rows = grouped(report, selection, relation, keys, missing=partial(no_kernels, report, selection), per=() if all_gpus else PLACE)
+    rows = grouped(
+        report,
+        selection,
+        relation,
+        keys,
+        missing=partial(no_kernels, report, selection),
+        per=() if all_gpus else PLACE,
+    )
     for position, (name, what) in enumerate((("GridXYZ", "grid"), ("BlockXYZ", "block"))):
         rows = rows.add_column(position, name, sizes(rows, what))
     return noted(summary(report, rows, ["GridXYZ", "BlockXYZ", "Name"]), whole_graphs(report, selection))

@@ -68,7 +68,9 @@ def table(
     chosen, apart = naming(base, mangled), None if all_gpus else By(report, by)
     if nvtx_name or mangled or apart is None or apart.by != "device":
         missing = partial(no_kernels, report, selection)
-        rows = grouped_by(report, selection, apart, kernels(chosen, nvtx_name), {"Name": "operation"}, missing=missing)
+        rows = grouped_by(
+            report, selection, apart, kernels(chosen, nvtx_name), {"Name": "operation"}, missing=missing
+        )
     else:
         rows = _kernels(kernel_durations(report, selection, "name" if base else "demangled"))
         if not rows.num_rows:
@@ -79,9 +81,13 @@ def table(
 def _kernels(rows: pa.Table) -> pa.Table:
     """Order rows as `grouped` does, and add the share of each in the total of its GPU."""
     rows = rows.rename_columns([{"operation": "Name"}.get(name, name) for name in rows.column_names])
-    rows = rows.sort_by([("process", "ascending"), ("device", "ascending"), ("total", "descending"), ("Name", "ascending")])
+    rows = rows.sort_by(
+        [("process", "ascending"), ("device", "ascending"), ("total", "descending"), ("Name", "ascending")]
+    )
     process, device, total = (rows.column(name).to_numpy() for name in (*PLACE, "total"))
     new = np.flatnonzero((np.diff(process, prepend=-1) != 0) | (np.diff(device, prepend=-1) != 0))
     which = np.searchsorted(new, np.arange(len(total)), side="right") - 1
     whole = np.bincount(which, weights=total)[which] if len(total) else total
-    return rows.append_column("share", pa.array(np.where(whole > 0, 100.0 * total / np.where(whole > 0, whole, 1), 0.0)))
+    return rows.append_column(
+        "share", pa.array(np.where(whole > 0, 100.0 * total / np.where(whole > 0, whole, 1), 0.0))
+    )

@@ -47,6 +47,14 @@ def table(report: Report, selection: Selection, *, by: str = "device", all_gpus:
     """
     relation = operations(categories=[MEMORY])
     apart = None if all_gpus else By(report, by)
-    rows = grouped_by(report, selection, apart, relation, {"Operation": "operation"}, missing="GPU memory data", value="bytes")
+    rows = grouped_by(
+        report,
+        selection,
+        apart,
+        relation,
+        {"Operation": "operation"},
+        missing="GPU memory data",
+        value="bytes",
+    )
     figures = block(rows, "Total (MB)", "MB", "Count", scale=MEGABYTE)
     return pa.table({**figures, **where(report, rows, apart), "Operation": rows.column("Operation")})

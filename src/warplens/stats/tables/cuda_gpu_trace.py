@@ -44,7 +44,14 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 _SHORT = {"Grd": "grid", "Blk": "block"}
 
 
-def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False) -> pa.Table:
+def table(
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+) -> pa.Table:
     """Return the trace; MissingData where no GPU did anything.
 
     Args:
@@ -55,19 +62,27 @@ def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base
         mangled: the name as in the binary.
     """
     relation = operations(naming(base, mangled), nvtx_name, details=True)
-    rows = report.sql(f'SELECT * FROM {relation} WHERE {during(report, selection)} ORDER BY "start", process, device, stream, id')
+    rows = report.sql(
+        f'SELECT * FROM {relation} WHERE {during(report, selection)} ORDER BY "start", process, device, stream, id'
+    )
     if not rows.num_rows:
         raise MissingData(f"does not contain CUDA kernel or GPU memory data{selection.place(report)}.")
     process, device = rows.column("process"), rows.column("device")
     duration = pc.subtract(rows.column("end"), rows.column("start"))
     size = _megabytes(rows.column("bytes"))
-    seconds = pc.divide(pc.cast(pc.if_else(pc.greater(duration, 0), duration, None), pa.float64(), safe=False), 1e9)
+    seconds = pc.divide(
+        pc.cast(pc.if_else(pc.greater(duration, 0), duration, None), pa.float64(), safe=False), 1e9
+    )
     return pa.table(
         {
             "Start (ns)": pc.subtract(rows.column("start"), report.origin),
             "Duration (ns)": duration,
             "CorrId": rows.column("correlation"),
-            **{f"{short}{axis.upper()}": rows.column(f"{what}_{axis}") for short, what in _SHORT.items() for axis in "xyz"},
+            **{
+                f"{short}{axis.upper()}": rows.column(f"{what}_{axis}")
+                for short, what in _SHORT.items()
+                for axis in "xyz"
+            },
             "Reg/Trd": rows.column("registers"),
             "StcSMem (MB)": _megabytes(rows.column("static_shared")),
             "DymSMem (MB)": _megabytes(rows.column("dynamic_shared")),

@@ -50,7 +50,14 @@ _FIGURES = {
 }
 
 
-def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False) -> pa.Table:
+def table(
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+) -> pa.Table:
     """Return the summary; MissingData where no kernel has its call.
 
     Args:
@@ -60,7 +67,11 @@ def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base
         base: the function's name alone, without namespaces, template arguments and parameters.
         mangled: the name as in the binary.
     """
-    figures = {f"{kind}{name} (ns)": text.format(value) for kind, value in _VALUES.items() for name, text in _FIGURES.items()}
+    figures = {
+        f"{kind}{name} (ns)": text.format(value)
+        for kind, value in _VALUES.items()
+        for name, text in _FIGURES.items()
+    }
     rows = report.sql(f"""
     SELECT process, thread, device AS "DevId", count(*) AS "Count", count(queue) AS "QCount",
            {", ".join(f'{text} AS "{name}"' for name, text in figures.items())},
@@ -70,7 +81,10 @@ def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base
     """)
     if not rows.num_rows:
         raise nothing_launched(report, selection)
-    ids = {"PID": system_ids(report, rows, "processes", "pid"), "TID": system_ids(report, rows, "threads", "tid")}
+    ids = {
+        "PID": system_ids(report, rows, "processes", "pid"),
+        "TID": system_ids(report, rows, "threads", "tid"),
+    }
     launches = pc.sum(rows.column("Count")).as_py()
     names = ("DevId", "Count", "QCount", *figures, "API Name", "Kernel Name")
     summary = pa.table(ids | {name: rows.column(name) for name in names})

@@ -42,7 +42,14 @@ _TIMES = "call_start, call_end, queue, kernel_start, kernel_end, total"
 _COLUMNS = f"process, thread, device, call, operation, {_TIMES}, {', '.join(SIZES)}"
 
 
-def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base: bool = False, mangled: bool = False) -> pa.Table:
+def table(
+    report: Report,
+    selection: Selection,
+    *,
+    nvtx_name: bool = False,
+    base: bool = False,
+    mangled: bool = False,
+) -> pa.Table:
     """Return the trace; MissingData where no kernel has its call.
 
     Args:
@@ -73,4 +80,6 @@ def table(report: Report, selection: Selection, *, nvtx_name: bool = False, base
         "BlockXYZ": sizes(rows, "block"),
         "Kernel Name": rows.column("operation"),
     }
-    return noted(pa.table(columns), without_call(report, selection, rows.num_rows), whole_graphs(report, selection))
+    return noted(
+        pa.table(columns), without_call(report, selection, rows.num_rows), whole_graphs(report, selection)
+    )

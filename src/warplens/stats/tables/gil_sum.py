@@ -69,15 +69,21 @@ def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Tab
     if not rows.num_rows:
         raise MissingData(f"does not contain Python GIL data{selection.place(report)}.")
     met = contention(report, selection)
-    return noted(_pairs(report, met) if by == "pair" else _threads(report, rows, met), said(report, selection))
+    return noted(
+        _pairs(report, met) if by == "pair" else _threads(report, rows, met), said(report, selection)
+    )
 
 
 def _threads(report: Report, rows: pa.Table, met: pa.Table) -> pa.Table:
-    most = met.group_by("waiter", use_threads=False).aggregate([("holder", "first")])  # the greatest comes first
+    most = met.group_by("waiter", use_threads=False).aggregate(
+        [("holder", "first")]
+    )  # the greatest comes first
     caused = met.group_by("holder", use_threads=False).aggregate([("waited", "sum"), ("process", "first")])
     rows = _with_holders(rows, caused)
     thread = rows.column("thread").combine_chunks()
-    others = pc.fill_null(caused.column("waited_sum").combine_chunks().take(_row(thread, caused, "holder")), 0)
+    others = pc.fill_null(
+        caused.column("waited_sum").combine_chunks().take(_row(thread, caused, "holder")), 0
+    )
     holder = most.column("holder_first").combine_chunks().take(_row(thread, most, "waiter"))
     columns = {
         "Held (%)": rows.column("share"),
@@ -97,10 +103,18 @@ def _threads(report: Report, rows: pa.Table, met: pa.Table) -> pa.Table:
 
 def _with_holders(rows: pa.Table, caused: pa.Table) -> pa.Table:
     """Add those who made others wait, but did nothing in the selection themselves."""
-    more = caused.filter(pc.invert(pc.is_in(caused.column("holder"), value_set=rows.column("thread").combine_chunks())))
+    more = caused.filter(
+        pc.invert(pc.is_in(caused.column("holder"), value_set=rows.column("thread").combine_chunks()))
+    )
     keys = {"process": more.column("process_first"), "thread": more.column("holder")}
-    nothing = {name: pa.repeat(pa.scalar(0, rows.schema.field(name).type), more.num_rows) for name in (*_AMOUNTS, "share")}
-    unknown = {name: pa.nulls(more.num_rows, rows.schema.field(name).type) for name in ("longest_hold", "longest_wait")}
+    nothing = {
+        name: pa.repeat(pa.scalar(0, rows.schema.field(name).type), more.num_rows)
+        for name in (*_AMOUNTS, "share")
+    }
+    unknown = {
+        name: pa.nulls(more.num_rows, rows.schema.field(name).type)
+        for name in ("longest_hold", "longest_wait")
+    }
     return pa.concat_tables([rows, pa.table({**keys, **nothing, **unknown}).select(rows.column_names)])
 
 
@@ -124,7 +138,9 @@ def _row(keys: pa.Array, table: pa.Table, column: str) -> pa.Array:
 def _name(report: Report, thread: pa.Array) -> pa.Array:
     """Return `name (tid)` of threads; null for null."""
     known = report.table("threads", ["thread", "tid", "name"]).combine_chunks()
-    row = pc.if_else(pc.is_null(thread), None, pc.index_in(thread, value_set=known.column("thread").combine_chunks()))
+    row = pc.if_else(
+        pc.is_null(thread), None, pc.index_in(thread, value_set=known.column("thread").combine_chunks())
+    )
     tid = pc.cast(known.column("tid").combine_chunks().take(row), pa.string())
     name = pc.fill_null(known.column("name").combine_chunks().take(row), "thread")
     return pc.binary_join_element_wise(name, pc.binary_join_element_wise("(", tid, ")", ""), " ")

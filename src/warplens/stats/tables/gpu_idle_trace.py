@@ -53,13 +53,17 @@ def table(report: Report, selection: Selection, *, by: str = "device", longer_th
         raise UsageError(f"`:longer-than={longer_than}` is no time; give ns.")
     rows = idle(report, selection, per="stream" if apart.per_stream else "device", longer_than=longer_than)
     if not rows.num_rows:
-        raise MissingData(f"does not contain CUDA kernel or GPU memory data with gaps{selection.place(report)}.")
+        raise MissingData(
+            f"does not contain CUDA kernel or GPU memory data with gaps{selection.place(report)}."
+        )
     rows = rows.sort_by([(name, "ascending") for name in ("start", "process", "device", "stream")])
     duration = pc.subtract(rows.column("end"), rows.column("start"))
     gap, where = np.unique(rows.column("gap").to_numpy(), return_inverse=True)
     whole = np.zeros(len(gap), np.int64)
     np.add.at(whole, where, duration.to_numpy())
-    keys = list(zip(*(rows.column(name).to_pylist() for name in ("process", "device", "stream")), strict=True))
+    keys = list(
+        zip(*(rows.column(name).to_pylist() for name in ("process", "device", "stream")), strict=True)
+    )
     who = of_threads(report, rows.column("process"), rows.column("thread"))
     calls = called(report, rows.column("api"))
     return pa.table(

@@ -70,8 +70,17 @@ def table(report: Report, selection: Selection) -> pa.Table:
     if not rows.num_rows:
         raise MissingData(f"does not contain CUDA memory usage data{selection.place(report)}.")
     process, device = rows.column("process"), rows.column("device")
-    sizes = {"Peak (MB)": "peak", "End (MB)": "last", "Allocated (MB)": "allocated", "Largest (MB)": "largest", "Pool Peak (MB)": "pool"}
-    in_megabytes = {name: pc.divide(pc.cast(rows.column(column), pa.float64(), safe=False), MEGABYTE) for name, column in sizes.items()}
+    sizes = {
+        "Peak (MB)": "peak",
+        "End (MB)": "last",
+        "Allocated (MB)": "allocated",
+        "Largest (MB)": "largest",
+        "Pool Peak (MB)": "pool",
+    }
+    in_megabytes = {
+        name: pc.divide(pc.cast(rows.column(column), pa.float64(), safe=False), MEGABYTE)
+        for name, column in sizes.items()
+    }
     columns = {
         "Peak (MB)": in_megabytes["Peak (MB)"],
         "Peak At (ns)": pc.subtract(rows.column("peak_at"), report.origin),
@@ -80,7 +89,11 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "Frees": rows.column("frees"),
         "Allocated (MB)": in_megabytes["Allocated (MB)"],
         "Largest (MB)": in_megabytes["Largest (MB)"],
-        **({"Pool Peak (MB)": in_megabytes["Pool Peak (MB)"]} if rows.column("pool").null_count < rows.num_rows else {}),
+        **(
+            {"Pool Peak (MB)": in_megabytes["Pool Peak (MB)"]}
+            if rows.column("pool").null_count < rows.num_rows
+            else {}
+        ),
         **places(report, process),
         "Device": device_names(report, process, device),
         "Kind": pc.coalesce(pc.cast(rows.column("kind"), pa.string()), pa.scalar("unknown")),

@@ -56,17 +56,25 @@ def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = 
     begin, end = selection.window(report) or report.span
     recorded = [level for level in levels(report) if level.time[0] < end]
     if not recorded:
-        raise MissingData(f"does not contain GPU memory data{selection.place(report)}; record with --cuda-memory-usage=true.")
+        raise MissingData(
+            f"does not contain GPU memory data{selection.place(report)}; record with --cuda-memory-usage=true."
+        )
     return _peaks(report, recorded, begin, end) if peak else _timeline(report, recorded, begin, end, bins)
 
 
 def _timeline(report: Report, recorded: list[MemoryLevel], begin: int, end: int, bins: int) -> pa.Table:
-    edges = np.unique(np.linspace(begin, end, bins + 1).astype(np.int64)) if end > begin else np.array([begin, begin + 1], np.int64)
+    edges = (
+        np.unique(np.linspace(begin, end, bins + 1).astype(np.int64))
+        if end > begin
+        else np.array([begin, begin + 1], np.int64)
+    )
     first, last = edges[:-1], edges[1:]
     series = [name for name in SERIES if any(level.series == name for level in recorded)]
     parts = []
     for process, device in dict.fromkeys((level.process, level.device) for level in recorded):
-        own = {level.series: level for level in recorded if (level.process, level.device) == (process, device)}
+        own = {
+            level.series: level for level in recorded if (level.process, level.device) == (process, device)
+        }
         values = {
             f"{name[0].upper()}{name[1:]} (MB)": pa.array(own[name].highest(first, last) / MEGABYTE)
             if name in own
@@ -74,8 +82,12 @@ def _timeline(report: Report, recorded: list[MemoryLevel], begin: int, end: int,
             for name in series
         }
         keys = {"process": pa.array(np.full(len(first), process)), "device": _devices([device] * len(first))}
-        parts.append(pa.table({"Start (ns)": first - report.origin, "Duration (ns)": last - first, **values, **keys}))
-    rows = pa.concat_tables(parts).sort_by([("Start (ns)", "ascending"), ("process", "ascending"), ("device", "ascending")])
+        parts.append(
+            pa.table({"Start (ns)": first - report.origin, "Duration (ns)": last - first, **values, **keys})
+        )
+    rows = pa.concat_tables(parts).sort_by(
+        [("Start (ns)", "ascending"), ("process", "ascending"), ("device", "ascending")]
+    )
     where = places(report, rows.column("process"), rows.column("device"))
     columns = {name: rows.column(name) for name in rows.column_names if name not in ("process", "device")}
     return noted(pa.table({**columns, **where}), *_notes(report, recorded, begin, end))
@@ -86,7 +98,9 @@ def _notes(report: Report, recorded: list[MemoryLevel], begin: int, end: int) ->
     for level in recorded:
         at, most = level.peak(begin, end)
         place = "" if level.device < 0 else f" on GPU {level.device}"
-        texts.append(f"{level.series}: at most {most / MEGABYTE:,.1f} MB{place}, at {at - report.origin:,} ns; `:peak` has who held it.")
+        texts.append(
+            f"{level.series}: at most {most / MEGABYTE:,.1f} MB{place}, at {at - report.origin:,} ns; `:peak` has who held it."
+        )
     return texts[:6]
 
 
@@ -96,7 +110,11 @@ def _peaks(report: Report, recorded: list[MemoryLevel], begin: int, end: int) ->
         at, most = level.peak(begin, end)
         known = held(report, level, at).to_pylist()
         missing = most - sum(row["bytes"] for row in known)
-        more = [{"range": "[before the recording]", "bytes": missing, "allocations": None}] if missing > 0 else []
+        more = (
+            [{"range": "[before the recording]", "bytes": missing, "allocations": None}]
+            if missing > 0
+            else []
+        )
         rows += [
             {
                 "Memory (%)": 100 * row["bytes"] / (most or 1),
@@ -110,12 +128,23 @@ def _peaks(report: Report, recorded: list[MemoryLevel], begin: int, end: int) ->
             }
             for row in sorted(known + more, key=lambda row: -row["bytes"])
         ]
-    kinds = {"Memory (%)": pa.float64(), "Memory (MB)": pa.float64(), "Kind": pa.string(), "Range": pa.string()}
+    kinds = {
+        "Memory (%)": pa.float64(),
+        "Memory (MB)": pa.float64(),
+        "Kind": pa.string(),
+        "Range": pa.string(),
+    }
     names = ("Memory (%)", "Memory (MB)", "Allocations", "Kind", "Peak At (ns)", "process", "device", "Range")
     table = pa.Table.from_pylist(rows, pa.schema([(name, kinds.get(name, pa.int64())) for name in names]))
     columns = {name: table.column(name) for name in names if name not in ("process", "device", "Range")}
     devices = _devices(table.column("device").to_pylist())
-    return pa.table({**columns, **places(report, table.column("process"), pa.chunked_array([devices])), "Range": table.column("Range")})
+    return pa.table(
+        {
+            **columns,
+            **places(report, table.column("process"), pa.chunked_array([devices])),
+            "Range": table.column("Range"),
+        }
+    )
 
 
 def _devices(numbers: list[int]) -> pa.Array:

@@ -77,16 +77,25 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
             )
         ]
         for cause in members[0].idle:
-            number, longest = sum(member.pieces[cause] for member in members), max(member.longest[cause] for member in members)
-            states += [(cause, sum(member.idle[cause] for member in members), number, longest)] if number else []
+            number, longest = (
+                sum(member.pieces[cause] for member in members),
+                max(member.longest[cause] for member in members),
+            )
+            states += (
+                [(cause, sum(member.idle[cause] for member in members), number, longest)] if number else []
+            )
         time = sum(member.span for member in members)
-        rows += [(key, *state, time) for state in [states[0], *sorted(states[1:], key=lambda state: -state[1])]]
+        rows += [
+            (key, *state, time) for state in [states[0], *sorted(states[1:], key=lambda state: -state[1])]
+        ]
     keys, state, total, count, most, whole = (list(column) for column in zip(*rows, strict=True))
     columns = {
         "Time (%)": percent(total, whole),
         "Total Time (ns)": pa.array(total, pa.int64()),
         "Count": pa.array(count, pa.int64()),
-        "Avg (ns)": pc.divide(pa.array([float(value) for value in total]), pa.array([float(value) for value in count])),
+        "Avg (ns)": pc.divide(
+            pa.array([float(value) for value in total]), pa.array([float(value) for value in count])
+        ),
         "Max (ns)": pa.array(most, pa.int64()),
         **apart.columns(keys),
         "State": pa.array(state),
@@ -94,5 +103,8 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     unknown = sum(member.idle["unknown"] for member in gpus_spent)
     missing = not report.tables["cuda_api"]
     return noted(
-        pa.table(columns), "Causes are unknown without the calls of CUDA; record with --trace=cuda." if unknown and missing else ""
+        pa.table(columns),
+        "Causes are unknown without the calls of CUDA; record with --trace=cuda."
+        if unknown and missing
+        else "",
     )

@@ -51,7 +51,9 @@ def table(report: Report, selection: Selection, *, by: str = "module", min_perce
     """
     one_of("by", by, ("module", "package", "process"))
     package = (lambda name: name.partition(".")[0]) if by == "package" else None
-    rows = nested(report, selection, "imports", ["name"], ["process"] if by == "process" else [], renamed=package)
+    rows = nested(
+        report, selection, "imports", ["name"], ["process"] if by == "process" else [], renamed=package
+    )
     if not rows.num_rows:
         raise MissingData(f"does not contain Python import data{selection.place(report)}.")
     rows = rows.sort_by([("own", "descending"), ("whole", "descending"), ("name", "ascending")])
@@ -68,5 +70,9 @@ def table(report: Report, selection: Selection, *, by: str = "module", min_perce
         "Package" if by == "package" else "Module": rows.column("name"),
     }
     less = everything - rows.num_rows
-    left_out = f"{less:,} more with less than {min_percent:g} % of the time; `:min-percent=0` has all." if less else ""
+    left_out = (
+        f"{less:,} more with less than {min_percent:g} % of the time; `:min-percent=0` has all."
+        if less
+        else ""
+    )
     return noted(pa.table(columns), left_out, said(report, selection))

@@ -65,7 +65,9 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         for (group, _), totals in zip(known.names, known.tags, strict=True):
             for tag, total in totals.items():
                 spent[group][tag] += total
-        labels = [sorted(spent[group], key=lambda tag: (-spent[group][tag], tag))[:_MOST] for group in range(number)]
+        labels = [
+            sorted(spent[group], key=lambda tag: (-spent[group][tag], tag))[:_MOST] for group in range(number)
+        ]
     elif by == "role":
         for at, (group, name) in enumerate(known.names):
             if len(labels[group]) < _MOST:
@@ -80,7 +82,9 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
             labels[group] = [f"warp {warp}" for warp in numbers.tolist()]
     width = max(map(len, labels), default=0)
     if width < 2:
-        raise MissingData(f"does not contain two {by}s in one kernel that could overlap{selection.place(report)}.")
+        raise MissingData(
+            f"does not contain two {by}s in one kernel that could overlap{selection.place(report)}."
+        )
     sums = np.zeros((number, width, width))
     tags: list[str] = []
     block = block_of(warps)

@@ -61,21 +61,32 @@ def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
     warps = units(report, recorded)
     known = roles(report, recorded, warps)
     if not known.names:
-        raise MissingData(f"has launches that recorded inside their kernels, but no regions{selection.place(report)}.")
+        raise MissingData(
+            f"has launches that recorded inside their kernels, but no regions{selection.place(report)}."
+        )
     times = role_times(report, recorded, warps, known, waits=chosen)
     blocks = ctas(warps)
     group = np.array([group for group, _ in known.names], np.int64)
-    whole = np.bincount(recorded.group[blocks.launch], (blocks.end - blocks.start).astype(np.float64), len(recorded.groups))[group]
+    whole = np.bincount(
+        recorded.group[blocks.launch], (blocks.end - blocks.start).astype(np.float64), len(recorded.groups)
+    )[group]
     says = np.array([any(is_wait(tag, chosen) for tag in tags) for tags in known.tags], bool)
     can_wait = np.bincount(group, says, len(recorded.groups))[group] > 0
     columns: dict[str, pa.Array] = {}
-    for title, values, mask in (("Work", times.work, None), ("Wait", times.wait, None), ("Awaited", times.awaited, ~can_wait)):
+    for title, values, mask in (
+        ("Work", times.work, None),
+        ("Wait", times.wait, None),
+        ("Awaited", times.awaited, ~can_wait),
+    ):
         columns[f"{title} (%)"] = pa.array(100.0 * values / np.maximum(whole, 1), mask=mask)
         columns[f"{title} (ns)"] = pa.array(values.astype(np.int64), mask=mask)
     most = np.zeros(len(recorded.groups))
     np.maximum.at(most, group, times.awaited)
     longest = times.waited_for.argmax(axis=0)
-    waits_for = [known.names[role][1] if times.waited_for[role, at] > 0 else None for at, role in enumerate(longest.tolist())]
+    waits_for = [
+        known.names[role][1] if times.waited_for[role, at] > 0 else None
+        for at, role in enumerate(longest.tolist())
+    ]
     critical = (times.awaited > 0) & (times.awaited == most[group])
     columns |= {
         "Waits For": pa.array(waits_for, pa.string()),

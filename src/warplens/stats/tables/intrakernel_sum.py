@@ -66,7 +66,12 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
     warps = units(report, recorded)
     group = recorded.group[warps.launch]
     known = roles(report, recorded, warps) if by == "role" else None
-    apart = {"launch": warps.launch, "sm": warps.sm, "warp": warps.warp, "role": group if known is None else known.of}.get(by, 0 * group)
+    apart = {
+        "launch": warps.launch,
+        "sm": warps.sm,
+        "warp": warps.warp,
+        "role": group if known is None else known.of,
+    }.get(by, 0 * group)
     keys, part = np.unique(np.stack((group, apart)), axis=1, return_inverse=True)
     part = part.reshape(-1)
     if by in ("kernel", "launch"):  # known without looking for the unit of each region
@@ -77,11 +82,18 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
         sums = region_sums(report, recorded, part, units=warps)
     sums = sums.filter(pc.not_equal(sums.column("kind"), "mark"))
     if not sums.num_rows:
-        raise MissingData(f"has launches that recorded inside their kernels, but no regions{selection.place(report)}.")
+        raise MissingData(
+            f"has launches that recorded inside their kernels, but no regions{selection.place(report)}."
+        )
     whole = np.bincount(part, (warps.end - warps.start).astype(np.float64), keys.shape[1])
     at = sums.column("part").to_numpy()
     sums = sums.append_column("group", pa.array(keys[0][at])).append_column("apart", pa.array(keys[1][at]))
-    sums = sums.sort_by([(name, "descending" if name == "total" else "ascending") for name in ("group", "apart", "total", "tag", "kind")])
+    sums = sums.sort_by(
+        [
+            (name, "descending" if name == "total" else "ascending")
+            for name in ("group", "apart", "total", "tag", "kind")
+        ]
+    )
     at, group, apart = (np.asarray(sums.column(name).to_numpy()) for name in ("part", "group", "apart"))
     figures = block(sums, "Total Time (ns)", "ns", "Count")
     columns = {"Unit Time (%)": 100.0 * sums.column("total").to_numpy() / np.where(whole > 0, whole, 1)[at]}

@@ -54,9 +54,15 @@ def table(report: Report, selection: Selection, *, launch: int = -1, slices: int
     if not 1 <= slices <= _MOST:
         raise UsageError(f"`:slices={slices}` is no number of slices; give one from 1 to {_MOST:,}.")
     recorded = launches(report, selection)
-    at = int(np.argmax(recorded.end - recorded.start)) if launch == -1 else int(np.searchsorted(recorded.id, launch))
+    at = (
+        int(np.argmax(recorded.end - recorded.start))
+        if launch == -1
+        else int(np.searchsorted(recorded.id, launch))
+    )
     if at >= len(recorded) or (launch != -1 and recorded.id[at] != launch):
-        raise UsageError(f"`:launch={launch}` is none of the launches{selection.place(report)}; intrakernel_imbalance lists them.")
+        raise UsageError(
+            f"`:launch={launch}` is none of the launches{selection.place(report)}; intrakernel_imbalance lists them."
+        )
     begin, end = int(recorded.start[at]), max(int(recorded.end[at]), int(recorded.start[at]) + 1)
     edges = begin + np.arange(slices + 1) * (end - begin) // slices
     length = np.maximum(np.diff(edges), 1)

@@ -76,15 +76,30 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
         values = np.concatenate(parts)
         length = int(values.sum())
         totals[key] += length
-        rows.append((key, kind, length, len(values), float(np.median(values)), int(values.min()), int(values.max()), unions[key, kind]))
+        rows.append(
+            (
+                key,
+                kind,
+                length,
+                len(values),
+                float(np.median(values)),
+                int(values.min()),
+                int(values.max()),
+                unions[key, kind],
+            )
+        )
     order = list(spans)
     rows.sort(key=lambda row: (order.index(row[0]), -row[2], row[1]))
-    keys, kinds, total, count, median, least, most, union = (list(column) for column in zip(*rows, strict=True))
+    keys, kinds, total, count, median, least, most, union = (
+        list(column) for column in zip(*rows, strict=True)
+    )
     columns = {
         "Time (%)": percent(total, [totals[key] for key in keys]),
         "Total Time (ns)": pa.array(total, pa.int64()),
         "Instances": pa.array(count, pa.int64()),
-        "Avg (ns)": pa.array([value / number for value, number in zip(total, count, strict=True)], pa.float64()),
+        "Avg (ns)": pa.array(
+            [value / number for value, number in zip(total, count, strict=True)], pa.float64()
+        ),
         "Med (ns)": pa.array(median, pa.float64()),
         "Min (ns)": pa.array(least, pa.int64()),
         "Max (ns)": pa.array(most, pa.int64()),
@@ -101,4 +116,8 @@ def _parts(track: WorkTrack) -> dict[str, WorkTrack]:
     kind = np.where(track.kind == STAGED, np.uint8(COPY), track.kind)
     order = np.argsort(kind, kind="stable")
     edges = np.searchsorted(kind[order], np.arange(len(KINDS) + 1))
-    return {KINDS[n]: track.chosen(order[edges[n] : edges[n + 1]]) for n in range(len(KINDS)) if edges[n + 1] > edges[n]}
+    return {
+        KINDS[n]: track.chosen(order[edges[n] : edges[n + 1]])
+        for n in range(len(KINDS))
+        if edges[n + 1] > edges[n]
+    }

@@ -42,10 +42,18 @@ if TYPE_CHECKING:
 
 BY = ("device", "process", "rank", "stream")
 DEFAULT = False  # `warplens stats` prints it only when asked by name
-_LATENCY = {"Avg": np.mean, "Med": np.median, "Min": np.min, "P99": lambda values: np.percentile(values, 99), "Max": np.max}
+_LATENCY = {
+    "Avg": np.mean,
+    "Med": np.median,
+    "Min": np.min,
+    "P99": lambda values: np.percentile(values, 99),
+    "Max": np.max,
+}
 
 
-def table(report: Report, selection: Selection, *, by: str = "device", slow_call: int = 50_000, late: int = 100_000) -> pa.Table:
+def table(
+    report: Report, selection: Selection, *, by: str = "device", slow_call: int = 50_000, late: int = 100_000
+) -> pa.Table:
     """Return the latencies; MissingData where no kernel has its call.
 
     Args:
@@ -57,7 +65,10 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
     """
     apart, calls = By(report, by), ApiCalls(report)
     latencies = apart.grouped(
-        ((gpu.process, gpu.device, stream), _seen(part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)), slow_call, late))
+        (
+            (gpu.process, gpu.device, stream),
+            _seen(part.chosen((part.kind < len(CLASSES)) | (part.kind == GRAPH)), slow_call, late),
+        )
         for gpu in gpus(report, selection, classes=False)
         for stream, part in launched(gpu, calls)
     )
@@ -66,9 +77,17 @@ def table(report: Report, selection: Selection, *, by: str = "device", slow_call
         raise nothing_launched(report, selection)
     rows = list(summed.values())
     kinds = {
-        name: pa.int64() if name in ("Launches", "Free", "Queued", "Short", "Slow Calls", "Late") else pa.float64() for name in rows[0]
+        name: pa.int64()
+        if name in ("Launches", "Free", "Queued", "Short", "Slow Calls", "Late")
+        else pa.float64()
+        for name in rows[0]
     }
-    return pa.table({**{name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()}, **apart.columns(list(summed))})
+    return pa.table(
+        {
+            **{name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()},
+            **apart.columns(list(summed)),
+        }
+    )
 
 
 class _Seen(NamedTuple):
@@ -91,7 +110,9 @@ def _seen(part: Launched, slow_call: int, late: int) -> _Seen:
 
 
 def _row(parts: list[_Seen]) -> dict[str, float | int | None]:
-    direct, behind = (np.concatenate([getattr(part, name) for part in parts]) for name in ("direct", "behind"))
+    direct, behind = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("direct", "behind")
+    )
     return {
         "Launches": sum(part.launches for part in parts),
         "Free": len(direct),

@@ -59,7 +59,9 @@ def table(report: Report, selection: Selection, *, by: str = "device", bins: int
     apart = By(report, by)
     groups: dict[tuple[Key, str], list[Moved]] = {}
     for part in moved(report, selection):
-        groups.setdefault((apart.key(part.process, part.device, part.stream), part.operation), []).append(part)
+        groups.setdefault((apart.key(part.process, part.device, part.stream), part.operation), []).append(
+            part
+        )
     if not groups:
         raise MissingData(f"does not contain GPU memory data{selection.place(report)}.")
     window = selection.window(report) or report.span
@@ -81,7 +83,11 @@ def table(report: Report, selection: Selection, *, by: str = "device", bins: int
     rows = [_row(parts, window) for parts in groups.values()]
     peaks = [_peak(report, parts) for parts in groups.values()]
     columns = {name: pa.array([row[name] for row in rows]) for name in rows[0]}
-    shown = {"Device Peak (MB/s)": pa.array(peaks, pa.float64())} if any(peak is not None for peak in peaks) else {}
+    shown = (
+        {"Device Peak (MB/s)": pa.array(peaks, pa.float64())}
+        if any(peak is not None for peak in peaks)
+        else {}
+    )
     return pa.table({**columns, **shown, **apart.columns(keys), "Operation": pa.array(operations)})
 
 
@@ -92,7 +98,8 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
     for part in parts:
         gpus.setdefault((part.process, part.device), []).append(part)
     busy = sum(
-        covered(np.clip(transfers.start, begin, end), np.clip(transfers.end, begin, end)) for transfers in map(joined, gpus.values())
+        covered(np.clip(transfers.start, begin, end), np.clip(transfers.end, begin, end))
+        for transfers in map(joined, gpus.values())
     )
     length = whole.end - whole.start
     large = (whole.bytes >= _LARGE) & (length > 0)
@@ -103,7 +110,9 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
         "While Busy (MB/s)": total / busy * 1e9 / MEGABYTE if busy else 0.0,
         "Busy (%)": 100.0 * busy / ((end - begin) * len(gpus)) if end > begin else 0.0,
         "Avg (MB/s)": total / (end - begin) * 1e9 / MEGABYTE if end > begin else 0.0,
-        "Peak (MB/s)": float((whole.bytes[some] / length[some]).max()) * 1e9 / MEGABYTE if some.any() else 0.0,
+        "Peak (MB/s)": float((whole.bytes[some] / length[some]).max()) * 1e9 / MEGABYTE
+        if some.any()
+        else 0.0,
     }
 
 
@@ -112,12 +121,17 @@ def _peak(report: Report, parts: list[Moved]) -> float | None:
     if parts[0].operation not in _WITHIN:
         return None
     known = report.table("devices", ["process", "device", "memory_bandwidth"])
-    peaks = {(process, device): peak for process, device, peak in zip(*(column.to_pylist() for column in known.columns), strict=True)}
+    peaks = {
+        (process, device): peak
+        for process, device, peak in zip(*(column.to_pylist() for column in known.columns), strict=True)
+    }
     limits = [peaks.get(place) for place in {(part.process, part.device) for part in parts}]
     return None if None in limits else sum(peak for peak in limits if peak) / MEGABYTE
 
 
-def _rate(amounts: np.ndarray[Any, np.dtype[np.float64]], length: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+def _rate(
+    amounts: np.ndarray[Any, np.dtype[np.float64]], length: np.ndarray[Any, np.dtype[np.float64]]
+) -> Any:
     return np.where(length > 0, amounts / np.where(length > 0, length, 1.0), 0.0) * 1e9 / MEGABYTE
 
 

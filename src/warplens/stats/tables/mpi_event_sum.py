@@ -48,4 +48,6 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     """
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Source": "kind", "Name": "name"}
-    return calls_sum(report, selection, "mpi_events", keys, per=per, missing="MPI trace data", count="Instances")
+    return calls_sum(
+        report, selection, "mpi_events", keys, per=per, missing="MPI trace data", count="Instances"
+    )

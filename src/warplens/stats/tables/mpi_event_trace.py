@@ -39,7 +39,9 @@ _COLUMNS = 'process, thread, "start", "end", name, tag, rank, peer, root, bytes,
 
 def table(report: Report, selection: Selection) -> pa.Table:
     """Return the trace; MissingData where no call of MPI was recorded."""
-    rows = report.sql(f'SELECT {_COLUMNS} FROM {chosen(report, selection, "mpi_events")} ORDER BY "start", process, id')
+    rows = report.sql(
+        f'SELECT {_COLUMNS} FROM {chosen(report, selection, "mpi_events")} ORDER BY "start", process, id'
+    )
     if not rows.num_rows:
         raise MissingData(f"does not contain MPI trace data{selection.place(report)}.")
     columns = {

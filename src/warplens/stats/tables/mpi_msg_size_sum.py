@@ -49,11 +49,14 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     per = _PER[one_of("by", by, tuple(_PER))]
     calls = chosen(report, selection, "mpi_events")
     parts = [
-        f"SELECT process, name, '{source}' AS source, {size} AS size FROM calls WHERE {size} IS NOT NULL" for source, size in _SIZES.items()
+        f"SELECT process, name, '{source}' AS source, {size} AS size FROM calls WHERE {size} IS NOT NULL"
+        for source, size in _SIZES.items()
     ]
     relation = f"(WITH calls AS (SELECT * FROM {calls}) {' UNION ALL '.join(parts)})"
     keys = {**{name: name for name in per}, "Source": "source", "Name": "name"}
-    rows = grouped(report, selection, relation, keys, missing="sizes of MPI messages", value="size", per=(), where="true")
+    rows = grouped(
+        report, selection, relation, keys, missing="sizes of MPI messages", value="size", per=(), where="true"
+    )
     columns = {
         **block(rows, "Total Message Volume (bytes)", "bytes", "Instances"),
         **located(report, rows),

@@ -47,11 +47,18 @@ def table(report: Report, selection: Selection) -> pa.Table:
     rows = rows.sort_by([(name, "ascending") for name in (*_KEYS, "duration")])
     durations = rows.column("duration").to_numpy()
     spent = max(int(durations.sum()), 1)
-    groups = [_group(rows.slice(begin, end - begin), durations[begin:end], spent) for begin, end in _groups(rows)]
+    groups = [
+        _group(rows.slice(begin, end - begin), durations[begin:end], spent) for begin, end in _groups(rows)
+    ]
     groups.sort(key=lambda row: -row["Total Time (ns)"])
     sizes = [(name, pa.float64()) for name in ("Total (MB)", "Avg (MB)", "Min (MB)", "Max (MB)")]
     times = [("Med (ns)", pa.float64()), ("Min (ns)", pa.int64()), ("Max (ns)", pa.int64())]
-    first = [("Time (%)", pa.float64()), ("Total Time (ns)", pa.int64()), ("Calls", pa.int64()), ("Avg (ns)", pa.float64())]
+    first = [
+        ("Time (%)", pa.float64()),
+        ("Total Time (ns)", pa.int64()),
+        ("Calls", pa.int64()),
+        ("Avg (ns)", pa.float64()),
+    ]
     last = [("Ranks", pa.int64()), ("Operation", pa.string()), ("Name", pa.string())]
     return pa.Table.from_pylist(groups, pa.schema([*first, *times, *sizes, *last]))
 
@@ -60,7 +67,12 @@ def _groups(rows: pa.Table) -> list[tuple[int, int]]:
     """Begin and end of each group of sorted rows."""
     changes = np.zeros(max(rows.num_rows - 1, 0), bool)
     for name in _KEYS:
-        codes = rows.column(name).combine_chunks().dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+        codes = (
+            rows.column(name)
+            .combine_chunks()
+            .dictionary_encode(null_encoding="encode")
+            .indices.to_numpy(zero_copy_only=False)
+        )
         changes |= np.diff(codes) != 0
     edges = [0, *(np.flatnonzero(changes) + 1).tolist(), rows.num_rows]
     return list(itertools.pairwise(edges))
@@ -69,7 +81,10 @@ def _groups(rows: pa.Table) -> list[tuple[int, int]]:
 def _group(rows: pa.Table, durations: np.ndarray[Any, np.dtype[np.int64]], spent: int) -> dict[str, Any]:
     total = int(durations.sum())
     sizes = pc.cast(rows.column("bytes"), pa.float64())
-    figures = {name: call(sizes).as_py() for name, call in (("Total", pc.sum), ("Avg", pc.mean), ("Min", pc.min), ("Max", pc.max))}
+    figures = {
+        name: call(sizes).as_py()
+        for name, call in (("Total", pc.sum), ("Avg", pc.mean), ("Min", pc.min), ("Max", pc.max))
+    }
     return {
         "Time (%)": 100 * total / spent,
         "Total Time (ns)": total,

@@ -49,7 +49,9 @@ def table(report: Report, selection: Selection) -> pa.Table:
             "Operation": rows.column("operation"),
             "Root": rows.column("root"),
             "Peer": rows.column("peer"),
-            "Communicator": pa.array([None if number is None else f"{number:#x}" for number in numbers], pa.string()),
+            "Communicator": pa.array(
+                [None if number is None else f"{number:#x}" for number in numbers], pa.string()
+            ),
             "Rank": rows.column("rank"),
             "Ranks": rows.column("ranks"),
             "Device": rows.column("device"),

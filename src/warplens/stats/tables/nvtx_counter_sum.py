@@ -47,13 +47,17 @@ _WHEN_THERE = ("TimeAvg", "Total", "Rate (1/s)", "Unit")
 def table(report: Report, selection: Selection) -> pa.Table:
     """Return the summary of all counters; MissingData where there is no sample."""
     window = selection.window(report)
-    processes = {row["process"]: row for row in report.table("processes", ["process", "pid", "end"]).to_pylist()}
+    processes = {
+        row["process"]: row for row in report.table("processes", ["process", "pid", "end"]).to_pylist()
+    }
     rows: list[dict[str, Any]] = []
     gaps = 0
     for series in all_series(report):
         process = processes.get(series.facts["process"])
         if process is None:
-            raise ReportError(f"{report.path} is broken: the counter {counter_name(series.facts)} is of no process of the report")
+            raise ReportError(
+                f"{report.path} is broken: the counter {counter_name(series.facts)} is of no process of the report"
+            )
         chosen = window or report.window_of(series.facts["process"])
         begin, end = chosen or (int(series.times[0]), max(process["end"], int(series.times[-1])))
         inside = series.within(*window) if window else series
@@ -64,12 +68,16 @@ def table(report: Report, selection: Selection) -> pa.Table:
             rows.append({**row, "PID": process["pid"], "Counter": counter_name(series.facts)})
     if not rows:
         raise MissingData(f"does not contain NVTX counter data{selection.place(report)}.")
-    names = [name for name in rows[0] if name not in _WHEN_THERE or any(row[name] is not None for row in rows)]
+    names = [
+        name for name in rows[0] if name not in _WHEN_THERE or any(row[name] is not None for row in rows)
+    ]
     columns = {name: _column([row[name] for row in rows]) for name in names}
     return noted(pa.table(columns), f"{gaps:,} without a value, not counted." if gaps else "")
 
 
-def _row(series: CounterSeries, inside: CounterSeries, begin: int, end: int, selected: int) -> dict[str, Any] | None:
+def _row(
+    series: CounterSeries, inside: CounterSeries, begin: int, end: int, selected: int
+) -> dict[str, Any] | None:
     """Describe the samples inside the selection; None where there is nothing to say."""
     values = inside.values[~np.isnan(inside.values)]
     average = None if series.is_delta else time_average(series, begin, end)

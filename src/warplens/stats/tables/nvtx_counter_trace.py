@@ -47,16 +47,30 @@ def table(report: Report, selection: Selection) -> pa.Table:
         rows = rows.filter(overlaps(rows, window))
     if not rows.num_rows:
         raise MissingData(f"does not contain NVTX counter data{selection.place(report)}.")
-    rows = rows.take(pc.sort_indices(rows, [("start", "ascending"), ("process", "ascending"), ("id", "ascending")]))
+    rows = rows.take(
+        pc.sort_indices(rows, [("start", "ascending"), ("process", "ascending"), ("id", "ascending")])
+    )
     counters = report.table("nvtx_counters")
     facts = counters.to_pylist()
-    places = pc.index_in(rows.column("counter"), value_set=counters.column("counter").combine_chunks()).combine_chunks()
-    scales = pa.array([float(row["scale"] or 1) for row in facts], pa.float64()).take(places).to_numpy(zero_copy_only=False)
-    unsigned = pc.fill_null(pa.array([row["type"] == "uint64" for row in facts], pa.bool_()).take(places), False)
+    places = pc.index_in(
+        rows.column("counter"), value_set=counters.column("counter").combine_chunks()
+    ).combine_chunks()
+    scales = (
+        pa.array([float(row["scale"] or 1) for row in facts], pa.float64())
+        .take(places)
+        .to_numpy(zero_copy_only=False)
+    )
+    unsigned = pc.fill_null(
+        pa.array([row["type"] == "uint64" for row in facts], pa.bool_()).take(places), False
+    )
     with np.errstate(over="ignore", invalid="ignore"):  # whatever scale the program gave
         values = sample_values(rows, unsigned.to_numpy(zero_copy_only=False)) * scales
     array = pa.array(values, mask=np.isnan(values))
-    if rows.column("value_float").null_count == rows.num_rows and (scales == 1).all() and not unsigned.true_count:
+    if (
+        rows.column("value_float").null_count == rows.num_rows
+        and (scales == 1).all()
+        and not unsigned.true_count
+    ):
         zeros = pa.array(np.zeros(len(values), np.int64), mask=values != 0)
         array = pc.coalesce(rows.column("value_int"), zeros)  # floats hold no more than 2^53
     columns = {

@@ -43,17 +43,33 @@ def table(report: Report, selection: Selection) -> pa.Table:
     """Return the summary; MissingData where no range launched anything."""
     rows = projections(report, selection)
     name, style = (rows.column(column).combine_chunks() for column in ("name", "style"))
-    key = pc.add(pc.multiply(pc.cast(style.indices, pa.int64()), len(name.dictionary)), name.indices).dictionary_encode()
+    key = pc.add(
+        pc.multiply(pc.cast(style.indices, pa.int64()), len(name.dictionary)), name.indices
+    ).dictionary_encode()
     numbers = pa.DictionaryArray.from_arrays(key.indices, pc.cast(key.dictionary, pa.string()))
     nothing = pa.nulls(len(key), pa.string())
     with Durations() as durations:
-        spans = {"start": rows.column("first"), "end": rows.column("last"), "style": nothing, "domain": nothing, "message": numbers}
+        spans = {
+            "start": rows.column("first"),
+            "end": rows.column("last"),
+            "style": nothing,
+            "domain": nothing,
+            "message": numbers,
+        }
         durations.add(pa.table(spans))
         figures = durations.result()
     values = {"key": key.indices, "range_time": pc.subtract(rows.column("end"), rows.column("start"))}
-    sums = pa.table(values | {column: rows.column(column) for column in _SUMS[1:]}).group_by("key").aggregate([(n, "sum") for n in _SUMS])
+    sums = (
+        pa.table(values | {column: rows.column(column) for column in _SUMS[1:]})
+        .group_by("key")
+        .aggregate([(n, "sum") for n in _SUMS])
+    )
     codes = pc.cast(figures.column("message"), pa.int64())
-    sums = sums.take(pc.index_in(pc.index_in(codes, value_set=key.dictionary), value_set=sums.column("key").combine_chunks()))
+    sums = sums.take(
+        pc.index_in(
+            pc.index_in(codes, value_set=key.dictionary), value_set=sums.column("key").combine_chunks()
+        )
+    )
     both = pa.table(
         {column: figures.column(column) for column in ("count", "total", "median", "min", "max", "stddev")}
         | {column: sums.column(column) for column in sums.column_names}
@@ -62,7 +78,9 @@ def table(report: Report, selection: Selection) -> pa.Table:
     ).sort_by([("total", "descending"), ("message", "ascending"), ("style", "ascending")])
 
     def each(name: str) -> pa.ChunkedArray:
-        return pc.divide(pc.cast(both.column(name), pa.float64(), safe=False), pc.cast(both.column("count"), pa.float64()))
+        return pc.divide(
+            pc.cast(both.column(name), pa.float64(), safe=False), pc.cast(both.column("count"), pa.float64())
+        )
 
     return pa.table(
         {

@@ -45,7 +45,9 @@ def table(report: Report, selection: Selection) -> pa.Table:
         rows = rows.filter(overlaps(rows, window))
     if not rows.num_rows:
         raise MissingData(f"does not contain NVTX mark data{selection.place(report)}.")
-    rows = rows.take(pc.sort_indices(rows, [("start", "ascending"), ("process", "ascending"), ("id", "ascending")]))
+    rows = rows.take(
+        pc.sort_indices(rows, [("start", "ascending"), ("process", "ascending"), ("id", "ascending")])
+    )
     columns = {
         "Time (ns)": pc.subtract(rows.column("start"), report.origin),
         "Name": range_names(rows.column("domain"), rows.column("message")),

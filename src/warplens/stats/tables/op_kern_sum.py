@@ -43,7 +43,13 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(
-    report: Report, selection: Selection, *, inclusive: bool = False, shapes: bool = False, base: bool = False, mangled: bool = False
+    report: Report,
+    selection: Selection,
+    *,
+    inclusive: bool = False,
+    shapes: bool = False,
+    base: bool = False,
+    mangled: bool = False,
 ) -> pa.Table:
     """Return the summary; MissingData where no operation launched anything.
 
@@ -59,10 +65,16 @@ def table(
     key, kinds = operations.keys(shapes)
     kind, launch = operations.pairs(key, inclusive=inclusive)
     if not len(launch):
-        raise MissingData(f"does not contain GPU work that operations of a framework launched{selection.place(report)}.")
+        raise MissingData(
+            f"does not contain GPU work that operations of a framework launched{selection.place(report)}."
+        )
     kernel = operations.launches.column("kernel").combine_chunks().dictionary_encode()
-    combined = pa.array(kind * len(kernel.dictionary) + np.asarray(kernel.indices, np.int64)[launch]).dictionary_encode()
-    start, end = (np.asarray(operations.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
+    combined = pa.array(
+        kind * len(kernel.dictionary) + np.asarray(kernel.indices, np.int64)[launch]
+    ).dictionary_encode()
+    start, end = (
+        np.asarray(operations.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end")
+    )
     rows = figures(start, end, np.asarray(combined.indices, np.int64))
     which, name = np.divmod(np.asarray(combined.dictionary, np.int64), len(kernel.dictionary))
     kinds = kinds.take(pa.array(which))
@@ -75,4 +87,7 @@ def table(
         "Kernel Name": kernel.dictionary.take(pa.array(name)),
     }
     order = [(name, "ascending") for name in ("Op", "Shapes", "Kernel Name") if name in columns]
-    return noted(pa.table(columns).sort_by([("Total Time (ns)", "descending"), *order]), whole_graphs(report, selection))
+    return noted(
+        pa.table(columns).sort_by([("Total Time (ns)", "descending"), *order]),
+        whole_graphs(report, selection),
+    )

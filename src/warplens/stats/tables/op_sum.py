@@ -73,13 +73,20 @@ def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.T
     order = [("GPU Self (ns)", "descending"), ("CPU Self (ns)", "descending"), ("Op", "ascending")]
     rows = pa.table(columns).sort_by([*order, ("Shapes", "ascending")] if shapes else order)
     unknown = shapes and pc.all(pc.is_null(rows.column("Shapes"))).as_py()
-    return noted(rows, "No shapes were recorded: torch.profiler.profile(record_shapes=True) has them." if unknown else "")
+    return noted(
+        rows,
+        "No shapes were recorded: torch.profiler.profile(record_shapes=True) has them." if unknown else "",
+    )
 
 
 def _on_gpus(operations: Operations, kind: Int64Array, launch: Int64Array, kinds: int) -> Int64Array:
     """For how long GPUs did what kinds launched, each GPU by itself."""
-    start, end = (np.asarray(operations.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end"))
-    device = np.asarray(pc.fill_null(pc.cast(operations.launches.column("device"), pa.int64()), -1).to_numpy(), np.int64)[launch]
+    start, end = (
+        np.asarray(operations.launches.column(name).to_numpy(), np.int64)[launch] for name in ("start", "end")
+    )
+    device = np.asarray(
+        pc.fill_null(pc.cast(operations.launches.column("device"), pa.int64()), -1).to_numpy(), np.int64
+    )[launch]
     known, place = np.unique(device, return_inverse=True)
     covered = grouped_union(kind * len(known) + place, start, end, kinds * len(known)).reshape(kinds, -1)
     return np.asarray(covered.sum(axis=1), np.int64)

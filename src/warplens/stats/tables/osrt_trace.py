@@ -39,7 +39,9 @@ _COLUMNS = 'process, thread, "start", "end", name, result, error, fd, target, by
 
 def table(report: Report, selection: Selection) -> pa.Table:
     """Return the trace; MissingData where no call was recorded."""
-    rows = report.sql(f'SELECT {_COLUMNS} FROM {chosen(report, selection, "osrt")} ORDER BY "start", process, id')
+    rows = report.sql(
+        f'SELECT {_COLUMNS} FROM {chosen(report, selection, "osrt")} ORDER BY "start", process, id'
+    )
     if not rows.num_rows:
         raise MissingData(f"does not contain OS runtime trace data{selection.place(report)}.")
     columns = {

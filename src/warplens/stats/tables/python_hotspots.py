@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
-def table(report: Report, selection: Selection, *, calls: bool = False, wall: bool = False, min_percent: float = 0.5) -> pa.Table:
+def table(
+    report: Report, selection: Selection, *, calls: bool = False, wall: bool = False, min_percent: float = 0.5
+) -> pa.Table:
     """Return the functions, the most own time first; MissingData where there are neither samples nor traced calls.
 
     Args:
@@ -56,13 +58,18 @@ def table(report: Report, selection: Selection, *, calls: bool = False, wall: bo
         min_percent: leave out what has less of all time.
     """
     if not report.tables["samples"] and not report.tables["python_calls"]:
-        raise MissingData("does not contain Python samples or calls; record with --sample=process-tree, or --python-functions.")
+        raise MissingData(
+            "does not contain Python samples or calls; record with --sample=process-tree, or --python-functions."
+        )
     if calls or not report.tables["samples"]:
         profile_table, what = _by_calls(report, selection, min_percent), "traced calls"
     else:
         kind = kind_of(report, wall=wall)
         profile = SampleProfile.of(report, selection, "thread", kind=kind, wall=wall, only_python=True)
-        profile_table, what = _by_samples(profile, min_percent), f"{int(profile.weights.count.sum()):,} {kind} samples"
+        profile_table, what = (
+            _by_samples(profile, min_percent),
+            f"{int(profile.weights.count.sum()):,} {kind} samples",
+        )
     return noted(profile_table, f"By {what}.", said(report, selection))
 
 
@@ -74,7 +81,9 @@ def _by_samples(profile: SampleProfile, min_percent: float) -> pa.Table:
         np.add.at(sums, code, values)
     rows = np.flatnonzero(total >= profile.weight * min_percent / 100)
     rows = rows[np.lexsort((labels[rows], -total[rows], -own[rows]))]
-    names, places = texts([profile.frames.frame(place) for place in each.example[first[rows]].tolist()], "function")
+    names, places = texts(
+        [profile.frames.frame(place) for place in each.example[first[rows]].tolist()], "function"
+    )
     every = max(profile.weight, 1)
     return pa.table(
         {
@@ -111,8 +120,17 @@ def _by_calls(report: Report, selection: Selection, min_percent: float) -> pa.Ta
             "Calls": rows.column("count_sum"),
             "Threads": rows.column("thread_count"),
             "Name": rows.column("name"),
-            "Where": pa.array([f"{file}:{line}" if file and line else file or "" for file, line in places], pa.string()),
+            "Where": pa.array(
+                [f"{file}:{line}" if file and line else file or "" for file, line in places], pa.string()
+            ),
         }
     )
     kept = table.filter(pa.array(np.maximum(own, whole) >= every * min_percent / 100))
-    return kept.sort_by([("Self (ns)", "descending"), ("Total (ns)", "descending"), ("Name", "ascending"), ("Where", "ascending")])
+    return kept.sort_by(
+        [
+            ("Self (ns)", "descending"),
+            ("Total (ns)", "descending"),
+            ("Name", "ascending"),
+            ("Where", "ascending"),
+        ]
+    )

@@ -54,7 +54,9 @@ def table(report: Report, selection: Selection, *, by: str = "stream", limit: in
         raise UsageError(f"`:limit={limit}` is no length of a queue; give a number from 1.")
     apart, calls = By(report, by), ApiCalls(report)
     queues = apart.grouped(
-        ((gpu.process, gpu.device, stream), part) for gpu in gpus(report, selection, classes=False) for stream, part in launched(gpu, calls)
+        ((gpu.process, gpu.device, stream), part)
+        for gpu in gpus(report, selection, classes=False)
+        for stream, part in launched(gpu, calls)
     )
     summed = {key: queue(parts, limit) for key, parts in queues}
     if not summed:

@@ -82,7 +82,9 @@ def table(
     chosen = find_steps(report, selection, step or None)
     chosen = chosen.filter(pc.greater_equal(chosen.column("index"), skip))
     if not chosen.num_rows:
-        raise MissingData(f"does not contain training steps behind the first {skip:,}{selection.place(report)}.")
+        raise MissingData(
+            f"does not contain training steps behind the first {skip:,}{selection.place(report)}."
+        )
     given = zip((data, forward, backward, optimizer, communication), NAMED, strict=True)
     divided = parts(report, chosen, {name: part for name, part in given if name})
     names = sorted(set(chosen.column("name").to_pylist()))
@@ -99,7 +101,10 @@ def _each(report: Report, divided: Parts) -> pa.Table:
         "Name": divided.steps.column("name"),
         "Start (ns)": pc.subtract(start, report.origin),
         "Duration (ns)": pc.subtract(end, start),
-        **{f"{part.capitalize()} (ns)": pa.array(divided.time[:, place].sum(axis=1)) for place, part in enumerate(PARTS)},
+        **{
+            f"{part.capitalize()} (ns)": pa.array(divided.time[:, place].sum(axis=1))
+            for place, part in enumerate(PARTS)
+        },
         **_of_gpus(divided, divided.time.sum(axis=1), divided.launched.sum(axis=1)),
         **places(report, divided.steps.column("process")),
     }
@@ -121,12 +126,21 @@ def _summed(report: Report, divided: Parts) -> pa.Table:
         ]
     kinds = {"process": pa.int64(), "Part": pa.string(), "Time (%)": pa.float64(), "Steps": pa.int64()}
     floats = {"Avg (ns)", "Med (ns)", "P95 (ns)"}
-    schema = pa.schema([(name, kinds.get(name, pa.float64() if name in floats else pa.int64())) for name in rows[0]])
+    schema = pa.schema(
+        [(name, kinds.get(name, pa.float64() if name in floats else pa.int64())) for name in rows[0]]
+    )
     made = pa.Table.from_pylist(rows, schema)
-    return pa.table({**{name: made.column(name) for name in made.column_names[1:]}, **places(report, made.column("process"))})
+    return pa.table(
+        {
+            **{name: made.column(name) for name in made.column_names[1:]},
+            **places(report, made.column("process")),
+        }
+    )
 
 
-def _row(divided: Parts, process: int, part: str, time: Int64Array, launched: Int64Array, whole: int) -> dict[str, object]:
+def _row(
+    divided: Parts, process: int, part: str, time: Int64Array, launched: Int64Array, whole: int
+) -> dict[str, object]:
     """`time[step, state]`, `launched[step]`: those of one part."""
     spent = time.sum(axis=1)
     total = int(spent.sum())
@@ -141,7 +155,10 @@ def _row(divided: Parts, process: int, part: str, time: Int64Array, launched: In
         "P95 (ns)": float(np.percentile(spent, 95)),
         "Min (ns)": int(spent.min()),
         "Max (ns)": int(spent.max()),
-        **{name: column[0].as_py() for name, column in _of_gpus(divided, time.sum(axis=0)[None], launched.sum()[None]).items()},
+        **{
+            name: column[0].as_py()
+            for name, column in _of_gpus(divided, time.sum(axis=0)[None], launched.sum()[None]).items()
+        },
     }
 
 
@@ -149,5 +166,7 @@ def _of_gpus(divided: Parts, time: Int64Array, launched: Int64Array) -> dict[str
     """Columns of `time[row, state]` and `launched[row]`; none where no GPU was recorded."""
     if not divided.gpu:
         return {}
-    columns = {name: pa.array(time[:, place]) for name, place in zip(_STATES, range(len(STATES)), strict=True)}
+    columns = {
+        name: pa.array(time[:, place]) for name, place in zip(_STATES, range(len(STATES)), strict=True)
+    }
     return {**columns, "GPU Launched (ns)": pa.array(launched)}

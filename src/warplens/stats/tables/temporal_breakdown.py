@@ -58,6 +58,12 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     if not groups:
         raise MissingData(f"does not contain CUDA kernel or GPU memory data{selection.place(report)}.")
     sums = [Parted(*(sum(values) for values in zip(*members, strict=True))) for members in groups.values()]
-    columns = {f"{name.capitalize()} (%)": percent([getattr(row, name) for row in sums], [row.span for row in sums]) for name in _PARTS}
-    times = {f"{name.capitalize()} (ns)": pa.array([getattr(row, name) for row in sums], pa.int64()) for name in (*_PARTS, "span")}
+    columns = {
+        f"{name.capitalize()} (%)": percent([getattr(row, name) for row in sums], [row.span for row in sums])
+        for name in _PARTS
+    }
+    times = {
+        f"{name.capitalize()} (ns)": pa.array([getattr(row, name) for row in sums], pa.int64())
+        for name in (*_PARTS, "span")
+    }
     return pa.table({**columns, **times, **apart.columns(list(groups))})

@@ -70,20 +70,36 @@ def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Tab
     """
     one_of("by", by, ("thread", "reason"))
     relation, missing = pieces(report, selection, "thread_states"), "thread state data"
-    states = "".join(f"coalesce(sum(inside) FILTER (WHERE state = '{state}'), 0)::BIGINT AS {state}, " for state in _STATES)
+    states = "".join(
+        f"coalesce(sum(inside) FILTER (WHERE state = '{state}'), 0)::BIGINT AS {state}, " for state in _STATES
+    )
     rows = report.sql(_SUMS.format(relation=relation, unknown=_UNKNOWN, states=states))
     if not rows.num_rows:
         raise MissingData(f"does not contain {missing}{selection.place(report)}.")
     guessed = pc.sum(pc.invert(rows.column("exact"))).as_py()
-    looked = f"{guessed:,} threads' states come from what the scheduler had counted between two looks." if guessed else ""
+    looked = (
+        f"{guessed:,} threads' states come from what the scheduler had counted between two looks."
+        if guessed
+        else ""
+    )
     notes = looked, said(report, selection)
     if by == "reason":
         unknown = f"coalesce(reason, CASE WHEN state = 'blocked' THEN '{_UNKNOWN}' ELSE '' END)"
         keys = {"State": "state", "Reason": unknown}
         per = ("process", "thread")
-        state_rows = grouped(report, selection, relation, keys, missing=missing, value="inside", per=per, where="true")
-        figures = {"Time (%)": state_rows.column("share"), **block(state_rows, "Total Time (ns)", "ns", "Count")}
-        return noted(pa.table({**figures, **located(report, state_rows), **{name: state_rows.column(name) for name in keys}}), *notes)
+        state_rows = grouped(
+            report, selection, relation, keys, missing=missing, value="inside", per=per, where="true"
+        )
+        figures = {
+            "Time (%)": state_rows.column("share"),
+            **block(state_rows, "Total Time (ns)", "ns", "Count"),
+        }
+        return noted(
+            pa.table(
+                {**figures, **located(report, state_rows), **{name: state_rows.column(name) for name in keys}}
+            ),
+            *notes,
+        )
     columns = {
         "Running (%)": rows.column("share"),
         **{f"{state.capitalize()} (ns)": rows.column(state) for state in _STATES},

@@ -30,7 +30,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from warplens.analysis.cpu.culprits import API, CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, OS, RANGE, UNKNOWN, culprits
+from warplens.analysis.cpu.culprits import (
+    API,
+    CPU,
+    FUNCTION,
+    GC,
+    GIL,
+    IMPORT,
+    NATIVE,
+    OP,
+    OS,
+    RANGE,
+    UNKNOWN,
+    culprits,
+)
 from warplens.analysis.gpu.time import parted, spent
 from warplens.analysis.gpu.work import gpus
 from warplens.analysis.steps.leading import leading
@@ -116,7 +129,11 @@ def _of_gpus(report: Report, selection: Selection) -> Iterator[_Row]:
         process, device, _ = one.seen[:3]
         where = f"GPU {device} of process {names.get(process, process)}"
         ran = busy[process, device]
-        for cause, time in (("compute", ran.compute), ("communication alone", ran.communication), ("copies alone", ran.memory)):
+        for cause, time in (
+            ("compute", ran.compute),
+            ("communication alone", ran.communication),
+            ("copies alone", ran.memory),
+        ):
             if time:
                 yield _Row(where, cause, None, time)
         for cause, time in sorted(one.idle.items(), key=lambda item: -item[1]):
@@ -140,4 +157,6 @@ def _of_threads(report: Report, selection: Selection, begin: int, end: int) -> I
 
 
 def _pids(report: Report) -> dict[int, int]:
-    return {row["process"]: row["pid"] for row in report.sql("SELECT process, pid FROM processes").to_pylist()}
+    return {
+        row["process"]: row["pid"] for row in report.sql("SELECT process, pid FROM processes").to_pylist()
+    }

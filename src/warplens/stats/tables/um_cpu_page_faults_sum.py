@@ -40,7 +40,9 @@ def table(report: Report, selection: Selection) -> pa.Table:
     FROM {unified(report, selection)} WHERE kind = 'CPU page fault' GROUP BY ALL ORDER BY faults DESC, process, place
     """)
     if not rows.num_rows:
-        raise MissingData(f"does not contain CUDA Unified Memory CPU page faults data{selection.place(report)}.")
+        raise MissingData(
+            f"does not contain CUDA Unified Memory CPU page faults data{selection.place(report)}."
+        )
     return pa.table(
         {
             "CPU Page Faults": rows.column("faults"),

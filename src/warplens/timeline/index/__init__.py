@@ -6,4 +6,15 @@ from warplens.timeline.index.index import IndexTrack, LaneIndex
 from warplens.timeline.index.layers import LAYERS, Layer
 from warplens.timeline.index.names import Names
 
-__all__ = ["LAYERS", "Cells", "Hit", "IndexBuilder", "IndexTrack", "LaneIndex", "Layer", "Names", "Sums", "Viewport"]
+__all__ = [
+    "LAYERS",
+    "Cells",
+    "Hit",
+    "IndexBuilder",
+    "IndexTrack",
+    "LaneIndex",
+    "Layer",
+    "Names",
+    "Sums",
+    "Viewport",
+]

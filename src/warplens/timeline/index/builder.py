@@ -39,7 +39,12 @@ class IndexBuilder:
     """Takes batches of rows, writes an index. `layers`: the names of the layers that may come, and the keys of the tracks of each."""
 
     def __init__(
-        self, target: Path, layers: Mapping[str, Sequence[str]], head: Mapping[str, Any] | None = None, *, most_names: int | None = None
+        self,
+        target: Path,
+        layers: Mapping[str, Sequence[str]],
+        head: Mapping[str, Any] | None = None,
+        *,
+        most_names: int | None = None,
     ) -> None:
         """Raises OSError where nothing can be written beside `target`. `most_names`: so many have room; more are a MemoryError."""
         self.target, self._most_names = target, most_names
@@ -85,7 +90,13 @@ class IndexBuilder:
 
         names = rows.column_names
         batch.start = at(columns.integers(rows.column("start"), np.int64))
-        for field, kind in (("end", np.int64), ("id", np.int64), ("depth", np.int32), ("task", np.int64), ("link", np.int64)):
+        for field, kind in (
+            ("end", np.int64),
+            ("id", np.int64),
+            ("depth", np.int32),
+            ("task", np.int64),
+            ("link", np.int64),
+        ):
             if field in names:
                 setattr(batch, field, at(columns.integers(rows.column(field), kind)))
         for place, key in enumerate(self._layers[layer]):
@@ -96,7 +107,9 @@ class IndexBuilder:
             valid, values = color.buffers()
             kept += [color, valid, values]
             batch.color = values.address + 4 * color.offset
-            batch.color_valid, batch.color_offset = (valid.address, color.offset) if valid is not None and color.null_count else (None, 0)
+            batch.color_valid, batch.color_offset = (
+                (valid.address, color.offset) if valid is not None and color.null_count else (None, 0)
+            )
         self._name(batch, rows.column("name") if "name" in names else None, number, at)
         native.call("index_builder_add", self._native, batch)
         self._rows[layer] += rows.num_rows
@@ -130,7 +143,11 @@ class IndexBuilder:
         texts = [text.encode("utf-8", errors="replace") for _, text in self._texts]
         self._write("offsets", np.cumsum([0, *(len(text) for text in texts)], dtype=np.int64).tobytes())
         self._write("texts", b"".join(texts))
-        head = {**self._head, "layers": [[name, *keys] for name, keys in self._layers.items()], "words": self._words.texts}
+        head = {
+            **self._head,
+            "layers": [[name, *keys] for name, keys in self._layers.items()],
+            "words": self._words.texts,
+        }
         self._write("head", json.dumps(head).encode())
         size = self._file.tell()
         assert set(self._sections) == set(SECTIONS)
@@ -142,7 +159,9 @@ class IndexBuilder:
     def __enter__(self) -> IndexBuilder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._native.close()
         try:
             self._file.close()
@@ -158,7 +177,9 @@ class IndexBuilder:
             texts += [text or "" for text in coded.dictionary.to_pylist()]
             batch.code = at(columns.filled(coded.indices, np.int32))
         known = self._texts
-        batch.texts = at(np.array([known.setdefault((layer, text[:_LONGEST]), len(known)) for text in texts], np.uint32))
+        batch.texts = at(
+            np.array([known.setdefault((layer, text[:_LONGEST]), len(known)) for text in texts], np.uint32)
+        )
         batch.texts_count = len(texts)
         if self._most_names is not None and len(known) > self._most_names:
             raise MemoryError(f"the index of the timeline: more than {self._most_names:,} names")

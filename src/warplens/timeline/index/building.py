@@ -22,7 +22,9 @@ from warplens.timeline.index.inside import Insides
 from warplens.timeline.index.layers import LAYERS, TABLES
 from warplens.timeline.index.rows import Frames, Rows
 
-LARGE = 1 << 21  # rows: fewer are indexed within half a second by whoever looks at them first, and finishing need not take longer
+LARGE = (
+    1 << 21
+)  # rows: fewer are indexed within half a second by whoever looks at them first, and finishing need not take longer
 _BYTES_PER_ROW = 1.6  # that an index takes until it is whole
 _BYTES_PER_NAME = 600
 _SHARE = 0.75  # of the budget: row groups take the rest
@@ -43,7 +45,9 @@ def stem(manifest: Manifest) -> str:
 
 def cached(cache: Path, report: Path, manifest: Manifest) -> Path:
     """Return where the index lies if the report cannot be written."""
-    key = hashlib.sha256(f"{report.resolve()} {manifest.id} {stem(manifest)}".encode(errors="surrogateescape")).hexdigest()
+    key = hashlib.sha256(
+        f"{report.resolve()} {manifest.id} {stem(manifest)}".encode(errors="surrogateescape")
+    ).hexdigest()
     return cache / f"{key[:24]}{INDEX_SUFFIX}"
 
 
@@ -65,12 +69,21 @@ def events(manifest: Manifest) -> int:
     return sum(manifest.rows(layer.table) for layer in LAYERS)
 
 
-def build(report: Path, manifest: Manifest, target: Path, progress: Progress | None = None, *, most_names: int | None = None) -> None:
+def build(
+    report: Path,
+    manifest: Manifest,
+    target: Path,
+    progress: Progress | None = None,
+    *,
+    most_names: int | None = None,
+) -> None:
     """Write the index of a part. Raises OSError, pyarrow's errors, MemoryError (for too many names, too); nothing is left of it then."""
     there = [layer for layer in LAYERS if manifest.rows(layer.table)]
     total, done = max(events(manifest), 1), 0
     insides = _insides(report, manifest)
-    with IndexBuilder(target, {layer.name: layer.keys for layer in there}, state(report, manifest), most_names=most_names) as builder:
+    with IndexBuilder(
+        target, {layer.name: layer.keys for layer in there}, state(report, manifest), most_names=most_names
+    ) as builder:
         for layer in there:
             file = report / str(manifest.tables[layer.table]["file"])
             frames = None

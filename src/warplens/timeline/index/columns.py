@@ -17,7 +17,11 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
-    found = column.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(column.type) else column.combine_chunks()
+    found = (
+        column.unify_dictionaries().combine_chunks()
+        if pa.types.is_dictionary(column.type)
+        else column.combine_chunks()
+    )
     return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
 
 

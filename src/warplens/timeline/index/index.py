@@ -101,7 +101,9 @@ class LaneIndex:
         self._all = np.arange(len(self.tracks), dtype=np.uint32)
 
     @classmethod
-    def open(cls, store: Stored, part: Part, cache: Path | None, progress: building.Progress | None = None) -> LaneIndex:
+    def open(
+        cls, store: Stored, part: Part, cache: Path | None, progress: building.Progress | None = None
+    ) -> LaneIndex:
         """Open the index of a part; where there is none, or one of other files, it is made: in one's own report, or in the folder `cache`.
 
         Raises ReportError where the tables cannot be read, or the index can be written nowhere.
@@ -128,13 +130,17 @@ class LaneIndex:
             except OSError as error:
                 failed = error
             except (pa.ArrowException, ValueError) as error:
-                raise ReportError(f"{store.path}: the tables of the part {manifest.id} cannot be read: {error}") from error
+                raise ReportError(
+                    f"{store.path}: the tables of the part {manifest.id} cannot be read: {error}"
+                ) from error
         raise ReportError(
             f"cannot write the index of {store.path}: {failed or 'the report is of somebody else'}; "
             f"there is no room for it in {' or '.join(map(str, places)) or 'a cache'}"
         ) from failed
 
-    def viewport(self, begin: int, end: int, width: int, tracks: Sequence[int] | None = None, limit: int = 8192) -> Viewport:
+    def viewport(
+        self, begin: int, end: int, width: int, tracks: Sequence[int] | None = None, limit: int = 8192
+    ) -> Viewport:
         """Return what is to be drawn of some tracks (None: all) in [begin, end) on `width` pixels.
 
         At most `limit` rectangles, or one for each lane.
@@ -148,7 +154,11 @@ class LaneIndex:
         facts = np.zeros(3, np.int64)
         native.call("index_rects_facts", rects, facts)
         lanes, count, grain = facts.tolist()
-        runs, start, duration = np.empty((lanes, 4), np.uint32), np.empty(count, np.int64), np.empty(count, np.int64)
+        runs, start, duration = (
+            np.empty((lanes, 4), np.uint32),
+            np.empty(count, np.int64),
+            np.empty(count, np.int64),
+        )
         name, row, slices, link = (np.empty(count, np.uint32) for _ in range(4))
         busy = np.empty(count, np.float32)
         native.call("index_rects", rects, runs, start, duration, name, row, slices, busy, link)
@@ -178,7 +188,13 @@ class LaneIndex:
         return self._find(names, begin, end, limit, False, None)[0]
 
     def _find(
-        self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int, backward: bool, tracks: Sequence[int] | None
+        self,
+        names: Sequence[int] | npt.NDArray[Any],
+        begin: int,
+        end: int,
+        limit: int,
+        backward: bool,
+        tracks: Sequence[int] | None,
     ) -> tuple[int, _Room]:
         mapped = self._open()
         wanted, asked = numbers(names), self._numbers(tracks)
@@ -194,18 +210,26 @@ class LaneIndex:
         room = _Room(1)
         if not (0 <= track < 1 << 32 and 0 <= lane < 1 << 32):
             return None
-        count = native.call("index_at", self._open().native, track, lane, _cut(time - self.shift), *room.arrays)
+        count = native.call(
+            "index_at", self._open().native, track, lane, _cut(time - self.shift), *room.arrays
+        )
         return next(iter(room.hits(count, self.shift)), None)
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Hit | None:
         """Return where a row of a layer's table lies, by the low half of its id; `start` (when it begins) makes that faster."""
-        tracks = numbers(track.number for track in self.tracks if track.layer == layer and track.key.get("process") == process)
+        tracks = numbers(
+            track.number
+            for track in self.tracks
+            if track.layer == layer and track.key.get("process") == process
+        )
         room = _Room(1)
         hint = None if start is None else np.array([_cut(start - self.shift)], np.int64)
         count = native.call("index_locate", self._open().native, tracks, row & 0xFFFFFFFF, hint, *room.arrays)
         return next(iter(room.hits(count, self.shift)), None)
 
-    def busy(self, tracks: Sequence[int] | None, begin: int, end: int) -> tuple[npt.NDArray[np.float64], Int64Array]:
+    def busy(
+        self, tracks: Sequence[int] | None, begin: int, end: int
+    ) -> tuple[npt.NDArray[np.float64], Int64Array]:
         """Return of each track the share of [begin, end) in which something ran, and how many slices overlap it."""
         asked = self._numbers(tracks)
         busy, events = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
@@ -223,7 +247,14 @@ class LaneIndex:
         mapped.trim()
         return Sums(count, total, longest)
 
-    def cells(self, lanes: Sequence[tuple[int, int]], begin: int, end: int, columns: int, groups: npt.NDArray[np.uint32]) -> Cells:
+    def cells(
+        self,
+        lanes: Sequence[tuple[int, int]],
+        begin: int,
+        end: int,
+        columns: int,
+        groups: npt.NDArray[np.uint32],
+    ) -> Cells:
         """Return what occupied each of `columns` columns of [begin, end) in a row that some lanes (track, lane) make.
 
         `groups`: of each name the number that it counts as, NONE: it does not count. Looks at every slice.
@@ -231,7 +262,11 @@ class LaneIndex:
         mapped = self._open()
         wanted = np.ascontiguousarray(np.array(lanes, np.uint32).reshape(-1, 2))
         counted = np.ascontiguousarray(groups, np.uint32)
-        times, counts, about = np.empty((columns, 3)), np.empty((columns, 3), np.int64), np.empty((columns, 5), np.uint32)
+        times, counts, about = (
+            np.empty((columns, 3)),
+            np.empty((columns, 3), np.int64),
+            np.empty((columns, 5), np.uint32),
+        )
         span = _cut(begin - self.shift), _cut(end - self.shift), columns
         count = native.call("index_cells", mapped.native, wanted, *span, counted, times, counts, about)
         mapped.trim()
@@ -247,7 +282,9 @@ class LaneIndex:
     def __enter__(self) -> LaneIndex:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _open(self) -> _Mapped:
@@ -266,7 +303,10 @@ class LaneIndex:
         return head
 
     def _read_tracks(self, mapped: _Mapped) -> tuple[IndexTrack, ...]:
-        records, keys = mapped.section("tracks", TRACK), mapped.section("keys", np.int64).reshape(-1, 1 + KEYS)
+        records, keys = (
+            mapped.section("tracks", TRACK),
+            mapped.section("keys", np.int64).reshape(-1, 1 + KEYS),
+        )
         if len(records) != len(keys):
             raise ValueError("its tracks and their keys are not as many")
         layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
@@ -275,8 +315,14 @@ class LaneIndex:
         for number, (record, (layer, *key)) in enumerate(zip(records.tolist(), keys.tolist(), strict=True)):
             begin, end, busy, events, _, lanes, _ = record
             name, names = layers[layer]
-            values = {one: words[value] if one in _TEXTS else value for one, value in zip(names, key, strict=False) if value >= 0}
-            found.append(IndexTrack(number, name, values, lanes, events, busy, begin + self.shift, end + self.shift))
+            values = {
+                one: words[value] if one in _TEXTS else value
+                for one, value in zip(names, key, strict=False)
+                if value >= 0
+            }
+            found.append(
+                IndexTrack(number, name, values, lanes, events, busy, begin + self.shift, end + self.shift)
+            )
         return tuple(found)
 
 
@@ -287,7 +333,11 @@ class _Room:
     """Where the library puts what it found."""
 
     def __init__(self, limit: int) -> None:
-        self.arrays = np.empty((limit, 2), np.uint32), np.empty((limit, 2), np.int64), np.empty((limit, 3), np.uint32)
+        self.arrays = (
+            np.empty((limit, 2), np.uint32),
+            np.empty((limit, 2), np.int64),
+            np.empty((limit, 3), np.uint32),
+        )
 
     def hits(self, count: int, shift: int) -> list[Hit]:
         places, times, about = (array[:count].tolist() for array in self.arrays)

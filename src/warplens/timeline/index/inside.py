@@ -19,7 +19,9 @@ NEEDED = {
     LAUNCHES: ("id", "process", "name", "device", "stream", "start"),
     UNITS: ("id", "launch", "cta", "warp", "sm", "start", "end"),
 }
-SLOTS = 256  # blocks of a kernel that one SM has at once: no GPU has more than 32, but damaged times may overlap
+SLOTS = (
+    256  # blocks of a kernel that one SM has at once: no GPU has more than 32, but damaged times may overlap
+)
 _ROW = 0xFFFFFFFF
 _NAMED = 4096  # numbers of blocks that are names of their own
 
@@ -53,12 +55,19 @@ class Insides:
             return {name: np.full(len(ids), -1, np.int64) for name in ("inside", "sm", "warp")}
         place = np.minimum(np.searchsorted(self.id, ids), len(self.id) - 1)
         known = self.id[place] == ids
-        return {name: np.where(known, column[place], -1) for name, column in (("inside", self.group), ("sm", self.sm), ("warp", self.warp))}
+        return {
+            name: np.where(known, column[place], -1)
+            for name, column in (("inside", self.group), ("sm", self.sm), ("warp", self.warp))
+        }
 
     def standing(self, ids: Int64Array) -> npt.NDArray[np.bool_]:
         """Return which of these units stand for their blocks: the one of each that took longest."""
         place = np.minimum(np.searchsorted(self.id, ids), max(len(self.id) - 1, 0))
-        return np.asarray(self.shows[place] & (self.id[place] == ids)) if len(self.id) else np.zeros(len(ids), bool)
+        return (
+            np.asarray(self.shows[place] & (self.id[place] == ids))
+            if len(self.id)
+            else np.zeros(len(ids), bool)
+        )
 
     def names(self, ctas: Int64Array) -> pa.DictionaryArray:
         """Return what blocks are called: by their number, where those are few enough to be told apart."""
@@ -66,7 +75,9 @@ class Insides:
         if not self._few:
             numbers, codes = np.array([-1]), np.zeros(len(ctas), np.int64)
         texts = [f"block {number}" if self._few else "block" for number in numbers.tolist()]
-        return pa.DictionaryArray.from_arrays(codes.reshape(-1).astype(np.int32), pa.array(texts, pa.string()))
+        return pa.DictionaryArray.from_arrays(
+            codes.reshape(-1).astype(np.int32), pa.array(texts, pa.string())
+        )
 
     def _group(self, launches: Int64Array) -> Int64Array:
         keys = np.array(sorted(self.groups), np.int64)
@@ -83,7 +94,11 @@ def _groups(launches: pa.Table) -> dict[int, int]:
     ids, *keys = (columns.integers(launches.column(name), np.int64).tolist() for name in names)
     texts = launches.column("name").to_pylist()
     first: dict[tuple[Any, ...], int] = {}
-    return {id_: first.setdefault(key, id_ & _ROW) for id_, *key_, text in zip(ids, *keys, texts, strict=True) for key in [(*key_, text)]}
+    return {
+        id_: first.setdefault(key, id_ & _ROW)
+        for id_, *key_, text in zip(ids, *keys, texts, strict=True)
+        for key in [(*key_, text)]
+    }
 
 
 def _blocks(units: dict[str, Int64Array]) -> tuple[Int64Array, Int64Array]:

@@ -57,7 +57,15 @@ _PLACES = ("kind", "source_kind", "destination_kind")
 _WARP = ("process", "inside", "sm", "warp")
 
 LAYERS: tuple[Layer, ...] = (
-    Layer("nvtx_ranges", "nvtx_ranges", (*_THREAD, "kind"), ("message",), color="color", depth="depth", style=True),
+    Layer(
+        "nvtx_ranges",
+        "nvtx_ranges",
+        (*_THREAD, "kind"),
+        ("message",),
+        color="color",
+        depth="depth",
+        style=True,
+    ),
     Layer("nvtx_marks", "nvtx_marks", _THREAD, ("message",), color="color"),
     Layer("cuda_api", "cuda_api", _THREAD, ("name",), link="id"),
     Layer("kernels", "kernels", _STREAM, ("name",), link="api"),
@@ -65,7 +73,14 @@ LAYERS: tuple[Layer, ...] = (
     Layer("memsets", "memsets", _STREAM, ("memory_kind",), _setting, link="api"),
     Layer("graphs", "graphs", _STREAM, ("graph",), lambda graph: f"CUDA graph {graph}".rstrip(), link="api"),
     Layer("memory_rows", "memcpys", ("process", "device", "kind"), _PLACES, _copy, link="api"),
-    Layer("syncs", "syncs", ("process", "context", "stream"), ("kind",), lambda kind: f"{kind} synchronization", link="api"),
+    Layer(
+        "syncs",
+        "syncs",
+        ("process", "context", "stream"),
+        ("kind",),
+        lambda kind: f"{kind} synchronization",
+        link="api",
+    ),
     Layer("um_events", "um_events", ("process", "device"), ("kind", "cause")),
     Layer("overhead", "overhead", _THREAD, ("kind", "name")),
     Layer("collectives", "collectives", ("process", "group"), ("name",)),
@@ -81,7 +96,9 @@ LAYERS: tuple[Layer, ...] = (
     Layer("mpi_events", "mpi_events", _THREAD, ("name",)),
     Layer("openmp_events", "openmp_events", _THREAD, ("kind", "name")),
     Layer("openacc_events", "openacc_events", _THREAD, ("name",)),
-    Layer("intrakernel_launches", "intrakernel_launches", _WARP[:2], ("name",), link="api", inside="launches"),
+    Layer(
+        "intrakernel_launches", "intrakernel_launches", _WARP[:2], ("name",), link="api", inside="launches"
+    ),
     Layer("intrakernel_units", "intrakernel_units", _WARP[:3], ("cta",), inside="units"),
     Layer("intrakernel_events", "intrakernel_events", _WARP, ("tag",), inside="regions"),
     Layer("intrakernel_marks", "intrakernel_events", _WARP, ("tag",), inside="marks"),

@@ -13,9 +13,19 @@ HEADER = 256  # bytes
 SECTIONS = ("slices", "nodes", "lanes", "tracks", "names", "keys", "layers", "offsets", "texts", "head")
 _HEAD = struct.Struct(f"<8sQQ{2 * len(SECTIONS)}Q")
 
-LANE = np.dtype([("track", "<u4"), ("lane", "<u4"), ("first_node", "<u8"), ("leaves", "<u8"), ("slices", "<u8")])
+LANE = np.dtype(
+    [("track", "<u4"), ("lane", "<u4"), ("first_node", "<u8"), ("leaves", "<u8"), ("slices", "<u8")]
+)
 TRACK = np.dtype(
-    [("begin", "<i8"), ("end", "<i8"), ("busy", "<i8"), ("events", "<u8"), ("first_lane", "<u8"), ("lanes", "<u4"), ("flags", "<u4")]
+    [
+        ("begin", "<i8"),
+        ("end", "<i8"),
+        ("busy", "<i8"),
+        ("events", "<u8"),
+        ("first_lane", "<u8"),
+        ("lanes", "<u4"),
+        ("flags", "<u4"),
+    ]
 )
 NAME = np.dtype([("first", "<i8"), ("last", "<i8"), ("count", "<u8"), ("text", "<u4"), ("color", "<u4")])
 NODE_BYTES = 80

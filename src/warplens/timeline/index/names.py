@@ -16,9 +16,20 @@ from warplens.timeline.index.layout import NAME, NONE
 class Names:
     """Names by number. A name is a text in a layer with a color; the same text may be there in several."""
 
-    def __init__(self, records: npt.NDArray[Any], texts: pa.Array, layers: npt.NDArray[np.uint32], layer_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        records: npt.NDArray[Any],
+        texts: pa.Array,
+        layers: npt.NDArray[np.uint32],
+        layer_names: Sequence[str],
+    ) -> None:
         assert records.dtype == NAME
-        self._records, self._texts, self._layers, self._layer_names = records, texts, layers, tuple(layer_names)
+        self._records, self._texts, self._layers, self._layer_names = (
+            records,
+            texts,
+            layers,
+            tuple(layer_names),
+        )
 
     def __len__(self) -> int:
         return len(self._records)

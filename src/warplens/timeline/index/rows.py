@@ -24,9 +24,19 @@ class Frames:
     """The function that each stack ends in. A stack is the key of its innermost frame."""
 
     def __init__(self, file: Path | None) -> None:
-        rows = pq.read_table(file, columns=["frame", "function"], read_dictionary=["function"]) if file is not None else None
-        self._keys = columns.integers(rows.column("frame"), np.int64) if rows is not None else np.empty(0, np.int64)
-        functions = columns.coded(rows.column("function")) if rows is not None else pa.array([], pa.string()).dictionary_encode()
+        rows = (
+            pq.read_table(file, columns=["frame", "function"], read_dictionary=["function"])
+            if file is not None
+            else None
+        )
+        self._keys = (
+            columns.integers(rows.column("frame"), np.int64) if rows is not None else np.empty(0, np.int64)
+        )
+        functions = (
+            columns.coded(rows.column("function"))
+            if rows is not None
+            else pa.array([], pa.string()).dictionary_encode()
+        )
         order = np.argsort(self._keys, kind="stable")
         self._keys = self._keys[order]
         self._codes = columns.filled(functions.indices, np.int32)[order]
@@ -45,13 +55,23 @@ class Frames:
 class Rows:
     """Reads one layer of a part."""
 
-    def __init__(self, layer: Layer, file: Path, frames: Frames | None = None, insides: Insides | None = None) -> None:
+    def __init__(
+        self, layer: Layer, file: Path, frames: Frames | None = None, insides: Insides | None = None
+    ) -> None:
         self._layer, self._frames, self._insides = layer, frames, insides
         metadata = pq.read_metadata(file)
         there = set(metadata.schema.to_arrow_schema().names)
-        texts = [column.name for column in TABLES[layer.table].columns if column.type == "dict" and column.name in there]
-        self._file = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)  # mapped, all of it would count as our memory
-        own = ("process",) if layer.inside else (key for key in layer.keys if key != "kind" or not layer.style)
+        texts = [
+            column.name
+            for column in TABLES[layer.table].columns
+            if column.type == "dict" and column.name in there
+        ]
+        self._file = pq.ParquetFile(
+            file, metadata=metadata, read_dictionary=texts
+        )  # mapped, all of it would count as our memory
+        own = (
+            ("process",) if layer.inside else (key for key in layer.keys if key != "kind" or not layer.style)
+        )
         wanted = ["start", "end", "id", *own, *layer.names]
         wanted += [name for name in (layer.color, layer.depth, layer.link) if name]
         wanted += ["style", "task"] if layer.style else []
@@ -101,7 +121,11 @@ class Rows:
     def _names(self, rows: pa.Table) -> Any:
         layer = self._layer
         if layer.stacks:
-            return self._frames.functions(rows.column("stack")) if self._frames is not None and "stack" in self._columns else _nothing(rows)
+            return (
+                self._frames.functions(rows.column("stack"))
+                if self._frames is not None and "stack" in self._columns
+                else _nothing(rows)
+            )
         there = [rows.column(name) if name in self._columns else _nothing(rows) for name in layer.names]
         if len(there) == 1 and pa.types.is_dictionary(there[0].type) and layer.wording.__name__ == "_joined":
             return there[0]
@@ -114,16 +138,24 @@ _OF_INSIDE = {"regions": ("unit", "kind"), "marks": ("unit", "kind")}
 def _placed(rows: pa.Table, what: str, insides: Insides) -> pa.Table:
     """Return the rows of kernels that time themselves which the layer shows, with the keys of their tracks."""
     if what == "launches":
-        return rows.append_column("inside", pa.array(insides.of_launches(columns.integers(rows.column("id"), np.int64))))
+        return rows.append_column(
+            "inside", pa.array(insides.of_launches(columns.integers(rows.column("id"), np.int64)))
+        )
     if what == "units":
         rows = rows.filter(pa.array(insides.standing(columns.integers(rows.column("id"), np.int64))))
-        rows = rows.set_column(rows.column_names.index("cta"), "cta", insides.names(columns.integers(rows.column("cta"), np.int64)))
+        rows = rows.set_column(
+            rows.column_names.index("cta"),
+            "cta",
+            insides.names(columns.integers(rows.column("cta"), np.int64)),
+        )
         keys = insides.of_units(columns.integers(rows.column("id"), np.int64))
         keys["sm"] = keys["sm"] // SLOTS * SLOTS  # blocks at once are in lanes of one track
     else:
         kinds = columns.coded(rows.column("kind"))
         marks = [code for code, text in enumerate(kinds.dictionary.to_pylist()) if text == "mark"]
-        rows = rows.filter(pa.array(np.isin(columns.filled(kinds.indices, np.int32), marks) == (what == "marks")))
+        rows = rows.filter(
+            pa.array(np.isin(columns.filled(kinds.indices, np.int32), marks) == (what == "marks"))
+        )
         keys = insides.of_units(columns.integers(rows.column("unit"), np.int64))
     there = [name for name in keys if name not in rows.column_names]
     for name in there:

@@ -62,7 +62,11 @@ class Answers:
     def meta(self) -> dict[str, Any]:
         """`Meta`: the reports, and what they have data for."""
         counts = [opened.report.tables for opened in self.view.reports]
-        features = [name for name, tables in _FEATURES.items() if any(own.get(table) for own in counts for table in tables)]
+        features = [
+            name
+            for name, tables in _FEATURES.items()
+            if any(own.get(table) for own in counts for table in tables)
+        ]
         return {
             "version": 1,
             "title": self.view.title,
@@ -75,22 +79,40 @@ class Answers:
         return self.view.report(report).tree
 
     def viewport(
-        self, report: int, begin: float, end: float, width: int, tracks: Collection[int], limit: int, generation: int = 0
+        self,
+        report: int,
+        begin: float,
+        end: float,
+        width: int,
+        tracks: Collection[int],
+        limit: int,
+        generation: int = 0,
     ) -> bytes:
         """What some tracks show of [begin, end): `Rects`."""
         opened = self._current(report, generation)
         first, last = opened.origin + math.floor(begin), opened.origin + math.ceil(end)
-        rects = binary.Rects.seen(opened.every_lane, first, last, width, tracks, min(limit, limits.RECTANGLES))
+        rects = binary.Rects.seen(
+            opened.every_lane, first, last, width, tracks, min(limit, limits.RECTANGLES)
+        )
         return rects.encoded(begin, end, opened.origin)
 
     def plots(
-        self, report: int, begin: float, end: float, width: int, tracks: Collection[int], limit: int = 0, generation: int = 0
+        self,
+        report: int,
+        begin: float,
+        end: float,
+        width: int,
+        tracks: Collection[int],
+        limit: int = 0,
+        generation: int = 0,
     ) -> bytes:
         """What some counters were in [begin, end): `Plot`s."""
         opened = self._current(report, generation)
         first, last = opened.origin + math.floor(begin), opened.origin + math.ceil(end)
         found = opened.counters
-        series = [(track, found[track].plot(first, last, width)) for track in sorted(set(tracks)) if track in found]
+        series = [
+            (track, found[track].plot(first, last, width)) for track in sorted(set(tracks)) if track in found
+        ]
         return binary.plots(series, begin, end, opened.origin)
 
     def event(self, report: int, table: str, process: int, row: int) -> dict[str, Any]:
@@ -123,7 +145,9 @@ class Answers:
 
         return stat_list(self.view.report(report))
 
-    def stat(self, report: int, name: str, begin: int | None = None, end: int | None = None) -> dict[str, Any]:
+    def stat(
+        self, report: int, name: str, begin: int | None = None, end: int | None = None
+    ) -> dict[str, Any]:
         """One stat, over all of the report or a part: `Table`."""
         from warplens.viewer.answers.statistics import stat
 
@@ -135,7 +159,9 @@ class Answers:
 
         return selected(self.view.report(report), begin, end, tracks)
 
-    def flame(self, report: int, kind: str, begin: int | None = None, end: int | None = None) -> dict[str, Any]:
+    def flame(
+        self, report: int, kind: str, begin: int | None = None, end: int | None = None
+    ) -> dict[str, Any]:
         """`Flame` of a kind, over all of the report or a part."""
         from warplens.viewer.answers.flames import flame
         from warplens.viewer.answers.statistics import selection
@@ -143,7 +169,9 @@ class Answers:
         opened = self.view.report(report)
         return flame(opened, kind, selection(opened, begin, end))
 
-    def source(self, report: int, file: str = "", begin: int | None = None, end: int | None = None) -> dict[str, Any]:
+    def source(
+        self, report: int, file: str = "", begin: int | None = None, end: int | None = None
+    ) -> dict[str, Any]:
         """`SourceLines` of a file, by default the hottest, over all of the report or a part."""
         from warplens.viewer.answers.sources import lines_of
         from warplens.viewer.answers.statistics import selection

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 RECTS, PLOTS = b"WLV1", b"WLP1"
 VERSION = 1
 NO_COLOR = 0xFFFFFFFF
-_COLUMNS = (("start", "<f8"), ("duration", "<f8"), ("name", "<u4"), ("row", "<u4"), ("slices", "<u4"), ("busy", "<f4"), ("link", "<u4"))
+_COLUMNS = (
+    ("start", "<f8"),
+    ("duration", "<f8"),
+    ("name", "<u4"),
+    ("row", "<u4"),
+    ("slices", "<u4"),
+    ("busy", "<f4"),
+    ("link", "<u4"),
+)
 # A clock that counts from 1970 has more digits than a float: times become floats when they are told from the origin.
 _JOINED = (("start", "<i8"), *_COLUMNS[1:])
 
@@ -34,9 +42,16 @@ class Rects:
     names: list[tuple[bytes, int]]
 
     @classmethod
-    def seen(cls, lanes: Lanes, begin: int, end: int, width: int, tracks: Collection[int], limit: int) -> Rects:
+    def seen(
+        cls, lanes: Lanes, begin: int, end: int, width: int, tracks: Collection[int], limit: int
+    ) -> Rects:
         """Return what is seen of some tracks in [begin, end) (ns) on `width` columns: together about `limit` rectangles."""
-        return cls.joined([(base, index.names, view) for base, index, view in lanes.viewports(begin, end, width, tracks, limit)])
+        return cls.joined(
+            [
+                (base, index.names, view)
+                for base, index, view in lanes.viewports(begin, end, width, tracks, limit)
+            ]
+        )
 
     @classmethod
     def joined(cls, found: Sequence[tuple[int, Names, Viewport]]) -> Rects:
@@ -56,7 +71,12 @@ class Rects:
             names += [_name(table, number) for number in used.tolist()]
             first += len(place)
             grain = max(grain, float(view.grain))
-        return cls(grain, np.concatenate(lanes), {name: np.concatenate(parts) for name, parts in columns.items()}, names)
+        return cls(
+            grain,
+            np.concatenate(lanes),
+            {name: np.concatenate(parts) for name, parts in columns.items()},
+            names,
+        )
 
     def encoded(self, begin: float, end: float, origin: int) -> bytes:
         """Return the bytes of the answer; `begin` and `end` as asked, the rectangles' times from `origin`."""
@@ -64,14 +84,29 @@ class Rects:
         texts = [text for text, _ in self.names]
         offsets = np.cumsum([0, *map(len, texts)]).astype("<u4")
         head = struct.pack(
-            "<4s5I3d", RECTS, VERSION, len(self.lanes), len(columns["start"]), len(texts), int(offsets[-1]), begin, end, self.grain
+            "<4s5I3d",
+            RECTS,
+            VERSION,
+            len(self.lanes),
+            len(columns["start"]),
+            len(texts),
+            int(offsets[-1]),
+            begin,
+            end,
+            self.grain,
         )
-        parts = [head, self.lanes.astype("<u4").tobytes(), *(columns[name].astype(kind, copy=False).tobytes() for name, kind in _COLUMNS)]
+        parts = [
+            head,
+            self.lanes.astype("<u4").tobytes(),
+            *(columns[name].astype(kind, copy=False).tobytes() for name, kind in _COLUMNS),
+        ]
         colors = np.array([color for _, color in self.names], "<u4")
         return b"".join([*parts, colors.tobytes(), offsets.tobytes(), *texts])
 
 
-def plots(series: Sequence[tuple[int, tuple[npt.NDArray[np.float64], ...]]], begin: float, end: float, origin: int) -> bytes:
+def plots(
+    series: Sequence[tuple[int, tuple[npt.NDArray[np.float64], ...]]], begin: float, end: float, origin: int
+) -> bytes:
     """Return the bytes of plots: of each its track, and columns time (ns, the report's clock), low, high and last."""
     heads, first = [], 0
     for track, (time, *_) in series:
@@ -80,7 +115,13 @@ def plots(series: Sequence[tuple[int, tuple[npt.NDArray[np.float64], ...]]], beg
     head = struct.pack("<4s3I2d", PLOTS, VERSION, len(series), first, begin, end)
     columns = [np.concatenate([np.empty(0), *(values[place] for _, values in series)]) for place in range(4)]
     columns[0] = columns[0] - float(origin)
-    return b"".join([head, np.array(heads, "<u4").tobytes(), *(column.astype("<f8", copy=False).tobytes() for column in columns)])
+    return b"".join(
+        [
+            head,
+            np.array(heads, "<u4").tobytes(),
+            *(column.astype("<f8", copy=False).tobytes() for column in columns),
+        ]
+    )
 
 
 def _name(table: Names, number: int) -> tuple[bytes, int]:

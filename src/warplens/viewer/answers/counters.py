@@ -16,14 +16,24 @@ from warplens.timeline.tree import Where
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-_FIRST = ("SM Active", "Tensor Active", "DRAM Bandwidth", "GPU Utilization", "Memory Used", "Power", "SM Clock")
+_FIRST = (
+    "SM Active",
+    "Tensor Active",
+    "DRAM Bandwidth",
+    "GPU Utilization",
+    "Memory Used",
+    "Power",
+    "SM Clock",
+)
 _BLOCK = 256  # samples that are summed up at a time
 
 
 class Counter:
     """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`; NaN: nothing is known."""
 
-    def __init__(self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any) -> None:
+    def __init__(
+        self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any
+    ) -> None:
         self.layer, self.key, self.name, self.unit, self.where = layer, key, name, unit, where
         self.times: Int64Array = np.asarray(times, np.int64)
         self.values: Float64Array = np.where(np.isfinite(values), values, np.nan).astype(np.float64)
@@ -31,10 +41,16 @@ class Counter:
         self.low, self.high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         whole = len(self.values) // _BLOCK * _BLOCK
         with np.errstate(invalid="ignore"):
-            self._least = np.fmin.reduceat(self.values[:whole], np.arange(0, whole, _BLOCK)) if whole else np.empty(0)
-            self._most = np.fmax.reduceat(self.values[:whole], np.arange(0, whole, _BLOCK)) if whole else np.empty(0)
+            self._least = (
+                np.fmin.reduceat(self.values[:whole], np.arange(0, whole, _BLOCK)) if whole else np.empty(0)
+            )
+            self._most = (
+                np.fmax.reduceat(self.values[:whole], np.arange(0, whole, _BLOCK)) if whole else np.empty(0)
+            )
 
-    def plot(self, begin: int, end: int, width: int) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+    def plot(
+        self, begin: int, end: int, width: int
+    ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
         """Return time, lowest, highest and last value of each of `width` columns of [begin, end) that has a sample.
 
         Before them comes the value that holds at `begin`, at the time of its sample.
@@ -44,7 +60,9 @@ class Counter:
         if last - first <= 2 * width:
             values = self.values[before:last]
             return self.times[before:last].astype(np.float64), values, values, values
-        edges = np.searchsorted(self.times, begin + (np.arange(width + 1) * ((end - begin) / width)).astype(np.int64))
+        edges = np.searchsorted(
+            self.times, begin + (np.arange(width + 1) * ((end - begin) / width)).astype(np.int64)
+        )
         edges[0], edges[-1] = first, last
         starts = np.unique(edges[:-1][np.diff(edges) > 0])
         ends = np.append(starts[1:], last)
@@ -67,7 +85,10 @@ class Counter:
         for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             head, tail = -(-start // _BLOCK), end // _BLOCK
             if tail <= head:
-                low[place], high[place] = np.fmin.reduce(self.values[start:end]), np.fmax.reduce(self.values[start:end])
+                low[place], high[place] = (
+                    np.fmin.reduce(self.values[start:end]),
+                    np.fmax.reduce(self.values[start:end]),
+                )
                 continue
             edge = np.append(self.values[start : head * _BLOCK], self.values[tail * _BLOCK : end])
             low[place] = np.fmin.reduce(np.append(edge, self._least[head:tail]))
@@ -92,16 +113,37 @@ def _of_programs(report: Report) -> Iterator[Counter]:
             times, values = _since_last(times, values)
         domain = f"{facts['domain']}: " if facts["domain"] else ""
         name = f"{domain}{facts['name'] or facts['id']}"
-        yield Counter("nvtx_counters", str(facts["counter"]), name, facts["unit"] or "", Where(facts["process"]), times, values)
+        yield Counter(
+            "nvtx_counters",
+            str(facts["counter"]),
+            name,
+            facts["unit"] or "",
+            Where(facts["process"]),
+            times,
+            values,
+        )
 
 
 def _metrics(report: Report) -> Iterator[Counter]:
     found = []
-    for (host, gpu, uuid, metric, unit), times, values in _split(report, "gpu_metrics", ("host", "gpu", "uuid", "metric", "unit")):
+    for (host, gpu, uuid, metric, unit), times, values in _split(
+        report, "gpu_metrics", ("host", "gpu", "uuid", "metric", "unit")
+    ):
         where = Where(host=host, gpu=gpu, uuid=uuid)
-        found.append(Counter("gpu_metrics", f"{host}/{gpu}/{metric}", metric, unit or "", where, *_since_last(times, values)))
+        found.append(
+            Counter(
+                "gpu_metrics",
+                f"{host}/{gpu}/{metric}",
+                metric,
+                unit or "",
+                where,
+                *_since_last(times, values),
+            )
+        )
     rank = {name: place for place, name in enumerate(_FIRST)}
-    yield from sorted(found, key=lambda one: (one.where.host, one.where.gpu or 0, rank.get(one.name, len(rank)), one.name))
+    yield from sorted(
+        found, key=lambda one: (one.where.host, one.where.gpu or 0, rank.get(one.name, len(rank)), one.name)
+    )
 
 
 def _memory(report: Report) -> Iterator[Counter]:
@@ -112,7 +154,13 @@ def _memory(report: Report) -> Iterator[Counter]:
     for level in levels(report):
         where = Where(level.process, level.device)
         yield Counter(
-            "gpu_memory", f"{level.process}/{level.device}/{level.series}", names[level.series], "bytes", where, level.time, level.value
+            "gpu_memory",
+            f"{level.process}/{level.device}/{level.series}",
+            names[level.series],
+            "bytes",
+            where,
+            level.time,
+            level.value,
         )
 
 
@@ -137,4 +185,8 @@ def _split(report: Report, table: str, keys: tuple[str, ...]) -> Iterator[tuple[
     edges = [*np.flatnonzero(np.diff(of[order], prepend=-1)).tolist(), len(order)]
     for first, last in pairwise(edges):
         own = order[first:last]
-        yield tuple(rows.column(key)[int(own[0])].as_py() for key in keys), times[own], values[own].astype(np.float64)
+        yield (
+            tuple(rows.column(key)[int(own[0])].as_py() for key in keys),
+            times[own],
+            values[own].astype(np.float64),
+        )

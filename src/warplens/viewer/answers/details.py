@@ -38,7 +38,14 @@ _HIDDEN = frozenset(
     )
 )
 _WORK = ("kernels", "memcpys", "memsets", "graphs", "syncs", "cuda_events")
-_RELATIONS = {"kernels": "kernel", "memcpys": "copy", "memsets": "memset", "graphs": "graph", "syncs": "wait", "cuda_events": "event"}
+_RELATIONS = {
+    "kernels": "kernel",
+    "memcpys": "copy",
+    "memsets": "memset",
+    "graphs": "graph",
+    "syncs": "wait",
+    "cuda_events": "event",
+}
 _EVENT_TYPES = {"nvtx_ranges": "range", "nvtx_marks": "mark"}
 _KEYS = {"ops": "range"}  # what the key of a table is called, where not `id`
 _INSIDE = frozenset(("intrakernel_units", "intrakernel_events"))  # of launches that timed themselves
@@ -83,7 +90,9 @@ class _Details:
         }
 
     def _row(self, table: Table, id_: int) -> dict[str, Any] | None:
-        rows = self._report.sql(f"SELECT * FROM {table.name} WHERE {_KEYS.get(table.name, 'id')} = $id LIMIT 1", {"id": id_}).to_pylist()
+        rows = self._report.sql(
+            f"SELECT * FROM {table.name} WHERE {_KEYS.get(table.name, 'id')} = $id LIMIT 1", {"id": id_}
+        ).to_pylist()
         return rows[0] if rows else None
 
     def _fields(self) -> list[dict[str, Any]]:
@@ -96,9 +105,18 @@ class _Details:
             fields.append({"name": "duration", "value": end - start, "unit": "ns"})
         process = self._values.get("process")
         if process is not None:
-            fields.append({"name": "process", "value": ", ".join(filter(None, entities.process_name(process)))})
-        threads = {name: self._values[name] for name in ("thread", "end_thread") if self._values.get(name) is not None}
-        fields += [{"name": name, "value": ", ".join(filter(None, entities.thread_name(key)))} for name, key in threads.items()]
+            fields.append(
+                {"name": "process", "value": ", ".join(filter(None, entities.process_name(process)))}
+            )
+        threads = {
+            name: self._values[name]
+            for name in ("thread", "end_thread")
+            if self._values.get(name) is not None
+        }
+        fields += [
+            {"name": name, "value": ", ".join(filter(None, entities.thread_name(key)))}
+            for name, key in threads.items()
+        ]
         task = self._values.get("task")
         if isinstance(task, int):  # a key; of samples it is a name
             fields.append({"name": "task", "value": entities.task_name(task)[0]})
@@ -128,7 +146,8 @@ class _Details:
         from warplens.report.payloads.tables import plain as unwrapped
 
         rows = self._report.sql(
-            "SELECT schema, type, data, json FROM payloads WHERE event = $id AND event_type = $kind LIMIT 8", {"id": self._id, "kind": kind}
+            "SELECT schema, type, data, json FROM payloads WHERE event = $id AND event_type = $kind LIMIT 8",
+            {"id": self._id, "kind": kind},
         )
         found = [tree(unwrapped(value)) for value in decoded(self._report, rows)]
         return None if not found else found[0] if len(found) == 1 else found
@@ -142,7 +161,12 @@ class _Details:
         frames = self._opened.frames
         path = frames.path(int(frames.positions(pa.array([stack], pa.int64()))[0]))
         return [
-            {"function": cut(one.function), "module": cut(one.module or ""), "file": cut(one.file or ""), "line": one.line}
+            {
+                "function": cut(one.function),
+                "module": cut(one.module or ""),
+                "file": cut(one.file or ""),
+                "line": one.line,
+            }
             for one in reversed(path[-512:])
         ]
 
@@ -157,7 +181,9 @@ class _Details:
             for work in _WORK:
                 if self._report.tables[work]:
                     found += [
-                        (_RELATIONS[work], work, one, start) for one, start in self._of_call(work, api) if one != self._id or work != name
+                        (_RELATIONS[work], work, one, start)
+                        for one, start in self._of_call(work, api)
+                        if one != self._id or work != name
                     ]
         if name == "nvtx_ranges":
             found += self._of_range()
@@ -171,13 +197,19 @@ class _Details:
         if kernel is not None:
             found.append(("kernel", "kernels", kernel, None))
         if name == "kernels" and self._report.tables["intrakernel_launches"]:
-            rows = self._report.sql('SELECT id, "start" FROM intrakernel_launches WHERE kernel = $id LIMIT 4', {"id": self._id}).to_pylist()
+            rows = self._report.sql(
+                'SELECT id, "start" FROM intrakernel_launches WHERE kernel = $id LIMIT 4', {"id": self._id}
+            ).to_pylist()
             found += [("inside", "intrakernel_launches", row["id"], row["start"]) for row in rows]
         if name == "kernels" and self._report.tables["collectives"]:
-            rows = self._report.sql("SELECT id FROM collectives WHERE kernel = $id LIMIT 1", {"id": self._id}).to_pylist()
+            rows = self._report.sql(
+                "SELECT id FROM collectives WHERE kernel = $id LIMIT 1", {"id": self._id}
+            ).to_pylist()
             found += [("collective", "collectives", row["id"], None) for row in rows]
         links = []
-        once = {(table, id_): (relation, table, id_, start) for relation, table, id_, start in reversed(found)}
+        once = {
+            (table, id_): (relation, table, id_, start) for relation, table, id_, start in reversed(found)
+        }
         for relation, table, id_, start in list(reversed(once.values()))[:_MOST_LINKS]:
             place = by_id(self._opened, table, id_, start)
             if place is not None:
@@ -187,14 +219,26 @@ class _Details:
     @cached_property
     def _launched(self) -> dict[str, Any] | None:
         """The launch whose inside it is."""
-        return self._row(TABLES["intrakernel_launches"], self._values["launch"]) if self._table.name in _INSIDE else None
+        return (
+            self._row(TABLES["intrakernel_launches"], self._values["launch"])
+            if self._table.name in _INSIDE
+            else None
+        )
 
     def _around(self) -> list[dict[str, Any]]:
         """Say of a region or mark inside a kernel where it ran, and how exact its times are."""
         if self._launched is None:
             return []
-        unit = self._values if self._table.name == "intrakernel_units" else self._row(TABLES["intrakernel_units"], self._values["unit"])
-        told = [] if unit is self._values or unit is None else [{"name": name, "value": unit[name]} for name in ("cta", "warp", "sm")]
+        unit = (
+            self._values
+            if self._table.name == "intrakernel_units"
+            else self._row(TABLES["intrakernel_units"], self._values["unit"])
+        )
+        told = (
+            []
+            if unit is self._values or unit is None
+            else [{"name": name, "value": unit[name]} for name in ("cta", "warp", "sm")]
+        )
         off = self._launched["uncertainty"]
         return [
             *told,
@@ -206,12 +250,16 @@ class _Details:
     def _range(self) -> int | None:
         """The innermost range that it, or the call that launched it, began in."""
         found: int | None = self._values.get("range")
-        if found is None and isinstance(self._values.get("api"), int):  # of a call itself, `api` says runtime or driver
+        if found is None and isinstance(
+            self._values.get("api"), int
+        ):  # of a call itself, `api` says runtime or driver
             found = (self._row(TABLES["cuda_api"], self._values["api"]) or {}).get("range")
         return found
 
     def _of_call(self, table: str, api: int) -> list[tuple[int, int]]:
-        rows = self._report.sql(f'SELECT id, "start" FROM {table} WHERE api = $api ORDER BY "start" LIMIT 16', {"api": api}).to_pylist()
+        rows = self._report.sql(
+            f'SELECT id, "start" FROM {table} WHERE api = $api ORDER BY "start" LIMIT 16', {"api": api}
+        ).to_pylist()
         return [(row["id"], row["start"]) for row in rows]
 
     def _of_range(self) -> list[tuple[str, str, int | None, int | None]]:
@@ -244,9 +292,15 @@ class _Details:
             inner = None if range_ is None else lanes.located("nvtx_ranges", range_)
         if inner is None:
             return []
-        around = [found for depth in range(min(inner.depth, _MOST_PARENTS)) if (found := lanes.at(inner.lane, depth, inner.start))]
+        around = [
+            found
+            for depth in range(min(inner.depth, _MOST_PARENTS))
+            if (found := lanes.at(inner.lane, depth, inner.start))
+        ]
         end = inner.start + inner.duration
-        kept = [found for found in around if found.start <= inner.start and end <= found.start + found.duration]
+        kept = [
+            found for found in around if found.start <= inner.start and end <= found.start + found.duration
+        ]
         return [located(self._opened, found) for found in [*kept, *(() if nests else (inner,))]]
 
     def _regions_around(self, launch: dict[str, Any]) -> list[dict[str, Any]]:
@@ -258,5 +312,7 @@ class _Details:
                    AND "start" <= $start AND "end" >= $end AND kind <> 'mark' AND id <> $id ORDER BY "start", "end" DESC LIMIT 128""",
                 {name: self._values[name] for name in ("launch", "unit", "start", "end", "id")},
             )
-            found += [by_id(self._opened, "intrakernel_events", row["id"], row["start"]) for row in rows.to_pylist()]
+            found += [
+                by_id(self._opened, "intrakernel_events", row["id"], row["start"]) for row in rows.to_pylist()
+            ]
         return [place for place in found if place is not None]

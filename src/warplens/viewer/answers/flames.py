@@ -59,7 +59,10 @@ def _stacks(opened: Opened, name: str, rows: pa.Table) -> dict[str, Any]:
     frames = opened.frames
     tree = top_down(frames, "function", Weights.of(frames, rows))
     examples = [frames.frame(position) for position in tree.example.tolist()]
-    places = [f"{one.file}:{one.first_line or one.line or 1}" if one.kind == "python" and one.file else None for one in examples]
+    places = [
+        f"{one.file}:{one.first_line or one.line or 1}" if one.kind == "python" and one.file else None
+        for one in examples
+    ]
     return _tree(name, tree.parent, tree.total, tree.own, [one.function for one in examples], places)
 
 
@@ -70,7 +73,9 @@ def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, 
         raise MissingData("does not contain CUDA kernel data.")
     window = selection.window(report)
     where = f"WHERE {overlap(*window)}" if window else ""
-    rows = report.sql(f'SELECT name::VARCHAR AS name, sum("end" - "start")::BIGINT AS total FROM kernels {where} GROUP BY 1').to_pylist()
+    rows = report.sql(
+        f'SELECT name::VARCHAR AS name, sum("end" - "start")::BIGINT AS total FROM kernels {where} GROUP BY 1'
+    ).to_pylist()
     if not rows:
         raise MissingData(f"does not contain CUDA kernel data{selection.place(report)}.")
     parents: list[int] = []
@@ -95,7 +100,9 @@ def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, 
 def _nested(report: Report, selection: Selection, table: str, column: str) -> dict[str, Any]:
     """Sum ranges up by the names of those around them, level by level."""
     if not report.tables[table]:
-        raise MissingData(f"does not contain {'NVTX data' if table == 'nvtx_ranges' else 'traced Python calls'}.")
+        raise MissingData(
+            f"does not contain {'NVTX data' if table == 'nvtx_ranges' else 'traced Python calls'}."
+        )
     window = selection.window(report)
     where = f"WHERE {overlap(*window)}" if window else ""
     begin, end = window or (-(1 << 62), 1 << 62)
@@ -104,11 +111,16 @@ def _nested(report: Report, selection: Selection, table: str, column: str) -> di
             LIMIT {_MOST + 1}"""
     )
     if rows.num_rows > _MOST:
-        raise MissingData(f"has more than {_MOST:,} rows in {table}{selection.place(report)}: select a shorter part of it.")
+        raise MissingData(
+            f"has more than {_MOST:,} rows in {table}{selection.place(report)}: select a shorter part of it."
+        )
     if not rows.num_rows:
         raise MissingData(f"does not contain rows in {table}{selection.place(report)}.")
     names = rows.column("name").combine_chunks().cast(pa.string()).fill_null("").dictionary_encode()
-    ids, above, length = (np.asarray(rows.column(name).fill_null(-1).to_numpy(), np.int64) for name in ("id", "parent", "length"))
+    ids, above, length = (
+        np.asarray(rows.column(name).fill_null(-1).to_numpy(), np.int64)
+        for name in ("id", "parent", "length")
+    )
     parent = _positions(ids, above)
     parents, labels, node = _paths(parent, np.asarray(names.indices.to_numpy(), np.int64))
     total = np.zeros(len(parents), np.int64)
@@ -141,15 +153,27 @@ def _paths(parent: Int64Array, label: Int64Array) -> tuple[Int64Array, Int64Arra
         parents.append(keys // width - 1)
         labels.append(keys % width)
         count += len(keys)
-        first, last = np.searchsorted(sorted_parents, rows), np.searchsorted(sorted_parents, rows, side="right")
+        first, last = (
+            np.searchsorted(sorted_parents, rows),
+            np.searchsorted(sorted_parents, rows, side="right"),
+        )
         number = last - first
         offsets = np.repeat(first - np.append(0, np.cumsum(number)[:-1]), number) + np.arange(number.sum())
         rows = children[offsets]
-    return np.concatenate(parents), np.concatenate(labels), np.maximum(node, 0)  # what is its own ancestor, in a broken report, is in none
+    return (
+        np.concatenate(parents),
+        np.concatenate(labels),
+        np.maximum(node, 0),
+    )  # what is its own ancestor, in a broken report, is in none
 
 
 def _tree(
-    name: str, parents: Int64Array, totals: Int64Array, own: Int64Array, names: Sequence[str], places: Sequence[str | None] = ()
+    name: str,
+    parents: Int64Array,
+    totals: Int64Array,
+    own: Int64Array,
+    names: Sequence[str],
+    places: Sequence[str | None] = (),
 ) -> dict[str, Any]:
     """Return the nodes as one tree: of very many the heaviest; a node is kept only with all above it. `places`: file and line of each."""
     order = np.argsort(-totals, kind="stable")[: limits.FLAME_NODES]
@@ -160,7 +184,12 @@ def _tree(
         above = made.get(int(parents[place]))
         if above is None:
             continue
-        node: dict[str, Any] = {"name": cut(names[place]), "value": int(totals[place]), "self": int(own[place]), "children": []}
+        node: dict[str, Any] = {
+            "name": cut(names[place]),
+            "value": int(totals[place]),
+            "self": int(own[place]),
+            "children": [],
+        }
         if places and (where := places[place]) is not None:
             node["place"] = cut(where)
         above["children"].append(node)

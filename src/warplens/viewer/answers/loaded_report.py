@@ -46,9 +46,16 @@ class Opened:
         progress: Callable[[str, float], None] | None = None,
         projecting: bool = True,
     ) -> None:
-        self.number, self.report, self.generation, self.first_generation = number, report, generation, generation
+        self.number, self.report, self.generation, self.first_generation = (
+            number,
+            report,
+            generation,
+            generation,
+        )
         self.grown: Callable[[], None] = lambda: None  # hears that there is more to see
-        self.projector: Callable[[Opened], object] | None = None  # writes what takes long to compute in another process
+        self.projector: Callable[[Opened], object] | None = (
+            None  # writes what takes long to compute in another process
+        )
         self.live = bool(report.snapshots or report.waiting)
         self.growing = False  # rows are being computed that come later
         self.cache, self._progress, self._projecting = cache, progress, projecting

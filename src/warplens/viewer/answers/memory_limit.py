@@ -18,7 +18,18 @@ _WHOLE_ROWS = 1 << 20  # of a table that is read whole
 _WHOLE_BYTES = 1 << 28
 _COUNTERS = 1 << 26
 # Read whole, row by row: who is who. Frames and samples of counters are columns of numbers.
-_WHOLE = ("processes", "threads", "tasks", "devices", "contexts", "streams", "nvtx_counters", "diagnostics", "capture_windows", "targets")
+_WHOLE = (
+    "processes",
+    "threads",
+    "tasks",
+    "devices",
+    "contexts",
+    "streams",
+    "nvtx_counters",
+    "diagnostics",
+    "capture_windows",
+    "targets",
+)
 _SERIES = ("nvtx_counter_samples", "gpu_metrics", "gpu_memory", "tensor_memory", "frames")
 
 
@@ -30,9 +41,13 @@ def weigh(report: Report) -> None:
             rows, size = rows + piece.rows, size + _unpacked(piece)
         most = _WHOLE_ROWS if table in _WHOLE else _COUNTERS if table in _SERIES else 1 << 40
         if rows > most:
-            raise ReportError(f"{report.path} has {rows:,} rows in {table}, more than the timeline can show ({most:,}).")
+            raise ReportError(
+                f"{report.path} has {rows:,} rows in {table}, more than the timeline can show ({most:,})."
+            )
         if table in _WHOLE and size > _WHOLE_BYTES:
-            raise ReportError(f"{report.path}: the table {table} unpacks to {size >> 20:,} MiB, more than the timeline can show.")
+            raise ReportError(
+                f"{report.path}: the table {table} unpacks to {size >> 20:,} MiB, more than the timeline can show."
+            )
 
 
 def _unpacked(piece: Piece) -> int:

@@ -72,9 +72,18 @@ def made(report: Report, cache: Path | None) -> LaneIndex | None:
 
 
 def _rows(stream: tuple[int, int, int, int], rows: pa.Table) -> pa.Table:
-    columns = {name: pa.array(np.full(rows.num_rows, value)) for name, value in zip(_KEYS, stream, strict=True)}
-    columns |= {"start": rows.column("first"), "end": rows.column("last"), "id": rows.column("id"), "name": rows.column("message")}
-    return pa.table({**columns, "color": pc.bit_wise_and(rows.column("color"), pa.scalar(0xFFFFFF, pa.uint32()))})
+    columns = {
+        name: pa.array(np.full(rows.num_rows, value)) for name, value in zip(_KEYS, stream, strict=True)
+    }
+    columns |= {
+        "start": rows.column("first"),
+        "end": rows.column("last"),
+        "id": rows.column("id"),
+        "name": rows.column("message"),
+    }
+    return pa.table(
+        {**columns, "color": pc.bit_wise_and(rows.column("color"), pa.scalar(0xFFFFFF, pa.uint32()))}
+    )
 
 
 def _head(report: Report) -> dict[str, Any]:

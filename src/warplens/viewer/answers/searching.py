@@ -33,7 +33,8 @@ def search(opened: Opened, text: str, regex: bool, around: float, limit: int) ->
     before = lanes.find(names, -limits.TIME, time, limit, backward=True) if sums else []
     behind = lanes.find(names, time, limits.TIME, limit) if sums else []
     found = sorted(
-        {(one.lane.number, one.depth, one.start, one.row): one for one in [*before, *behind]}.values(), key=lambda one: one.start
+        {(one.lane.number, one.depth, one.start, one.row): one for one in [*before, *behind]}.values(),
+        key=lambda one: one.start,
     )
     total = sum(sums.values())
     most = sorted(sums.items(), key=lambda item: -item[1])[: limits.NAMES]

@@ -63,7 +63,13 @@ def _lines(hot: HotFile, source: list[str] | None, library: bool) -> Iterator[di
         shown = sorted({near for line in hot.lines for near in around(line, _NEAR, last, source)})
     for number in shown:
         line = hot.lines.get(number)
-        text = None if source is None else source[number - 1].expandtabs(4).rstrip() if number <= len(source) else ""
+        text = (
+            None
+            if source is None
+            else source[number - 1].expandtabs(4).rstrip()
+            if number <= len(source)
+            else ""
+        )
         row: dict[str, Any] = {"line": number, "text": None if text is None else cut(text)}
         if line is not None:
             row |= {"function": cut(line.function), "total": line.total, "self": line.own}

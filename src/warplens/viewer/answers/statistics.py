@@ -55,7 +55,19 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("openacc", ("openacc_events",)),
     ("um_", ("um_events",)),
     ("intrakernel", ("intrakernel_launches",)),
-    *((name, _ON_GPU) for name in ("comm_comp", "critical_path", "gpu_idle", "gpu_util", "kernel_", "launch_", "queue_", "temporal_")),
+    *(
+        (name, _ON_GPU)
+        for name in (
+            "comm_comp",
+            "critical_path",
+            "gpu_idle",
+            "gpu_util",
+            "kernel_",
+            "launch_",
+            "queue_",
+            "temporal_",
+        )
+    ),
 )
 # What the rows of a stat that lists events are.
 _EVENTS = {
@@ -75,7 +87,11 @@ _EVENTS = {
 
 def selection(opened: Opened, begin: int | None, end: int | None) -> Selection:
     """Return the part of the report from `begin` to `end`, ns from its origin; None: all of it."""
-    return Selection() if begin is None or end is None else Selection(time=(max(begin, 0), max(end, begin + 1, 1)))
+    return (
+        Selection()
+        if begin is None or end is None
+        else Selection(time=(max(begin, 0), max(end, begin + 1, 1)))
+    )
 
 
 def stat_list(opened: Opened) -> list[dict[str, Any]]:
@@ -170,7 +186,9 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
 
     rows = opened.report.table("diagnostics")
     waiting = [*opened.report.waiting, *opened.report.snapshots]
-    return shown("Diagnostics", with_origin(rows, opened.origin), note=" ".join(f"{text}." for text in waiting))
+    return shown(
+        "Diagnostics", with_origin(rows, opened.origin), note=" ".join(f"{text}." for text in waiting)
+    )
 
 
 def _has(tables: Mapping[str, int], unit: Unit) -> bool:
@@ -190,4 +208,9 @@ def _evidence(opened: Opened, row: Evidence) -> dict[str, Any]:
     if place is None and row.table in opened.every_lane.layers:
         hit = opened.every_lane.next_of(row.table, row.start, row.start + 1)
         place = None if hit is None or hit.start != row.start else located(opened, hit)
-    return {"text": cut(row.text), "start": row.start - opened.origin, "end": row.end - opened.origin, "event": place}
+    return {
+        "text": cut(row.text),
+        "start": row.start - opened.origin,
+        "end": row.end - opened.origin,
+        "event": place,
+    }

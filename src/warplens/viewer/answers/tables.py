@@ -24,7 +24,9 @@ _LINKED = 1_000  # rows that are looked up on the timeline
 _CLOCK = frozenset(("start", "end", "time"))
 
 
-def shown(title: str, table: pa.Table, *, links: Sequence[Link] | None = None, cut_: bool = False, note: str = "") -> dict[str, Any]:
+def shown(
+    title: str, table: pa.Table, *, links: Sequence[Link] | None = None, cut_: bool = False, note: str = ""
+) -> dict[str, Any]:
     """Return a table of at most so many rows as `Table`."""
     import pyarrow as pa
 
@@ -41,7 +43,11 @@ def shown(title: str, table: pa.Table, *, links: Sequence[Link] | None = None, c
         if pa.types.is_dictionary(field.type):
             values = values.cast(field.type.value_type)
         cells.append([plain(value) for value in values.to_pylist()])
-    found: dict[str, Any] = {"title": title, "columns": columns, "rows": [list(row) for row in zip(*cells, strict=True)] if cells else []}
+    found: dict[str, Any] = {
+        "title": title,
+        "columns": columns,
+        "rows": [list(row) for row in zip(*cells, strict=True)] if cells else [],
+    }
     if links is not None and any(links):
         found["links"] = list(links)[: rows.num_rows]
     if cut_ or table.num_rows > rows.num_rows:
@@ -67,7 +73,10 @@ def places(rows: pa.Table) -> list[tuple[int | None, int | None]]:
     """Return the id and the start of the first rows of SQL: null where they have none."""
     count = min(rows.num_rows, _LINKED)
     ids, starts = (
-        rows.column(name).slice(0, count).to_pylist() if rows.column_names.count(name) == 1 else [None] * count for name in ("id", "start")
+        rows.column(name).slice(0, count).to_pylist()
+        if rows.column_names.count(name) == 1
+        else [None] * count
+        for name in ("id", "start")
     )
     return [(_number(id_), _number(start)) for id_, start in zip(ids, starts, strict=True)]
 
@@ -93,7 +102,9 @@ def _row_link(opened: Opened, layers: Sequence[str], id_: int | None, begin: int
     return _at(opened, layers, begin)
 
 
-def time_links(opened: Opened, report: Report, starts: Sequence[int | None], layers: Sequence[str]) -> list[Link]:
+def time_links(
+    opened: Opened, report: Report, starts: Sequence[int | None], layers: Sequence[str]
+) -> list[Link]:
     """Say which events of some layers begin at these times (ns, the report's clock)."""
     asked = starts[:_LINKED]
     wanted = list({start for start in asked if start is not None})

@@ -21,7 +21,9 @@ _SMS_OPEN = 8  # of a kernel
 _NAME = 300
 
 
-def track_nodes(report: int, origin: int, entities: Entities, lanes: Lanes, counters: Mapping[int, Counter]) -> list[dict[str, Any]]:
+def track_nodes(
+    report: int, origin: int, entities: Entities, lanes: Lanes, counters: Mapping[int, Counter]
+) -> list[dict[str, Any]]:
     """Return the tree of a report, its hosts first. `report`: its number in the view; `origin`: what times are counted from (ns)."""
     tree = Tree(entities)
     for lane in lanes.all:
@@ -100,9 +102,16 @@ def _fold(node: Row, kind: str, group: str, most: int) -> None:
     if len(own) <= most:
         return
     kept = {child.id for child in [own[0], *sorted(own[1:], key=lambda child: -child.total())[: most - 1]]}
-    rest = {part: child for part, child in node.children.items() if child.kind == kind and child.id not in kept}
+    rest = {
+        part: child for part, child in node.children.items() if child.kind == kind and child.id not in kept
+    }
     below = Row(
-        f"{node.id}/{group}", group, f"{len(rest):,} more {group}", order=(own[0].order[0], 1 << 62), children=rest, facts=node.facts
+        f"{node.id}/{group}",
+        group,
+        f"{len(rest):,} more {group}",
+        order=(own[0].order[0], 1 << 62),
+        children=rest,
+        facts=node.facts,
     )
     below.open = False
     node.children = {part: child for part, child in node.children.items() if part not in rest}

@@ -35,7 +35,9 @@ def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, by
     reports = answers.view.reports
     total = sum(lane.events for opened in reports for lane in opened.every_lane.all)
     if total > MOST_EVENTS:
-        raise UsageError(f"there are {total:,} events, and a page of its own holds {MOST_EVENTS:,} at most. {INSTEAD}")
+        raise UsageError(
+            f"there are {total:,} events, and a page of its own holds {MOST_EVENTS:,} at most. {INSTEAD}"
+        )
     yield "meta", encoded(answers.meta())
     for opened in reports:
         yield from _report(answers, opened, told or (lambda what, share: None))
@@ -75,7 +77,10 @@ def _report(answers: Answers, opened: Opened, told: _Told) -> Iterator[tuple[str
     plots = list(_plots(answers, opened))
     for place, (_, plot) in enumerate(plots):
         yield f"plots/{number}/{place}", plot
-    yield f"levels/{number}", encoded({"rects": [level.grain for level in levels], "plots": [grain for grain, _ in plots]})
+    yield (
+        f"levels/{number}",
+        encoded({"rects": [level.grain for level in levels], "plots": [grain for grain, _ in plots]}),
+    )
     slices = _Slices(opened, levels[-1])
     yield f"alike/{number}", encoded(dict(_alike(answers, slices, told)))
     wanted = [*_evidence(kept["findings"]), *slices.longest()]
@@ -86,7 +91,9 @@ def _span(opened: Opened) -> tuple[int, int]:
     """Begin and end of a report from its origin, and of what lies beyond."""
     begin, end = (time - opened.origin for time in opened.report.span)
     lanes = opened.every_lane.all
-    return min([begin, *(lane.begin - opened.origin for lane in lanes)]), max([end, *(lane.end - opened.origin for lane in lanes)]) + 1
+    return min([begin, *(lane.begin - opened.origin for lane in lanes)]), max(
+        [end, *(lane.end - opened.origin for lane in lanes)]
+    ) + 1
 
 
 def _levels(opened: Opened) -> list[Rects]:
@@ -96,7 +103,14 @@ def _levels(opened: Opened) -> list[Rects]:
     events = max(sum(lane.events for lane in opened.every_lane.all), 1)
 
     def level(width: int) -> Rects:
-        return Rects.seen(opened.every_lane, opened.origin + begin, opened.origin + end, width, tracks, 2 * MOST_EVENTS + len(tracks))
+        return Rects.seen(
+            opened.every_lane,
+            opened.origin + begin,
+            opened.origin + end,
+            width,
+            tracks,
+            2 * MOST_EVENTS + len(tracks),
+        )
 
     levels, width = [], _COARSEST
     while width < end - begin:
@@ -117,7 +131,10 @@ def _plots(answers: Answers, opened: Opened) -> Iterator[tuple[float, bytes]]:
     width = _COARSEST
     while True:
         is_finest = 2 * width >= samples
-        yield (0.0 if is_finest else (end - begin) / width), answers.plots(opened.number, begin, end, width, list(opened.counters))
+        yield (
+            (0.0 if is_finest else (end - begin) / width),
+            answers.plots(opened.number, begin, end, width, list(opened.counters)),
+        )
         if is_finest:
             return
         width *= _ZOOM
@@ -129,7 +146,11 @@ class _Slices:
     def __init__(self, opened: Opened, rects: Rects) -> None:
         self.number = opened.number
         runs = rects.lanes
-        self._of = np.repeat(np.arange(len(runs)), runs[:, 3].astype(np.int64)) if len(runs) else np.empty(0, np.int64)
+        self._of = (
+            np.repeat(np.arange(len(runs)), runs[:, 3].astype(np.int64))
+            if len(runs)
+            else np.empty(0, np.int64)
+        )
         self._lanes = [opened.every_lane.lane(int(track)) for track in runs[:, 0]]
         self._row, self._name = rects.columns["row"], rects.columns["name"]
         self._duration = rects.columns["duration"]
@@ -166,7 +187,9 @@ def _alike(answers: Answers, slices: _Slices, told: _Told) -> Iterator[tuple[str
             yield str(name), answer
 
 
-def _events(answers: Answers, number: int, wanted: Iterable[tuple[str, int, int]], told: _Told) -> Iterator[tuple[str, Any]]:
+def _events(
+    answers: Answers, number: int, wanted: Iterable[tuple[str, int, int]], told: _Told
+) -> Iterator[tuple[str, Any]]:
     seen: set[tuple[str, int, int]] = set()
     for ref in wanted:
         if len(seen) == _DETAILED:

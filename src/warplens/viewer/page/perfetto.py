@@ -70,7 +70,9 @@ def address_of(text: str) -> str:
     except ValueError as error:
         raise UsageError(f"{text!r} is no address of a Perfetto UI: {error}.") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{text!r} is no address of a Perfetto UI; write for example http://localhost:10000.")
+        raise UsageError(
+            f"{text!r} is no address of a Perfetto UI; write for example http://localhost:10000."
+        )
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{name}{port}"
 

@@ -25,7 +25,9 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
     Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError where the page is not built.
     """
     if len(files) == 1:
-        raise UsageError("the page is not built in this checkout, so there is none to write. With Node there: make web.")
+        raise UsageError(
+            "the page is not built in this checkout, so there is none to write. With Node there: make web."
+        )
     hashes: dict[str, list[str]] = {"script-src": [], "style-src": []}
     text = files["/"].content.decode()
 
@@ -33,24 +35,40 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
         if match["title"] is not None:
             return f"<title>{html.escape(title)}</title>"
         if match["script"] is not None:
-            return _inline("script", _safe_script(_content(files, match["script"])), "script-src", hashes, ' type="module"')
+            return _inline(
+                "script",
+                _safe_script(_content(files, match["script"])),
+                "script-src",
+                hashes,
+                ' type="module"',
+            )
         href = _HREF.search(match[0])
         if match["link"] == "stylesheet" and href is not None:
             return _inline("style", _safe_style(_content(files, href[1])), "style-src", hashes)
         if match["link"] == "icon" and href is not None:
             icon = files[_path(href[1])]
-            return f'<link rel="icon" href="data:{icon.kind};base64,{base64.b64encode(icon.content).decode()}">'
+            return (
+                f'<link rel="icon" href="data:{icon.kind};base64,{base64.b64encode(icon.content).decode()}">'
+            )
         return ""  # hints of what to fetch early
 
     text = _OUTSIDE.sub(inside, text)
-    allowed = "; ".join(f"{kind} {' '.join(found) or chr(39) + 'none' + chr(39)}" for kind, found in hashes.items())
-    policy = f"default-src 'none'; {allowed}; img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
+    allowed = "; ".join(
+        f"{kind} {' '.join(found) or chr(39) + 'none' + chr(39)}" for kind, found in hashes.items()
+    )
+    policy = (
+        f"default-src 'none'; {allowed}; img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
+    )
     head, opening, rest = text.partition("<head>")
     body, closing, tail = rest.rpartition("</body>")
     if not opening or not closing:
-        raise UsageError("the built page is not what this version of warplens expects. Build it again: make web.")
+        raise UsageError(
+            "the built page is not what this version of warplens expects. Build it again: make web."
+        )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    return "".join((head, opening, meta, body, *(_block(key, answer) for key, answer in answers.items()), closing, tail)).encode()
+    return "".join(
+        (head, opening, meta, body, *(_block(key, answer) for key, answer in answers.items()), closing, tail)
+    ).encode()
 
 
 def packed(answer: bytes) -> str:

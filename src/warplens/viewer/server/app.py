@@ -54,7 +54,9 @@ _Ask = Callable[[Parameters], Callable[[], Any]]
 class Site:
     """Answers requests: quick ones, heavy ones and SQL each in threads of their own."""
 
-    def __init__(self, answers: Answers, workers: Workers, pages: Mapping[str, File | Path], news: News) -> None:
+    def __init__(
+        self, answers: Answers, workers: Workers, pages: Mapping[str, File | Path], news: News
+    ) -> None:
         """`pages`: by path, in memory or (what is large) on disk."""
         self._answers, self._workers, self._pages, self._news = answers, workers, pages, news
         self.apart = Apart()
@@ -121,7 +123,9 @@ class Site:
         work = ask(Parameters(given))
         return cast("Response", await self._workers.quick(lambda: _response(work())))
 
-    async def _over_channel(self, questions: Mapping[str, _Ask], name: str, given: Mapping[str, str]) -> Response:
+    async def _over_channel(
+        self, questions: Mapping[str, _Ask], name: str, given: Mapping[str, str]
+    ) -> Response:
         ask = questions.get(name)
         path = f"{API}/{name}"
         return _missing(path) if ask is None else await _safely(path, self._quickly(ask, given))
@@ -136,7 +140,9 @@ class Site:
     async def _stat(self, request: Request) -> Response:
         async def endpoint(request: Request) -> Response:
             asked = Parameters(request.query_params)
-            work = self._computed("stat", asked.whole("report"), str(request.path_params["name"]), *asked.span())
+            work = self._computed(
+                "stat", asked.whole("report"), str(request.path_params["name"]), *asked.span()
+            )
             return cast("Response", await self._workers.heavy(self._key(request), lambda: _response(work())))
 
         return await _told(endpoint)(request)
@@ -154,7 +160,9 @@ class Site:
                 raise UsageError('SQL comes as {"report": 0, "text": "SELECT …"}')
             if any("\ud800" <= character <= "\udfff" for character in text):
                 raise UsageError("half a character (a lone surrogate) is in the SQL")
-            return cast("Response", await self._workers.sql(lambda: _response(self._answers.sql(report, text))))
+            return cast(
+                "Response", await self._workers.sql(lambda: _response(self._answers.sql(report, text)))
+            )
 
         return await _told(endpoint)(request)
 
@@ -221,11 +229,24 @@ def _query(asked: Parameters) -> tuple[Any, ...]:
         raise UsageError("the parameter end is not behind begin")
     width = asked.whole("width", 1600, least=1, most=limits.WIDTH)
     limit = asked.whole("limit", 8192, least=1, most=limits.RECTANGLES)
-    return asked.whole("report"), begin, end, width, asked.numbers("tracks"), limit, asked.whole("generation", 0)
+    return (
+        asked.whole("report"),
+        begin,
+        end,
+        width,
+        asked.numbers("tracks"),
+        limit,
+        asked.whole("generation", 0),
+    )
 
 
 def _event(asked: Parameters) -> tuple[Any, ...]:
-    return asked.whole("report"), asked.text("table"), asked.whole("process", most=1 << 31), asked.whole("row", most=(1 << 32) - 1)
+    return (
+        asked.whole("report"),
+        asked.text("table"),
+        asked.whole("process", most=1 << 31),
+        asked.whole("row", most=(1 << 32) - 1),
+    )
 
 
 def _span(asked: Parameters) -> tuple[int, int]:
@@ -256,21 +277,29 @@ async def _safely(path: str, answer: Awaitable[Response]) -> Response:
     except tuple(kind for kind, _ in _STATUS) as error:
         status = next(status for kind, status in _STATUS if isinstance(error, kind))
         said = str(error) or "the request is too long"
-        gone = isinstance(error, ReportError) and "\n" not in said and any(words in said for words in _NO_FILE)
+        gone = (
+            isinstance(error, ReportError) and "\n" not in said and any(words in said for words in _NO_FILE)
+        )
         return _failure(status, said + _GONE if gone else said)
     except RecursionError:
         return _failure(400, "the question is nested too deeply")
     except OSError as error:
         what = f"cannot read {error.filename or 'the report'}: {error.strerror or type(error).__name__}"
         return _failure(500, what + _GONE)
-    except Exception as error:  # a mistake of ours: the page goes on, and whoever started the server sees where it was
+    except (
+        Exception
+    ) as error:  # a mistake of ours: the page goes on, and whoever started the server sees where it was
         _log.exception("%s failed", path)
         return _failure(500, f"this went wrong in the server: {type(error).__name__}")
 
 
 def _failure(status: int, error: str) -> Response:
     first, _, hint = error.partition("\n")
-    return Response(encoded({"error": first, **({"hint": hint} if hint else {})}), status_code=status, media_type="application/json")
+    return Response(
+        encoded({"error": first, **({"hint": hint} if hint else {})}),
+        status_code=status,
+        media_type="application/json",
+    )
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -40,7 +40,10 @@ class Channel:
             while True:
                 await free.acquire()
                 number, _, question = (await socket.receive_text()).partition(" ")
-                if not (number.isascii() and number.isdecimal() and int(number) <= _NUMBER and question) or len(question) > limits.BODY:
+                if (
+                    not (number.isascii() and number.isdecimal() and int(number) <= _NUMBER and question)
+                    or len(question) > limits.BODY
+                ):
                     await socket.close(_WRONG)
                     return
                 task = asyncio.create_task(self._answer(socket, int(number), question))

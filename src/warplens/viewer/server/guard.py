@@ -56,7 +56,9 @@ class Keys:
 
     def enters(self, token: str) -> bool:
         """Whether a token in an address gets the cookie."""
-        used = [one for one in self._once if hmac.compare_digest(one.encode(), token.encode(errors="replace"))]
+        used = [
+            one for one in self._once if hmac.compare_digest(one.encode(), token.encode(errors="replace"))
+        ]
         self._once.difference_update(used)
         return bool(used) or self.fits(token)
 
@@ -73,7 +75,9 @@ class Keys:
             found = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
             return False
-        return found is not None and hmac.compare_digest(found.value.encode(errors="replace"), self.session.encode())
+        return found is not None and hmac.compare_digest(
+            found.value.encode(errors="replace"), self.session.encode()
+        )
 
 
 class Guard:
@@ -92,7 +96,9 @@ class Guard:
         """Answer one request, as ASGI has it."""
         if scope["type"] not in ("http", "websocket"):
             return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+        }
         guarded = _with_headers(send)
         refusal = self._refusal(scope, headers)
         if scope["type"] == "websocket":
@@ -105,7 +111,9 @@ class Guard:
         elif not self._keys.known(headers):
             await self._enter(scope, headers, guarded)
         elif "token" in parse_qs(scope["query_string"].decode("latin-1")) and scope["path"] == "/":
-            await self._enter(scope, headers, guarded)  # in the address of somebody who is known it need not stay there
+            await self._enter(
+                scope, headers, guarded
+            )  # in the address of somebody who is known it need not stay there
         else:
             await self._app(scope, _bounded(receive), guarded)
 
@@ -113,7 +121,11 @@ class Guard:
         names = [name for name, _ in scope["headers"] if name.lower() == b"host"]
         host = headers.get("host", "")
         if len(names) != 1 or not self._own(host):
-            return 403, "this is not the name of this server", "Open it as http://127.0.0.1 or http://localhost."
+            return (
+                403,
+                "this is not the name of this server",
+                "Open it as http://127.0.0.1 or http://localhost.",
+            )
         origin = headers.get("origin")
         scheme = _PAGES.get(scope["scheme"], scope["scheme"])
         if origin is not None and origin.lower() != f"{scheme}://{host}".lower():
@@ -149,8 +161,16 @@ class Guard:
         cookie = f"{self._keys.cookie}={self._keys.session}; HttpOnly; SameSite=Strict; Path=/"
         # From a link on another page, a redirect would be followed without the cookie that has just been set.
         linked = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        body = b'<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>warplens</title>' if linked else b""
-        found = [(b"set-cookie", cookie.encode()), (b"content-type", b"text/html; charset=utf-8"), (b"content-length", b"%d" % len(body))]
+        body = (
+            b'<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>warplens</title>'
+            if linked
+            else b""
+        )
+        found = [
+            (b"set-cookie", cookie.encode()),
+            (b"content-type", b"text/html; charset=utf-8"),
+            (b"content-length", b"%d" % len(body)),
+        ]
         if not linked:
             found.append((b"location", b"/"))
         await send({"type": "http.response.start", "status": 200 if linked else 303, "headers": found})
@@ -196,7 +216,13 @@ def _with_headers(send: Send) -> Send:
         if message["type"] == "http.response.start":
             own = {name.lower(): value for name, value in message.get("headers", [])}
             common = {name.encode(): value.encode() for name, value in _COMMON.items()}
-            message = {**message, "headers": [*own.items(), *((name, value) for name, value in common.items() if name not in own)]}
+            message = {
+                **message,
+                "headers": [
+                    *own.items(),
+                    *((name, value) for name, value in common.items() if name not in own),
+                ],
+            }
         await send(message)
 
     return guarded
@@ -204,6 +230,10 @@ def _with_headers(send: Send) -> Send:
 
 async def _say(send: Send, status: int, error: str, hint: str) -> None:
     body = json.dumps({"error": error, **({"hint": hint} if hint else {})}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

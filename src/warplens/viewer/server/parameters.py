@@ -76,7 +76,9 @@ class Parameters:
         for part in filter(None, text.split(",")):
             first, dash, last = part.partition("-")
             if not first.isdecimal() or (dash and not last.isdecimal()) or len(part) > 24:
-                raise UsageError(f"the parameter {name} is a list of numbers such as 1,4-9, not {part[:40]!r}")
+                raise UsageError(
+                    f"the parameter {name} is a list of numbers such as 1,4-9, not {part[:40]!r}"
+                )
             low, high = int(first), int(last) if dash else int(first)
             if high > _LAST:
                 raise UsageError(f"the parameter {name} names what cannot be there: {part}")

@@ -80,7 +80,9 @@ def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> D
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot listen on {host}, port {port}: {reason}.\nWithout --port, a free one is taken.") from error
+        raise UsageError(
+            f"cannot listen on {host}, port {port}: {reason}.\nWithout --port, a free one is taken."
+        ) from error
     number = int(listening.getsockname()[1])
     return Door(listening, host, number, Keys(number))
 
@@ -91,7 +93,9 @@ class Server:
     `ahead`: whether the rows are made at once; they are there before the browser is, mostly.
     """
 
-    def __init__(self, door: Door, view: View, pages: Mapping[str, File | Path], *, ahead: bool = True) -> None:
+    def __init__(
+        self, door: Door, view: View, pages: Mapping[str, File | Path], *, ahead: bool = True
+    ) -> None:
         # Taken together, these take a fifth of a second to load: the address is printed before.
         import uvicorn
 

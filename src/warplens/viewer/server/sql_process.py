@@ -86,7 +86,9 @@ def _cut(answer: dict[str, Any]) -> dict[str, Any]:
 def _address_space() -> int:
     """Return the bytes of address space that this process has now; 0 where the system does not say."""
     with contextlib.suppress(OSError, ValueError):
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     return 0
 
 
@@ -127,7 +129,9 @@ def main() -> None:
     while message := _read(questions):
         question = pickle.loads(message)
         if not begun:
-            asked.answer({**question, "text": "SELECT 1"})  # threads and what else there is once are no part of a question
+            asked.answer(
+                {**question, "text": "SELECT 1"}
+            )  # threads and what else there is once are no part of a question
             begun = _address_space()
             _confine(memory)
         try:

@@ -48,7 +48,11 @@ class Apart:
 
     def wanted(self, opened: Opened, method: str, *arguments: Any) -> bool:
         """Whether a question is better asked in another process: not about rows that only this one has computed."""
-        return method in _METHODS and not (method == "alike" and arguments[0] == LAYER) and _events(opened) > LARGE
+        return (
+            method in _METHODS
+            and not (method == "alike" and arguments[0] == LAYER)
+            and _events(opened) > LARGE
+        )
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
         """Return what `Answers.METHOD(report, *arguments)` returns. Raises what that raises, QueryError where it takes too long."""
@@ -70,7 +74,12 @@ class Apart:
                 raise
 
     def _ask(self, reports: Sequence[Opened], method: str, arguments: Sequence[Any]) -> Any:
-        question = {"server": os.getpid(), "reports": [_place(opened) for opened in reports], "method": method, "arguments": arguments}
+        question = {
+            "server": os.getpid(),
+            "reports": [_place(opened) for opened in reports],
+            "method": method,
+            "arguments": arguments,
+        }
         with self._lock:
             if self._closed:
                 raise errors.QueryError("the server is being ended")
@@ -79,7 +88,9 @@ class Apart:
         try:
             output, _ = child.communicate(json.dumps(question).encode(), _MOST_S)
         except subprocess.TimeoutExpired:
-            raise errors.QueryError(f"this took longer than {_MOST_S / 60:.0f} minutes: ask about a part of time") from None
+            raise errors.QueryError(
+                f"this took longer than {_MOST_S / 60:.0f} minutes: ask about a part of time"
+            ) from None
         finally:
             child.kill()
             child.wait()
@@ -99,7 +110,9 @@ def _read(output: bytes) -> Any:
     try:
         answer = json.loads(output)
     except ValueError:
-        raise errors.QueryError("the question ended without an answer: there may be too little memory for it") from None
+        raise errors.QueryError(
+            "the question ended without an answer: there may be too little memory for it"
+        ) from None
     if "error" in answer:
         raise getattr(errors, answer["error"])(answer["text"])
     return answer["answer"]
@@ -136,7 +149,10 @@ def _answered(question: dict[str, Any], reports: Sequence[Report]) -> Any:
     if method == _PROJECT:
         return projecting.made(reports[0], caches[0]) is not None
     numbers = [place["number"] for place in question["reports"]]
-    sides = [Opened(number, report, cache=cache, projecting=False) for number, report, cache in zip(numbers, reports, caches, strict=True)]
+    sides = [
+        Opened(number, report, cache=cache, projecting=False)
+        for number, report, cache in zip(numbers, reports, caches, strict=True)
+    ]
     if method == _DIFFERENCE:
         module, name = arguments
         return getattr(importlib.import_module(module), name)(sides)

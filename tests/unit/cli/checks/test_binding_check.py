@@ -17,20 +17,31 @@ from warplens.cli.checks.binding import binding_finding, bound_pythons
 HERE = "{}.{}".format(*sys.version_info)
 PACKAGE = Path(warplens.__file__).parent
 PROGRAM = (
-    "from warplens.cli.checks.binding import binding_finding; print(*binding_finding()); from warplens import nvtx; print(nvtx.enabled())"
+    "from warplens.cli.checks.binding import binding_finding; print(*binding_finding()); from warplens "
+    "import nvtx; print(nvtx.enabled())"
 )
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
     """The folder of `warplens.nvtx` in a copy of the package, which has no binding."""
-    shutil.copytree(PACKAGE, tmp_path / "warplens", ignore=shutil.ignore_patterns("_binding.*.so", "_lib", "_bundle", "__pycache__"))
+    shutil.copytree(
+        PACKAGE,
+        tmp_path / "warplens",
+        ignore=shutil.ignore_patterns("_binding.*.so", "_lib", "_bundle", "__pycache__"),
+    )
     return tmp_path / "warplens" / "nvtx"
 
 
 def _said(copied: Path) -> list[str]:
     words = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(words, cwd=copied.parents[1], env=environment(PYTHONPATH=str(copied.parents[1])), capture_output=True, text=True)
+    done = subprocess.run(
+        words,
+        cwd=copied.parents[1],
+        env=environment(PYTHONPATH=str(copied.parents[1])),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -47,7 +58,9 @@ def test_a_python_without_a_binding_is_told_in_one_line(copied: Path) -> None:
     for tag in ("cpython-39", "cpython-314t", "cpython-310"):
         (copied / f"_binding.{tag}-x86_64-linux-gnu.so").touch()
     line, enabled = _said(copied)
-    assert line.startswith(f"note CPython {HERE} has no binding here (only CPython 3.9, CPython 3.10, CPython 3.14t):")
+    assert line.startswith(
+        f"note CPython {HERE} has no binding here (only CPython 3.9, CPython 3.10, CPython 3.14t):"
+    )
     assert "records nothing, other sources still record" in line
     assert enabled == "False"
 
@@ -60,6 +73,11 @@ def test_a_binding_that_does_not_load_is_named(copied: Path) -> None:
 
 
 def test_other_files_are_no_bindings(tmp_path: Path) -> None:
-    for name in ("_binding.pyi", "_binding.abi3.so", "_binding.cpython-312-aarch64-linux-gnu.so", "other.cpython-311-x86_64.so"):
+    for name in (
+        "_binding.pyi",
+        "_binding.abi3.so",
+        "_binding.cpython-312-aarch64-linux-gnu.so",
+        "other.cpython-311-x86_64.so",
+    ):
         (tmp_path / name).touch()
     assert bound_pythons(tmp_path) == ["CPython 3.12"]

@@ -29,7 +29,10 @@ class Answers(Kernel):
         file: bool = True,
         addresses: bool = True,
     ) -> None:
-        self._events, self._settings = events, {"perf_event_paranoid": paranoid, "perf_event_max_sample_rate": rate}
+        self._events, self._settings = (
+            events,
+            {"perf_event_paranoid": paranoid, "perf_event_max_sample_rate": rate},
+        )
         self._is_filtered, self._counts, self._readv, self._file = filtered, counts, readv, file
         self._addresses = addresses
 
@@ -72,7 +75,10 @@ def test_a_kernel_that_hides_its_functions() -> None:
     assert state == "ok"
     first, last = text.splitlines()
     assert first.endswith("1,000 a second, time in the kernel included")
-    assert last == "frames of the kernel are left out: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1 adds them"
+    assert (
+        last
+        == "frames of the kernel are left out: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1 adds them"
+    )
 
 
 def test_an_ordinary_user_does_without_the_kernel() -> None:
@@ -80,10 +86,15 @@ def test_an_ordinary_user_does_without_the_kernel() -> None:
     state, text = _found(Answers(events=events))["perf"]
     assert state == "ok"
     assert text.splitlines()[0].endswith("cycles, 1,000 a second")
-    assert text.splitlines()[1] == "time in the kernel is left out: sysctl kernel.perf_event_paranoid=1 adds it"
+    assert (
+        text.splitlines()[1] == "time in the kernel is left out: sysctl kernel.perf_event_paranoid=1 adds it"
+    )
 
 
-@pytest.mark.parametrize(("rate", "said"), [(100_000, "in most virtual machines"), (500, "sysctl kernel.perf_event_max_sample_rate=1000")])
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [(100_000, "in most virtual machines"), (500, "sysctl kernel.perf_event_max_sample_rate=1000")],
+)
 def test_a_timer_stands_in_for_counters(rate: int, said: str) -> None:
     events = {(Event.CYCLES, with_kernel): errno.ENOENT for with_kernel in (True, False)}
     state, text = _found(Answers(events=events, rate=rate))["perf"]
@@ -96,7 +107,13 @@ def test_a_timer_stands_in_for_counters(rate: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("error", "paranoid", "filtered", "said", "unsaid"),
     [
-        (errno.EACCES, 3, False, "sysctl kernel.perf_event_paranoid=2 on the host allows it (it is 3)", "docker"),
+        (
+            errno.EACCES,
+            3,
+            False,
+            "sysctl kernel.perf_event_paranoid=2 on the host allows it (it is 3)",
+            "docker",
+        ),
         (errno.EACCES, 4, True, "sysctl kernel.perf_event_paranoid=2 on the host", "SELinux"),
         (errno.EPERM, 4, True, "docker run --cap-add PERFMON", "SELinux"),
         (errno.EPERM, 2, True, "docker run --cap-add PERFMON (or --security-opt seccomp=", "sysctl"),
@@ -178,4 +195,7 @@ def test_here_with_calls_forbidden() -> None:
         assert found[name][0] == "note"
         assert "refused (EPERM)" in found[name][1]
         assert "docker run --cap-add PERFMON" in found[name][1]
-    assert found["python stacks"] == ("ok", "Python stacks are read through /proc/self/mem: process_vm_readv was refused (EPERM)")
+    assert found["python stacks"] == (
+        "ok",
+        "Python stacks are read through /proc/self/mem: process_vm_readv was refused (EPERM)",
+    )

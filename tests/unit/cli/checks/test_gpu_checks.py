@@ -22,7 +22,9 @@ def _findings(*libraries: str, **variables: str) -> dict[str, tuple[str, str]]:
         "print(json.dumps(list(gpu_findings([Path(path) for path in sys.argv[1:]]))))"
     )
     command = [sys.executable, "-c", text, *libraries]
-    done = subprocess.run(command, env=environment(**variables), capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        command, env=environment(**variables), capture_output=True, text=True, check=True, timeout=60
+    )
     return {name: (state, said) for name, state, said in json.loads(done.stdout)}
 
 
@@ -32,14 +34,23 @@ def test_without_a_driver_there_is_nothing_to_record() -> None:
     assert "no CUDA driver" in found["cuda"][1]
     assert "pip install nvidia-cuda-cupti" in found["cupti"][1]
     assert not {"gpu", "gpu metrics", "other tool"} & found.keys()
-    assert _findings("/cu13/libcupti.so.13")["cupti"] == ("ok", "found for this Python, unused without a driver:\n/cu13/libcupti.so.13")
+    assert _findings("/cu13/libcupti.so.13")["cupti"] == (
+        "ok",
+        "found for this Python, unused without a driver:\n/cu13/libcupti.so.13",
+    )
 
 
 @pytest.mark.require("gcc")
 def test_driver_gpus_cupti_and_other_tools(tmp_path: Path) -> None:
     gpus = fake_nvml(tmp_path, "gpm")
     path = f"{gpus.pop('LD_LIBRARY_PATH')}:{FakeCuda('12.4').folder}"
-    found = _findings("/cu13/libcupti.so.13", "/cu12/libcupti.so.12", LD_LIBRARY_PATH=path, CUDA_INJECTION64_PATH="/other/tool.so", **gpus)
+    found = _findings(
+        "/cu13/libcupti.so.13",
+        "/cu12/libcupti.so.12",
+        LD_LIBRARY_PATH=path,
+        CUDA_INJECTION64_PATH="/other/tool.so",
+        **gpus,
+    )
     assert found["cuda"] == ("ok", "the driver supports CUDA up to 12.4")
     assert found["gpu"][0] == "ok"
     lines = found["gpu"][1].splitlines()

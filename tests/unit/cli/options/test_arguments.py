@@ -85,6 +85,11 @@ def test_wrong_values(text: str) -> None:
 def test_the_table_of_our_options_is_what_profile_has() -> None:
     command = find("cli.commands", "profile").load().command
     context = click.Context(command, info_name="profile")
-    options = {name: param.opts[-1] for param in command.get_params(context) if isinstance(param, click.Option) for name in param.opts}
+    options = {
+        name: param.opts[-1]
+        for param in command.get_params(context)
+        if isinstance(param, click.Option)
+        for name in param.opts
+    }
     assert {name: long for name, (long, _) in OPTIONS.items()} == {**options, "-h": "--help"}
     assert not set(OPTIONS) & set(LATER_OPTIONS)

@@ -13,7 +13,17 @@ from warplens.cli.recording import chosen_traces
 from warplens.errors import UsageError
 from warplens.recording.agent.library import CudaSettings
 from warplens.recording.options.cuda import CudaOptions
-from warplens.recording.options.cuda_settings import ALL_APIS, EVENTS, GRAPH_NODES, MEMORY, TOGGLE, TRACE, UM, UM_CPU_FAULTS, UM_GPU_FAULTS
+from warplens.recording.options.cuda_settings import (
+    ALL_APIS,
+    EVENTS,
+    GRAPH_NODES,
+    MEMORY,
+    TOGGLE,
+    TRACE,
+    UM,
+    UM_CPU_FAULTS,
+    UM_GPU_FAULTS,
+)
 from warplens.recording.options.settings import settings
 
 
@@ -35,15 +45,24 @@ def _given(text: str) -> dict[str, str]:
         ("--cuda-memory-usage=false", {}),
         ("--cuda-trace-all-apis=true", {"all_apis": True}),
         ("--cuda-um-migrations", {"um_migrations": True}),
-        ("--cuda-um-cpu-page-faults true --cuda-um-gpu-page-faults=true", {"um_cpu_faults": True, "um_gpu_faults": True}),
+        (
+            "--cuda-um-cpu-page-faults true --cuda-um-gpu-page-faults=true",
+            {"um_cpu_faults": True, "um_gpu_faults": True},
+        ),
         ("--cuda-event-trace=false", {}),
         ("--cuda-event-trace=auto", {"events": True}),
         ("--cuda-event-trace TRUE", {"events": True}),
         ("--cuda-flush-interval 0", {"flush_ms": 0}),
         ("--cuda-flush-interval=10000", {"flush_ms": 10000}),
         ("--cudabacktrace none", {}),
-        ("--cudabacktrace=true", {"backtrace": tuple((name, 1000) for name in ("kernel", "memory", "sync", "other"))}),
-        ("--cudabacktrace=all:5", {"backtrace": tuple((name, 5) for name in ("kernel", "memory", "sync", "other"))}),
+        (
+            "--cudabacktrace=true",
+            {"backtrace": tuple((name, 1000) for name in ("kernel", "memory", "sync", "other"))},
+        ),
+        (
+            "--cudabacktrace=all:5",
+            {"backtrace": tuple((name, 5) for name in ("kernel", "memory", "sync", "other"))},
+        ),
         ("--cudabacktrace=sync,kernel:20000", {"backtrace": (("kernel", 20000), ("sync", 1000))}),
     ],
 )
@@ -93,7 +112,10 @@ def test_what_is_not_built_yet_is_known() -> None:
     [
         ("", GRAPH_NODES),
         ("--cuda-graph-trace=graph", 0),
-        ("--cuda-memory-usage --cuda-trace-all-apis --cuda-event-trace=true", GRAPH_NODES | MEMORY | ALL_APIS | EVENTS),
+        (
+            "--cuda-memory-usage --cuda-trace-all-apis --cuda-event-trace=true",
+            GRAPH_NODES | MEMORY | ALL_APIS | EVENTS,
+        ),
         ("--cuda-um-migrations", GRAPH_NODES | UM),
         ("--cuda-um-cpu-page-faults", GRAPH_NODES | UM | UM_CPU_FAULTS),
         ("--cuda-um-gpu-page-faults", GRAPH_NODES | UM | UM_GPU_FAULTS),

@@ -11,7 +11,9 @@ from warplens.rules.base import Evidence, Finding, Severity, graded, most
 from warplens.rules.judging import Judgement
 
 MS = 1_000_000
-ROW = Evidence("memcpys", 7, 1_002 * MS, 1_005 * MS, "Host-to-Device", process=1, device=0, values={"bytes": 4096})
+ROW = Evidence(
+    "memcpys", 7, 1_002 * MS, 1_005 * MS, "Host-to-Device", process=1, device=0, values={"bytes": 4096}
+)
 COSTLY = Finding(
     rule="pageable",
     subject="Host-to-Device",
@@ -31,7 +33,12 @@ FREE = Finding("names", "many", "Many <names>\x1b[31m | here", "c", "f", (), 1, 
 
 def judgement(*findings: Finding) -> Judgement:
     return Judgement(
-        findings, ("gpu_gaps",), {"gil": "does not contain GIL data.", "gc": "does not contain GIL data."}, 10**9, 11 * 10**8, 10**9
+        findings,
+        ("gpu_gaps",),
+        {"gil": "does not contain GIL data.", "gc": "does not contain GIL data."},
+        10**9,
+        11 * 10**8,
+        10**9,
     )
 
 
@@ -77,17 +84,31 @@ def test_json_counts_from_the_origin() -> None:
     assert told["not_judged"][0] == {"rule": "gil", "reason": "does not contain GIL data."}
 
 
-@pytest.mark.parametrize(("bound", "grade"), [(10, "high"), (9, "medium"), (2, "medium"), (1, "low"), (None, "info")])
+@pytest.mark.parametrize(
+    ("bound", "grade"), [(10, "high"), (9, "medium"), (2, "medium"), (1, "low"), (None, "info")]
+)
 def test_the_share_of_the_run_grades_a_finding(bound: int | None, grade: Severity) -> None:
     assert graded(Finding("r", "s", "t", "c", "f", (), 1, bound=bound), 100) == grade
 
 
 @pytest.mark.parametrize(
     ("estimate", "given", "grade"),
-    [(0, None, "low"), (0, "high", "low"), (5, "high", "medium"), (50, None, "high"), (50, "low", "low"), (None, "low", "low")],
+    [
+        (0, None, "low"),
+        (0, "high", "low"),
+        (5, "high", "medium"),
+        (50, None, "high"),
+        (50, "low", "low"),
+        (None, "low", "low"),
+    ],
 )
-def test_what_is_won_grades_it_not_the_rule(estimate: int | None, given: Severity | None, grade: Severity) -> None:
-    assert graded(Finding("r", "s", "t", "c", "f", (), 1, bound=99, estimate=estimate, severity=given), 100) == grade
+def test_what_is_won_grades_it_not_the_rule(
+    estimate: int | None, given: Severity | None, grade: Severity
+) -> None:
+    assert (
+        graded(Finding("r", "s", "t", "c", "f", (), 1, bound=99, estimate=estimate, severity=given), 100)
+        == grade
+    )
 
 
 def test_without_a_price_it_is_a_remark_unless_the_rule_grades_it() -> None:

@@ -21,8 +21,20 @@ def device(process: int, number: int, name: str, **facts: Any) -> dict[str, Any]
 
 
 def test_a_gpu_of_several_processes_stands_once() -> None:
-    facts = {"compute_major": 9, "compute_minor": 0, "multiprocessors": 132, "memory": 80 << 30, "bus": "0000:0f:00.0", "uuid": "GPU-a"}
-    rows = [device(0, 0, "H100", **facts), device(1, 1, "H100", **facts), device(2, 0, "GPU 0"), device(3, 0, "H\n100")]
+    facts = {
+        "compute_major": 9,
+        "compute_minor": 0,
+        "multiprocessors": 132,
+        "memory": 80 << 30,
+        "bus": "0000:0f:00.0",
+        "uuid": "GPU-a",
+    }
+    rows = [
+        device(0, 0, "H100", **facts),
+        device(1, 1, "H100", **facts),
+        device(2, 0, "GPU 0"),
+        device(3, 0, "H\n100"),
+    ]
     assert list(lines(rows, {0: 100, 1: 101, 2: 102, 3: 103})) == [
         "GPU 0: name not known; process 102",
         "GPU 0: H\\n100; process 103",

@@ -43,7 +43,9 @@ def shown(rows: Rows, width: int = 100) -> list[str]:
 def test_a_small_tree() -> None:
     rows = Rows()
     make = rows.put("make", command="make all")
-    train = rows.put("train.py", make, recorded=True, not_recorded=None, rank=0, exit_status=137, ended="signal")
+    train = rows.put(
+        "train.py", make, recorded=True, not_recorded=None, rank=0, exit_status=137, ended="signal"
+    )
     rows.put("worker", train, recorded=True, not_recorded=None, ended="running", exit_status=None)
     rows.put("old", make, not_recorded="32-bit program", exit_status=3)
     rows.put("lost", make, ended=None, exit_status=None)
@@ -78,7 +80,9 @@ def test_how_long_those_ran_that_are_alike() -> None:
     for number in range(9):
         rows.put("true", shell, start=0, end=(number + 1) * 1_000_000)
     (line,) = [line for line in shown(rows) if "more" in line]
-    assert line.endswith("… 8 more like it, 6.00 ms each (2.00 ms to 9.00 ms)")  # without the first one, which stands in full
+    assert line.endswith(
+        "… 8 more like it, 6.00 ms each (2.00 ms to 9.00 ms)"
+    )  # without the first one, which stands in full
 
 
 def test_few_that_are_alike_stand_in_full() -> None:

@@ -50,21 +50,39 @@ def test_what_was_recorded_and_what_took_long(tmp_path: Path, monkeypatch: pytes
 def test_only_the_part_that_was_just_recorded(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     timeline(path, "main |[first ]", part="host-1-1")
-    manifest = timeline(path, "main |[second ][second ]", part="host-2-2", diagnostics=[_diagnostic("warning", "mine", process=65536)])
+    manifest = timeline(
+        path,
+        "main |[second ][second ]",
+        part="host-2-2",
+        diagnostics=[_diagnostic("warning", "mine", process=65536)],
+    )
     text = "\n".join(_lines(path, manifest))
     assert "2 x  second" in text
     assert "first" not in text
     assert "mine" in text
 
 
-def _diagnostic(severity: str, message: str, count: int | None = None, process: int | None = None) -> dict[str, Any]:
-    return {"severity": severity, "code": "c", "source": "nvtx", "message": message, "count": count, "process": process}
+def _diagnostic(
+    severity: str, message: str, count: int | None = None, process: int | None = None
+) -> dict[str, Any]:
+    return {
+        "severity": severity,
+        "code": "c",
+        "source": "nvtx",
+        "message": message,
+        "count": count,
+        "process": process,
+    }
 
 
 def test_losses_come_first_errors_before_warnings(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     rows = [_diagnostic("warning", f"warning {number}", number) for number in range(9)]
-    manifest = timeline(path, "main |[a ]", diagnostics=[*rows, _diagnostic("error", "worst of all"), _diagnostic("info", "unimportant")])
+    manifest = timeline(
+        path,
+        "main |[a ]",
+        diagnostics=[*rows, _diagnostic("error", "worst of all"), _diagnostic("info", "unimportant")],
+    )
     lines = [line for line in _lines(path, manifest) if line]
     assert "worst of all" in lines[0]
     assert "warning 8" in lines[1]
@@ -74,7 +92,13 @@ def test_losses_come_first_errors_before_warnings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(0, None), (None, None), (3, "with exit code 3"), (137, "killed by SIGKILL (exit code 137)"), (255, "with exit code 255")],
+    [
+        (0, None),
+        (None, None),
+        (3, "with exit code 3"),
+        (137, "killed by SIGKILL (exit code 137)"),
+        (255, "with exit code 255"),
+    ],
 )
 def test_how_it_ended(status: int | None, words: str | None, tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
@@ -87,7 +111,11 @@ def test_how_it_ended(status: int | None, words: str | None, tmp_path: Path) -> 
 def test_names_cannot_break_the_lines(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     long, rude = "L" * 300, "a\x1b[31mb\nc"
-    manifest = timeline(path, "main |[x ][y ][z ]", extra={"x": {"message": long}, "y": {"message": rude}, "z": {"message": None}})
+    manifest = timeline(
+        path,
+        "main |[x ][y ][z ]",
+        extra={"x": {"message": long}, "y": {"message": rude}, "z": {"message": None}},
+    )
     lines = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in _lines(path, manifest)]
     assert all(len(line) < 80 for line in lines if "x  " in line)
     assert any("L…" in line for line in lines)
@@ -97,7 +125,9 @@ def test_names_cannot_break_the_lines(tmp_path: Path) -> None:
 
 def test_a_cost_that_was_not_measured_is_not_made_up(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
-    text = " ".join("\n".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": True, "cost_ns": None})).split())
+    text = " ".join(
+        "\n".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": True, "cost_ns": None})).split()
+    )
     assert "cost could not be measured" in text
     assert "nothing" in " ".join(_lines(path, timeline(path, "main |[a ]"), nvtx={"on": False}))
 
@@ -120,7 +150,11 @@ def test_what_kernels_recorded_inside_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.warplens"
     launches = [
         DrawnLaunch(
-            "gemm" + "<long>" * 30 * (number == 6) + f"_{number}", at, at + 100 * number, list(pipeline(at, at + 100 * number)), kernel=None
+            "gemm" + "<long>" * 30 * (number == 6) + f"_{number}",
+            at,
+            at + 100 * number,
+            list(pipeline(at, at + 100 * number)),
+            kernel=None,
         )
         for number in range(1, 8)
         for at in range(0, 1000 * number, 1000)
@@ -129,7 +163,16 @@ def test_what_kernels_recorded_inside_is_named(tmp_path: Path) -> None:
     lines = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in _lines(path, manifest)]
     (first,) = (number for number, line in enumerate(lines) if line.startswith("Inside"))
     records = 8 * (4 * 2 + 1 + 4 * 3 + 1)
-    assert lines[first].split() == ["Inside", "4.90", "us", "7", "x", "gemm_7:", f"{7 * records:,}", "records"]
+    assert lines[first].split() == [
+        "Inside",
+        "4.90",
+        "us",
+        "7",
+        "x",
+        "gemm_7:",
+        f"{7 * records:,}",
+        "records",
+    ]
     assert "…" in lines[first + 1]
     assert lines[first + 5].strip().startswith("and 2 more")
     assert all(len(line) < 80 for line in lines[first : first + 6])
@@ -180,8 +223,13 @@ def test_what_recording_graphs_costs_or_hides_is_said(tmp_path: Path) -> None:
         gpu0.8  |(graph )(graph )
     """
     cuda: dict[str, dict[str, Any]] = {"gemm": {"graph": 3}}
-    words = " ".join("\n".join(click.unstyle(line) for line in _lines(path, timeline(path, picture, cuda=cuda))).split())
-    assert "Graphs 2 kernels of 1 graph recorded one by one, which slows each launch: --cuda-graph-trace=graph does not;" in words
+    words = " ".join(
+        "\n".join(click.unstyle(line) for line in _lines(path, timeline(path, picture, cuda=cuda))).split()
+    )
+    assert (
+        "Graphs 2 kernels of 1 graph recorded one by one, which slows each launch: --cuda-graph-trace=graph does not;"
+        in words
+    )
     assert "2 launches recorded as a whole: --cuda-graph-trace=node has the kernels" in words
     other = tmp_path / "other.warplens"
     assert "Graphs" not in "\n".join(_lines(other, timeline(other, "gpu0.7 |(gemm )")))
@@ -196,9 +244,13 @@ def test_the_cpu_side_is_summed_up(tmp_path: Path) -> None:
     main:gc     |(2   )(0 )
     """
     notes = [
-        _diagnostic("warning", f"native sampling is missing in process {pid}") | {"source": "cpu", "process": 0} for pid in (100, 101, 102)
+        _diagnostic("warning", f"native sampling is missing in process {pid}")
+        | {"source": "cpu", "process": 0}
+        for pid in (100, 101, 102)
     ]
-    text = " ".join(click.unstyle("\n".join(_lines(path, timeline(path, picture, diagnostics=notes)))).split())
+    text = " ".join(
+        click.unstyle("\n".join(_lines(path, timeline(path, picture, diagnostics=notes)))).split()
+    )
     assert "27 Python samples, 2 OS calls, 1 GIL hold, 2 collections in " in text
     assert "Hottest 56 % step, 44 % load" in text
     assert "OS calls 10.0 us in read (1 x), 7.00 us in poll (1 x)" in text

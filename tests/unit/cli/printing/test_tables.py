@@ -49,7 +49,10 @@ def test_a_narrow_table_cuts_names_but_never_numbers() -> None:
 def test_names_that_are_cut_stay_apart() -> None:
     """As the kernels of PyTorch are: what they differ in is far from both ends."""
     kernel = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>, std::array<char*, 3ul> >(int, T2, T3)"
-    names = [kernel.format(name) for name in ("CUDAFunctor_add", "MulFunctor", "CUDAFunctorOnSelf_add", "tanh_kernel_cuda")]
+    names = [
+        kernel.format(name)
+        for name in ("CUDAFunctor_add", "MulFunctor", "CUDAFunctorOnSelf_add", "tanh_kernel_cuda")
+    ]
     names += ["gemm_" + "x" * 90 + "_128x64", "gemm_" + "x" * 90 + "_256x64", "gemm_" + "x" * 90]
     table = pa.table({"Time (ns)": range(7), "Name": names})
     for width in (30, 40, 60, 100):
@@ -70,7 +73,15 @@ def test_a_very_narrow_table_folds_its_rows() -> None:
 
 
 def test_a_summary_leaves_the_least_telling_columns_out_where_it_is_narrow() -> None:
-    table = pa.table({"Total Time (ns)": [1_000_000], "Med (ns)": [1.0], "StdDev (ns)": [2.0], "Style": ["PushPop"], "Range": ["x" * 90]})
+    table = pa.table(
+        {
+            "Total Time (ns)": [1_000_000],
+            "Med (ns)": [1.0],
+            "StdDev (ns)": [2.0],
+            "Style": ["PushPop"],
+            "Range": ["x" * 90],
+        }
+    )
     wide, gone = tables.fitted(table, 200)
     assert (wide.column_names, gone) == (table.column_names, [])
     narrow, gone = tables.fitted(table, 55)
@@ -98,7 +109,9 @@ def test_json_is_valid_and_whole() -> None:
 
 
 def test_bytes_are_hexadecimal_and_nested_values_whole() -> None:
-    table = pa.table({"data": [b"\x00\xff", None], "values": [[1, 2], []], "at": pa.array(["a", None]).dictionary_encode()})
+    table = pa.table(
+        {"data": [b"\x00\xff", None], "values": [[1, 2], []], "at": pa.array(["a", None]).dictionary_encode()}
+    )
     assert lines("csv", table) == ["data,values,at", '0x00ff,"[1, 2]",a', ",[],"]
     assert lines("tsv", table)[1] == "0x00ff\t[1, 2]\ta"
     assert json.loads("\n".join(lines("json", table)))[0] == {"data": "0x00ff", "values": [1, 2], "at": "a"}
@@ -107,7 +120,12 @@ def test_bytes_are_hexadecimal_and_nested_values_whole() -> None:
 
 def test_numbers_are_read_without_exponents_where_they_can_be() -> None:
     table = pa.table({"x": [594_234_112.25, 0.123456789, 1e300, 12_345.678]})
-    assert [line.strip() for line in lines("table", table)[2:]] == ["594,234,112", "0.123457", "1e+300", "12,345.7"]
+    assert [line.strip() for line in lines("table", table)[2:]] == [
+        "594,234,112",
+        "0.123457",
+        "1e+300",
+        "12,345.7",
+    ]
 
 
 def test_one_empty_column_still_has_lines() -> None:
@@ -124,7 +142,12 @@ def test_markdown_escapes_its_bars() -> None:
 @given(st.lists(st.tuples(st.text(), st.integers(-(2**62), 2**62)), max_size=8))
 def test_any_text_survives_csv_and_json(rows: list[tuple[str, int]]) -> None:
     clean = [(text.encode("utf-8", "replace").decode(), number) for text, number in rows]
-    table = pa.table({"text": pa.array([text for text, _ in clean], pa.string()), "n": pa.array([n for _, n in clean], pa.int64())})
+    table = pa.table(
+        {
+            "text": pa.array([text for text, _ in clean], pa.string()),
+            "n": pa.array([n for _, n in clean], pa.int64()),
+        }
+    )
     assert json.loads("\n".join(lines("json", table))) == table.to_pylist()
     read = list(csv.reader(io.StringIO("\n".join(lines("csv", table)) + "\n", newline="")))
     assert read[1:] == [[text, str(number)] for text, number in clean]
@@ -134,7 +157,17 @@ def test_any_text_survives_csv_and_json(rows: list[tuple[str, int]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "unit"), [("ns", "ns"), ("us", "us"), ("msec", "ms"), ("sec", "s"), ("n", "ns"), ("u", "us"), ("milli", "ms"), ("s", "s")]
+    ("text", "unit"),
+    [
+        ("ns", "ns"),
+        ("us", "us"),
+        ("msec", "ms"),
+        ("sec", "s"),
+        ("n", "ns"),
+        ("u", "us"),
+        ("milli", "ms"),
+        ("s", "s"),
+    ],
 )
 def test_time_units_may_be_cut_short(text: str, unit: str) -> None:
     assert tables.time_unit(text) == unit

@@ -41,15 +41,24 @@ def ask(*words: str) -> Result:
 @pytest.mark.slow
 def test_stats(path: Path) -> None:
     for window, rows in ((1, [("step", 11_000), ("load", 7_000)]), (2, [("step", 8_000)])):
-        said = json.loads(ask("stats", str(path), "--window", str(window), "-f", "json", "-r", "nvtx_sum").stdout)
-        assert [(row["Range"], row["Total Time (ns)"]) for row in said] == [(f":{name}", total) for name, total in rows]
+        said = json.loads(
+            ask("stats", str(path), "--window", str(window), "-f", "json", "-r", "nvtx_sum").stdout
+        )
+        assert [(row["Range"], row["Total Time (ns)"]) for row in said] == [
+            (f":{name}", total) for name, total in rows
+        ]
 
 
 def test_traces_tell_what_lies_in_the_window(path: Path) -> None:
-    (row,) = json.loads(ask("stats", str(path), "--window=2", "-f", "json", "-r", "nvtx_pushpop_trace").stdout)
+    (row,) = json.loads(
+        ask("stats", str(path), "--window=2", "-f", "json", "-r", "nvtx_pushpop_trace").stdout
+    )
     assert (row["Start (ns)"], row["End (ns)"], row["Duration (ns)"]) == (18_000, 26_000, 8_000)
     rows = json.loads(ask("stats", str(path), "--window=1", "-f", "json", "-r", "nvtx_pushpop_trace").stdout)
-    assert [(row["Name"], row["DurChild (ns)"], row["DurNonChild (ns)"]) for row in rows] == [(":step", 7_000, 4_000), (":load", 0, 7_000)]
+    assert [(row["Name"], row["DurChild (ns)"], row["DurNonChild (ns)"]) for row in rows] == [
+        (":step", 7_000, 4_000),
+        (":load", 0, 7_000),
+    ]
 
 
 def test_counters_hold_until_the_window_closes(path: Path) -> None:
@@ -60,11 +69,16 @@ def test_counters_hold_until_the_window_closes(path: Path) -> None:
 
 def test_nothing_in_the_window(path: Path) -> None:
     result = ask("stats", str(path), "--window=1", "-r", "nvtx_mark_trace")
-    assert (result.exit_code, result.stderr) == (1, "SKIPPED: r.warplens does not contain NVTX mark data in the selected part.\n")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "SKIPPED: r.warplens does not contain NVTX mark data in the selected part.\n",
+    )
 
 
 def test_query(path: Path) -> None:
-    said = ask("query", str(path), 'SELECT "end" - "start" AS t FROM nvtx_ranges', "-f", "csv", "--window", "1").stdout
+    said = ask(
+        "query", str(path), 'SELECT "end" - "start" AS t FROM nvtx_ranges', "-f", "csv", "--window", "1"
+    ).stdout
     assert said.split() == ["t", "11000", "7000"]
 
 
@@ -81,7 +95,10 @@ def test_export(path: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
     ask("export", str(path), "-t", "chrome", "-o", str(out), "-q", "--window", "2")
     events = [event for event in json.loads(out.read_text())["traceEvents"] if event["ph"] in "Xi"]
-    assert [(event["name"], event["ts"], event.get("dur")) for event in events] == [("step", 18, 8), ("save", 28, None)]
+    assert [(event["name"], event["ts"], event.get("dur")) for event in events] == [
+        ("step", 18, 8),
+        ("save", 28, None),
+    ]
 
 
 @pytest.mark.parametrize("command", ["stats", "query", "timeline", "export"])
@@ -100,7 +117,10 @@ def test_windows_in_the_words_about_a_report(path: Path) -> None:
     assert "          2: 12.0 us at 18.0 us (by an NVTX range, until the end of that range)" in said
     assert "          2 ranges across an edge; --window N shows one window" in said
     assert "  2: 12.0 us at 18.0 us (by an NVTX range" in ask("info", str(path)).stdout
-    assert [row["number"] for row in json.loads(ask("info", str(path), "-f", "json").stdout)["windows"]] == [1, 2]
+    assert [row["number"] for row in json.loads(ask("info", str(path), "-f", "json").stdout)["windows"]] == [
+        1,
+        2,
+    ]
 
 
 @pytest.mark.slow
@@ -112,13 +132,18 @@ def test_the_one_window_of_a_plain_run_is_not_told(tmp_path: Path) -> None:
 
 
 def test_many_windows_are_counted() -> None:
-    rows = [{"number": n, "start": n, "end": n + 1, "opened_by": "nvtx", "closed_by": "nvtx"} for n in range(1, 8193)]
+    rows = [
+        {"number": n, "start": n, "end": n + 1, "opened_by": "nvtx", "closed_by": "nvtx"}
+        for n in range(1, 8193)
+    ]
     said = list(lines(rows, 0))
     assert (len(said), said[-1]) == (6, "… and 8,187 windows more, up to 8192")
     assert len(list(lines(rows[:6], 0))) == 6
 
 
-@pytest.mark.parametrize(("opened", "closed", "told"), [("start", "end", False), ("start", None, False), ("time", "end", True)])
+@pytest.mark.parametrize(
+    ("opened", "closed", "told"), [("start", "end", False), ("start", None, False), ("time", "end", True)]
+)
 def test_what_is_worth_telling(opened: str, closed: str | None, told: bool) -> None:
     assert worth_telling([{"opened_by": opened, "closed_by": closed}]) is told
     assert not worth_telling([])

@@ -30,14 +30,21 @@ def test_duration(ns: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (1024, "1.00 KiB"), (1 << 20, "1.00 MiB"), (5 << 40, "5.00 TiB")]
+    ("count", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1024, "1.00 KiB"), (1 << 20, "1.00 MiB"), (5 << 40, "5.00 TiB")],
 )
 def test_size(count: int, text: str) -> None:
     assert size(count) == text
 
 
 def test_counted() -> None:
-    assert (counted(1, "range"), counted(2500, "range"), counted(2, "process"), counted(0, "row"), counted(2, "launch")) == (
+    assert (
+        counted(1, "range"),
+        counted(2500, "range"),
+        counted(2, "process"),
+        counted(0, "row"),
+        counted(2, "launch"),
+    ) == (
         "1 range",
         "2,500 ranges",
         "2 processes",

@@ -110,7 +110,9 @@ def test_it_looks_as_before(name: str, style: str, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("style", few(["plain", "color", "part"], 2))
 @pytest.mark.parametrize("name", few(["nested", "cuda", "tasks", "dense", "wide names"], 3))
-def test_a_large_report_looks_the_same(name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_report_looks_the_same(
+    name: str, style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its ranges, CUDA calls and GPU work come from the index instead of SQL."""
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("COLORTERM", raising=False)
@@ -182,7 +184,12 @@ def test_a_column_has_the_highest_value(tmp_path: Path) -> None:
     assert [None if value != value else value for value in column_values(series, window, 4)] == [9, 2, 4, 4]
     assert column_values(series, window, 16).tolist()[:6] == [1, 1, 1, 9, 9, 2]
     series.facts["value_type"] = "delta"
-    assert [None if value != value else value for value in column_values(series, window, 4)] == [10, 2, 4, None]
+    assert [None if value != value else value for value in column_values(series, window, 4)] == [
+        10,
+        2,
+        4,
+        None,
+    ]
 
 
 def test_columns_add_up_to_the_time_of_the_ranges(tmp_path: Path) -> None:
@@ -207,7 +214,11 @@ def test_columns_add_up_to_the_time_of_the_ranges(tmp_path: Path) -> None:
     ("begin", "end", "labels"),
     [
         (0, 10**9, ["0", "200 ms", "400 ms", "600 ms", "800 ms"]),
-        (10**9, 10**9 + 100, ["1.00000000 s", "1.00000002 s", "1.00000004 s", "1.00000006 s", "1.00000008 s"]),
+        (
+            10**9,
+            10**9 + 100,
+            ["1.00000000 s", "1.00000002 s", "1.00000004 s", "1.00000006 s", "1.00000008 s"],
+        ),
         (5, 35, ["10 ns", "20 ns", "30 ns"]),
     ],
 )
@@ -216,7 +227,11 @@ def test_ticks_are_at_round_times(begin: int, end: int, labels: list[str]) -> No
 
 
 def test_times_have_the_digits_their_step_needs() -> None:
-    assert (clock(1_500_000, 500_000), clock(2_000_000_000, 10**9), clock(1_234_567, 1)) == ("1.5 ms", "2 s", "1.234567 ms")
+    assert (clock(1_500_000, 500_000), clock(2_000_000_000, 10**9), clock(1_234_567, 1)) == (
+        "1.5 ms",
+        "2 s",
+        "1.234567 ms",
+    )
 
 
 def test_metrics_are_with_the_one_process_that_uses_the_gpu(tmp_path: Path) -> None:
@@ -235,17 +250,38 @@ def test_metrics_are_with_the_one_process_that_uses_the_gpu(tmp_path: Path) -> N
 
 def test_idle_gpus_that_nobody_used_are_left_out(tmp_path: Path) -> None:
     metrics = [
-        {"host": "host", "gpu": gpu, "uuid": f"GPU-{gpu}", "metric": metric, "unit": unit, "start": 1_000_000_000 + at, "value": value}
+        {
+            "host": "host",
+            "gpu": gpu,
+            "uuid": f"GPU-{gpu}",
+            "metric": metric,
+            "unit": unit,
+            "start": 1_000_000_000 + at,
+            "value": value,
+        }
         for gpu, value in ((0, 0.0), (1, 0.0), (2, 30.0))
-        for metric, unit in (("Clock", "MHz"), ("Fan", ""), ("Power", "W"), ("SM Active", "%"), ("Temperature", "C"), ("Voltage", "V"))
+        for metric, unit in (
+            ("Clock", "MHz"),
+            ("Fan", ""),
+            ("Power", "W"),
+            ("SM Active", "%"),
+            ("Temperature", "C"),
+            ("Voltage", "V"),
+        )
         for at in (0, 4_000)
     ]
-    timeline(tmp_path / "run.warplens", "main |[a      ]\ngpu0.7 |(k       )", tables={"gpu_metrics": metrics})
+    timeline(
+        tmp_path / "run.warplens", "main |[a      ]\ngpu0.7 |(k       )", tables={"gpu_metrics": metrics}
+    )
     shown = draw(tmp_path / "run.warplens")
     assert "GPU 0 (python)" in shown, "used, though idle"
     assert "GPU 1" not in shown
     assert "GPU 2 (whole device)" in shown
-    first = [line.split("  ")[1] for line in shown.splitlines() if line.startswith("  ") and line.strip()[:1].isalpha()]
+    first = [
+        line.split("  ")[1]
+        for line in shown.splitlines()
+        if line.startswith("  ") and line.strip()[:1].isalpha()
+    ]
     assert [name.strip() for name in first[-4:]] == ["SM Active", "Power", "Clock", "Fan"]
     assert "4 counters not shown" in shown
 
@@ -260,7 +296,9 @@ def test_gpus_are_those_of_the_processes_asked_for(tmp_path: Path) -> None:
 
 def test_a_window_shows_its_gpu_work_alone(tmp_path: Path) -> None:
     """Which runs after it closed, as `first` runs in it."""
-    picture = "main:api |(launch#1 ) (launch#2 )\ngpu0.7  |   (first#1 )     (second#2 )\nwindows |           [w  ]"
+    picture = (
+        "main:api |(launch#1 ) (launch#2 )\ngpu0.7  |   (first#1 )     (second#2 )\nwindows |           [w  ]"
+    )
     timeline(tmp_path / "run.warplens", picture)
     shown = draw(tmp_path / "run.warplens", "--window", "1")
     assert "second" in shown

@@ -63,7 +63,9 @@ def test_no_line_is_too_long(width: int, story: Path) -> None:
 
 
 def labels(text: str) -> list[str]:
-    return [line[4:16].strip() for line in text.splitlines() if line.startswith("    ") and line[4:5].isalpha()]
+    return [
+        line[4:16].strip() for line in text.splitlines() if line.startswith("    ") and line[4:5].isalpha()
+    ]
 
 
 def test_rows_are_chosen_by_name(story: Path) -> None:
@@ -78,7 +80,11 @@ def test_rows_are_chosen_by_name(story: Path) -> None:
 
 
 def test_tasks_have_a_lane_each(tmp_path: Path) -> None:
-    timeline(tmp_path / "run.warplens", "main:task |(A:running<*A;work       )(A<*A;get        )", tick_ns=1_000_000)
+    timeline(
+        tmp_path / "run.warplens",
+        "main:task |(A:running<*A;work       )(A<*A;get        )",
+        tick_ns=1_000_000,
+    )
     shown = draw(tmp_path / "run.warplens", "--rows", "tasks")
     assert labels(shown) == ["tasks"]
     assert "A: work" in shown
@@ -102,7 +108,14 @@ def test_calls_within_calls_are_left_out(story: Path) -> None:
 def test_threads_without_ranges_are_there_and_the_busiest_first(tmp_path: Path) -> None:
     tables = cpu_story.tables()
     timeline(tmp_path / "run.warplens", "p1/main |[a]", origin=cpu_story.ORIGIN, tick_ns=100_000)
-    timeline(tmp_path / "run.warplens", cpu_story.PICTURE, part="host-2-2", origin=cpu_story.ORIGIN, tick_ns=50_000, tables=moved(tables))
+    timeline(
+        tmp_path / "run.warplens",
+        cpu_story.PICTURE,
+        part="host-2-2",
+        origin=cpu_story.ORIGIN,
+        tick_ns=50_000,
+        tables=moved(tables),
+    )
     shown = draw(tmp_path / "run.warplens", "--tracks", "1", "--range", "0/1ms")
     assert "main 1000" in shown
     assert "2 less busy tracks not shown" in shown

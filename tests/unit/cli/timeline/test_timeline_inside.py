@@ -31,7 +31,14 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("COLUMNS", raising=False)
     launches = [
         DrawnLaunch("gemm", 0, 10_000, [Warp(4, 1, 3, 0, 8_000, REGIONS)]),
-        DrawnLaunch("many", 20_000, 24_000, list(pipeline(20_000, 24_000, blocks=30, sms=30)), kernel=None, device=None),
+        DrawnLaunch(
+            "many",
+            20_000,
+            24_000,
+            list(pipeline(20_000, 24_000, blocks=30, sms=30)),
+            kernel=None,
+            device=None,
+        ),
     ]
     timeline(tmp_path / "r.warplens", PICTURE, origin=0, tables=launch_tables(launches, origin=0))
     return tmp_path / "r.warplens"
@@ -53,7 +60,9 @@ def test_lanes_are_regions_and_marks(report: Path) -> None:
     head, *lines = inside(report, "--inside", "GEMM")
     assert head == "inside gemm #1 (GPU 0, stream 7, 1 warp)"
     assert lines[0].startswith("  SM 3 b4 w1    [tile-")
-    assert [[name for name in ("tile", "load", "copy", "store", "go") if name in line] for line in lines[:4]] == [
+    assert [
+        [name for name in ("tile", "load", "copy", "store", "go") if name in line] for line in lines[:4]
+    ] == [
         ["tile"],
         ["load", "store"],
         ["copy"],
@@ -80,15 +89,27 @@ def test_a_name_that_no_launch_has_is_an_error_that_says_which_do(report: Path) 
     assert "called gemm, many" in str(result.exception)
 
 
-def test_of_a_report_with_nothing_else_the_longest_launch_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_report_with_nothing_else_the_longest_launch_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Drawn whole it would be next to nothing: launches take a thousandth of a program that compiles kernels before it runs them."""
     monkeypatch.delenv("COLUMNS", raising=False)
     launches = [
         DrawnLaunch(
-            "short", 900_000, 901_000, [Warp(0, 0, 0, 900_000, 901_000, [Region("load", 900_000, 901_000)])], kernel=None, device=None
+            "short",
+            900_000,
+            901_000,
+            [Warp(0, 0, 0, 900_000, 901_000, [Region("load", 900_000, 901_000)])],
+            kernel=None,
+            device=None,
         ),
         DrawnLaunch(
-            "long", 950_000, 960_000, [Warp(0, 0, 0, 950_000, 960_000, [Region("store", 951_000, 959_000)])], kernel=None, device=None
+            "long",
+            950_000,
+            960_000,
+            [Warp(0, 0, 0, 950_000, 960_000, [Region("store", 951_000, 959_000)])],
+            kernel=None,
+            device=None,
         ),
     ]
     path = tmp_path / "r.warplens"

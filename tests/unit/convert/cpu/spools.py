@@ -12,7 +12,21 @@ from warplens.testing import spool_writer as sw
 
 TEXTS = dict(
     enumerate(
-        ("main", "load", "/app.py", "poll", "read", "/lib/libx.so.6", "abcd", "/data/a", "numpy", "ValueError", "open", "task", "sem_wait"),
+        (
+            "main",
+            "load",
+            "/app.py",
+            "poll",
+            "read",
+            "/lib/libx.so.6",
+            "abcd",
+            "/data/a",
+            "numpy",
+            "ValueError",
+            "open",
+            "task",
+            "sem_wait",
+        ),
         1,
     )
 )
@@ -24,7 +38,17 @@ FRAMES = [
     {"node": 2, "parent": 1, "domain": 2, "name": LOAD, "file": APP, "line": 12, "first_line": 10},
     {"node": 3, "parent": 2, "domain": 1, "module": 1, "offset": 0x1234, "address": 0x7F0000001234},
 ]
-MODULES = [{"module": 1, "name": LIBX, "build_id": ABCD, "time": 1, "begin": 0x7F0000000000, "end": 0x7F0000010000, "bias": 0x7F0000000000}]
+MODULES = [
+    {
+        "module": 1,
+        "name": LIBX,
+        "build_id": ABCD,
+        "time": 1,
+        "begin": 0x7F0000000000,
+        "end": 0x7F0000010000,
+        "bias": 0x7F0000000000,
+    }
+]
 
 
 def sample(start: int, end: int | None = None, tid: int = 10, **more: int) -> dict[str, int]:
@@ -44,7 +68,12 @@ def span(kind: int, start: int, end: int, name: int = MAIN, tid: int = 10, **mor
 
 
 def report(
-    tmp_path: Path, wide: Mapping[str, Rows], *others: bytes, texts: Mapping[int, str] = TEXTS, control: bytes | None = None, **spool: Any
+    tmp_path: Path,
+    wide: Mapping[str, Rows],
+    *others: bytes,
+    texts: Mapping[int, str] = TEXTS,
+    control: bytes | None = None,
+    **spool: Any,
 ) -> Finished:
     """Write a spool and finish it."""
     folder = write(tmp_path / "spool", wide, *others, texts=texts, **spool)

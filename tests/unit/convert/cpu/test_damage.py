@@ -18,10 +18,21 @@ from warplens.testing import spool_writer as sw
 RECORDS = {
     "cpu_frame": FRAMES * 3,
     "cpu_module": MODULES,
-    "cpu_sample": [sample(1_000 + number, 1_010 + number, 10 + number % 3, domain=1 + number % 3) for number in range(20)],
-    "cpu_state": [{"domain": 1 + number % 3, "start": 1_000 + 9 * number, "end": 1_009 + 9 * number, "tid": 10} for number in range(20)],
-    "os_call": [call(1_000 + 7 * number, 1_100 + 7 * number, 4 + number % 2, flags=number % 2, stack=2) for number in range(20)],
-    "gil": [{"domain": 1 + number % 3, "start": 1_000 + 9 * number, "end": 1_009 + 9 * number, "tid": 10} for number in range(20)],
+    "cpu_sample": [
+        sample(1_000 + number, 1_010 + number, 10 + number % 3, domain=1 + number % 3) for number in range(20)
+    ],
+    "cpu_state": [
+        {"domain": 1 + number % 3, "start": 1_000 + 9 * number, "end": 1_009 + 9 * number, "tid": 10}
+        for number in range(20)
+    ],
+    "os_call": [
+        call(1_000 + 7 * number, 1_100 + 7 * number, 4 + number % 2, flags=number % 2, stack=2)
+        for number in range(20)
+    ],
+    "gil": [
+        {"domain": 1 + number % 3, "start": 1_000 + 9 * number, "end": 1_009 + 9 * number, "tid": 10}
+        for number in range(20)
+    ],
     "python_span": [span(1 + number % 6, 1_000 + 7 * number, 1_100 + 9 * number) for number in range(24)],
     "cpu_notice": [{"notice": number, "value": number} for number in range(20)],
 }
@@ -33,16 +44,25 @@ CHUNKS = [
 ]
 VALID = sw.spool(CHUNKS)
 BODIES = range(sw.first_chunk() + sum(len(chunk) for chunk in CHUNKS[:3]), len(VALID))
-SPOTS = [*(at for at in BODIES if at % 4096 < 1_200), *range(sw.PAGE + VALID[sw.PAGE :].index(b'"cpu_frame"'), sw.first_chunk())]
+SPOTS = [
+    *(at for at in BODIES if at % 4096 < 1_200),
+    *range(sw.PAGE + VALID[sw.PAGE :].index(b'"cpu_frame"'), sw.first_chunk()),
+]
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(
-    steps=st.lists(st.tuples(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), st.sampled_from([1, 2, 4, 8])), min_size=1, max_size=40),
+    steps=st.lists(
+        st.tuples(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), st.sampled_from([1, 2, 4, 8])),
+        min_size=1,
+        max_size=40,
+    ),
     windows=st.sampled_from(WINDOWS),
 )
-def test_damaged_records(tmp_path: Path, steps: list[tuple[int, int, int]], windows: list[tuple[int, int]] | None) -> None:
+def test_damaged_records(
+    tmp_path: Path, steps: list[tuple[int, int, int]], windows: list[tuple[int, int]] | None
+) -> None:
     data = bytearray(VALID)
     for at, number, size in steps:
         data[at : at + size] = (number % (1 << 8 * size)).to_bytes(size, "little")
@@ -63,4 +83,6 @@ def test_random_records(tmp_path: Path, seed: int) -> None:
 
 def test_the_seed_has_something_of_everything(tmp_path: Path) -> None:
     rows = survives(tmp_path, VALID, None)
-    assert {table.name for table in CPU_TABLES if rows.get(table.name)} == {table.name for table in CPU_TABLES}
+    assert {table.name for table in CPU_TABLES if rows.get(table.name)} == {
+        table.name for table in CPU_TABLES
+    }

@@ -13,7 +13,9 @@ from warplens.testing import spool_writer as sw
 
 def test_frames_know_their_callers_and_places(tmp_path: Path) -> None:
     found = report(tmp_path, {"cpu_frame": FRAMES, "cpu_module": MODULES})
-    assert found.columns("frames", "frame", "parent", "depth", "kind", "function", "file", "line", "first_line") == [
+    assert found.columns(
+        "frames", "frame", "parent", "depth", "kind", "function", "file", "line", "first_line"
+    ) == [
         (1, None, 0, "python", "main", "/app.py", 7, 5),
         (2, 1, 1, "python", "load", "/app.py", 12, 10),
         (3, 2, 2, "native", "[libx.so.6]+0x1234", None, None, None),
@@ -49,13 +51,18 @@ def test_frames_of_a_kernel_that_is_not_known_have_addresses(tmp_path: Path) -> 
 
 
 def test_a_frame_without_a_name_has_a_word(tmp_path: Path) -> None:
-    assert report(tmp_path, {"cpu_frame": [{"node": 1, "domain": 2, "name": 99}]}).columns("frames", "function") == [("(unknown)",)]
+    assert report(tmp_path, {"cpu_frame": [{"node": 1, "domain": 2, "name": 99}]}).columns(
+        "frames", "function"
+    ) == [("(unknown)",)]
 
 
 @pytest.mark.parametrize("parent", [1, 2, 9, 0xFFFFFFFF])
 def test_a_caller_that_cannot_be_is_none(tmp_path: Path, parent: int) -> None:
     """Itself, one that comes later, one that is not there: a tree has no cycles whatever the file says."""
-    frames = [{"node": 1, "domain": 2, "name": MAIN, "parent": parent}, {"node": 2, "domain": 2, "name": LOAD, "parent": 1}]
+    frames = [
+        {"node": 1, "domain": 2, "name": MAIN, "parent": parent},
+        {"node": 2, "domain": 2, "name": LOAD, "parent": 1},
+    ]
     found = report(tmp_path, {"cpu_frame": frames})
     assert found.columns("frames", "frame", "parent", "depth") == [(1, None, 0), (2, 1, 1)]
     assert found.notes("damaged-frames")[0]["count"] == 1
@@ -76,7 +83,9 @@ def test_frames_that_are_written_twice_or_are_of_no_kind_are_left_out(tmp_path: 
 def test_numbers_far_apart_are_found_too(tmp_path: Path) -> None:
     far = 0xFFFFFFF0
     frames = [{"node": 5, "domain": 2, "name": MAIN}, {"node": far, "parent": 5, "domain": 2, "name": LOAD}]
-    found = report(tmp_path, {"cpu_frame": frames, "cpu_sample": [sample(10, stack=far), sample(20, stack=far - 1)]})
+    found = report(
+        tmp_path, {"cpu_frame": frames, "cpu_sample": [sample(10, stack=far), sample(20, stack=far - 1)]}
+    )
     assert found.columns("frames", "frame", "parent", "depth") == [(5, None, 0), (far, 5, 1)]
     assert found.columns("samples", "stack") == [(far,), (None,)]
     assert found.notes("lost-stacks")[0]["count"] == 1
@@ -85,7 +94,9 @@ def test_numbers_far_apart_are_found_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_deep_stacks(tmp_path: Path) -> None:
     depth = 5_000
-    frames = [{"node": number, "parent": number - 1, "domain": 2, "name": MAIN} for number in range(1, depth + 1)]
+    frames = [
+        {"node": number, "parent": number - 1, "domain": 2, "name": MAIN} for number in range(1, depth + 1)
+    ]
     found = report(tmp_path, {"cpu_frame": frames})
     assert [row["depth"] for row in found["frames"]] == list(range(depth))
 
@@ -93,7 +104,11 @@ def test_deep_stacks(tmp_path: Path) -> None:
 def test_keys_of_processes_differ(tmp_path: Path) -> None:
     folder = tmp_path / "spool"
     for pid in (10, 11):
-        chunks = [sw.strings({1: "main"}), sw.wide("cpu_frame", FRAMES[:1]), sw.wide("cpu_sample", [sample(10, stack=1, domain=NATIVE)])]
+        chunks = [
+            sw.strings({1: "main"}),
+            sw.wide("cpu_frame", FRAMES[:1]),
+            sw.wide("cpu_sample", [sample(10, stack=1, domain=NATIVE)]),
+        ]
         sw.write(folder, sw.spool(chunks, {"pid": pid, "start_ns": pid}), pid=pid)
     found = report(tmp_path, {"cpu_frame": FRAMES[:1]}, process={"pid": 12, "start_ns": 12})
     keys = [row["frame"] for row in found["frames"]]
@@ -105,7 +120,9 @@ def test_keys_of_processes_differ(tmp_path: Path) -> None:
 def test_stacks_of_cuda_calls(tmp_path: Path) -> None:
     wide = {
         "cpu_frame": FRAMES,
-        "cuda_api": [{"start": 500 + number, "end": 600, "tid": 10, "correlation": 1 + number} for number in range(4)],
+        "cuda_api": [
+            {"start": 500 + number, "end": 600, "tid": 10, "correlation": 1 + number} for number in range(4)
+        ],
         "cuda_backtrace": [
             {"correlation": 2, "frames": 3},
             {"correlation": 3, "frames": 0},

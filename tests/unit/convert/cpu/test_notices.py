@@ -22,7 +22,15 @@ CODES = (
         "perf-denied",
         "perf-lost",
     ),
-    *("native-sampled", "kernel-hidden", "backtrace-other", "states-sampled", "gil-unknown", "python-hooks", "function-not-found"),
+    *(
+        "native-sampled",
+        "kernel-hidden",
+        "backtrace-other",
+        "states-sampled",
+        "gil-unknown",
+        "python-hooks",
+        "function-not-found",
+    ),
     *("os-calls-missing", "stacks-read-again", "python-version", "kernel-frames-hidden"),
 )
 
@@ -31,7 +39,9 @@ CODES = (
 @pytest.mark.parametrize("number", few(range(1, len(CODES) + 1), step=3))
 @pytest.mark.parametrize("name", [0, 1])
 def test_every_notice_is_a_sentence(tmp_path: Path, number: int, name: int) -> None:
-    found = report(tmp_path, {"cpu_notice": [{"notice": number, "value": 3, "name": name, "start": 500}]}, texts=TEXTS)
+    found = report(
+        tmp_path, {"cpu_notice": [{"notice": number, "value": 3, "name": name, "start": 500}]}, texts=TEXTS
+    )
     (note,) = found.notes(CODES[number - 1])
     assert (note["source"], note["process"], note["time"]) == ("cpu", 0, 500)
     assert "process 10" in note["message"]
@@ -51,7 +61,10 @@ def test_counts_are_added_up_and_the_rest_is_told_once(tmp_path: Path) -> None:
     assert (torn["count"], torn["time"]) == (7, 9)
     assert torn["message"].startswith("7 Python stacks")
     missing = found.notes("function-not-found")
-    assert [(row["message"].split(",")[0], row["count"]) for row in missing] == [("a.b.load", 2), ("thread states", None)]
+    assert [(row["message"].split(",")[0], row["count"]) for row in missing] == [
+        ("a.b.load", 2),
+        ("thread states", None),
+    ]
 
 
 def test_what_is_refused_says_what_would_allow_it(tmp_path: Path) -> None:
@@ -63,7 +76,11 @@ def test_what_is_refused_says_what_would_allow_it(tmp_path: Path) -> None:
 
 
 def test_what_an_older_python_cannot_tell_is_no_warning(tmp_path: Path) -> None:
-    found = report(tmp_path, {"cpu_notice": [{"notice": 19, "name": 1}]}, texts={1: "exceptions are recorded from Python 3.12 on"})
+    found = report(
+        tmp_path,
+        {"cpu_notice": [{"notice": 19, "name": 1}]},
+        texts={1: "exceptions are recorded from Python 3.12 on"},
+    )
     (note,) = found.notes("python-version")
     assert note["severity"] == "info"
     assert note["message"] == "exceptions are recorded from Python 3.12 on; process 10 runs an older Python"

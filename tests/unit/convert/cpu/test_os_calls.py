@@ -21,14 +21,18 @@ def test_what_calls_say(tmp_path: Path) -> None:
         call(2_400, 2_500, 99),
     ]
     found = report(tmp_path, {"os_call": rows, "cpu_frame": FRAMES})
-    assert found.columns("osrt", "id", "name", "group", "result", "error", "fd", "target", "bytes", "object", "stack") == [
+    assert found.columns(
+        "osrt", "id", "name", "group", "result", "error", "fd", "target", "bytes", "object", "stack"
+    ) == [
         (0, "read", "file", 50, None, 3, "/data/a", 50, None, 2),
         (1, "sem_wait", "lock", -1, "EINTR", None, None, None, 0x7F00, None),
         (2, "read", "file", -1, "EAGAIN", 4, None, None, None, None),
         (3, "open", "file", 3, None, None, "/data/a", None, None, None),
         (4, "(unknown)", "other", 0, None, None, None, None, None, None),
     ]
-    assert found.columns("file_access", "id", "start", "name", "operation", "path", "bytes", "asked", "flags", "error") == [
+    assert found.columns(
+        "file_access", "id", "start", "name", "operation", "path", "bytes", "asked", "flags", "error"
+    ) == [
         (0, 1_000, "read", "read", "/data/a", 50, 4_096, None, None),
         (1, 2_000, "read", "read", None, None, 10, None, "EAGAIN"),
         (2, 2_200, "open", "open", "/data/a", None, None, "O_WRONLY|O_CREAT|O_CLOEXEC", None),
@@ -36,7 +40,15 @@ def test_what_calls_say(tmp_path: Path) -> None:
 
 
 def test_sockets_and_pipes_are_no_files_and_mappings_have_a_size(tmp_path: Path) -> None:
-    texts = {1: "read", 2: "socket 127.0.0.1:80 (TCP)", 3: "pipe", 4: "mmap64", 5: "fread", 6: "fopen64", 7: "unix /run/x"}
+    texts = {
+        1: "read",
+        2: "socket 127.0.0.1:80 (TCP)",
+        3: "pipe",
+        4: "mmap64",
+        5: "fread",
+        6: "fopen64",
+        7: "unix /run/x",
+    }
     rows = [
         call(10, 20, 1, result=5, object=9, flags=1, text=2),
         call(20, 30, 1, result=5, object=9, flags=1, text=3),
@@ -56,23 +68,47 @@ def test_sockets_and_pipes_are_no_files_and_mappings_have_a_size(tmp_path: Path)
         ("file", None, None),
         ("socket", 5, None),
     ]
-    assert found.columns("file_access", "start", "operation", "asked", "flags") == [(50, "read", 9, None), (60, "open", None, None)]
+    assert found.columns("file_access", "start", "operation", "asked", "flags") == [
+        (50, "read", 9, None),
+        (60, "open", None, None),
+    ]
 
 
 def test_numbers_of_any_size(tmp_path: Path) -> None:
-    rows = [call(1, 2, READ, flags=1, object=(1 << 64) - 1, result=-(1 << 63), domain=0xFFFF, text=0xFFFFFFFF, stack=0xFFFFFFFF)]
+    rows = [
+        call(
+            1,
+            2,
+            READ,
+            flags=1,
+            object=(1 << 64) - 1,
+            result=-(1 << 63),
+            domain=0xFFFF,
+            text=0xFFFFFFFF,
+            stack=0xFFFFFFFF,
+        )
+    ]
     found = report(tmp_path, {"os_call": rows})
-    assert found.columns("osrt", "result", "error", "target", "object", "stack") == [(-(1 << 63), "kind 65535", None, None, None)]
+    assert found.columns("osrt", "result", "error", "target", "object", "stack") == [
+        (-(1 << 63), "kind 65535", None, None, None)
+    ]
 
 
 @pytest.mark.skipif(os.name != "posix" or os.uname().sysname != "Linux", reason="numbers are Linux's")
 def test_error_numbers_are_those_of_linux() -> None:
-    other = ("EWOULDBLOCK", "EDEADLOCK", "ENOTSUP", "EFTYPE")  # second names, and one of BSD that 3.14 gives a number
+    other = (
+        "EWOULDBLOCK",
+        "EDEADLOCK",
+        "ENOTSUP",
+        "EFTYPE",
+    )  # second names, and one of BSD that 3.14 gives a number
     theirs = {number: name for number, name in errno.errorcode.items() if name not in other}
     assert {number: os_words.ERRORS.get(number) for number in theirs} == theirs
 
 
-@pytest.mark.skipif(os.name != "posix" or os.uname().machine != "x86_64", reason="numbers are those of x86_64")
+@pytest.mark.skipif(
+    os.name != "posix" or os.uname().machine != "x86_64", reason="numbers are those of x86_64"
+)
 def test_flags_of_open_are_those_of_linux() -> None:
     names = [
         "O_RDWR",
@@ -100,8 +136,14 @@ def test_flags_of_open_are_those_of_linux() -> None:
     [
         ("wait for events", "poll ppoll epoll_wait epoll_pwait2 select pselect"),
         ("sleep", "sleep usleep nanosleep clock_nanosleep"),
-        ("lock", "pthread_mutex_lock pthread_cond_clockwait sem_wait pthread_rwlock_rdlock pthread_barrier_wait"),
-        ("process", "fork vfork execve posix_spawn waitpid pthread_create pthread_join system popen sched_yield"),
+        (
+            "lock",
+            "pthread_mutex_lock pthread_cond_clockwait sem_wait pthread_rwlock_rdlock pthread_barrier_wait",
+        ),
+        (
+            "process",
+            "fork vfork execve posix_spawn waitpid pthread_create pthread_join system popen sched_yield",
+        ),
         ("memory", "mmap mmap64 munmap mremap mprotect madvise brk msync"),
         ("signal", "kill sigwait sigaction pthread_kill sigsuspend"),
         ("socket", "accept4 bind connect recv recvfrom recvmsg send sendto sendmsg sendmmsg shutdown socket"),
@@ -129,11 +171,15 @@ def test_groups(group: str, names: str) -> None:
     ],
 )
 def test_operations(operation: str, names: str) -> None:
-    assert {name: os_words.operation(name) for name in names.split()} == dict.fromkeys(names.split(), operation)
+    assert {name: os_words.operation(name) for name in names.split()} == dict.fromkeys(
+        names.split(), operation
+    )
 
 
 def test_only_what_moves_bytes_has_bytes(tmp_path: Path) -> None:
     rows = [call(10, 20, MAIN, result=7, flags=1)]
     found = report(tmp_path, {"os_call": rows})
     assert found.columns("osrt", "bytes") == [(None,)]
-    assert found.columns("file_access", "operation", "bytes", "asked", "flags") == [("other", None, None, None)]
+    assert found.columns("file_access", "operation", "bytes", "asked", "flags") == [
+        ("other", None, None, None)
+    ]

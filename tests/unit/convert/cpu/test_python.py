@@ -20,7 +20,9 @@ def test_calls_lie_within_one_another(tmp_path: Path) -> None:
         span(WARNING, 950, 950, VALUE_ERROR),
     ]
     found = report(tmp_path, {"python_span": rows})
-    assert found.columns("python_calls", "id", "start", "kind", "name", "depth", "parent", "failed", "clipped") == [
+    assert found.columns(
+        "python_calls", "id", "start", "kind", "name", "depth", "parent", "failed", "clipped"
+    ) == [
         (0, 100, "function", "main", 0, None, False, False),
         (1, 100, "function", "load", 1, 0, False, True),
         (2, 150, "task", "load", 0, None, True, False),
@@ -34,7 +36,9 @@ def test_calls_lie_within_one_another(tmp_path: Path) -> None:
 
 def test_the_range_around_a_call(tmp_path: Path) -> None:
     ranges = sw.records(0, [sw.event("range", 100, 200, MAIN)])
-    found = report(tmp_path, {"python_span": [span(FUNCTION, 150, 250), span(FUNCTION, 200, 220)]}, thread(10), ranges)
+    found = report(
+        tmp_path, {"python_span": [span(FUNCTION, 150, 250), span(FUNCTION, 200, 220)]}, thread(10), ranges
+    )
     assert found.columns("python_calls", "range") == [(0,), (None,)]
 
 
@@ -74,8 +78,25 @@ def test_the_lock(tmp_path: Path) -> None:
     rows = [
         {"domain": 1, "start": 100, "end": 150, "tid": 10},
         {"domain": 2, "start": 120, "end": 150, "tid": 11, "interpreter": 1},
-        {"domain": 3, "start": 10, "end": 90, "tid": 10, "holds": 5, "waits": 2, "held_ns": 44, "waited_ns": 6},
-        {"domain": 3, "start": 20, "end": 90, "tid": 10, "holds": 0xFFFFFFFF, "held_ns": (1 << 64) - 1, "interpreter": 0xFFFFFFFF},
+        {
+            "domain": 3,
+            "start": 10,
+            "end": 90,
+            "tid": 10,
+            "holds": 5,
+            "waits": 2,
+            "held_ns": 44,
+            "waited_ns": 6,
+        },
+        {
+            "domain": 3,
+            "start": 20,
+            "end": 90,
+            "tid": 10,
+            "holds": 0xFFFFFFFF,
+            "held_ns": (1 << 64) - 1,
+            "interpreter": 0xFFFFFFFF,
+        },
         {"domain": 9, "start": 20, "end": 90, "tid": 10},
     ]
     found = report(tmp_path, {"gil": rows})

@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.convert.cpu.spools import FRAMES, MAIN, NATIVE, NOWHERE, POLL, SEM_WAIT, TASK, call, report, sample, thread
+from tests.unit.convert.cpu.spools import (
+    FRAMES,
+    MAIN,
+    NATIVE,
+    NOWHERE,
+    POLL,
+    SEM_WAIT,
+    TASK,
+    call,
+    report,
+    sample,
+    thread,
+)
 from warplens.report import open as open_report
 from warplens.testing import spool_writer as sw
 
@@ -27,7 +39,20 @@ def test_what_samples_say(tmp_path: Path) -> None:
     ]
     found = report(tmp_path, {"cpu_frame": FRAMES, "cpu_sample": rows})
     assert found.columns(
-        "samples", "id", "start", "end", "kind", "count", "weight", "on_cpu", "gil", "cpu", "stack", "task", "late", "cut"
+        "samples",
+        "id",
+        "start",
+        "end",
+        "kind",
+        "count",
+        "weight",
+        "on_cpu",
+        "gil",
+        "cpu",
+        "stack",
+        "task",
+        "late",
+        "cut",
     ) == [
         (0, 2_000, 2_000, "native", 1, 1_000, True, None, 1, 1, None, True, True),
         (1, 5_000, 8_000, "python", 4, 4_000, True, True, None, 2, "task", None, False),
@@ -37,7 +62,10 @@ def test_what_samples_say(tmp_path: Path) -> None:
 
 
 def test_numbers_that_are_too_large_stay_numbers(tmp_path: Path) -> None:
-    rows = [sample(10, LATEST, count=0xFFFFFFFF, interval=(1 << 64) - 1), sample(20, count=0xFFFFFFFF, interval=1 << 20, cpu=0xFFFFFFFE)]
+    rows = [
+        sample(10, LATEST, count=0xFFFFFFFF, interval=(1 << 64) - 1),
+        sample(20, count=0xFFFFFFFF, interval=1 << 20, cpu=0xFFFFFFFE),
+    ]
     found = report(tmp_path, {"cpu_sample": rows})
     assert found.columns("samples", "weight", "cpu") == [(LATEST, None), (0xFFFFFFFF << 20, None)]
 
@@ -47,7 +75,9 @@ def test_instructions_have_the_names_of_their_interpreter(tmp_path: Path) -> Non
     texts = {1: "LOAD_ATTR", 2: "LOAD_ATTR_SLOT", 3: "POP_TOP"}
     told = [(1, 10 + 256), (2, 11 + 512), (3, 12), (9, 13), (1, 10 + 256), (3, 12 + 256 * 77), (3, -1)]
     notices = [{"notice": 22, "name": name, "value": value, "start": 500} for name, value in told]
-    rows = [sample(1_000 + opcode, cpu=opcode) for opcode in (10, 11, 12, 13, 200, NOWHERE)] + [sample(9_000, domain=NATIVE, cpu=10)]
+    rows = [sample(1_000 + opcode, cpu=opcode) for opcode in (10, 11, 12, 13, 200, NOWHERE)] + [
+        sample(9_000, domain=NATIVE, cpu=10)
+    ]
     found = report(tmp_path, {"cpu_sample": rows, "cpu_notice": notices}, texts=texts)
     assert found.columns("samples", "opcode", "specialised", "cpu") == [
         ("LOAD_ATTR", False, None),
@@ -62,7 +92,14 @@ def test_instructions_have_the_names_of_their_interpreter(tmp_path: Path) -> Non
 
 
 def test_impossible_times_and_kinds_are_left_out(tmp_path: Path) -> None:
-    rows = [sample(0), sample(20, 10), sample(LATEST + 1), sample(30, (1 << 64) - 1), sample(40, domain=7), sample(50)]
+    rows = [
+        sample(0),
+        sample(20, 10),
+        sample(LATEST + 1),
+        sample(30, (1 << 64) - 1),
+        sample(40, domain=7),
+        sample(50),
+    ]
     found = report(tmp_path, {"cpu_sample": rows})
     assert found.columns("samples", "start") == [(50,)]
     assert found.notes("damaged-records")[0]["count"] == 4
@@ -86,7 +123,9 @@ def test_the_range_around_a_sample(tmp_path: Path) -> None:
 
 def test_windows_choose_samples(tmp_path: Path) -> None:
     rows = [sample(100, 900), sample(100, 1_001), sample(1_500), sample(1_999, 5_000), sample(2_000)]
-    found = report(tmp_path, {"cpu_sample": rows}, control=sw.control([(1_000, 2_000, 1, 1, 0)]), end_ns=9_000)
+    found = report(
+        tmp_path, {"cpu_sample": rows}, control=sw.control([(1_000, 2_000, 1, 1, 0)]), end_ns=9_000
+    )
     assert found.columns("samples", "start", "end") == [(100, 1_001), (1_500, 1_500), (1_999, 5_000)]
 
 
@@ -101,7 +140,12 @@ def test_states_say_why_threads_were_blocked(tmp_path: Path) -> None:
             state(BLOCKED, 3_100, 3_200, flags=1),
             state(BLOCKED, 1_250, 1_300, tid=11),
         ],
-        "os_call": [call(1_100, 1_900), call(2_150, 2_400, SEM_WAIT), call(3_000, 4_000, SEM_WAIT), call(3_050, 3_150, POLL)],
+        "os_call": [
+            call(1_100, 1_900),
+            call(2_150, 2_400, SEM_WAIT),
+            call(3_000, 4_000, SEM_WAIT),
+            call(3_050, 3_150, POLL),
+        ],
         "gil": [{"domain": 2, "start": 2_190, "end": 2_390, "tid": 10}],
     }
     found = report(tmp_path, wide)
@@ -117,15 +161,24 @@ def test_states_say_why_threads_were_blocked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 50])
-def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
     wide = {
         "cpu_state": [state(BLOCKED, start, start + 50) for start in range(100, 3_000, 100)],
         "os_call": [call(start, start + 120, POLL + start // 500 % 2) for start in range(50, 3_000, 250)],
-        "cpu_sample": [sample(start) for start in range(10, 3_000, 170)] + [sample(start, domain=TASKS) for start in range(20, 3_000, 90)],
-        "gil": [{"domain": 2, "start": start, "end": start + 60, "tid": 10} for start in range(2_990, 100, -400)],
+        "cpu_sample": [sample(start) for start in range(10, 3_000, 170)]
+        + [sample(start, domain=TASKS) for start in range(20, 3_000, 90)],
+        "gil": [
+            {"domain": 2, "start": start, "end": start + 60, "tid": 10} for start in range(2_990, 100, -400)
+        ],
         "python_span": [
             {"domain": kind, "start": start, "end": start + length, "tid": 10, "name": MAIN, "file": MAIN}
-            for length in (2_900, 300, 40)  # what is around others is written after them, and so are imports between calls
+            for length in (
+                2_900,
+                300,
+                40,
+            )  # what is around others is written after them, and so are imports between calls
             for kind in (1, 3)
             for start in range(60, 3_000, length + 7)
         ],
@@ -154,16 +207,32 @@ def test_reasons_and_ranges_do_not_depend_on_how_rows_are_grouped(tmp_path: Path
 def test_a_day_of_ticks_and_holds_adds_up(tmp_path: Path) -> None:
     """More than fits into 32 bits: in a record, in its sum, and in ns."""
     day = 86_400 * 10**9
-    ticks = [sample(1_000 + number * day, 1_000 + number * day + day - 1, count=86_400_000, interval=1_000_000) for number in range(60)]
+    ticks = [
+        sample(1_000 + number * day, 1_000 + number * day + day - 1, count=86_400_000, interval=1_000_000)
+        for number in range(60)
+    ]
     holds = [
-        {"domain": 3, "start": 1_000 + number * day, "end": 1_000 + (number + 1) * day, "tid": 10, "holds": 0xFFFFFFFF, "held_ns": day}
+        {
+            "domain": 3,
+            "start": 1_000 + number * day,
+            "end": 1_000 + (number + 1) * day,
+            "tid": 10,
+            "holds": 0xFFFFFFFF,
+            "held_ns": day,
+        }
         for number in range(3)
     ]
     calls = [call(1_000 + number * day, 1_000 + (number + 1) * day) for number in range(2)]
     found = report(tmp_path, {"cpu_frame": FRAMES, "cpu_sample": ticks, "gil": holds, "os_call": calls})
     assert sum(count for (count,) in found.columns("samples", "count")) == 60 * 86_400_000
     with open_report(tmp_path / "r.warplens") as opened:
-        assert opened.sql("SELECT sum(weight)::HUGEINT::VARCHAR AS ns FROM samples").to_pylist() == [{"ns": str(60 * day)}]
-        (sums,) = opened.sql("SELECT sum(holds)::BIGINT AS holds, sum(held)::BIGINT AS held FROM gil").to_pylist()
+        assert opened.sql("SELECT sum(weight)::HUGEINT::VARCHAR AS ns FROM samples").to_pylist() == [
+            {"ns": str(60 * day)}
+        ]
+        (sums,) = opened.sql(
+            "SELECT sum(holds)::BIGINT AS holds, sum(held)::BIGINT AS held FROM gil"
+        ).to_pylist()
         assert sums == {"holds": 3 * 0xFFFFFFFF, "held": 3 * day}
-        assert opened.sql('SELECT sum("end" - start)::BIGINT AS ns FROM osrt').to_pylist() == [{"ns": 2 * day}]
+        assert opened.sql('SELECT sum("end" - start)::BIGINT AS ns FROM osrt').to_pylist() == [
+            {"ns": 2 * day}
+        ]

@@ -18,7 +18,9 @@ TREE: list[dict[str, int]] = [
 ]
 
 
-def of(number: int, start: int, end: int, flags: int = AWAITING, stack: int = 4, **more: int) -> dict[str, int]:
+def of(
+    number: int, start: int, end: int, flags: int = AWAITING, stack: int = 4, **more: int
+) -> dict[str, int]:
     return sample(start, end, domain=3, cpu=number, flags=flags, stack=stack, **more)
 
 
@@ -31,7 +33,19 @@ def test_what_a_task_was_seen_to_do(tmp_path: Path) -> None:
         of(3, 4_000, 5_000, stack=0),
     ]
     found = report(tmp_path, {"cpu_frame": TREE, "cpu_sample": [*rows, sample(2_500)]})
-    assert found.columns("task_samples", "start", "end", "task", "number", "state", "outer", "doing", "count", "weight", "stack") == [
+    assert found.columns(
+        "task_samples",
+        "start",
+        "end",
+        "task",
+        "number",
+        "state",
+        "outer",
+        "doing",
+        "count",
+        "weight",
+        "stack",
+    ) == [
         (2_000, 6_000, "task", 1, "awaiting", True, "poll +1", 4, 4_000, 2),
         (2_000, 3_000, "poll", 2, "ready", False, "load", 1, 1_000, 4),
         (3_000, 5_000, "poll", 2, "running", False, "load", 2, 2_000, 4),
@@ -50,7 +64,15 @@ def test_what_a_task_was_seen_to_do(tmp_path: Path) -> None:
 
 
 def test_a_task_keeps_its_lane_and_another_gets_it_later(tmp_path: Path) -> None:
-    rows = [of(1, 1, 10), of(2, 2, 5), of(2, 5, 8), of(3, 9, 12), of(1, 10, 11), of(4, 10, 20), of(2, 3, 6, tid=11)]
+    rows = [
+        of(1, 1, 10),
+        of(2, 2, 5),
+        of(2, 5, 8),
+        of(3, 9, 12),
+        of(1, 10, 11),
+        of(4, 10, 20),
+        of(2, 3, 6, tid=11),
+    ]
     found: Any = report(tmp_path, {"cpu_frame": FRAMES, "cpu_sample": rows})
     lanes: dict[tuple[int, int], set[int]] = {}
     for thread, number, depth in found.columns("task_samples", "thread", "number", "depth"):

@@ -12,7 +12,15 @@ from warplens.convert.finish import finish
 from warplens.testing import spool_writer as sw
 
 KERNEL = "_ZN2ns4gemmIfLi4EEEvPT_i"  # void ns::gemm<float, 4>(float*, int)
-TEXTS = {1: "step", 2: "cudaLaunchKernel_v7000", 3: "cuLaunchKernel", 4: KERNEL, 5: "plain_kernel", 6: "NVIDIA H200", 7: "libx.so"}
+TEXTS = {
+    1: "step",
+    2: "cudaLaunchKernel_v7000",
+    3: "cuLaunchKernel",
+    4: KERNEL,
+    5: "plain_kernel",
+    6: "NVIDIA H200",
+    7: "libx.so",
+}
 STEP, RUNTIME, DRIVER, GEMM, PLAIN, H200, LIBRARY = range(1, 8)
 Rows = Sequence[Mapping[str, int]]
 
@@ -27,7 +35,9 @@ def work(correlation: int, start: int, end: int, **more: int) -> dict[str, int]:
     return {"correlation": correlation, "start": start, "end": end, "context": 1, "stream": 7, **more}
 
 
-def write(folder: Path, wide: Mapping[str, Rows], *others: bytes, texts: Mapping[int, str] = TEXTS, **spool: Any) -> Path:
+def write(
+    folder: Path, wide: Mapping[str, Rows], *others: bytes, texts: Mapping[int, str] = TEXTS, **spool: Any
+) -> Path:
     """Write a spool directory: wide chunks by type, one for each, and other chunks before them."""
     chunks = [sw.strings(texts), *others, *(sw.wide(kind, rows) for kind, rows in wide.items())]
     sw.write(folder, sw.spool(chunks, **spool))
@@ -54,7 +64,9 @@ class Finished:
         return [row for row in self["diagnostics"] if row["code"] == code]
 
 
-def report(tmp_path: Path, wide: Mapping[str, Rows], *others: bytes, control: bytes | None = None, **spool: Any) -> Finished:
+def report(
+    tmp_path: Path, wide: Mapping[str, Rows], *others: bytes, control: bytes | None = None, **spool: Any
+) -> Finished:
     """Write a spool and finish it."""
     folder = write(tmp_path / "spool", wide, *others, **spool)
     if control is not None:

@@ -36,7 +36,10 @@ def slow(operations: list[tuple[int, int, int, int, int]]) -> tuple[list[int], l
 def test_totals_as_a_slow_count_has_them(seed: int) -> None:
     chance = np.random.default_rng(seed)
     operations = [
-        (int(chance.choice([ALLOCATE, FREE, POOL], p=[0.5, 0.45, 0.05])), *chance.integers([1, 0, 0, 2], [20, 50, 3, 4]).tolist())
+        (
+            int(chance.choice([ALLOCATE, FREE, POOL], p=[0.5, 0.45, 0.05])),
+            *chance.integers([1, 0, 0, 2], [20, 50, 3, 4]).tolist(),
+        )
         for _ in range(400)
     ]
     columns = np.array(operations, np.int64).T
@@ -52,9 +55,35 @@ def test_nothing_at_all() -> None:
 def test_rows(tmp_path: Path) -> None:
     where = {"device": 0, "context": 1, "memory_kind": 3}
     rows = [
-        {"operation": 1, "start": 1_000, "address": 1 << 63, "bytes": 100, "correlation": 1, "name": LIBRARY, **where},
-        {"operation": 1, "start": 1_100, "address": 4_096, "bytes": 50, "stream": 7, "pool": 9, "pool_size": 500, "pool_used": 50, **where},
-        {"operation": 1, "start": 1_200, "address": 8_192, "bytes": 7, "device": 0, "context": 1, "memory_kind": 2},
+        {
+            "operation": 1,
+            "start": 1_000,
+            "address": 1 << 63,
+            "bytes": 100,
+            "correlation": 1,
+            "name": LIBRARY,
+            **where,
+        },
+        {
+            "operation": 1,
+            "start": 1_100,
+            "address": 4_096,
+            "bytes": 50,
+            "stream": 7,
+            "pool": 9,
+            "pool_size": 500,
+            "pool_used": 50,
+            **where,
+        },
+        {
+            "operation": 1,
+            "start": 1_200,
+            "address": 8_192,
+            "bytes": 7,
+            "device": 0,
+            "context": 1,
+            "memory_kind": 2,
+        },
         {"operation": 2, "start": 1_300, "address": 1 << 63, **where},
         {"operation": 2, "start": 1_400, "address": 77, "bytes": 1_000, **where},
         {"operation": 5, "start": 1_500, "device": 0xFFFFFFFF, "pool": 9, "pool_size": 60, "bytes": 10},
@@ -68,7 +97,9 @@ def test_rows(tmp_path: Path) -> None:
         ("free", "Device", 1_000, 50),  # allocated before the recording
         ("pool trim", None, 10, None),
     ]
-    assert found.columns("gpu_memory", "device", "stream", "address", "pool", "pool_size", "pool_used", "name", "api")[:2] == [
+    assert found.columns(
+        "gpu_memory", "device", "stream", "address", "pool", "pool_size", "pool_used", "name", "api"
+    )[:2] == [
         (0, None, 1 << 63, None, None, None, "libx.so", 0),
         (0, 7, 4_096, 9, 500, 50, None, None),
     ]

@@ -60,7 +60,11 @@ def test_against_the_definition() -> None:
         start, end, tid = (np.array([row[place] for row in rows], np.int64) for place in (0, 1, 3))
         driver = np.array([row[2] for row in rows])
         wanted = [
-            row[2] and any(not other[2] and other[3] == row[3] and other[0] <= row[0] and row[1] <= other[1] for other in rows)
+            row[2]
+            and any(
+                not other[2] and other[3] == row[3] and other[0] <= row[0] and row[1] <= other[1]
+                for other in rows
+            )
             for row in rows
         ]
         assert nested(driver, tid, start, end).tolist() == wanted

@@ -25,11 +25,20 @@ NOTICES = [
 
 
 def test_each_notice_becomes_a_sentence(tmp_path: Path) -> None:
-    rows = [{"notice": notice, "value": value, "name": LIBRARY, "start": 500 + notice} for notice, value, *_ in NOTICES]
+    rows = [
+        {"notice": notice, "value": value, "name": LIBRARY, "start": 500 + notice}
+        for notice, value, *_ in NOTICES
+    ]
     found = report(tmp_path, {"cuda_notice": rows})
     for notice, _, severity, code, says in NOTICES:
         (row,) = found.notes(code)
-        assert (row["severity"], row["source"], row["time"], row["process"], row["count"]) == (severity, "cuda", 500 + notice, 0, None)
+        assert (row["severity"], row["source"], row["time"], row["process"], row["count"]) == (
+            severity,
+            "cuda",
+            500 + notice,
+            0,
+            None,
+        )
         assert says in row["message"]
         assert "process 10" in row["message"]
 
@@ -48,13 +57,24 @@ def test_nameless_notices_make_sense(tmp_path: Path) -> None:
 
 
 def test_losses(tmp_path: Path) -> None:
-    found = report(tmp_path, {"cuda_api": [api(1, 10, 20)]}, dropped={33: 5, 56: 7, 57: 1, 58: 2, 59: 3, 60: 4}, error=28)
+    found = report(
+        tmp_path, {"cuda_api": [api(1, 10, 20)]}, dropped={33: 5, 56: 7, 57: 1, 58: 2, 59: 3, 60: 4}, error=28
+    )
     (kernels,) = found.notes("dropped-records")
     assert (kernels["source"], kernels["count"]) == ("cuda", 5)
-    assert "5 kernels of process 10 were dropped because the spool could not grow: No space left" in kernels["message"]
+    assert (
+        "5 kernels of process 10 were dropped because the spool could not grow: No space left"
+        in kernels["message"]
+    )
     codes = ["cupti-dropped", "cupti-invalid", "cupti-unfinished", "cupti-unknown", "cupti-repeated"]
     assert [found.notes(code)[0]["count"] for code in codes] == [7, 1, 2, 3, 4]
-    assert [found.notes(code)[0]["severity"] for code in codes] == ["error", "warning", "warning", "info", "info"]
+    assert [found.notes(code)[0]["severity"] for code in codes] == [
+        "error",
+        "warning",
+        "warning",
+        "info",
+        "info",
+    ]
 
 
 def test_calls_that_wanted_a_backtrace_are_told(tmp_path: Path) -> None:

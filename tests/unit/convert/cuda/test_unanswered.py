@@ -32,13 +32,27 @@ UNFLUSHED = "late-records-missing"
 
 def calls(names: Sequence[int], first: int = 1, step: int = 1_000, **more: int) -> list[dict[str, int]]:
     """Calls with the numbers from `first`, one after the other."""
-    return [api(first + n, 1_000 + (first + n) * step, 1_500 + (first + n) * step, name=name, **more) for n, name in enumerate(names)]
+    return [
+        api(first + n, 1_000 + (first + n) * step, 1_500 + (first + n) * step, name=name, **more)
+        for n, name in enumerate(names)
+    ]
 
 
-def finished(tmp_path: Path, asked: Sequence[dict[str, int]], answered: Sequence[int], kind: str = "cuda_kernel", **more: Any) -> Finished:
+def finished(
+    tmp_path: Path,
+    asked: Sequence[dict[str, int]],
+    answered: Sequence[int],
+    kind: str = "cuda_kernel",
+    **more: Any,
+) -> Finished:
     """Finish a spool with calls, of which some have work; the process ended in an orderly way."""
     done = [work(number, 5_000 * SECOND + number, 5_000 * SECOND + number) for number in answered]
-    settings = {"control": sw.control(WINDOWS, flush_ms=200), "end_ns": 9_000 * SECOND, "process": {"pid": 10, "start_ns": 100}, **more}
+    settings = {
+        "control": sw.control(WINDOWS, flush_ms=200),
+        "end_ns": 9_000 * SECOND,
+        "process": {"pid": 10, "start_ns": 100},
+        **more,
+    }
     wide = {"cuda_api": asked, kind: done} if done else {"cuda_api": asked}
     return report(tmp_path, wide, texts=TEXTS, **settings)
 
@@ -46,7 +60,13 @@ def finished(tmp_path: Path, asked: Sequence[dict[str, int]], answered: Sequence
 def test_all_that_came_to_nothing_is_counted(tmp_path: Path) -> None:
     asked = calls([LAUNCH, LAUNCH, COPY, GRAPH, SET, LAUNCH, DRIVER_LAUNCH, HOST])
     (row,) = finished(tmp_path, asked, [1]).notes(MISSING)
-    assert (row["severity"], row["source"], row["process"], row["count"], row["time"]) == ("warning", "cuda", 0, 6, 3_000)
+    assert (row["severity"], row["source"], row["process"], row["count"], row["time"]) == (
+        "warning",
+        "cuda",
+        0,
+        6,
+        3_000,
+    )
     assert "6 calls of process 10" in row["message"]
     assert "(3 kernel launches, 1 graph launches, 1 copies, 1 memory sets)" in row["message"]
     assert "torch.profiler" in row["message"]
@@ -93,7 +113,12 @@ def test_launches_into_a_graph(tmp_path: Path, tid: int) -> None:
 
 
 def test_a_capture_that_failed_is_over(tmp_path: Path) -> None:
-    asked = [*calls([BEGIN, LAUNCH]), *calls([END], first=3, result=901), *calls([END], first=4, result=901), *calls([LAUNCH], first=5)]
+    asked = [
+        *calls([BEGIN, LAUNCH]),
+        *calls([END], first=3, result=901),
+        *calls([END], first=4, result=901),
+        *calls([LAUNCH], first=5),
+    ]
     assert finished(tmp_path, asked, []).notes(MISSING)[0]["count"] == 1
 
 
@@ -112,7 +137,10 @@ def test_only_what_was_called_within_a_window(tmp_path: Path) -> None:
 
 
 def test_the_runtime_and_the_driver_are_one(tmp_path: Path) -> None:
-    inner = [{**api(2, 3_010, 3_400, name=DRIVER_LAUNCH), "domain": 1}, {**api(9, 2_010, 2_400, name=DRIVER_LAUNCH), "domain": 1}]
+    inner = [
+        {**api(2, 3_010, 3_400, name=DRIVER_LAUNCH), "domain": 1},
+        {**api(9, 2_010, 2_400, name=DRIVER_LAUNCH), "domain": 1},
+    ]
     asked = [*calls([LAUNCH, LAUNCH, LAUNCH]), *inner]
     everything = sw.control(WINDOWS, cuda_flags=3)
     assert not finished(tmp_path, asked, [1, 2, 3], control=everything).notes(MISSING)
@@ -133,7 +161,9 @@ def test_the_cause_where_it_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("flush_ms", "missing", "late"), [(200, 4, 3), (2_000, 0, 7), (0, 0, 7)])
-def test_what_was_under_way_when_the_program_was_killed(tmp_path: Path, flush_ms: int, missing: int, late: int) -> None:
+def test_what_was_under_way_when_the_program_was_killed(
+    tmp_path: Path, flush_ms: int, missing: int, late: int
+) -> None:
     """Its last seconds are excused, and all since the last record where CUPTI was never asked for any."""
     asked = calls([LAUNCH] * 10, step=SECOND * 3 // 4)
     found = finished(tmp_path, asked, [1, 2, 3], control=sw.control(WINDOWS, flush_ms=flush_ms), end_ns=0)
@@ -143,10 +173,14 @@ def test_what_was_under_way_when_the_program_was_killed(tmp_path: Path, flush_ms
     assert not found.notes(UNFLUSHED)  # it is said already
 
 
-@pytest.mark.parametrize(("flush_ms", "since"), [(200, "up to the last 200 ms,"), (0, "since CUPTI's buffers were last full,")])
+@pytest.mark.parametrize(
+    ("flush_ms", "since"), [(200, "up to the last 200 ms,"), (0, "since CUPTI's buffers were last full,")]
+)
 def test_what_may_be_missing_of_a_program_that_was_killed(tmp_path: Path, flush_ms: int, since: str) -> None:
     """All that is known of it has work; what came after may be in no buffer that was given out."""
-    killed = finished(tmp_path, calls([LAUNCH]), [1], control=sw.control(WINDOWS, flush_ms=flush_ms), end_ns=0)
+    killed = finished(
+        tmp_path, calls([LAUNCH]), [1], control=sw.control(WINDOWS, flush_ms=flush_ms), end_ns=0
+    )
     (row,) = killed.notes(UNFLUSHED)
     assert (row["severity"], row["source"], row["process"], row["count"]) == ("info", "cuda", 0, None)
     assert since in row["message"]
@@ -174,7 +208,9 @@ def test_nothing_was_to_come_where_cuda_was_not_recorded(tmp_path: Path, wide: A
     ],
 )
 @pytest.mark.parametrize("kind", ["cuda_context", "cuda_stream"])
-def test_contexts_that_no_call_made(tmp_path: Path, kind: str, made: dict[str, int], calls_end: int, told: bool, more: Any) -> None:
+def test_contexts_that_no_call_made(
+    tmp_path: Path, kind: str, made: dict[str, int], calls_end: int, told: bool, more: Any
+) -> None:
     """Who takes CUPTI's buffers takes the calls, too; callbacks go on telling."""
     settings = {"control": sw.control(WINDOWS, cuda_flags=1), "end_ns": 9_000, **more}
     recorded = {"cuda_api": [api(1, 3_000, calls_end, name=END)]} if calls_end else {}

@@ -16,7 +16,13 @@ from warplens.testing import spool_writer as sw
 WINDOW = [(1_000, 2_000, 2, 2, 0)]
 TWO = [(1_000, 2_000, 2, 2, 0), (5_000, 6_000, 2, 2, 0)]
 AFTER_START = {"process": {"start_ns": 100}}
-CALLS = [api(1, 900, 999), api(2, 950, 1_001), api(3, 1_500, 1_600), api(4, 1_999, 2_100), api(5, 2_000, 2_100)]
+CALLS = [
+    api(1, 900, 999),
+    api(2, 950, 1_001),
+    api(3, 1_500, 1_600),
+    api(4, 1_999, 2_100),
+    api(5, 2_000, 2_100),
+]
 
 
 def captured(tmp_path: Path, wide: Mapping[str, Rows], windows: list[Any], **more: Any) -> Finished:
@@ -31,9 +37,20 @@ def test_calls_that_overlap_a_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["cuda_kernel", "cuda_memcpy", "cuda_memset", "cuda_graph"])
 def test_work_that_was_launched_in_a_window(tmp_path: Path, kind: str) -> None:
-    ran = [work(1, 1_100, 1_200), work(2, 1_300, 1_400), work(3, 1_700, 1_800), work(4, 7_000, 8_000), work(5, 8_000, 9_000)]
+    ran = [
+        work(1, 1_100, 1_200),
+        work(2, 1_300, 1_400),
+        work(3, 1_700, 1_800),
+        work(4, 7_000, 8_000),
+        work(5, 8_000, 9_000),
+    ]
     found = captured(tmp_path, {"cuda_api": CALLS, kind: ran}, WINDOW)
-    table = {"cuda_kernel": "kernels", "cuda_memcpy": "memcpys", "cuda_memset": "memsets", "cuda_graph": "graphs"}[kind]
+    table = {
+        "cuda_kernel": "kernels",
+        "cuda_memcpy": "memcpys",
+        "cuda_memset": "memsets",
+        "cuda_graph": "graphs",
+    }[kind]
     assert found.columns(table, "correlation", "api", "start") == [(3, 1, 1_700), (4, 2, 7_000)]
 
 
@@ -54,18 +71,25 @@ def test_a_call_that_was_lost_lay_between_those_with_the_numbers_around_it(tmp_p
         45: 5_950,  # after the last call, and it ran in the window
         46: 9_000,  # after the last call: not known
     }
-    found = captured(tmp_path, {"cuda_api": calls, "cuda_kernel": [work(*one, one[1] + 1) for one in ran.items()]}, TWO)
+    found = captured(
+        tmp_path, {"cuda_api": calls, "cuda_kernel": [work(*one, one[1] + 1) for one in ran.items()]}, TWO
+    )
     assert sorted(row["correlation"] for row in found["kernels"]) == [15, 25, 35, 45]
 
 
 def test_a_process_that_began_in_the_window_launched_everything_there(tmp_path: Path) -> None:
-    wide = {"cuda_api": [api(10, 1_200, 1_210)], "cuda_kernel": [work(5, 9_000, 9_001), work(15, 9_500, 9_501)]}
+    wide = {
+        "cuda_api": [api(10, 1_200, 1_210)],
+        "cuda_kernel": [work(5, 9_000, 9_001), work(15, 9_500, 9_501)],
+    }
     found = captured(tmp_path, wide, [(50, 0, 1, 0, 0)])
     assert [row["correlation"] for row in found["kernels"]] == [5, 15]
 
 
 def test_work_of_no_call_counts_by_its_own_time(tmp_path: Path) -> None:
-    found = captured(tmp_path, {"cuda_api": CALLS, "cuda_kernel": [work(0, 1_990, 2_500), work(0, 2_000, 2_500)]}, WINDOW)
+    found = captured(
+        tmp_path, {"cuda_api": CALLS, "cuda_kernel": [work(0, 1_990, 2_500), work(0, 2_000, 2_500)]}, WINDOW
+    )
     assert [row["start"] for row in found["kernels"]] == [1_990]
 
 
@@ -75,7 +99,8 @@ def test_waits_memory_and_overhead_count_by_time(tmp_path: Path) -> None:
         "cuda_overhead": [{"start": 900, "end": 1_000}, {"start": 1_900, "end": 3_000}],
         "cuda_um": [{"kind": 3, "start": 999}, {"kind": 3, "start": 1_000}],
         "cuda_memory": [
-            {"operation": 1, "start": time, "address": time, "bytes": 10, "memory_kind": 3} for time in (500, 1_000, 1_999, 2_000)
+            {"operation": 1, "start": time, "address": time, "bytes": 10, "memory_kind": 3}
+            for time in (500, 1_000, 1_999, 2_000)
         ],
     }
     found = captured(tmp_path, wide, WINDOW)
@@ -91,7 +116,10 @@ def test_events_and_external_ids_go_with_their_calls(tmp_path: Path) -> None:
         {"correlation": 3, "event": 3},
         {"correlation": 4, "event": 4, "start": 9_000},
     ]
-    external = [{"correlation": correlation, "external": 100 + correlation, "kind": 3} for correlation in (5, 3, 1, 77)]
+    external = [
+        {"correlation": correlation, "external": 100 + correlation, "kind": 3}
+        for correlation in (5, 3, 1, 77)
+    ]
     found = captured(tmp_path, {"cuda_api": CALLS, "cuda_event": events, "cuda_external": external}, WINDOW)
     assert found.columns("cuda_events", "start", "api") == [(1_500, 1), (9_000, 2)]
     assert found.columns("external_ids", "external", "correlation", "api", "kind") == [(103, 3, 1, "custom0")]
@@ -99,7 +127,9 @@ def test_events_and_external_ids_go_with_their_calls(tmp_path: Path) -> None:
 
 def test_what_the_last_seconds_are_of_a_flight_recorder(tmp_path: Path) -> None:
     wide = {"cuda_api": CALLS, "cuda_kernel": [work(3, 1_700, 1_800), work(4, 2_500, 2_600)]}
-    found = report(tmp_path, wide, control=sw.control([(100, 0, 1, 0, 0)], keep_ns=200), end_ns=2_150, **AFTER_START)
+    found = report(
+        tmp_path, wide, control=sw.control([(100, 0, 1, 0, 0)], keep_ns=200), end_ns=2_150, **AFTER_START
+    )
     assert [row["correlation"] for row in found["cuda_api"]] == [4, 5]
     assert [row["correlation"] for row in found["kernels"]] == [4]
 
@@ -107,7 +137,10 @@ def test_what_the_last_seconds_are_of_a_flight_recorder(tmp_path: Path) -> None:
 def test_a_snapshot_has_what_there_was_by_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report_path = tmp_path / "r.warplens"
     spool = report_path / "spool" / "one"
-    chunks = [sw.wide("cuda_api", CALLS), sw.wide("cuda_kernel", [work(3, 1_700, 1_800), work(5, 2_500, 2_600)])]
+    chunks = [
+        sw.wide("cuda_api", CALLS),
+        sw.wide("cuda_kernel", [work(3, 1_700, 1_800), work(5, 2_500, 2_600)]),
+    ]
     sw.write(spool, sw.spool(chunks))
     note = pending.adopt(report_path, spool, "one")
     monkeypatch.setattr("warplens.convert.finish.time.monotonic_ns", lambda: 1_900)

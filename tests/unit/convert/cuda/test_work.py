@@ -14,20 +14,55 @@ NONE = 0xFFFFFFFF
 
 
 def test_a_kernel(tmp_path: Path) -> None:
-    sizes = {"grid_x": 1, "grid_y": 2, "grid_z": 3, "block_x": 4, "block_y": 5, "block_z": 6, "registers": 40, "launch_type": 1}
-    shared = {"static_shared": 16, "dynamic_shared": 32, "shared_executed": 1_024, "local_per_thread": 8, "local_total": 1 << 40}
+    sizes = {
+        "grid_x": 1,
+        "grid_y": 2,
+        "grid_z": 3,
+        "block_x": 4,
+        "block_y": 5,
+        "block_z": 6,
+        "registers": 40,
+        "launch_type": 1,
+    }
+    shared = {
+        "static_shared": 16,
+        "dynamic_shared": 32,
+        "shared_executed": 1_024,
+        "local_per_thread": 8,
+        "local_total": 1 << 40,
+    }
     graph = {"cluster_x": 2, "cluster_y": 1, "cluster_z": 1, "graph": 5, "graph_node": 1 << 50}
     row = work(1, 1_000, 1_500, name=GEMM, device=2, **sizes, **shared, **graph)
     found = report(tmp_path, {"cuda_kernel": [row]})
     (one,) = found["kernels"]
-    for name, value in {**sizes, **shared, **graph, "device": 2, "context": 1, "stream": 7, "start": 1_000, "end": 1_500}.items():
+    for name, value in {
+        **sizes,
+        **shared,
+        **graph,
+        "device": 2,
+        "context": 1,
+        "stream": 7,
+        "start": 1_000,
+        "end": 1_500,
+    }.items():
         assert one[name] == ("cooperative" if name == "launch_type" else value), name
-    assert (one["name"], one["demangled"], one["mangled"]) == ("gemm", "void ns::gemm<float, 4>(float*, int)", KERNEL)
+    assert (one["name"], one["demangled"], one["mangled"]) == (
+        "gemm",
+        "void ns::gemm<float, 4>(float*, int)",
+        KERNEL,
+    )
 
 
 def test_a_kernel_without_most_of_it(tmp_path: Path) -> None:
     found = report(
-        tmp_path, {"cuda_kernel": [work(0, 1_000, 1_500), work(0, 2_000, 2_000, name=PLAIN), work(0, 3_000, 3_001, name=1_000_000)]}
+        tmp_path,
+        {
+            "cuda_kernel": [
+                work(0, 1_000, 1_500),
+                work(0, 2_000, 2_000, name=PLAIN),
+                work(0, 3_000, 3_001, name=1_000_000),
+            ]
+        },
     )
     nulls = ("api", "correlation", "cluster_x", "graph", "graph_node", "mangled")
     assert [found["kernels"][0][name] for name in nulls] == [None] * len(nulls)
@@ -42,12 +77,42 @@ def test_a_kernel_without_most_of_it(tmp_path: Path) -> None:
 def test_copies(tmp_path: Path) -> None:
     here = {"source_device": NONE, "destination_device": NONE}
     rows = [
-        work(1, 1_000, 1_500, bytes=1 << 33, copy_kind=1, source_kind=1, destination_kind=3, asynchronous=1, **here),
-        work(1, 2_000, 2_500, bytes=8, copy_kind=10, source_kind=3, destination_kind=3, source_device=0, destination_device=1, copies=3),
+        work(
+            1,
+            1_000,
+            1_500,
+            bytes=1 << 33,
+            copy_kind=1,
+            source_kind=1,
+            destination_kind=3,
+            asynchronous=1,
+            **here,
+        ),
+        work(
+            1,
+            2_000,
+            2_500,
+            bytes=8,
+            copy_kind=10,
+            source_kind=3,
+            destination_kind=3,
+            source_device=0,
+            destination_device=1,
+            copies=3,
+        ),
         work(1, 3_000, 3_500, copy_kind=99, **here),
     ]
     found = report(tmp_path, {"cuda_memcpy": rows})
-    names = ("bytes", "kind", "source_kind", "destination_kind", "source_device", "destination_device", "asynchronous", "copies")
+    names = (
+        "bytes",
+        "kind",
+        "source_kind",
+        "destination_kind",
+        "source_device",
+        "destination_device",
+        "asynchronous",
+        "copies",
+    )
     assert found.columns("memcpys", *names) == [
         (1 << 33, "Host-to-Device", "Pageable", "Device", None, None, True, None),
         (8, "Peer-to-Peer", "Device", "Device", 0, 1, False, 3),
@@ -59,13 +124,23 @@ def test_memsets_and_graphs(tmp_path: Path) -> None:
     memset = work(1, 1_000, 1_500, bytes=64, value=255, memory_kind=5, graph=4, graph_node=5)
     graph = work(1, 2_000, 2_500, graph=4, graph_exec=6)
     found = report(tmp_path, {"cuda_memset": [memset], "cuda_graph": [graph, work(1, 3_000, 3_001)]})
-    assert found.columns("memsets", "bytes", "value", "memory_kind", "graph", "graph_node") == [(64, 255, "Managed", 4, 5)]
+    assert found.columns("memsets", "bytes", "value", "memory_kind", "graph", "graph_node") == [
+        (64, 255, "Managed", 4, 5)
+    ]
     assert found.columns("graphs", "graph", "graph_exec") == [(4, 6), (None, None)]
 
 
 def test_waits_and_events(tmp_path: Path) -> None:
     rows = [
-        {"kind": 4, "start": 1_000, "end": 1_500, "correlation": 1, "context": 1, "stream": NONE, "event": NONE},
+        {
+            "kind": 4,
+            "start": 1_000,
+            "end": 1_500,
+            "correlation": 1,
+            "context": 1,
+            "stream": NONE,
+            "event": NONE,
+        },
         {"kind": 2, "start": 2_000, "end": 2_000, "context": 1, "stream": 7, "event": 3, "event_sync": 44},
     ]
     events = [
@@ -74,7 +149,9 @@ def test_waits_and_events(tmp_path: Path) -> None:
         {"event": 6},
     ]
     found = report(tmp_path, {"cuda_sync": rows, "cuda_api": [api(1, 990, 1_600)], "cuda_event": events})
-    assert found.columns("syncs", "kind", "start", "end", "context", "stream", "event", "event_sync", "api", "correlation") == [
+    assert found.columns(
+        "syncs", "kind", "start", "end", "context", "stream", "event", "event_sync", "api", "correlation"
+    ) == [
         ("Context", 1_000, 1_500, 1, None, None, None, 0, 1),
         ("Stream wait event", 2_000, 2_000, 1, 7, 3, 44, None, None),
     ]
@@ -87,8 +164,25 @@ def test_waits_and_events(tmp_path: Path) -> None:
 
 def test_unified_memory(tmp_path: Path) -> None:
     rows = [
-        {"kind": 1, "start": 1_000, "end": 1_100, "value": 4_096, "address": 1 << 47, "source": NONE, "destination": 1, "cause": 3},
-        {"kind": 2, "start": 2_000, "end": 2_100, "value": 4_096, "source": 1, "destination": NONE, "cause": 4},
+        {
+            "kind": 1,
+            "start": 1_000,
+            "end": 1_100,
+            "value": 4_096,
+            "address": 1 << 47,
+            "source": NONE,
+            "destination": 1,
+            "cause": 3,
+        },
+        {
+            "kind": 2,
+            "start": 2_000,
+            "end": 2_100,
+            "value": 4_096,
+            "source": 1,
+            "destination": NONE,
+            "cause": 4,
+        },
         {"kind": 8, "start": 3_000, "end": 3_100, "value": 4_096, "source": 0, "destination": 1, "cause": 5},
         {"kind": 3, "start": 4_000, "end": 0, "value": 1, "source": 0, "destination": 0},
         {"kind": 4, "start": 5_000, "end": 5_100, "value": 9, "source": 1, "destination": 0, "cause": 2},
@@ -96,7 +190,9 @@ def test_unified_memory(tmp_path: Path) -> None:
         {"kind": 7, "start": 7_000, "end": 1, "source": 0, "cause": 2},
     ]
     found = report(tmp_path, {"cuda_um": rows})
-    assert found.columns("um_events", "kind", "end", "device", "source", "destination", "bytes", "faults", "cause") == [
+    assert found.columns(
+        "um_events", "kind", "end", "device", "source", "destination", "bytes", "faults", "cause"
+    ) == [
         ("HtoD", 1_100, 1, None, 1, 4_096, None, "prefetch"),
         ("DtoH", 2_100, 1, 1, None, 4_096, None, "eviction"),
         ("DtoD", 3_100, 1, 0, 1, 4_096, None, "access counters"),
@@ -134,8 +230,12 @@ def test_groups_of_rows_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ro
     ran = [work(number, 2_000 - number, 2_001, name=GEMM + number % 2) for number in range(1, 14)]
     found = report(tmp_path, {"cuda_api": calls, "cuda_kernel": ran})
     assert [row["id"] for row in found["cuda_api"]] == list(range(13))
-    assert found.columns("kernels", "start", "api") == [(2_000 - number, number - 1) for number in range(13, 0, -1)]
-    assert [row["name"] for row in found["kernels"]] == ["gemm" if number % 2 == 0 else "plain_kernel" for number in range(13, 0, -1)]
+    assert found.columns("kernels", "start", "api") == [
+        (2_000 - number, number - 1) for number in range(13, 0, -1)
+    ]
+    assert [row["name"] for row in found["kernels"]] == [
+        "gemm" if number % 2 == 0 else "plain_kernel" for number in range(13, 0, -1)
+    ]
 
 
 def test_progress_rises_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,11 +244,19 @@ def test_progress_rises_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ranges = sw.records(0, [sw.event("range", 10, 20)] * 5)
     spool = write(
         tmp_path / "spool",
-        {"cuda_api": [api(1, 1_000, 1_001)], "cuda_kernel": ran, "cuda_sync": [{"kind": 4, "start": 5, "end": 6}]},
+        {
+            "cuda_api": [api(1, 1_000, 1_001)],
+            "cuda_kernel": ran,
+            "cuda_sync": [{"kind": 4, "start": 5, "end": 6}],
+        },
         ranges,
     )
     told: list[float] = []
-    finish(spool, tmp_path / "r.warplens", progress=lambda stage, done: told.append(done) if stage == "events" else None)
+    finish(
+        spool,
+        tmp_path / "r.warplens",
+        progress=lambda stage, done: told.append(done) if stage == "events" else None,
+    )
     assert told == sorted(told)
     assert len(told) == 1 + 1 + 2 + 1
     assert told[0] == pytest.approx(5 / 12)

@@ -33,7 +33,9 @@ def find(text: str, *addresses: int) -> list[Function | None]:
 def test_addresses_are_in_the_function_that_begins_before_them() -> None:
     helper = Function("helper", "[kernel]")
     assert find(SHOWN, 0xFFFFFFFF81000300, 0xFFFFFFFF81000310) == [helper, helper]
-    assert find(SHOWN, 0xFFFFFFFF810002FF) == [Function("do_read", "[kernel]")]  # data between them is not code
+    assert find(SHOWN, 0xFFFFFFFF810002FF) == [
+        Function("do_read", "[kernel]")
+    ]  # data between them is not code
 
 
 def test_of_several_names_the_best_known_is_taken() -> None:
@@ -41,7 +43,10 @@ def test_of_several_names_the_best_known_is_taken() -> None:
 
 
 def test_modules_are_named() -> None:
-    assert find(SHOWN, 0xFFFFFFFFC000007F, 0xFFFFFFFFC0000080) == [Function("nv_open", "[nvidia]"), Function("nv_read", "[nvidia]")]
+    assert find(SHOWN, 0xFFFFFFFFC000007F, 0xFFFFFFFFC0000080) == [
+        Function("nv_open", "[nvidia]"),
+        Function("nv_read", "[nvidia]"),
+    ]
 
 
 def test_what_is_far_from_all_functions_has_no_name() -> None:
@@ -54,7 +59,16 @@ def test_hidden_addresses_are_no_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n\n", "x T y\n", "ffffffff81000000\n", "ffffffff81000000 T\n", "1" * 40 + " T far\n", "-1 T below\n"]
+    "text",
+    [
+        "",
+        "\n\n",
+        "x T y\n",
+        "ffffffff81000000\n",
+        "ffffffff81000000 T\n",
+        "1" * 40 + " T far\n",
+        "-1 T below\n",
+    ],
 )
 def test_damaged_lines_are_passed_over(text: str) -> None:
     assert find(text, 0xFFFFFFFF81000000) == [None]

@@ -23,7 +23,9 @@ extern "C" int also(int n) __attribute__((alias("visible")));
 extern "C" int outside(int);
 extern "C" int calls(int n) { return outside(n) + 1; }
 """
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None or shutil.which("nm") is None, reason="no g++, no nm")
+needs_compiler = pytest.mark.skipif(
+    shutil.which("g++") is None or shutil.which("nm") is None, reason="no g++, no nm"
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("library")
     (folder / "a.cpp").write_text(SOURCE)
     path = folder / "libshop.so"
-    subprocess.run(["g++", "-shared", "-fPIC", "-O1", "-g", "-Wl,--build-id", "-o", path, folder / "a.cpp"], check=True)
+    subprocess.run(
+        ["g++", "-shared", "-fPIC", "-O1", "-g", "-Wl,--build-id", "-o", path, folder / "a.cpp"], check=True
+    )
     return path
 
 
@@ -59,7 +63,11 @@ def test_functions_are_found_by_any_address_in_them(library: Path) -> None:
 def test_stubs_are_called_as_what_they_call(library: Path) -> None:
     file = Elf(library)
     stubs = [section for section in file.sections if section.name.startswith(".plt") and section.size]
-    found = [name for section in stubs for name in names(library, *range(section.address, section.address + section.size, 16))]
+    found = [
+        name
+        for section in stubs
+        for name in names(library, *range(section.address, section.address + section.size, 16))
+    ]
     assert "outside@plt" in found
 
 
@@ -73,7 +81,9 @@ def test_a_stripped_library_has_its_exported_functions_alone(library: Path, tmp_
 
 
 @needs_compiler
-def test_a_debug_file_of_the_same_build_has_the_rest(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_debug_file_of_the_same_build_has_the_rest(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = addresses(library)
     bare, identity = tmp_path / "bare.so", Elf(library).build_id
     assert identity
@@ -102,18 +112,36 @@ def test_a_file_that_was_replaced_tells_nothing_and_that_is_said(library: Path) 
 @pytest.mark.parametrize("flags", ["-gdwarf-5", "-gdwarf-4", "-gdwarf-2", "-gdwarf-5 -gz=zlib"])
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_lines_are_those_that_addr2line_tells(tmp_path: Path, flags: str, level: str) -> None:
-    (tmp_path / "work.h").write_text("static inline int helper(int n) {\n  int sum = 0;\n  while (n)\n    sum += n--;\n  return sum;\n}\n")
+    (tmp_path / "work.h").write_text(
+        "static inline int helper(int n) {\n  int sum = 0;\n  while (n)\n    sum += n--;\n  return sum;\n}\n"
+    )
     (tmp_path / "a.c").write_text(
         '#include "work.h"\nint one(int n) {\n  n = helper(n);\n\n\n  return n * 3;\n}\nint two(int n) {\n  return one(n) - 2;\n}\n'
     )
     (tmp_path / "b.c").write_text("\n" * 300 + "int three(int n) {\n  return n / 3;\n}\n")
     path = tmp_path / "lib.so"
-    command = ["gcc", "-shared", "-fPIC", level, *flags.split(), "-o", str(path), str(tmp_path / "a.c"), str(tmp_path / "b.c")]
+    command = [
+        "gcc",
+        "-shared",
+        "-fPIC",
+        level,
+        *flags.split(),
+        "-o",
+        str(path),
+        str(tmp_path / "a.c"),
+        str(tmp_path / "b.c"),
+    ]
     subprocess.run(command, check=True, cwd=tmp_path)
     text = Elf(path).section(".text")
     assert text is not None
     asked = range(text.address, text.address + text.size)
-    told = subprocess.run(["addr2line", "-e", path], input="\n".join(map(hex, asked)), check=True, capture_output=True, text=True).stdout
+    told = subprocess.run(
+        ["addr2line", "-e", path],
+        input="\n".join(map(hex, asked)),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     theirs = {address: line.split(" ")[0] for address, line in zip(asked, told.splitlines(), strict=True)}
     found = Lines(Elf(path)).find(np.array(asked, np.int64))
     ours = {address: f"{name}:{line}" for address, (name, line) in found.items()}
@@ -145,11 +173,15 @@ def test_damaged_files(library: Path, tmp_path: Path, seed: int) -> None:
     for _ in range(15):
         data = bytearray(whole)
         for _ in range(chance.randrange(1, 30)):
-            at = chance.choice([chance.randrange(64), chance.randrange(tables, len(data)), chance.randrange(len(data))])
+            at = chance.choice(
+                [chance.randrange(64), chance.randrange(tables, len(data)), chance.randrange(len(data))]
+            )
             data[at] = chance.choice([0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)])
         path.write_bytes(data[: chance.choice([len(data), chance.randrange(1, len(data))])])
         try:
-            found = Functions(open_all(path, Elf(path).build_id)).names(np.arange(0, 0x5000, 64, dtype=np.int64))
+            found = Functions(open_all(path, Elf(path).build_id)).names(
+                np.arange(0, 0x5000, 64, dtype=np.int64)
+            )
             lines = Lines(Elf(path)).find(np.arange(0, 0x5000, 64, dtype=np.int64))
         except BadElf:
             continue

@@ -43,7 +43,12 @@ def test_the_control_page_starts_empty_and_can_be_written_again(tmp_path: Path) 
     (tmp_path / "control").rename(tmp_path / "deleted")
     with (tmp_path / "deleted").open("r+b") as file:  # an agent counts itself
         file.seek(48)
-        file.write((3).to_bytes(8, "little") + (2).to_bytes(8, "little") + (28).to_bytes(8, "little") + (7).to_bytes(8, "little"))
+        file.write(
+            (3).to_bytes(8, "little")
+            + (2).to_bytes(8, "little")
+            + (28).to_bytes(8, "little")
+            + (7).to_bytes(8, "little")
+        )
     assert page.counts() == Counts(3, 2, 28, 7)
     page.write_again(tmp_path / "control")
     assert page.counts() == Counts(3, 2, 28, 7)

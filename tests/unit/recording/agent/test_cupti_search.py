@@ -19,14 +19,18 @@ def _library(root: Path, *names: str) -> list[Path]:
     return paths
 
 
-def _python(prefix: Path, *, version: str = "3.11", system: bool | None = None, target: Path | None = None) -> Path:
+def _python(
+    prefix: Path, *, version: str = "3.11", system: bool | None = None, target: Path | None = None
+) -> Path:
     """A Python without anything in it; a virtual environment where `system` says whether it sees the packages of `target`."""
     path = prefix / "bin" / "python"
     path.parent.mkdir(parents=True)
     (prefix / "lib" / f"python{version}" / "site-packages").mkdir(parents=True)
     if target is not None:
         path.symlink_to(target)
-        (prefix / "pyvenv.cfg").write_text(f"home = x\ninclude-system-site-packages = {str(system).lower()}\nversion = {version}.4\n")
+        (prefix / "pyvenv.cfg").write_text(
+            f"home = x\ninclude-system-site-packages = {str(system).lower()}\nversion = {version}.4\n"
+        )
     else:
         path.write_text("")
         path.chmod(0o755)
@@ -40,9 +44,16 @@ def _found(program: Path, environment: dict[str, str], *installed: Path) -> list
 def test_the_packages_of_the_programs_python_come_first(tmp_path: Path) -> None:
     python = _python(tmp_path / "env")
     site = tmp_path / "env/lib/python3.11/site-packages"
-    wheels = _library(site, "nvidia/cu13/lib/libcupti.so.13", "nvidia/cuda_cupti/lib/libcupti.so.12", "torch/lib/libcupti-1a2b.so.12")
+    wheels = _library(
+        site,
+        "nvidia/cu13/lib/libcupti.so.13",
+        "nvidia/cuda_cupti/lib/libcupti.so.12",
+        "torch/lib/libcupti-1a2b.so.12",
+    )
     (site / "nvidia/cu13/lib/libcheckpoint.so").touch()
-    toolkit = _library(tmp_path, "cuda-12.4/extras/CUPTI/lib64/libcupti.so.12", "cuda-9.0/lib64/libcupti.so.9.0")
+    toolkit = _library(
+        tmp_path, "cuda-12.4/extras/CUPTI/lib64/libcupti.so.12", "cuda-9.0/lib64/libcupti.so.9.0"
+    )
     assert _found(python, {}, tmp_path / "cuda-*") == [*wheels, *toolkit]
 
 
@@ -67,7 +78,9 @@ def test_newer_versions_come_first_and_links_count_once(tmp_path: Path) -> None:
 def test_a_virtual_environment_sees_the_system_only_if_it_says_so(tmp_path: Path) -> None:
     base = _python(tmp_path / "base")
     theirs = _library(tmp_path / "base/lib/python3.11/site-packages", "nvidia/cu13/lib/libcupti.so.13")
-    mine = _library(tmp_path / "home/.local/lib/python3.11/site-packages", "nvidia/cuda_cupti/lib/libcupti.so.12")
+    mine = _library(
+        tmp_path / "home/.local/lib/python3.11/site-packages", "nvidia/cuda_cupti/lib/libcupti.so.12"
+    )
     home = {"HOME": str(tmp_path / "home")}
     assert _found(_python(tmp_path / "closed", system=False, target=base), home) == []
     assert _found(_python(tmp_path / "open", system=True, target=base), home) == [*mine, *theirs]
@@ -102,4 +115,6 @@ def test_what_the_environment_says(tmp_path: Path) -> None:
     listed = cupti_variables(None, "program", environment)["WARPLENS_CUPTI_SEARCH"].split(":")
     assert listed[:2] == [str(first), str(second)]
     assert not any("colon" in path for path in listed)
-    assert cupti_variables(tmp_path / "mine.so", "program", environment) == {"WARPLENS_CUPTI": str(tmp_path / "mine.so")}
+    assert cupti_variables(tmp_path / "mine.so", "program", environment) == {
+        "WARPLENS_CUPTI": str(tmp_path / "mine.so")
+    }

@@ -45,7 +45,9 @@ def elf(path: Path, sections: dict[bytes, bytes]) -> Path:
     head = (
         b"\x7fELF\x02\x01\x01"
         + bytes(9)
-        + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, len(headers), len(headers) - 1)
+        + struct.pack(
+            "<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, len(headers), len(headers) - 1
+        )
     )
     path.write_bytes(head + body + b"".join(headers))
     return path
@@ -79,7 +81,15 @@ def test_a_file_without_sections_is_read_whole(tmp_path: Path) -> None:
 def test_what_is_no_library_carries_nothing(tmp_path: Path) -> None:
     whole = elf(tmp_path / "lib.so", {b".rodata": MARK}).read_bytes()
     for number, content in enumerate(
-        [b"", b"\x7fELF", MARK, whole[:70], whole[:-100], b"\x7fELF\x01" + whole[5:], whole[:40] + b"\xff" * 24]
+        [
+            b"",
+            b"\x7fELF",
+            MARK,
+            whole[:70],
+            whole[:-100],
+            b"\x7fELF\x01" + whole[5:],
+            whole[:40] + b"\xff" * 24,
+        ]
     ):
         path = tmp_path / f"{number}.so"
         path.write_bytes(content)

@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs.launching import environment
-from warplens.recording.agent.announce import AGENT, CHAIN, CUDA_CHAIN, CUDA_INJECTION, INJECTION, SPOOL, TOOLS, Announcement, announce
+from warplens.recording.agent.announce import (
+    AGENT,
+    CHAIN,
+    CUDA_CHAIN,
+    CUDA_INJECTION,
+    INJECTION,
+    SPOOL,
+    TOOLS,
+    Announcement,
+    announce,
+)
 from warplens.recording.agent.prepare import loaded_libraries
 
 MAPS = """\
@@ -28,11 +38,17 @@ MAPS = """\
 
 def test_the_libraries_of_a_process_are_its_executable_maps(tmp_path: Path) -> None:
     (tmp_path / "maps").write_text(MAPS)
-    assert loaded_libraries(str(tmp_path / "maps")) == ("/usr/bin/python3.11", "/opt/my libs/lib with spaces.so", "/opt/gone.so")
+    assert loaded_libraries(str(tmp_path / "maps")) == (
+        "/usr/bin/python3.11",
+        "/opt/my libs/lib with spaces.so",
+        "/opt/gone.so",
+    )
     assert loaded_libraries(str(tmp_path / "none")) == ()
 
 
-@pytest.mark.parametrize(("source", "injection", "chain"), [("nvtx", INJECTION, CHAIN), ("cuda", CUDA_INJECTION, CUDA_CHAIN)])
+@pytest.mark.parametrize(
+    ("source", "injection", "chain"), [("nvtx", INJECTION, CHAIN), ("cuda", CUDA_INJECTION, CUDA_CHAIN)]
+)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -42,14 +58,18 @@ def test_the_libraries_of_a_process_are_its_executable_maps(tmp_path: Path) -> N
         ({INJECTION: "agent", CHAIN: "tool"}, {INJECTION: "agent", CHAIN: "tool"}),
     ],
 )
-def test_another_tool_is_chained(before: dict[str, str], after: dict[str, str], source: str, injection: str, chain: str) -> None:
+def test_another_tool_is_chained(
+    before: dict[str, str], after: dict[str, str], source: str, injection: str, chain: str
+) -> None:
     names = {INJECTION: injection, CHAIN: chain}
     environment = {names[name]: value for name, value in before.items()}
     announce(environment, "agent", (source,))
     assert environment == {names[name]: value for name, value in after.items()}
 
 
-def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_announcement_is_withdrawn_but_for_what_the_program_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in (*TOOLS, SPOOL):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(INJECTION, "tool")
@@ -75,7 +95,13 @@ loaded = sorted(set(sys.modules) - before)
 import json, os
 print(json.dumps([loaded, {name: os.environ[name] for name in os.environ if "INJECTION" in name or "CHAIN" in name}]))
 """
-    done = subprocess.run([sys.executable, "-S", "-c", text], env=environment(**variables), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", text],
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     loaded, found = json.loads(done.stdout)
     return set(loaded), found
 
@@ -98,4 +124,6 @@ def test_it_imports_nothing() -> None:
 
 @pytest.mark.require("native")
 def test_under_a_launcher_it_changes_nothing() -> None:
-    assert _prepared(WARPLENS_SPOOL="/some/where", NVTX_INJECTION64_PATH="/other/agent.so")[1] == {INJECTION: "/other/agent.so"}
+    assert _prepared(WARPLENS_SPOOL="/some/where", NVTX_INJECTION64_PATH="/other/agent.so")[1] == {
+        INJECTION: "/other/agent.so"
+    }

@@ -78,5 +78,7 @@ except KeyboardInterrupt:
     print("interrupted", Path("cleaned").exists())
 """
     command = [sys.executable, "-c", text]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=50, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "interrupted True\n"), done.stderr

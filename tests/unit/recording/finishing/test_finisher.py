@@ -22,7 +22,12 @@ def test_the_child_is_not_recorded_and_not_made_to_talk() -> None:
         "PYTHONINSPECT": "1",
         "PYTHONPROFILEIMPORTTIME": "1",
     }
-    assert clean_environment(base) == {"PATH": "/bin", "HOME": "/home/me", "PYTHONPATH": "/here", "PYTHONHOME": "/there"}
+    assert clean_environment(base) == {
+        "PATH": "/bin",
+        "HOME": "/home/me",
+        "PYTHONPATH": "/here",
+        "PYTHONHOME": "/there",
+    }
 
 
 @pytest.mark.parametrize("name", ["", "/usr/bin/blender", None])
@@ -33,7 +38,9 @@ def test_only_an_interpreter_is_started(name: str | None, monkeypatch: pytest.Mo
         python()
 
 
-def test_an_application_frozen_with_its_interpreter_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_application_frozen_with_its_interpreter_is_not_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     with pytest.raises(FileNotFoundError):
         python()

@@ -34,7 +34,11 @@ def sample(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sa
     """Sample until there are enough lines; return the sampler and the lines."""
 
     def run(
-        options: GpuMetrics, words: str = "", lines: int = 5, gpus: int = 2, recording: Callable[[], bool] = lambda: True
+        options: GpuMetrics,
+        words: str = "",
+        lines: int = 5,
+        gpus: int = 2,
+        recording: Callable[[], bool] = lambda: True,
     ) -> tuple[GpuSampler, list[Any]]:
         variables = fake_nvml(library, words, gpus)
         for name in ("FAKE_NVML", "FAKE_NVML_GPUS"):
@@ -42,7 +46,10 @@ def sample(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sa
         sampler = GpuSampler(tmp_path, options, recording, str(library / "libnvidia-ml.so.1"))
         path = tmp_path / FILE
         sampler.start()
-        until(lambda: sampler._ended.is_set() or (path.exists() and path.read_text().count("\n") >= lines), "lines of the sampler")
+        until(
+            lambda: sampler._ended.is_set() or (path.exists() and path.read_text().count("\n") >= lines),
+            "lines of the sampler",
+        )
         sampler.stop()
         return sampler, [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -83,7 +90,11 @@ def test_gpm_adds_what_lies_between_two_readings(sample: Sample) -> None:
     first, second = (_values(line, gpm=True) for line in [line for line in lines if line[1] == 0][:2])
     assert first["SM Active"] is None
     assert first["Power"] == 500.5
-    assert (second["SM Active"], second["DRAM Bandwidth"], second["PCIe Sent"]) == (2.0, 10.0, 20.0 * (1 << 20))
+    assert (second["SM Active"], second["DRAM Bandwidth"], second["PCIe Sent"]) == (
+        2.0,
+        10.0,
+        20.0 * (1 << 20),
+    )
     assert second["FP64 Active"] is None
     other = _values([line for line in lines if line[1] == 1][1], gpm=True)
     assert other["SM Active"] is None
@@ -92,7 +103,11 @@ def test_gpm_adds_what_lies_between_two_readings(sample: Sample) -> None:
 
 def test_what_a_gpu_does_not_know_is_missing(sample: Sample) -> None:
     _, (_, *lines) = sample(CHOSEN, "mig")
-    assert [_values(lines[0])[name] for name in ("GPU Utilization", "Memory Utilization", "Power")] == [None, None, 500.5]
+    assert [_values(lines[0])[name] for name in ("GPU Utilization", "Memory Utilization", "Power")] == [
+        None,
+        None,
+        500.5,
+    ]
 
 
 def test_a_gpu_that_is_lost_is_counted(sample: Sample) -> None:
@@ -119,7 +134,9 @@ def test_nothing_is_read_outside_of_the_windows(sample: Sample) -> None:
     assert len(lines) == 2 * (len(asked) // 4)
 
 
-@pytest.mark.parametrize(("words", "gpus", "said"), [("nodriver", 2, "Driver Not Loaded"), ("", 0, "There is no GPU here")])
+@pytest.mark.parametrize(
+    ("words", "gpus", "said"), [("nodriver", 2, "Driver Not Loaded"), ("", 0, "There is no GPU here")]
+)
 def test_without_gpus_only_who_asked_hears_of_it(sample: Sample, words: str, gpus: int, said: str) -> None:
     sampler, lines = sample(CHOSEN, words, gpus=gpus)
     assert sampler.problem is not None
@@ -130,14 +147,18 @@ def test_without_gpus_only_who_asked_hears_of_it(sample: Sample, words: str, gpu
 
 def test_without_the_library_only_who_asked_hears_of_it(tmp_path: Path) -> None:
     for chosen in (True, False):
-        sampler = GpuSampler(tmp_path, GpuMetrics(chosen=chosen), lambda: True, str(tmp_path / "libnvidia-ml.so.1"))
+        sampler = GpuSampler(
+            tmp_path, GpuMetrics(chosen=chosen), lambda: True, str(tmp_path / "libnvidia-ml.so.1")
+        )
         sampler.start()
         sampler.stop()
         assert (sampler.problem is not None) == chosen
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_driver_that_hangs_holds_nobody_up(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_that_hangs_holds_nobody_up(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_NVML", "hang")
     monkeypatch.setattr("warplens.recording.gpu.sampler._PATIENCE_S", 0.05)
     sampler = GpuSampler(tmp_path, CHOSEN, lambda: True, str(library / "libnvidia-ml.so.1"))

@@ -38,12 +38,17 @@ def test_a_launcher_in_a_launcher_does_not_chain_the_agent_to_itself() -> None:
 
 
 def test_a_stale_chain_is_dropped() -> None:
-    assert "WARPLENS_NVTX_CHAIN" not in child_environment({"WARPLENS_NVTX_CHAIN": "/gone.so"}, agent=AGENT, spool=SPOOL)
+    assert "WARPLENS_NVTX_CHAIN" not in child_environment(
+        {"WARPLENS_NVTX_CHAIN": "/gone.so"}, agent=AGENT, spool=SPOOL
+    )
 
 
 def test_a_source_that_is_not_asked_for_leaves_the_other_tool_alone() -> None:
     tools = {"NVTX_INJECTION64_PATH": "/nvtx.so", "CUDA_INJECTION64_PATH": "/cuda.so"}
-    assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=()) == {**tools, "WARPLENS_SPOOL": "/spool"}
+    assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=()) == {
+        **tools,
+        "WARPLENS_SPOOL": "/spool",
+    }
     assert child_environment(tools, agent=AGENT, spool=SPOOL, sources=("cuda",)) == {
         "NVTX_INJECTION64_PATH": "/nvtx.so",
         "CUDA_INJECTION64_PATH": "/lib/agent.so",

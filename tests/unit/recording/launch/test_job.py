@@ -22,14 +22,18 @@ def test_an_allocation_alone_is_no_job_step() -> None:
 
 def test_slurm_ranks_of_a_step_agree_and_steps_differ() -> None:
     step = {"SLURM_JOB_ID": "12", "SLURM_STEP_ID": "3"}
-    ids = {job_id({**step, "SLURM_PROCID": str(number), "SLURM_LOCALID": str(number % 2)}) for number in range(4)}
+    ids = {
+        job_id({**step, "SLURM_PROCID": str(number), "SLURM_LOCALID": str(number % 2)}) for number in range(4)
+    }
     assert ids == {"slurm:12.3"}
     assert job_id({**step, "SLURM_STEP_ID": "4"}) not in ids
 
 
 def test_mpirun_ranks_agree_whatever_node_they_are_on() -> None:
     job = {"PMIX_NAMESPACE": "prterun-node1-77@1", "OMPI_COMM_WORLD_SIZE": "2"}
-    assert job_id({**job, "OMPI_COMM_WORLD_RANK": "0"}) == job_id({**job, "OMPI_COMM_WORLD_RANK": "1", "SLURM_STEP_ID": "9"})
+    assert job_id({**job, "OMPI_COMM_WORLD_RANK": "0"}) == job_id(
+        {**job, "OMPI_COMM_WORLD_RANK": "1", "SLURM_STEP_ID": "9"}
+    )
     assert job_id(job) != job_id({"PMIX_NAMESPACE": "prterun-node1-78@1"})
 
 

@@ -28,7 +28,9 @@ def test_path_is_searched_in_order(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         _script(tmp_path / name / "prog")
-    assert find_program("prog", {"PATH": f"{tmp_path}/none:{tmp_path}/b:{tmp_path}/a"}) == f"{tmp_path}/b/prog"
+    assert (
+        find_program("prog", {"PATH": f"{tmp_path}/none:{tmp_path}/b:{tmp_path}/a"}) == f"{tmp_path}/b/prog"
+    )
 
 
 def test_what_cannot_run_does_not_hide_what_can(tmp_path: Path) -> None:
@@ -39,7 +41,9 @@ def test_what_cannot_run_does_not_hide_what_can(tmp_path: Path) -> None:
     assert find_program("prog", {"PATH": f"{tmp_path}/a:{tmp_path}/b"}) == f"{tmp_path}/b/prog"
 
 
-def test_a_directory_of_path_that_may_not_be_entered_is_passed_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_of_path_that_may_not_be_entered_is_passed_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "b").mkdir()
     _script(tmp_path / "b" / "prog")
     stat = Path.stat

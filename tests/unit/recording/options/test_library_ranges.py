@@ -14,8 +14,16 @@ from warplens.recording.options.library_ranges import silenced, switched_on
         (("cuda", "nvtx", "nccl"), {}, {}),
         (("cudnn",), {}, {"CUDNN_NVTX_LEVEL": "1"}),
         (("cusparse", "cusolver"), {}, {"CUSPARSE_NVTX_LEVEL": "1", "CUSOLVERDN_NVTX_LEVEL": "1"}),
-        (("cublas",), {}, dict.fromkeys(("CUBLAS_NVTX_LEVEL", "CUBLASLT_NVTX_LEVEL", "CUBLASXT_NVTX_LEVEL"), "1")),
-        (("cublas-verbose", "cublas"), {}, dict.fromkeys(("CUBLAS_NVTX_LEVEL", "CUBLASLT_NVTX_LEVEL", "CUBLASXT_NVTX_LEVEL"), "2")),
+        (
+            ("cublas",),
+            {},
+            dict.fromkeys(("CUBLAS_NVTX_LEVEL", "CUBLASLT_NVTX_LEVEL", "CUBLASXT_NVTX_LEVEL"), "1"),
+        ),
+        (
+            ("cublas-verbose", "cublas"),
+            {},
+            dict.fromkeys(("CUBLAS_NVTX_LEVEL", "CUBLASLT_NVTX_LEVEL", "CUBLASXT_NVTX_LEVEL"), "2"),
+        ),
         (("cudnn", "cusparse"), {"CUDNN_NVTX_LEVEL": "3"}, {"CUSPARSE_NVTX_LEVEL": "1"}),
     ],
 )
@@ -27,7 +35,10 @@ def test_the_libraries_are_told_what_the_user_has_not_told_them(
 
 def test_who_is_silenced_is_known() -> None:
     environment = {"NCCL_NVTX_DISABLE": "1", "CUDNN_NVTX_LEVEL": "0", "CUBLAS_NVTX_LEVEL": "1"}
-    assert silenced(("nccl", "cudnn", "cublas"), environment) == [("nccl", "NCCL_NVTX_DISABLE", "1"), ("cudnn", "CUDNN_NVTX_LEVEL", "0")]
+    assert silenced(("nccl", "cudnn", "cublas"), environment) == [
+        ("nccl", "NCCL_NVTX_DISABLE", "1"),
+        ("cudnn", "CUDNN_NVTX_LEVEL", "0"),
+    ]
     assert silenced(("nvtx", "cuda"), environment) == []
     assert silenced(("nccl",), {"NCCL_NVTX_DISABLE": "0"}) == []
 

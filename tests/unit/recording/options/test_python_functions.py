@@ -31,7 +31,10 @@ def test_reads_what_nsys_reads(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("color", "number"), [("#102030", 0xFF102030), ("0xAbCdEf", 0xFFABCDEF), (255, 0xFF0000FF), ("Red", 0xFFFF0000)])
+@pytest.mark.parametrize(
+    ("color", "number"),
+    [("#102030", 0xFF102030), ("0xAbCdEf", 0xFFABCDEF), (255, 0xFF0000FF), ("Red", 0xFFFF0000)],
+)
 def test_colours(tmp_path: Path, color: object, number: int) -> None:
     """Names, hexadecimal digits, numbers."""
     (function,) = read_functions(_write(tmp_path, [{"module": "m", "functions": ["f"], "color": color}]))
@@ -50,7 +53,10 @@ def test_colours(tmp_path: Path, color: object, number: int) -> None:
         ([{"module": "m\tn", "functions": ["f"]}], '"module" must be'),
         ([{"module": "m"}], '"functions" must be'),
         ([{"module": "m", "functions": []}], '"functions" must be'),
-        ([{"module": "m", "functions": ["f"]}, {"module": "m", "functions": ["f()"]}], 'entry 2: "functions" must be'),
+        (
+            [{"module": "m", "functions": ["f"]}, {"module": "m", "functions": ["f()"]}],
+            'entry 2: "functions" must be',
+        ),
         ([{"module": "m", "functions": ["f"], "color": "no such"}], "unknown color"),
         ([{"module": "m", "functions": ["f"], "color": True}], "unknown color"),
     ],
@@ -66,7 +72,10 @@ def test_says_what_is_wrong(tmp_path: Path, given: object, said: str) -> None:
 
 def test_is_written_down_for_the_agents(tmp_path: Path) -> None:
     """A function a line."""
-    path = _write(tmp_path, [{"module": "m", "functions": ["f", "C.g"], "color": "blue"}, {"module": "n", "functions": ["h"]}])
+    path = _write(
+        tmp_path,
+        [{"module": "m", "functions": ["f", "C.g"], "color": "blue"}, {"module": "n", "functions": ["h"]}],
+    )
     write_functions(path, tmp_path)
     assert (tmp_path / FILE).read_text() == "m\tff0000ff\tf\nm\tff0000ff\tC.g\nn\t\th\n"
 

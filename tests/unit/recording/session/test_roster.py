@@ -54,13 +54,17 @@ def killed_launcher(name: str, part: str = "") -> None:
         member.describe(replace(member.note, report="run.warplens", part={part!r}, command=("sleep", "1")))
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": str(SRC)}, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONPATH": str(SRC)}, timeout=60
+    )
     assert done.returncode == -signal.SIGKILL
 
 
 def test_an_entry_says_who_and_what(folder: Path, members: list[Membership]) -> None:
     members.append(join("serve", "profile-1"))
-    members[0].describe(replace(members[0].note, report="a.warplens", part="note", command=("python", "x\udcff.py", "é")))
+    members[0].describe(
+        replace(members[0].note, report="a.warplens", part="note", command=("python", "x\udcff.py", "é"))
+    )
     with entries() as listed:
         (entry,) = listed
         assert entry.alive
@@ -95,7 +99,9 @@ def test_names_that_are_no_file_names_are_refused(folder: Path, name: str) -> No
         join(name, "x")
 
 
-def test_a_killed_launcher_shows_until_its_report_is_finished(folder: Path, tmp_path: Path, members: list[Membership]) -> None:
+def test_a_killed_launcher_shows_until_its_report_is_finished(
+    folder: Path, tmp_path: Path, members: list[Membership]
+) -> None:
     part = tmp_path / "part.json"
     part.touch()
     killed_launcher("serve", str(part))
@@ -107,7 +113,9 @@ def test_a_killed_launcher_shows_until_its_report_is_finished(folder: Path, tmp_
     assert found() == {"other": True, "third": True}
 
 
-def test_the_name_of_a_killed_launcher_is_free(folder: Path, tmp_path: Path, members: list[Membership]) -> None:
+def test_the_name_of_a_killed_launcher_is_free(
+    folder: Path, tmp_path: Path, members: list[Membership]
+) -> None:
     (tmp_path / "part.json").touch()
     killed_launcher("serve", str(tmp_path / "part.json"))
     members.append(join("serve", "x"))
@@ -115,9 +123,20 @@ def test_the_name_of_a_killed_launcher_is_free(folder: Path, tmp_path: Path, mem
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"{", b"\xff" * 100, b'{"name": "serve"}', b"[" * 60_000, b'{"name": "serve", "command": 3}']
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff" * 100,
+        b'{"name": "serve"}',
+        b"[" * 60_000,
+        b'{"name": "serve", "command": 3}',
+    ],
 )
-def test_a_note_that_makes_no_sense_hides_no_session(folder: Path, members: list[Membership], content: bytes) -> None:
+def test_a_note_that_makes_no_sense_hides_no_session(
+    folder: Path, members: list[Membership], content: bytes
+) -> None:
     members.append(join("serve", "x"))
     (folder / "serve.json").write_bytes(content)
     assert found() == {"serve": True}
@@ -141,7 +160,9 @@ def test_long_command_lines_are_cut(folder: Path, members: list[Membership]) -> 
 
 
 @pytest.mark.parametrize("what", ["serve.lock", "serve.sock", "serve.json", None])
-def test_it_notices_that_it_cannot_be_found_any_more(folder: Path, members: list[Membership], what: str | None) -> None:
+def test_it_notices_that_it_cannot_be_found_any_more(
+    folder: Path, members: list[Membership], what: str | None
+) -> None:
     members.append(join("serve", "x"))
     assert members[0].in_place()
     if what is None:

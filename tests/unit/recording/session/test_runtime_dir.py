@@ -131,7 +131,9 @@ def test_two_locks_exclude_each_other(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("warplens.recording.session.runtime_dir.time.sleep", waits.append)
     with held[0].locked():
         assert not waits
-        with held[1].locked():  # after its patience has ended: a suspended process must not stop everybody for ever
+        with held[
+            1
+        ].locked():  # after its patience has ended: a suspended process must not stop everybody for ever
             assert waits
     for directory in held:
         directory.close()

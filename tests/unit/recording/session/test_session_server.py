@@ -93,7 +93,10 @@ def test_many_clients_at_once_and_answers_out_of_order(session: Callable[[Handle
 
     one = session(handle)
     answers: list[dict[str, Any]] = []
-    threads = [threading.Thread(target=lambda: answers.append(ask("serve", {"do": "wait"}, timeout=None))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: answers.append(ask("serve", {"do": "wait"}, timeout=None)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     while ask("serve", {"do": "count"})["waiting"] < 8:
@@ -135,14 +138,18 @@ def test_a_request_without_end_loses_its_connection(session: Callable[[Handler],
     assert ask("serve", {"do": "x"})["ok"]
 
 
-def test_a_silent_client_loses_its_connection(session: Callable[[Handler], Session], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_client_loses_its_connection(
+    session: Callable[[Handler], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(serving, "_PATIENCE_S", 0.05)
     one = session(echo)
     with one.connect() as connection:
         assert connection.recv(1) == b""
 
 
-def test_clients_beyond_the_limit_wait_their_turn(session: Callable[[Handler], Session], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_beyond_the_limit_wait_their_turn(
+    session: Callable[[Handler], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(serving, "_CLIENTS", 2)
     one = session(echo)
     first, second, third = one.connect(), one.connect(), one.connect()
@@ -155,7 +162,11 @@ def test_clients_beyond_the_limit_wait_their_turn(session: Callable[[Handler], S
 
 def test_a_client_that_has_gone_harms_nobody(session: Callable[[Handler], Session]) -> None:
     late: list[Connection] = []
-    one = session(lambda request, client: late.append(client) if request["do"] == "wait" else client.answer({"ok": True, "n": len(late)}))
+    one = session(
+        lambda request, client: (
+            late.append(client) if request["do"] == "wait" else client.answer({"ok": True, "n": len(late)})
+        )
+    )
     with one.connect() as connection:
         connection.sendall(b'{"do": "wait"}\n')
         while not ask("serve", {"do": "x"})["n"]:
@@ -227,7 +238,9 @@ def test_which_session_is_meant_must_be_clear(session: Callable[[Handler], Sessi
     other.leave()
 
 
-def test_a_suspended_launcher_is_told_at_once(session: Callable[[Handler], Session], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suspended_launcher_is_told_at_once(
+    session: Callable[[Handler], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
     session(echo)
     monkeypatch.setattr(asking, "suspended", lambda note: True)
     with pytest.raises(CaptureError, match=r"suspended(.|\n)*kill -CONT"):

@@ -25,12 +25,16 @@ def test_each_reading_is_a_line(tmp_path: Path) -> None:
     log = ClockLog(tmp_path / "clocks.jsonl")
     for second in range(100):
         log.add(reading(second))
-    assert [sample.monotonic for sample in read_samples(tmp_path / "clocks.jsonl")] == [second * SECOND for second in range(100)]
+    assert [sample.monotonic for sample in read_samples(tmp_path / "clocks.jsonl")] == [
+        second * SECOND for second in range(100)
+    ]
     assert log.missed == 0
 
 
 @pytest.mark.slow
-def test_of_three_days_there_is_no_more_than_of_some_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_three_days_there_is_no_more_than_of_some_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     added: list[bytes] = []
 
     class Fast:
@@ -64,7 +68,9 @@ def test_of_three_days_there_is_no_more_than_of_some_hours(tmp_path: Path, monke
 
 
 def test_thinning_keeps_the_first_and_the_latest() -> None:
-    kept = [sample.monotonic // SECOND for sample in thinned([reading(second) for second in range(1000)], 100, 9)]
+    kept = [
+        sample.monotonic // SECOND for sample in thinned([reading(second) for second in range(1000)], 100, 9)
+    ]
     assert kept == [*range(0, 900, 100), *range(900, 1000)]
 
 

@@ -37,7 +37,9 @@ def mounts(tmp_path: Path) -> Path:
         ("/over/x", "tmpfs"),
     ],
 )
-def test_the_innermost_mount_counts(mounts: Path, path: str, filesystem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_innermost_mount_counts(
+    mounts: Path, path: str, filesystem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # none of these exists here: look at them as they are written
     monkeypatch.setattr(Path, "exists", lambda self: True)
     root = Path("/").stat()
@@ -50,7 +52,9 @@ def test_without_the_table_of_mounts_the_kernel_is_asked(text: str, tmp_path: Pa
     """As in a chroot, whose root is in no table."""
     table = tmp_path / "mountinfo"
     table.write_text(text)
-    named = subprocess.run(["stat", "-f", "-c", "%t", tmp_path], capture_output=True, text=True, check=True).stdout
+    named = subprocess.run(
+        ["stat", "-f", "-c", "%t", tmp_path], capture_output=True, text=True, check=True
+    ).stdout
     assert filesystem_of(tmp_path, table) == filesystems._MAGIC[int(named, 16)]
     assert filesystem_of(tmp_path, tmp_path / "missing") == filesystem_of(tmp_path, table)
 
@@ -73,7 +77,9 @@ def test_memory_is_tmpfs(tmp_path: Path) -> None:
         (0x1, "unknown"),
     ],
 )
-def test_what_statfs_says_has_a_name(magic: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_statfs_says_has_a_name(
+    magic: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(filesystems, "_magic", lambda path: magic)
     assert filesystem_of(tmp_path, tmp_path / "missing") == name
 
@@ -90,4 +96,8 @@ def test_what_statfs_cannot_tell_is_unknown(tmp_path: Path, monkeypatch: pytest.
 
 def test_only_what_is_known_to_be_slow_is_slow() -> None:
     slow = ["nfs", "nfs4", "cifs", "9p", "fuse", "fuse.sshfs", "lustre", "ceph", "gpfs"]
-    assert [name for name in (*slow, "ext4", "zfs", "f2fs", "bcachefs", "btrfs", "overlay", "unknown", "fusectl") if is_slow(name)] == slow
+    assert [
+        name
+        for name in (*slow, "ext4", "zfs", "f2fs", "bcachefs", "btrfs", "overlay", "unknown", "fusectl")
+        if is_slow(name)
+    ] == slow

@@ -38,7 +38,9 @@ def test_nothing_deleted_nothing_to_rescue(spool: Path, control: ControlPage) ->
     assert (spool / "a.spool").read_bytes() == b"a"
 
 
-def test_deleted_files_come_back_with_what_was_written_since(spool: Path, control: ControlPage, tmp_path: Path) -> None:
+def test_deleted_files_come_back_with_what_was_written_since(
+    spool: Path, control: ControlPage, tmp_path: Path
+) -> None:
     content = bytes(range(256)) * 8192
     with (spool / "a.spool").open("wb", buffering=0) as agent:
         agent.write(content)
@@ -66,7 +68,9 @@ def test_single_deleted_files_come_back(spool: Path, control: ControlPage) -> No
     assert (spool / "a.spool").read_bytes() == b"a"
 
 
-def test_more_files_than_may_be_held_are_counted_only_when_they_are_lost(spool: Path, control: ControlPage) -> None:
+def test_more_files_than_may_be_held_are_counted_only_when_they_are_lost(
+    spool: Path, control: ControlPage
+) -> None:
     for number in range(5):
         (spool / f"{number}.spool").write_bytes(b"x")
     keeper = SpoolKeeper(spool, control, limit=3)
@@ -79,7 +83,9 @@ def test_more_files_than_may_be_held_are_counted_only_when_they_are_lost(spool: 
     assert keeper.lost == 2
 
 
-def test_a_directory_that_cannot_come_back_loses_the_files(spool: Path, control: ControlPage, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_come_back_loses_the_files(
+    spool: Path, control: ControlPage, tmp_path: Path
+) -> None:
     (spool / "a.spool").write_bytes(b"a")
     keeper = SpoolKeeper(spool, control)
     keeper.look()

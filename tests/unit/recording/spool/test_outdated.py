@@ -33,7 +33,9 @@ class Days:
         self.agent: Agent = load_agent()
         early = self.agent.clock_sample()
         time.sleep(0.02)
-        self.agent.create_control(spool / "control", early, CaptureSettings(open=False, keep_ns=HOUR, max_bytes=1 << 30))
+        self.agent.create_control(
+            spool / "control", early, CaptureSettings(open=False, keep_ns=HOUR, max_bytes=1 << 30)
+        )
         self.control = ControlPage(spool / "control")
         self.gone: list[str] = []
         self.recorder = OutdatedSpools(spool, self.control, self.agent, HOUR, self.gone.append)
@@ -98,7 +100,9 @@ def test_what_is_young_or_alive_stays(days: Days) -> None:
     days.close()
 
 
-@pytest.mark.parametrize(("begun", "ended", "stays"), [(-50, -20, True), (-50, 0, True), (-50, -40, False), (5, 10, False)])
+@pytest.mark.parametrize(
+    ("begun", "ended", "stays"), [(-50, -20, True), (-50, 0, True), (-50, -40, False), (5, 10, False)]
+)
 def test_what_was_saved_stays(begun: int, ended: int, stays: bool, days: Days) -> None:
     """The window holds the last 30 s before now; processes by when they began and ended, s from now."""
     now = days.agent.clock_sample().monotonic

@@ -12,7 +12,15 @@ from warplens.recording.spool.place import Place, take_place
 
 
 def _take(report: Path, *, force: bool = False, spool_dir: Path | None = None) -> Place:
-    return take_place(str(report), force=force, job=None, spool_dir=spool_dir, keep_raw=False, part="h-1-2", wording=COMMAND_LINE)
+    return take_place(
+        str(report),
+        force=force,
+        job=None,
+        spool_dir=spool_dir,
+        keep_raw=False,
+        part="h-1-2",
+        wording=COMMAND_LINE,
+    )
 
 
 def _old(report: Path) -> Path:
@@ -48,6 +56,8 @@ def test_a_report_is_overwritten_once_there_is_a_place(tmp_path: Path) -> None:
 def test_what_is_given_up_leaves_a_report_as_it_was(tmp_path: Path) -> None:
     report = _old(tmp_path / "x.warplens")
     (report / "manifest.d" / "old.json").write_text('{"format": "warplens-report", "job": "j"}')
-    place = take_place(str(report), force=False, job="j", spool_dir=None, keep_raw=False, part="h-1-2", wording=COMMAND_LINE)
+    place = take_place(
+        str(report), force=False, job="j", spool_dir=None, keep_raw=False, part="h-1-2", wording=COMMAND_LINE
+    )
     place.give_up()
     assert [path.name for path in report.iterdir()] == ["manifest.d"]

@@ -21,7 +21,9 @@ def test_beside_the_report_where_that_is_local(tmp_path: Path) -> None:
     assert not list(chosen.path.iterdir())
 
 
-def test_a_report_on_a_network_disk_spools_under_tmpdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_on_a_network_disk_spools_under_tmpdir(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     report, local = tmp_path / "r.warplens", tmp_path / "tmp"
     report.mkdir()
     local.mkdir()
@@ -34,29 +36,44 @@ def test_a_report_on_a_network_disk_spools_under_tmpdir(tmp_path: Path, monkeypa
 
 def test_no_local_disk_at_all_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_dir, "filesystem_of", lambda path: "nfs4")
-    monkeypatch.setattr(spool_dir, "_candidates", lambda report, environment: [(tmp_path / "a", True), (tmp_path / "b", False)])
+    monkeypatch.setattr(
+        spool_dir,
+        "_candidates",
+        lambda report, environment: [(tmp_path / "a", True), (tmp_path / "b", False)],
+    )
     chosen = choose_spool(tmp_path / "r.warplens", "h-1-2")
     assert chosen.path == tmp_path / "b" / "warplens-h-1-2"
     assert chosen.warning is not None
     assert "nfs4" in chosen.warning
 
 
-def test_a_filesystem_that_nobody_knows_is_taken_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filesystem_that_nobody_knows_is_taken_without_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(spool_dir, "filesystem_of", lambda path: "unknown")
     chosen = choose_spool(tmp_path / "r.warplens", "h-1-2")
     assert (chosen.beside, chosen.warning) == (True, None)
 
 
-def test_a_nearly_full_disk_makes_way_for_one_with_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nearly_full_disk_makes_way_for_one_with_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     full, roomy = tmp_path / "full", tmp_path / "roomy"
-    monkeypatch.setattr(spool_dir, "_warning", lambda path, filesystem: "only 1.0 MiB are free" if full in path.parents else None)
+    monkeypatch.setattr(
+        spool_dir,
+        "_warning",
+        lambda path, filesystem: "only 1.0 MiB are free" if full in path.parents else None,
+    )
     monkeypatch.setattr(spool_dir, "_candidates", lambda report, environment: [(full, True), (roomy, False)])
     assert choose_spool(tmp_path / "r.warplens", "h-1-2").path == roomy / "warplens-h-1-2"
     assert not list(full.iterdir())
 
 
 def test_an_explicit_directory_is_taken(tmp_path: Path) -> None:
-    assert choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "mine").path == tmp_path / "mine" / "warplens-h-1-2"
+    assert (
+        choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "mine").path
+        == tmp_path / "mine" / "warplens-h-1-2"
+    )
 
 
 @pytest.mark.parametrize("filesystem", ["nfs", "nfs4"])
@@ -65,7 +82,10 @@ def test_nfs_is_refused_in_words(filesystem: str, tmp_path: Path, monkeypatch: p
     with pytest.raises(CaptureError) as caught:
         choose_spool(tmp_path / "r.warplens", "h-1-2", explicit=tmp_path / "mine")
     what, then = str(caught.value).splitlines()
-    assert what == f"--spool-dir {tmp_path / 'mine'} is on {filesystem}: where its server does not answer, the program would wait for it."
+    assert (
+        what
+        == f"--spool-dir {tmp_path / 'mine'} is on {filesystem}: where its server does not answer, the program would wait for it."
+    )
     assert then.startswith("Name a directory on a disk of this node, e.g. /tmp")
     assert not list(tmp_path.iterdir())
 

@@ -88,7 +88,13 @@ def test_commands_open_and_close_windows(make: Callable[..., _Directed]) -> None
     director = make(start_later=True)
     director.begin()
     assert (director.state().phase, director.stop()) == ("waiting", 0)
-    assert [director.start(), director.start(), director.stop(), director.stop(), director.start()] == [1, 0, 1, 0, 2]
+    assert [director.start(), director.start(), director.stop(), director.stop(), director.start()] == [
+        1,
+        0,
+        1,
+        0,
+        2,
+    ]
     assert director.state().phase == "recording"
     director.stop()
     assert director.state().phase == "paused"
@@ -107,7 +113,12 @@ def test_the_delay_opens_the_window_and_the_duration_counts_from_then(make: Call
     (window,) = director.state().windows
     assert window.open_ns >= begun + 50_000_000
     assert window.close_ns >= window.open_ns + 100_000_000
-    assert (director.sent, director.woken, director.state().over_by, director.state().killed) == ([signal.SIGTERM], [True], "time", True)
+    assert (director.sent, director.woken, director.state().over_by, director.state().killed) == (
+        [signal.SIGTERM],
+        [True],
+        "time",
+        True,
+    )
     with pytest.raises(CaptureError, match="is over"):
         director.start()
 
@@ -145,7 +156,9 @@ def test_the_last_capture_range_ends_the_recording(
 
 
 @pytest.mark.parametrize(("end", "count"), [("stop", 0), ("repeat", 1), ("none", 0)])
-def test_other_capture_ranges_do_not(make: Callable[..., _Directed], agent: Agent, end: str, count: int) -> None:
+def test_other_capture_ranges_do_not(
+    make: Callable[..., _Directed], agent: Agent, end: str, count: int
+) -> None:
     director = make(capture_range="nvtx", nvtx_capture="x", range_end=end, range_count=count)
     director.begin()
     agent.open_window(director.control.address, 3)
@@ -202,7 +215,11 @@ def test_a_save_of_another_recording_cuts_and_stops_it(make: Callable[..., _Dire
     time.sleep(0.03)
     assert [director.save(0.01), director.save(0.01)] == [1, 0]
     (window,) = director.state().windows
-    assert (window.close_ns - window.open_ns, window.closed_by, director.state().phase) == (10_000_000, "keep", "paused")
+    assert (window.close_ns - window.open_ns, window.closed_by, director.state().phase) == (
+        10_000_000,
+        "keep",
+        "paused",
+    )
 
 
 def test_a_full_spool_closes_the_window_for_good(make: Callable[..., _Directed], agent: Agent) -> None:
@@ -224,12 +241,18 @@ def test_shutdown_counts_once_and_from_any_thread(make: Callable[..., _Directed]
         thread.start()
     for thread in threads:
         thread.join()
-    assert (director.sent, _causes(director), director.state().phase) == ([signal.SIGTERM], [("start", "command")], "over")
+    assert (director.sent, _causes(director), director.state().phase) == (
+        [signal.SIGTERM],
+        [("start", "command")],
+        "over",
+    )
     director.end()
     assert director.state().over_by == "command"
 
 
-def test_after_the_control_file_was_written_anew_all_of_them_are_changed(make: Callable[..., _Directed], tmp_path: Path) -> None:
+def test_after_the_control_file_was_written_anew_all_of_them_are_changed(
+    make: Callable[..., _Directed], tmp_path: Path
+) -> None:
     director = make(start_later=True)
     director.start()
     director.control.write_again(tmp_path / "again")
@@ -238,7 +261,9 @@ def test_after_the_control_file_was_written_anew_all_of_them_are_changed(make: C
     assert [ctypes.c_uint32.from_address(address + 88).value for address in (early, late)] == [2, 2]
 
 
-def test_at_the_end_the_last_control_file_has_the_windows_of_all(make: Callable[..., _Directed], agent: Agent, tmp_path: Path) -> None:
+def test_at_the_end_the_last_control_file_has_the_windows_of_all(
+    make: Callable[..., _Directed], agent: Agent, tmp_path: Path
+) -> None:
     director = make(capture_range="nvtx", nvtx_capture="x", range_end="repeat")
     director.begin()
     (early,) = director.control.addresses
@@ -299,6 +324,8 @@ def test_as_many_windows_as_there_is_room_for(make: Callable[..., _Directed]) ->
     for _ in range(8192):
         director.start()
         director.stop()
-    with pytest.raises(CaptureError, match="No other window can be opened: a recording has 8,192 of them at most"):
+    with pytest.raises(
+        CaptureError, match="No other window can be opened: a recording has 8,192 of them at most"
+    ):
         director.start()
     assert len(director.state().windows) == 8192

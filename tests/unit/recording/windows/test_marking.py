@@ -104,7 +104,14 @@ with warplens.capture():
     pass
 print(sorted({"ctypes", "dataclasses", "functools", "inspect", "threading", "typing"} & (set(sys.modules) - before)))
 """
-    done = subprocess.run([sys.executable, "-c", text], env=environment(), capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stdout == "[]\n"
 
 

@@ -38,7 +38,9 @@ def test_broken_files_are_read_as_far_as_they_go(tmp_path: Path) -> None:
         broken = bytearray(whole[: chance.randrange(len(whole) + 1)])
         for _ in range(chance.randrange(8)):
             if broken:
-                broken[chance.choice((12, 64, 65, 4104, 4160, chance.randrange(len(broken)))) % len(broken)] = chance.randrange(256)
+                broken[
+                    chance.choice((12, 64, 65, 4104, 4160, chance.randrange(len(broken)))) % len(broken)
+                ] = chance.randrange(256)
         (tmp_path / "a.spool").write_bytes(broken)
         assert isinstance(names_seen(tmp_path), set), number
 

@@ -22,7 +22,12 @@ ALL: dict[str, Any] = {"min_percent": 0.0}
 
 
 def hotspots(report: Report, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", "cpu_hotspots").load().table(report, selection or Selection(), **options).to_pylist()
+    found: list[Row] = (
+        catalog.find("stats.tables", "cpu_hotspots")
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -38,7 +43,11 @@ def stacks(report: Report) -> dict[int | None, list[Row]]:
         path: list[Row] = []
         at: int | None = key
         while at is not None:
-            where = f"{frames[at]['file']}:{frames[at]['first_line']}" if frames[at]["kind"] == "python" else frames[at]["module"]
+            where = (
+                f"{frames[at]['file']}:{frames[at]['first_line']}"
+                if frames[at]["kind"] == "python"
+                else frames[at]["module"]
+            )
             path.insert(0, {**frames[at], "where": where})
             at = frames[at]["parent"]
         found[key] = path
@@ -46,7 +55,9 @@ def stacks(report: Report) -> dict[int | None, list[Row]]:
 
 
 def counted(report: Report, kind: str, wall: bool) -> list[Row]:
-    return [row for row in report.table("samples").to_pylist() if row["kind"] == kind and (wall or row["on_cpu"])]
+    return [
+        row for row in report.table("samples").to_pylist() if row["kind"] == kind and (wall or row["on_cpu"])
+    ]
 
 
 @pytest.mark.slow
@@ -65,10 +76,12 @@ def test_functions(report: Report, kind: str, wall: bool, windowed: bool) -> Non
             total[name] += row["weight"]
             samples[name] += row["count"]
     found = hotspots(asked, kind=kind, wall=wall, **ALL)
-    assert {(row["Name"], row["Where"]): (row["Self (ns)"], row["Total (ns)"], row["Samples"]) for row in found} == {
-        name: (own[name], total[name], samples[name]) for name in total
-    }
-    assert [row["Self (ns)"] for row in found] == sorted(own.values(), reverse=True) + [0] * (len(total) - len(own))
+    assert {
+        (row["Name"], row["Where"]): (row["Self (ns)"], row["Total (ns)"], row["Samples"]) for row in found
+    } == {name: (own[name], total[name], samples[name]) for name in total}
+    assert [row["Self (ns)"] for row in found] == sorted(own.values(), reverse=True) + [0] * (
+        len(total) - len(own)
+    )
     assert sum(row["Self (%)"] for row in found) == pytest.approx(100)
     everything = sum(own.values())
     for row in found:
@@ -83,18 +96,26 @@ def test_a_phase_is_the_share_of_its_samples(report: Report) -> None:
         spans = [(item["start"], item["end"]) for item in ranges if item["thread"] == row["thread"]]
         length = row["end"] - row["start"]
         cut = sum(max(0, min(row["end"], last) - max(row["start"], first)) for first, last in spans)
-        expected += row["weight"] * (cut / length if length else any(first <= row["start"] < last for first, last in spans))
+        expected += row["weight"] * (
+            cut / length if length else any(first <= row["start"] < last for first, last in spans)
+        )
     found = hotspots(report, Selection(nvtx=("step", None, None)), **ALL)
     assert expected
     assert sum(row["Self (ns)"] for row in found) == pytest.approx(expected, abs=300)
-    shown = catalog.find("stats.tables", "cpu_hotspots").load().table(report, Selection(nvtx=("step", None, None)))
+    shown = (
+        catalog.find("stats.tables", "cpu_hotspots")
+        .load()
+        .table(report, Selection(nvtx=("step", None, None)))
+    )
     assert "3 ranges 'step'" in notes(shown)[1]
 
 
 @pytest.mark.slow
 def test_threads_processes_and_ranges(report: Report) -> None:
     rows = counted(report, "native", False)
-    tids = dict(zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True))
+    tids = dict(
+        zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True)
+    )
     by_thread = Counter[int]()
     for row in rows:
         by_thread[tids[row["thread"]]] += row["weight"]
@@ -108,13 +129,25 @@ def test_threads_processes_and_ranges(report: Report) -> None:
 def test_samples_in_ranges(tmp_path: Path) -> None:
     def sample(number: int, around: int | None) -> Row:
         times = {"start": 1_001_000 + number, "end": 1_001_000 + number, "count": 1, "weight": 100 + number}
-        return {"id": number, "process": 0, "thread": 0, "kind": "python", "on_cpu": True, "range": around, **times}
+        return {
+            "id": number,
+            "process": 0,
+            "thread": 0,
+            "kind": "python",
+            "on_cpu": True,
+            "range": around,
+            **times,
+        }
 
     empty = tell(tmp_path / "empty", samples=[])
     ids = {row["domain"]: row["id"] for row in empty.table("nvtx_ranges").to_pylist() if row["process"] == 0}
     report = tell(tmp_path / "some", samples=[sample(0, ids[None]), sample(1, ids["io"]), sample(2, None)])
     names = {row["Range"]: row["Total (ns)"] for row in hotspots(report, by="range")}
-    assert names == {":save": 100, "io:read": 101, "[no range]": 102} or names == {":load": 100, "io:read": 101, "[no range]": 102}
+    assert names == {":save": 100, "io:read": 101, "[no range]": 102} or names == {
+        ":load": 100,
+        "io:read": 101,
+        "[no range]": 102,
+    }
 
 
 def test_trees_of_threads_are_below_them(report: Report) -> None:
@@ -163,7 +196,9 @@ def test_functions_of_python_alone(report: Report) -> None:
         python = [frame["function"] for frame in paths[row["stack"]] if frame.get("kind") == "python"]
         own[python[-1] if python else "[no stack]"] += row["weight"]
     assert {row["Name"]: row["Self (ns)"] for row in hotspots(report, only_python=True, **ALL)} == own
-    assert {row["Name"].strip() for row in hotspots(report, only_python=True, tree="top-down", **ALL)} == set(own)
+    assert {row["Name"].strip() for row in hotspots(report, only_python=True, tree="top-down", **ALL)} == set(
+        own
+    )
 
 
 @pytest.mark.slow
@@ -174,9 +209,15 @@ def test_the_profile_of_waiting(tmp_path: Path) -> None:
     """
     timeline(tmp_path / "r.warplens", picture, tick_ns=1000)
     report = open_report(tmp_path / "r.warplens")
-    found = {row["Name"]: (row["Self (ns)"], row["Total (ns)"], row["Samples"]) for row in hotspots(report, kind="osrt")}
+    found = {
+        row["Name"]: (row["Self (ns)"], row["Total (ns)"], row["Samples"])
+        for row in hotspots(report, kind="osrt")
+    }
     assert found == {"load": (20_000, 20_000, 1), "main": (12_000, 32_000, 2)}
-    part = {row["Name"]: row["Self (ns)"] for row in hotspots(report, Selection(nvtx=("step", None, None)), kind="osrt")}
+    part = {
+        row["Name"]: row["Self (ns)"]
+        for row in hotspots(report, Selection(nvtx=("step", None, None)), kind="osrt")
+    }
     assert part == {"load": 15_000, "main": 0}
     with pytest.raises(MissingData, match="OS runtime data with stacks"):
         hotspots(tell(tmp_path), kind="osrt")
@@ -184,7 +225,12 @@ def test_the_profile_of_waiting(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_does_not_go_together(report: Report, tmp_path: Path) -> None:
-    wrong: list[dict[str, Any]] = [{"by": "colour"}, {"tree": "oak"}, {"kind": "x"}, {"kind": "native", "wall": True}]
+    wrong: list[dict[str, Any]] = [
+        {"by": "colour"},
+        {"tree": "oak"},
+        {"kind": "x"},
+        {"kind": "native", "wall": True},
+    ]
     for options in wrong:
         with pytest.raises(UsageError):
             hotspots(report, **options)
@@ -214,7 +260,14 @@ def test_of_one_kind_only(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_from_the_command_line(report: Report) -> None:
-    arguments = ["stats", str(report.path), "-r", "cpu_hotspots:tree=top-down:depth=2", "--filter-nvtx", "step"]
+    arguments = [
+        "stats",
+        str(report.path),
+        "-r",
+        "cpu_hotspots:tree=top-down:depth=2",
+        "--filter-nvtx",
+        "step",
+    ]
     result = CliRunner().invoke(commands, arguments)
     assert result.exit_code == 0, result.output
     assert "native samples of threads that ran" in result.stdout

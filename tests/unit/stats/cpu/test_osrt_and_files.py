@@ -17,11 +17,21 @@ from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 
 BLOCK = ["Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
-SELECTIONS = [Selection(), Selection((5_000, 30_000)), Selection(nvtx=("step", None, None)), Selection((0, 30_000), ("step", "*", 1))]
+SELECTIONS = [
+    Selection(),
+    Selection((5_000, 30_000)),
+    Selection(nvtx=("step", None, None)),
+    Selection((0, 30_000), ("step", "*", 1)),
+]
 
 
 def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", name).load().table(report, selection or Selection(), **options).to_pylist()
+    found: list[Row] = (
+        catalog.find("stats.tables", name)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -31,7 +41,11 @@ def inside(report: Report, selection: Selection, table: str) -> list[Row]:
     spans = [(None, begin, end)]
     if selection.nvtx is not None:
         name, domain, index = selection.nvtx
-        ranges = [row for row in report.table("nvtx_ranges").to_pylist() if row["message"] == name and domain in ("*", row["domain"])]
+        ranges = [
+            row
+            for row in report.table("nvtx_ranges").to_pylist()
+            if row["message"] == name and domain in ("*", row["domain"])
+        ]
         ranges.sort(key=lambda row: (row["start"], row["id"]))
         ranges = ranges if index is None else ranges[index : index + 1]
         spans = [(row["thread"], max(row["start"], begin), min(row["end"], end)) for row in ranges]
@@ -39,7 +53,9 @@ def inside(report: Report, selection: Selection, table: str) -> list[Row]:
         row
         for row in report.table(table).to_pylist()
         if any(
-            thread in (None, row["thread"]) and row["start"] < last and (row["end"] > first or row["start"] >= first)
+            thread in (None, row["thread"])
+            and row["start"] < last
+            and (row["end"] > first or row["start"] >= first)
             for thread, first, last in spans
         )
     ]
@@ -79,16 +95,31 @@ def test_osrt_sum(report: Report, selection: Selection, windowed: bool) -> None:
         assert row["Med (ns)"] == statistics.median(values)
         assert row["StdDev (ns)"] == pytest.approx(statistics.stdev(values) if len(values) > 1 else 0)
         assert row["Time (%)"] == pytest.approx(100 * sum(values) / everything)
-    assert [row["Total Time (ns)"] for row in found] == sorted((row["Total Time (ns)"] for row in found), reverse=True)
+    assert [row["Total Time (ns)"] for row in found] == sorted(
+        (row["Total Time (ns)"] for row in found), reverse=True
+    )
 
 
 def test_calls_by_thread_process_and_target(report: Report) -> None:
     rows = report.table("osrt").to_pylist()
-    tids = dict(zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True))
-    by_thread = {(row["TID"], row["Name"]): row["Total Time (ns)"] for row in stat(report, "osrt_sum", by="thread")}
-    assert by_thread == {(tids[thread], name): sum(values) for (thread, name), values in grouped(rows, "thread", "name").items()}
-    assert {(row["Rank"], row["PID"]) for row in stat(report, "osrt_sum", by="process")} == {(0, 100), (1, 101)}
-    by_target = {(row["Target"] or None, row["Name"]): row["Num Calls"] for row in stat(report, "osrt_sum", by="target")}
+    tids = dict(
+        zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True)
+    )
+    by_thread = {
+        (row["TID"], row["Name"]): row["Total Time (ns)"] for row in stat(report, "osrt_sum", by="thread")
+    }
+    assert by_thread == {
+        (tids[thread], name): sum(values)
+        for (thread, name), values in grouped(rows, "thread", "name").items()
+    }
+    assert {(row["Rank"], row["PID"]) for row in stat(report, "osrt_sum", by="process")} == {
+        (0, 100),
+        (1, 101),
+    }
+    by_target = {
+        (row["Target"] or None, row["Name"]): row["Num Calls"]
+        for row in stat(report, "osrt_sum", by="target")
+    }
     assert by_target == {key: len(values) for key, values in grouped(rows, "target", "name").items()}
     assert {row["Object"] for row in stat(report, "osrt_sum", by="object")} == {"", "0x7f00"}
     with pytest.raises(UsageError, match=r":by=colour.*function, target, object, process, thread"):
@@ -98,10 +129,13 @@ def test_calls_by_thread_process_and_target(report: Report) -> None:
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_osrt_trace(report: Report, selection: Selection) -> None:
     found = stat(report, "osrt_trace", selection)
-    expected = sorted(inside(report, selection, "osrt"), key=lambda row: (row["start"], row["process"], row["id"]))
+    expected = sorted(
+        inside(report, selection, "osrt"), key=lambda row: (row["start"], row["process"], row["id"])
+    )
     names = ("Name", "Result", "Error", "Target", "Bytes")
     assert [(row["Start (ns)"], row["Duration (ns)"], *(row[name] for name in names)) for row in found] == [
-        (row["start"] - ORIGIN, row["end"] - row["start"], *(row[name.lower()] for name in names)) for row in expected
+        (row["start"] - ORIGIN, row["end"] - row["start"], *(row[name.lower()] for name in names))
+        for row in expected
     ]
     assert {row["Thread Name"] for row in stat(report, "osrt_trace")} == {"main", "loader", "pool"}
 
@@ -114,8 +148,13 @@ def test_file_access_sum(report: Report, selection: Selection) -> None:
     for name, row in found.items():
         mine = [item for item in rows if (item["path"] or "[unknown]") == name]
         count = {what: sum(item["operation"] == what for item in mine) for what in ("open", "read", "write")}
-        moved = {what: sum(item["bytes"] or 0 for item in mine if item["operation"] == what) for what in count}
-        assert (row["Opens"], row["Reads"], row["Writes"], row["Others"]) == (*count.values(), len(mine) - sum(count.values()))
+        moved = {
+            what: sum(item["bytes"] or 0 for item in mine if item["operation"] == what) for what in count
+        }
+        assert (row["Opens"], row["Reads"], row["Writes"], row["Others"]) == (
+            *count.values(),
+            len(mine) - sum(count.values()),
+        )
         assert (row["Read (MB)"], row["Written (MB)"]) == (moved["read"] / 1e6, moved["write"] / 1e6)
         assert row["Errors"] == sum(item["error"] is not None for item in mine)
         assert row["Total Time (ns)"] == sum(item["end"] - item["start"] for item in mine)
@@ -123,19 +162,27 @@ def test_file_access_sum(report: Report, selection: Selection) -> None:
         assert row["Max (ns)"] == slowest
         assert row["Slowest"] in {item["name"] for item in mine if item["end"] - item["start"] == slowest}
         reading = sum(item["end"] - item["start"] for item in mine if item["operation"] == "read")
-        assert row["Read (MB/s)"] == (pytest.approx(moved["read"] / 1e6 / (reading / 1e9)) if reading else None)
+        assert row["Read (MB/s)"] == (
+            pytest.approx(moved["read"] / 1e6 / (reading / 1e9)) if reading else None
+        )
     assert len(stat(report, "file_access_sum", by="process")) == 6
 
 
 def test_a_phase_is_said(report: Report) -> None:
-    table = catalog.find("stats.tables", "osrt_sum").load().table(report, Selection(nvtx=("step", None, None)))
+    table = (
+        catalog.find("stats.tables", "osrt_sum").load().table(report, Selection(nvtx=("step", None, None)))
+    )
     assert notes(table) == ["of what threads did in 3 ranges 'step' of their own (2 threads)."]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("osrt_sum", "OS runtime trace data"), ("osrt_trace", "OS runtime trace data"), ("file_access_sum", "file access data")],
+    [
+        ("osrt_sum", "OS runtime trace data"),
+        ("osrt_trace", "OS runtime trace data"),
+        ("file_access_sum", "file access data"),
+    ],
 )
 def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):

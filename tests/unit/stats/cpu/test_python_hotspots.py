@@ -19,13 +19,22 @@ TICK = 1_000
 Row = dict[str, Any]
 
 
-def stat(report: Report, name: str = "python_hotspots", selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", name).load().table(report, selection or Selection(), **options).to_pylist()
+def stat(
+    report: Report, name: str = "python_hotspots", selection: Selection | None = None, **options: Any
+) -> list[Row]:
+    found: list[Row] = (
+        catalog.find("stats.tables", name)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("selection", [Selection(), Selection((5_000, 30_000)), Selection(nvtx=("step", None, None))], ids=str)
+@pytest.mark.parametrize(
+    "selection", [Selection(), Selection((5_000, 30_000)), Selection(nvtx=("step", None, None))], ids=str
+)
 def test_samples_as_cpu_hotspots_has_them(tmp_path: Path, selection: Selection) -> None:
     report = tell(tmp_path)
     columns = ("Self (ns)", "Total (ns)", "Samples", "Self (%)", "Total (%)")
@@ -34,7 +43,9 @@ def test_samples_as_cpu_hotspots_has_them(tmp_path: Path, selection: Selection) 
         for row in stat(report, "cpu_hotspots", selection, only_python=True, min_percent=0.0)
     }
     found = stat(report, selection=selection, min_percent=0.0)
-    assert {(row["Name"], row["Where"]): pytest.approx([row[name] for name in columns]) for row in found} == expected
+    assert {
+        (row["Name"], row["Where"]): pytest.approx([row[name] for name in columns]) for row in found
+    } == expected
     assert [row["Self (ns)"] for row in found] == sorted((row["Self (ns)"] for row in found), reverse=True)
 
 
@@ -48,7 +59,10 @@ def test_threads_are_counted(tmp_path: Path) -> None:
     with open_report(tmp_path / "r.warplens") as report:
         threads = {row["Name"]: row["Threads"] for row in stat(report)}
         assert threads == {"main": 2, "work": 2, "wait": 1}
-        assert "python samples" in notes(catalog.find("stats.tables", "python_hotspots").load().table(report, Selection()))[0]
+        assert (
+            "python samples"
+            in notes(catalog.find("stats.tables", "python_hotspots").load().table(report, Selection()))[0]
+        )
 
 
 def test_traced_calls(tmp_path: Path) -> None:
@@ -61,14 +75,22 @@ def test_traced_calls(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", picture, tick_ns=TICK)
     with open_report(tmp_path / "r.warplens") as report:
         found = {
-            row["Name"]: [row[name] // TICK for name in ("Self (ns)", "Total (ns)")] + [row["Calls"], row["Threads"]]
+            row["Name"]: [row[name] // TICK for name in ("Self (ns)", "Total (ns)")]
+            + [row["Calls"], row["Threads"]]
             for row in stat(report)
         }
-        assert found == {"forward": [11 + 12, 11 + 12, 3, 2], "step": [21 - 11 - 6, 21, 1, 1], "loss": [6, 6, 1, 1]}
+        assert found == {
+            "forward": [11 + 12, 11 + 12, 3, 2],
+            "step": [21 - 11 - 6, 21, 1, 1],
+            "loss": [6, 6, 1, 1],
+        }
         assert stat(report, calls=True) == stat(report)
 
 
 def test_without_either(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |[step ]")
-    with open_report(tmp_path / "r.warplens") as report, pytest.raises(MissingData, match="does not contain Python samples or calls"):
+    with (
+        open_report(tmp_path / "r.warplens") as report,
+        pytest.raises(MissingData, match="does not contain Python samples or calls"),
+    ):
         stat(report)

@@ -27,20 +27,31 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 @pytest.mark.slow
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_collections(report: Report, selection: Selection) -> None:
-    pids = dict(zip(*(report.table("processes").column(name).to_pylist() for name in ("process", "pid")), strict=True))
+    pids = dict(
+        zip(*(report.table("processes").column(name).to_pylist() for name in ("process", "pid")), strict=True)
+    )
     expected: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in inside(report, selection, "gc"):
         expected[pids[row["process"]], row["generation"]].append(row)
     alone = {pid for pid, _ in expected}  # without a column for it, rows are of one process
-    found = {(row.get("PID", min(alone)), row["Generation"]): row for row in stat(report, "gc_sum", selection)}
+    found = {
+        (row.get("PID", min(alone)), row["Generation"]): row for row in stat(report, "gc_sum", selection)
+    }
     assert set(found) == set(expected)
     for key, row in found.items():
         lengths = [item["end"] - item["start"] for item in expected[key]]
-        assert (row["Collections"], row["Total Time (ns)"], row["Max (ns)"]) == (len(lengths), sum(lengths), max(lengths))
+        assert (row["Collections"], row["Total Time (ns)"], row["Max (ns)"]) == (
+            len(lengths),
+            sum(lengths),
+            max(lengths),
+        )
         assert row["Med (ns)"] == statistics.median(lengths)
         assert row["Collected"] == sum(item["collected"] for item in expected[key])
     assert {row["TID"] for row in stat(report, "gc_sum", by="thread")} == {1000, 1001, 1002, 1003}
-    assert [row["Generation"] for row in sorted(stat(report, "gc_sum", by="all"), key=lambda row: row["Generation"])] == [0, 1, 2]
+    assert [
+        row["Generation"]
+        for row in sorted(stat(report, "gc_sum", by="all"), key=lambda row: row["Generation"])
+    ] == [0, 1, 2]
 
 
 def sums(report: Report, selection: Selection, table: str, name: Any) -> dict[Any, dict[str, int]]:
@@ -67,9 +78,17 @@ def sums(report: Report, selection: Selection, table: str, name: Any) -> dict[An
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 @pytest.mark.parametrize("by", ["module", "package"])
 def test_imports(report: Report, selection: Selection, by: str) -> None:
-    expected = sums(report, selection, "imports", lambda row: row["name"].split(".")[0] if by == "package" else row["name"])
+    expected = sums(
+        report,
+        selection,
+        "imports",
+        lambda row: row["name"].split(".")[0] if by == "package" else row["name"],
+    )
     found = stat(report, "import_sum", selection, by=by, min_percent=0.0)
-    names = {row[by.capitalize()]: {"own": row["Self (ns)"], "total": row["Total (ns)"], "count": row["Imports"]} for row in found}
+    names = {
+        row[by.capitalize()]: {"own": row["Self (ns)"], "total": row["Total (ns)"], "count": row["Imports"]}
+        for row in found
+    }
     assert names == expected
     assert sum(row["Self (%)"] for row in found) == pytest.approx(100)
     assert [row["Self (ns)"] for row in found] == sorted((row["Self (ns)"] for row in found), reverse=True)
@@ -89,18 +108,33 @@ def test_small_imports_are_left_out_and_said(report: Report) -> None:
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_calls(report: Report, selection: Selection, windowed: bool) -> None:
     asked = report.window(1) if windowed else report
-    expected = sums(asked, selection, "python_calls", lambda row: (row["kind"], row["name"], f"{row['file']}:{row['line']}"))
+    expected = sums(
+        asked,
+        selection,
+        "python_calls",
+        lambda row: (row["kind"], row["name"], f"{row['file']}:{row['line']}"),
+    )
     found = stat(asked, "python_calls_sum", selection)
     assert {
-        (row["Kind"], row["Name"], row["Where"]): {"own": row["Self (ns)"], "total": row["Total (ns)"], "count": row["Calls"]}
+        (row["Kind"], row["Name"], row["Where"]): {
+            "own": row["Self (ns)"],
+            "total": row["Total (ns)"],
+            "count": row["Calls"],
+        }
         for row in found
     } == expected
     assert [row["Total (ns)"] for row in found] == sorted((row["Total (ns)"] for row in found), reverse=True)
     lengths = [
-        row["end"] - row["start"] for row in inside(asked, selection, "python_calls") if (row["kind"], row["name"]) == ("function", "fib")
+        row["end"] - row["start"]
+        for row in inside(asked, selection, "python_calls")
+        if (row["kind"], row["name"]) == ("function", "fib")
     ]
     fib = next(row for row in found if (row["Kind"], row["Name"]) == ("function", "fib"))
-    assert (fib["Min (ns)"], fib["Max (ns)"], fib["Med (ns)"]) == (min(lengths), max(lengths), statistics.median(lengths))
+    assert (fib["Min (ns)"], fib["Max (ns)"], fib["Med (ns)"]) == (
+        min(lengths),
+        max(lengths),
+        statistics.median(lengths),
+    )
 
 
 def test_calls_by_thread_and_kind(report: Report) -> None:
@@ -111,7 +145,9 @@ def test_calls_by_thread_and_kind(report: Report) -> None:
         assert row["Kind"] == "task"
         found[row["TID"]] += row["Calls"]
     assert sorted(found.values()) == sorted(by_thread.values())
-    assert sum(row["Failed"] for row in stat(report, "python_calls_sum")) == sum(row["failed"] is True for row in rows)
+    assert sum(row["Failed"] for row in stat(report, "python_calls_sum")) == sum(
+        row["failed"] is True for row in rows
+    )
     with pytest.raises(UsageError, match="there are: all, function"):
         stat(report, "python_calls_sum", kind="colour")
 
@@ -124,14 +160,26 @@ def test_drawn_calls(tmp_path: Path) -> None:
     """
     timeline(tmp_path / "r.warplens", picture, tick_ns=1000)
     found = {row["Name"]: row for row in stat(open_report(tmp_path / "r.warplens"), "python_calls_sum")}
-    assert (found["fib"]["Total (ns)"], found["fib"]["Self (ns)"], found["fib"]["Calls"]) == (20_000, 20_000, 4)
+    assert (found["fib"]["Total (ns)"], found["fib"]["Self (ns)"], found["fib"]["Calls"]) == (
+        20_000,
+        20_000,
+        4,
+    )
     assert (found["work"]["Kind"], found["work"]["Total (ns)"]) == ("task", 14_000)
-    assert (found["ValueError"]["Kind"], found["ValueError"]["Total (ns)"], found["ValueError"]["Calls"]) == ("exception", 0, 1)
+    assert (found["ValueError"]["Kind"], found["ValueError"]["Total (ns)"], found["ValueError"]["Calls"]) == (
+        "exception",
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("gc_sum", "Python garbage collection data"), ("import_sum", "Python import data"), ("python_calls_sum", "Python call data")],
+    [
+        ("gc_sum", "Python garbage collection data"),
+        ("import_sum", "Python import data"),
+        ("python_calls_sum", "Python call data"),
+    ],
 )
 def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):

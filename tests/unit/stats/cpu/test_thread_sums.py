@@ -31,7 +31,12 @@ SELECTIONS = [
 
 
 def stat(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", name).load().table(report, selection or Selection(), **options).to_pylist()
+    found: list[Row] = (
+        catalog.find("stats.tables", name)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -45,7 +50,11 @@ def spans(report: Report, selection: Selection) -> list[tuple[int | None, int, i
     if selection.nvtx is None:
         return [(None, begin, end)]
     name, domain, index = selection.nvtx
-    ranges = [row for row in report.table("nvtx_ranges").to_pylist() if row["message"] == name and domain in ("*", row["domain"])]
+    ranges = [
+        row
+        for row in report.table("nvtx_ranges").to_pylist()
+        if row["message"] == name and domain in ("*", row["domain"])
+    ]
     ranges.sort(key=lambda row: (row["start"], row["id"]))
     ranges = ranges if index is None else ranges[index : index + 1]
     return [(row["thread"], max(row["start"], begin), min(row["end"], end)) for row in ranges]
@@ -56,14 +65,20 @@ def pieces(report: Report, selection: Selection, table: str) -> list[tuple[Row, 
     found = []
     for row in report.table(table).to_pylist():
         for thread, first, last in spans(report, selection):
-            if thread in (None, row["thread"]) and row["start"] < last and (row["end"] > first or row["start"] >= first):
+            if (
+                thread in (None, row["thread"])
+                and row["start"] < last
+                and (row["end"] > first or row["start"] >= first)
+            ):
                 first, last = max(row["start"], first), min(row["end"], last)
                 found.append((row, last - first, first, last))
     return found
 
 
 def tids(report: Report) -> dict[int, int]:
-    return dict(zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True))
+    return dict(
+        zip(*(report.table("threads").column(name).to_pylist() for name in ("thread", "tid")), strict=True)
+    )
 
 
 @pytest.mark.parametrize("windowed", [False, True])
@@ -85,13 +100,18 @@ def test_states(report: Report, selection: Selection, windowed: bool) -> None:
         assert {name: row[f"{name.capitalize()} (ns)"] for name in ("running", "runnable", "blocked")} == {
             name: expected[name] for name in ("running", "runnable", "blocked")
         }
-        assert row["Running (%)"] == pytest.approx(100 * expected["running"] / expected.total() if expected.total() else 0)
+        assert row["Running (%)"] == pytest.approx(
+            100 * expected["running"] / expected.total() if expected.total() else 0
+        )
         why = reasons[row["TID"]]
         if why.total():
             reason, percent = row["Blocked Most In"].rsplit(" (", 1)
             assert why[reason] == max(why.values())
             assert percent == f"{100 * why[reason] / why.total():.0f} %)"
-    by_reason = {(row["TID"], row["Reason"]): row["Total Time (ns)"] for row in stat(asked, "thread_state_sum", selection, by="reason")}
+    by_reason = {
+        (row["TID"], row["Reason"]): row["Total Time (ns)"]
+        for row in stat(asked, "thread_state_sum", selection, by="reason")
+    }
     assert {key: value for key, value in by_reason.items() if key[1]} == {
         (tid, reason): ns for tid, counter in reasons.items() for reason, ns in counter.items()
     }
@@ -132,7 +152,9 @@ def test_the_lock(report: Report, selection: Selection, windowed: bool) -> None:
     assert set(found) == set(sums) | set(caused)
     for tid, row in found.items():
         for name, unit in (("held", " (ns)"), ("waited", " (ns)"), ("holds", ""), ("waits", "")):
-            assert row[name.capitalize() + unit] == pytest.approx(sums[tid][name], abs=20)  # sums of short ones are rounded, each
+            assert row[name.capitalize() + unit] == pytest.approx(
+                sums[tid][name], abs=20
+            )  # sums of short ones are rounded, each
         assert row["Others Waited (ns)"] == caused[tid]
         theirs = {holder: ns for (waiter, holder), ns in waited.items() if waiter == tid}
         most = row["Waited Most For"]
@@ -141,9 +163,14 @@ def test_the_lock(report: Report, selection: Selection, windowed: bool) -> None:
             assert theirs[int(most.rpartition("(")[2].rstrip(")"))] == max(theirs.values())
     assert list(found) == sorted(found, key=lambda tid: (-caused[tid], -found[tid]["Held (ns)"], tid))
     pairs = stat(asked, "gil_sum", selection, by="pair")
-    assert {(row["TID"], int(row["Held By"].rpartition("(")[2].rstrip(")"))): row["Total Time (ns)"] for row in pairs} == waited
+    assert {
+        (row["TID"], int(row["Held By"].rpartition("(")[2].rstrip(")"))): row["Total Time (ns)"]
+        for row in pairs
+    } == waited
     if selection.nvtx is None:
-        assert {row["TID"]: row["Waits"] for row in pairs} == {waiter: len(found) for (waiter, _), found in waits.items()}
+        assert {row["TID"]: row["Waits"] for row in pairs} == {
+            waiter: len(found) for (waiter, _), found in waits.items()
+        }
 
 
 def test_many_meetings_are_taken_in_pieces(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +194,9 @@ def test_a_drawn_hog(tmp_path: Path) -> None:
     assert {row["Thread"]: row["Others Waited (ns)"] for row in rest} == {"main": 0, "idle": 0}
 
 
-@pytest.mark.parametrize(("name", "what"), [("thread_state_sum", "thread state data"), ("gil_sum", "Python GIL data")])
+@pytest.mark.parametrize(
+    ("name", "what"), [("thread_state_sum", "thread state data"), ("gil_sum", "Python GIL data")]
+)
 def test_without_data(report: Report, name: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=f"^does not contain {what} in the selected part.$"):
         stat(report, name, Selection((10**9, 2 * 10**9)))

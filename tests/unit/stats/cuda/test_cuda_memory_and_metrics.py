@@ -17,8 +17,15 @@ from warplens.testing.timeline import timeline
 pytestmark = pytest.mark.slow
 
 
-def rows(report: Report, stat: str, selection: Selection | None = None, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection(), **options).to_pylist()
+def rows(
+    report: Report, stat: str, selection: Selection | None = None, **options: Any
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        catalog.find("stats.tables", stat)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -40,13 +47,23 @@ def test_unified_memory_by_address(tmp_path: Path) -> None:
     report = drawn(tmp_path, MOVES, cuda=UNIFIED)
     found = rows(report, "um_sum")
     sizes = ["HtoD Migration Size (MB)", "DtoH Migration Size (MB)"]
-    assert list(found[0]) == ["Virtual Address", *sizes, "CPU Page Faults", "GPU Page Faults", "Migration Throughput (MB/s)"]
+    assert list(found[0]) == [
+        "Virtual Address",
+        *sizes,
+        "CPU Page Faults",
+        "GPU Page Faults",
+        "Migration Throughput (MB/s)",
+    ]
     assert [tuple(row.values())[:-1] for row in found] == [
         ("0x00007f0000000000", 3.0, 3.0, 0, 0),
         ("0x00007f0000200000", 0.0, 1.0, 1, 0),
         ("0xffff800000000000", 0.0, 0.0, 0, 10),
     ]
-    assert [row["Migration Throughput (MB/s)"] for row in found] == [pytest.approx(6e6 / 18), pytest.approx(2e6 / 17), None]
+    assert [row["Migration Throughput (MB/s)"] for row in found] == [
+        pytest.approx(6e6 / 18),
+        pytest.approx(2e6 / 17),
+        None,
+    ]
     assert len(rows(report, "um_sum", rows=2)) == 2
     short = catalog.find("stats.tables", "um_sum").load().table(report, Selection(), rows=1)
     assert notes(short) == ["2 more addresses; um_sum:rows=-1 has all."]
@@ -106,11 +123,25 @@ def test_what_was_held_before_the_selection_counts(tmp_path: Path) -> None:
 
 def test_totals_are_counted_where_there_are_none(tmp_path: Path) -> None:
     step = {"process": 0, "device": 0, "kind": "Device", "address": 1}
-    steps = [("allocate", 10_000_000, 0), ("allocate", 5_000_000, 1), ("free", 10_000_000, 2), ("pool create", 0, 3)]
-    memory = [{**step, "id": n, "operation": what, "bytes": size, "start": 5_000_000 + n} for what, size, n in steps]
-    report = drawn(tmp_path, "main |[x ]", tables={"gpu_memory": [{**row, "pool_size": 1 << 20} for row in memory]})
+    steps = [
+        ("allocate", 10_000_000, 0),
+        ("allocate", 5_000_000, 1),
+        ("free", 10_000_000, 2),
+        ("pool create", 0, 3),
+    ]
+    memory = [
+        {**step, "id": n, "operation": what, "bytes": size, "start": 5_000_000 + n} for what, size, n in steps
+    ]
+    report = drawn(
+        tmp_path, "main |[x ]", tables={"gpu_memory": [{**row, "pool_size": 1 << 20} for row in memory]}
+    )
     (found,) = rows(report, "gpu_memory_sum")
-    assert (found["Peak (MB)"], found["Peak At (ns)"], found["End (MB)"], found["Pool Peak (MB)"]) == (15.0, 1, 5.0, 1.048576)
+    assert (found["Peak (MB)"], found["Peak At (ns)"], found["End (MB)"], found["Pool Peak (MB)"]) == (
+        15.0,
+        1,
+        5.0,
+        1.048576,
+    )
 
 
 def test_metrics_of_each_gpu(tmp_path: Path) -> None:

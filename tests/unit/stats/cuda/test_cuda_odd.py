@@ -21,10 +21,20 @@ from warplens.testing.timeline import timeline
 pytestmark = pytest.mark.slow
 
 
-STATS = [unit for unit in catalog.units("stats.tables") if unit.id.startswith(("cuda_", "gpu_", "um_", "nvtx_gpu_", "nvtx_kern_"))]
+STATS = [
+    unit
+    for unit in catalog.units("stats.tables")
+    if unit.id.startswith(("cuda_", "gpu_", "um_", "nvtx_gpu_", "nvtx_kern_"))
+]
 WORDS = ["", "gemm", "HtoD", "allocate", "PushPop", "StartEnd", "\x00\n\x1b[31m", "ü" * 300]
 # What the types hold; times that add up are tried with less.
-EDGES = {"int32": (1 << 31) - 1, "int64": (1 << 63) - 1, "uint64": (1 << 64) - 1, "uint32": (1 << 32) - 1, "int16": (1 << 15) - 1}
+EDGES = {
+    "int32": (1 << 31) - 1,
+    "int64": (1 << 63) - 1,
+    "uint64": (1 << 64) - 1,
+    "uint32": (1 << 32) - 1,
+    "int16": (1 << 15) - 1,
+}
 
 
 def value(rng: random.Random, column: Column, most: int) -> Any:
@@ -38,20 +48,30 @@ def value(rng: random.Random, column: Column, most: int) -> Any:
         return rng.choice([0.0, -1.5, 1e308, float("nan"), float("inf")])
     edge = min(EDGES[column.type], most)
     low = 0 if column.type.startswith("u") else -edge - 1
-    return rng.choice([0, 1, 2, 3, 7, rng.randrange(1 << 14), edge, low, edge // 3]) if rng.random() < 0.9 else rng.randint(low, edge)
+    return (
+        rng.choice([0, 1, 2, 3, 7, rng.randrange(1 << 14), edge, low, edge // 3])
+        if rng.random() < 0.9
+        else rng.randint(low, edge)
+    )
 
 
 def odd(path: Path, seed: int, most: int) -> None:
     rng = random.Random(seed)
     tables = [*CUDA_TABLES, TABLES["nvtx_ranges"]]
     rows = {
-        table.name: [{column.name: value(rng, column, most) for column in table.columns} for _ in range(rng.randrange(40))]
+        table.name: [
+            {column.name: value(rng, column, most) for column in table.columns}
+            for _ in range(rng.randrange(40))
+        ]
         for table in tables
     }
     timeline(path, "main |!x", tables=rows)
 
 
-@pytest.mark.parametrize(("seed", "most"), alike([(0, 1 << 64), (1, 1 << 64), (2, 1 << 40), (3, 1 << 40)], (0, 1 << 64), (2, 1 << 40)))
+@pytest.mark.parametrize(
+    ("seed", "most"),
+    alike([(0, 1 << 64), (1, 1 << 64), (2, 1 << 40), (3, 1 << 40)], (0, 1 << 64), (2, 1 << 40)),
+)
 def test_anything_at_all(tmp_path: Path, seed: int, most: int) -> None:
     odd(tmp_path / "r.warplens", seed, most)
     report = open_report(tmp_path / "r.warplens")
@@ -75,4 +95,6 @@ def test_ids_that_lead_nowhere_belong_to_no_range(tmp_path: Path) -> None:
     assert row["Kern Inst"] == 1
     timeline(tmp_path / "s.warplens", picture, cuda={"gemm": {"api": 1 << 40}})
     with pytest.raises(MissingData):
-        catalog.find("stats.tables", "nvtx_kern_sum").load().table(open_report(tmp_path / "s.warplens"), Selection())
+        catalog.find("stats.tables", "nvtx_kern_sum").load().table(
+            open_report(tmp_path / "s.warplens"), Selection()
+        )

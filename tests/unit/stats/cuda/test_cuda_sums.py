@@ -34,8 +34,15 @@ NAMES: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(report: Report, stat: str, selection: Selection | None = None, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection(), **options).to_pylist()
+def rows(
+    report: Report, stat: str, selection: Selection | None = None, **options: Any
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        catalog.find("stats.tables", stat)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -58,7 +65,12 @@ def test_calls_are_summed_by_function(report: Report) -> None:
         ("cudaMemcpyAsync", 19_000, 1),
     ]
     launch = found[0]
-    assert (launch["Avg (ns)"], launch["Med (ns)"], launch["Min (ns)"], launch["Max (ns)"]) == (20_500, 20_500, 20_000, 21_000)
+    assert (launch["Avg (ns)"], launch["Med (ns)"], launch["Min (ns)"], launch["Max (ns)"]) == (
+        20_500,
+        20_500,
+        20_000,
+        21_000,
+    )
     assert math.isclose(launch["StdDev (ns)"], statistics.stdev([20_000, 21_000]))
     assert found[1]["StdDev (ns)"] == 0
     assert math.isclose(sum(row["Time (%)"] for row in found), 100)
@@ -78,7 +90,9 @@ def test_kernels_are_summed_by_their_full_name(report: Report) -> None:
 def test_other_names_of_kernels(report: Report) -> None:
     assert {row["Name"] for row in rows(report, "cuda_gpu_kern_sum", base=True)} == {"gemm", "add"}
     assert {row["Name"] for row in rows(report, "cuda_gpu_kern_sum", mangled=True)} == {"_Zgemm", "add"}
-    named = {row["Name"]: row["Instances"] for row in rows(report, "cuda_gpu_kern_sum", base=True, nvtx_name=True)}
+    named = {
+        row["Name"]: row["Instances"] for row in rows(report, "cuda_gpu_kern_sum", base=True, nvtx_name=True)
+    }
     assert named == {"lib:inner/gemm": 1, ":step/gemm": 1, "add": 1}
     with pytest.raises(UsageError, match="one of them"):
         rows(report, "cuda_gpu_kern_sum", base=True, mangled=True)
@@ -103,7 +117,16 @@ def test_copies_and_memsets(report: Report) -> None:
         ("[CUDA memset]", 9_000),
     ]
     found = rows(report, "cuda_gpu_mem_size_sum")
-    assert list(found[0]) == ["Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"]
+    assert list(found[0]) == [
+        "Total (MB)",
+        "Count",
+        "Avg (MB)",
+        "Med (MB)",
+        "Min (MB)",
+        "Max (MB)",
+        "StdDev (MB)",
+        "Operation",
+    ]
     assert [(row["Total (MB)"], row["Max (MB)"], row["Count"]) for row in found] == [(0.001, 0.001, 1)] * 2
 
 
@@ -151,7 +174,9 @@ def test_gpus_and_processes_are_kept_apart_where_there_are_several(tmp_path: Pat
     report = drawn(tmp_path, TWO, ranks={"p0": 0, "p1": 1})
     found = rows(report, "cuda_gpu_kern_sum", base=True)
     assert list(found[0]) == [*SUM, "Rank", "PID", "Device", "Name"]
-    assert [(row["Rank"], row["PID"], row["Device"][-3:], row["Name"], row["Total Time (ns)"]) for row in found] == [
+    assert [
+        (row["Rank"], row["PID"], row["Device"][-3:], row["Name"], row["Total Time (ns)"]) for row in found
+    ] == [
         (0, 100, "(0)", "gemm", 12_000),
         (0, 100, "(1)", "gemm", 9_000),
         (1, 101, "(0)", "gemm", 13_000),
@@ -160,7 +185,10 @@ def test_gpus_and_processes_are_kept_apart_where_there_are_several(tmp_path: Pat
     assert [row["Time (%)"] for row in found] == [100, 100, 65, 35]
     together = rows(report, "cuda_gpu_kern_sum", base=True, all_gpus=True)
     assert list(together[0]) == [*SUM, "Name"]
-    assert [(row["Name"], row["Total Time (ns)"], row["Instances"]) for row in together] == [("gemm", 34_000, 3), ("add", 7_000, 1)]
+    assert [(row["Name"], row["Total Time (ns)"], row["Instances"]) for row in together] == [
+        ("gemm", 34_000, 3),
+        ("add", 7_000, 1),
+    ]
     # a table whose rows do not differ in it has no column for it
     assert list(rows(report, "cuda_gpu_mem_time_sum")[0])[-1:] == ["Operation"]
     assert "PID" not in rows(report, "cuda_gpu_mem_time_sum")[0]
@@ -177,7 +205,8 @@ def test_gpus_and_processes_are_kept_apart_where_there_are_several(tmp_path: Pat
 def test_graphs_without_their_kernels_are_noted(report: Report, tmp_path: Path) -> None:
     graphs = "1 launches of graphs were recorded as a whole; --cuda-graph-trace=node has their kernels."
     tables = {
-        name: catalog.find("stats.tables", name).load().table for name in ("cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "nvtx_kern_sum")
+        name: catalog.find("stats.tables", name).load().table
+        for name in ("cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "nvtx_kern_sum")
     }
     for table in tables.values():
         assert notes(table(report, Selection())) == [graphs]
@@ -193,14 +222,20 @@ def test_hosts_are_told_apart(tmp_path: Path) -> None:
     for host in ("one", "two"):
         timeline(tmp_path / "r.warplens", "gpu0.7 |(gemm )", part=f"{host}-1-1", host=host, boot_id=host)
     found = rows(open_report(tmp_path / "r.warplens"), "cuda_gpu_kern_sum")
-    assert [(row["Host"], row["PID"], row["Time (%)"]) for row in found] == [("one", 100, 100), ("two", 100, 100)]
+    assert [(row["Host"], row["PID"], row["Time (%)"]) for row in found] == [
+        ("one", 100, 100),
+        ("two", 100, 100),
+    ]
     assert "Device" not in found[0]  # of each process the same one
 
 
 @pytest.mark.slow
 def test_a_filter_keeps_what_overlaps_whole(report: Report) -> None:
     found = rows(report, "cuda_gpu_sum", Selection.parse("26us/27us"), base=True)
-    assert [(row["Operation"], row["Total Time (ns)"]) for row in found] == [("gemm", 11_000), ("add", 10_000)]
+    assert [(row["Operation"], row["Total Time (ns)"]) for row in found] == [
+        ("gemm", 11_000),
+        ("add", 10_000),
+    ]
     with pytest.raises(MissingData, match=r"^does not contain GPU memory data in the selected part\.$"):
         rows(report, "cuda_gpu_mem_time_sum", Selection.parse("26us/27us"))
 
@@ -247,7 +282,20 @@ def test_arguments_are_spelled_as_nsys_does(tmp_path: Path) -> None:
         assert f"no argument '{wrong}'; it takes: nvtx-name, base, mangled, by=…, all-gpus." in str(error)
     assert call("-r", "cuda_gpu_kern_sum:base", "-f", "csv", "-o", str(tmp_path / "out")).exit_code == 0
     assert (tmp_path / "out_cuda_gpu_kern_sum_base.csv").exists()
-    nsys = ["nvtx_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "gpu_utilization"]
+    nsys = [
+        "nvtx_sum",
+        "cuda_api_sum",
+        "cuda_gpu_kern_sum",
+        "cuda_gpu_mem_time_sum",
+        "cuda_gpu_mem_size_sum",
+        "gpu_utilization",
+    ]
     assert re.findall(r"^ \*\* .* \((\w+)\):$", call("--all").stdout, re.MULTILINE) == nsys
     few = re.findall(r"^ \*\* .* \((\w+)\):$", call().stdout, re.MULTILINE)
-    assert few == ["nvtx_sum", "cuda_gpu_kern_sum", "gpu_utilization", "cuda_api_sum", "cuda_gpu_mem_time_sum"]
+    assert few == [
+        "nvtx_sum",
+        "cuda_gpu_kern_sum",
+        "gpu_utilization",
+        "cuda_api_sum",
+        "cuda_gpu_mem_time_sum",
+    ]

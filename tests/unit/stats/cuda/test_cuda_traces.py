@@ -26,7 +26,14 @@ gpu1.9     |                  (add#2 )
 :um        |                                                      (DtoH )
 """
 DETAILS: dict[str, dict[str, Any]] = {
-    "gemm": {"demangled": "void gemm<float>()", "mangled": "_Z4gemm", "grid_x": 7, "block_z": 3, "static_shared": 1500, "registers": 40},
+    "gemm": {
+        "demangled": "void gemm<float>()",
+        "mangled": "_Z4gemm",
+        "grid_x": 7,
+        "block_z": 3,
+        "static_shared": 1500,
+        "registers": 40,
+    },
     "HtoD": {"bytes": 5_000_000},
     "gpu0": {"name": "H100"},
     "gpu1": {"name": "H100"},
@@ -34,8 +41,15 @@ DETAILS: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(report: Report, stat: str, selection: Selection | None = None, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection(), **options).to_pylist()
+def rows(
+    report: Report, stat: str, selection: Selection | None = None, **options: Any
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        catalog.find("stats.tables", stat)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -47,7 +61,17 @@ def report(tmp_path: Path) -> Report:
 
 def test_calls_in_order(report: Report) -> None:
     found = rows(report, "cuda_api_trace")
-    assert list(found[0]) == ["Start (ns)", "Duration (ns)", "Name", "Result", "CorrID", "Pid", "Tid", "T-Pri", "Thread Name"]
+    assert list(found[0]) == [
+        "Start (ns)",
+        "Duration (ns)",
+        "Name",
+        "Result",
+        "CorrID",
+        "Pid",
+        "Tid",
+        "T-Pri",
+        "Thread Name",
+    ]
     assert [tuple(row.values()) for row in found] == [
         (1_000, 19_000, "cuLaunchKernel", 700, 2, 100, 1000, None, "w"),
         (3_000, 21_000, "cudaLaunchKernel", 0, 1, 100, 1001, None, "main"),
@@ -60,7 +84,18 @@ def test_operations_in_order(report: Report) -> None:
     found = rows(report, "cuda_gpu_trace")
     sizes = ["GrdX", "GrdY", "GrdZ", "BlkX", "BlkY", "BlkZ", "Reg/Trd", "StcSMem (MB)", "DymSMem (MB)"]
     copies = ["Bytes (MB)", "Throughput (MB/s)", "SrcMemKd", "DstMemKd"]
-    assert list(found[0]) == ["Start (ns)", "Duration (ns)", "CorrId", *sizes, *copies, "Device", "Ctx", "GreenCtx", "Strm", "Name"]
+    assert list(found[0]) == [
+        "Start (ns)",
+        "Duration (ns)",
+        "CorrId",
+        *sizes,
+        *copies,
+        "Device",
+        "Ctx",
+        "GreenCtx",
+        "Strm",
+        "Name",
+    ]
     assert [(row["Start (ns)"], row["CorrId"], row["Name"]) for row in found] == [
         (18_000, 2, "add"),
         (20_000, 1, "void gemm<float>()"),
@@ -71,7 +106,12 @@ def test_operations_in_order(report: Report) -> None:
     _, gemm, copy, memset, migration = found
     assert [gemm[name] for name in sizes] == [7, 1, 1, 128, 1, 3, 40, 0.0015, 0.0]
     assert [gemm[name] for name in copies] == [None] * 4
-    assert [copy[name] for name in copies] == [5.0, pytest.approx(500_000.0), "Pageable", "Device"]  # 5 MB in 10 us
+    assert [copy[name] for name in copies] == [
+        5.0,
+        pytest.approx(500_000.0),
+        "Pageable",
+        "Device",
+    ]  # 5 MB in 10 us
     assert [copy[name] for name in sizes] == [None] * 9
     assert (memset["SrcMemKd"], memset["DstMemKd"]) == (None, "Device")
     assert [row["Device"] for row in found] == ["H100 (1)", *["H100 (0)"] * 4]
@@ -80,7 +120,10 @@ def test_operations_in_order(report: Report) -> None:
 
 def test_other_names_of_kernels(report: Report) -> None:
     assert [row["Name"] for row in rows(report, "cuda_gpu_trace", base=True)][:2] == ["add", "gemm"]
-    assert [row["Name"] for row in rows(report, "cuda_gpu_trace", mangled=True, nvtx_name=True)][:2] == ["add", ":step/_Z4gemm"]
+    assert [row["Name"] for row in rows(report, "cuda_gpu_trace", mangled=True, nvtx_name=True)][:2] == [
+        "add",
+        ":step/_Z4gemm",
+    ]
 
 
 def test_operations_of_several_processes_have_a_pid(tmp_path: Path) -> None:

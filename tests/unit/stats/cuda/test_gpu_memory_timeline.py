@@ -26,13 +26,26 @@ Row = dict[str, Any]
 
 def stat(report: Report, selection: Selection | None = None, **options: Any) -> list[Row]:
     found: list[Row] = (
-        catalog.find("stats.tables", "gpu_memory_timeline").load().table(report, selection or Selection(), **options).to_pylist()
+        catalog.find("stats.tables", "gpu_memory_timeline")
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
     )
     return found
 
 
-def tensor(number: int, at: int, address: int, size: int, *, allocated: int | None = None, **more: Any) -> Row:
-    about = {"id": number, "process": 0, "thread": 0, "start": ORIGIN + at * TICK, "device": 0, "device_type": "CUDA", "address": address}
+def tensor(
+    number: int, at: int, address: int, size: int, *, allocated: int | None = None, **more: Any
+) -> Row:
+    about = {
+        "id": number,
+        "process": 0,
+        "thread": 0,
+        "start": ORIGIN + at * TICK,
+        "device": 0,
+        "device_type": "CUDA",
+        "address": address,
+    }
     return {**about, "bytes": size * MB, "allocated": None if allocated is None else allocated * MB, **more}
 
 
@@ -49,7 +62,13 @@ def test_levels_of_tensors_and_of_cuda(tmp_path: Path) -> None:
         tensor(2, 55, 1, -5, allocated=110, reserved=200 * MB),
         tensor(3, 90, 2, -10, allocated=100, reserved=150 * MB),
     ]
-    timeline(tmp_path / "r.warplens", "\n".join(picture), tick_ns=TICK, origin=ORIGIN, tables={"tensor_memory": rows})
+    timeline(
+        tmp_path / "r.warplens",
+        "\n".join(picture),
+        tick_ns=TICK,
+        origin=ORIGIN,
+        tables={"tensor_memory": rows},
+    )
     with open_report(tmp_path / "r.warplens") as report:
         found = stat(report, bins=5)
         assert [row["Start (ns)"] // TICK for row in found] == [0, 20, 40, 60, 80]
@@ -58,7 +77,10 @@ def test_levels_of_tensors_and_of_cuda(tmp_path: Path) -> None:
         assert [row["CUDA (MB)"] for row in found] == [60, 60, 60, 60, 0]
         table = catalog.find("stats.tables", "gpu_memory_timeline").load().table(report, Selection(), bins=5)
         assert "tensors: at most 115.0 MB on GPU 0, at 30,000 ns" in " ".join(notes(table))
-        peak = [(row["Kind"], row["Range"], row["Memory (MB)"], row["Allocations"]) for row in stat(report, peak=True)]
+        peak = [
+            (row["Kind"], row["Range"], row["Memory (MB)"], row["Allocations"])
+            for row in stat(report, peak=True)
+        ]
         assert peak == [
             ("CUDA", ":step", 60, 1),
             ("tensors", "[before the recording]", 100, None),
@@ -75,7 +97,13 @@ def test_levels_of_tensors_and_of_cuda(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_totals_that_were_not_recorded_are_counted(tmp_path: Path) -> None:
     rows = [tensor(0, 1, 1, 5), tensor(1, 2, 2, 7), tensor(2, 3, 1, -5), tensor(3, 4, 1, 1)]
-    timeline(tmp_path / "r.warplens", "main |[step   ]", tick_ns=TICK, origin=ORIGIN, tables={"tensor_memory": rows})
+    timeline(
+        tmp_path / "r.warplens",
+        "main |[step   ]",
+        tick_ns=TICK,
+        origin=ORIGIN,
+        tables={"tensor_memory": rows},
+    )
     with open_report(tmp_path / "r.warplens") as report:
         assert [row["Tensors (MB)"] for row in stat(report, bins=9)] == [0, 5, 12, 7, 8, 8, 8, 8, 8]
         assert [(row["Memory (MB)"], row["Allocations"]) for row in stat(report, peak=True)] == [(12, 2)]
@@ -98,12 +126,18 @@ def test_highest_and_peak_against_every_tick(seed: int) -> None:
     level = MemoryLevel(0, 0, "CUDA", np.array(times, np.int64), np.array(values, np.int64))
 
     def at(tick: int) -> int:
-        return next((value for time, value in reversed(list(zip(times, values, strict=True))) if time <= tick), 0)
+        return next(
+            (value for time, value in reversed(list(zip(times, values, strict=True))) if time <= tick), 0
+        )
 
     edges = sorted(rng.sample(range(-5, 70), 8))
     expected = []
     for begin, end in pairwise(edges):
-        expected.append(max([at(begin), *(value for time, value in zip(times, values, strict=True) if begin < time < end)]))
+        expected.append(
+            max(
+                [at(begin), *(value for time, value in zip(times, values, strict=True) if begin < time < end)]
+            )
+        )
     assert level.highest(np.array(edges[:-1], np.int64), np.array(edges[1:], np.int64)).tolist() == expected
     before = [value for time, value in zip(times, values, strict=True) if time < edges[0]][-1:]
     inside = [value for time, value in zip(times, values, strict=True) if edges[0] <= time < edges[-1]]

@@ -30,7 +30,12 @@ STATS = (
 
 
 def asked(report: Report, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", name).load().table(report, selection or Selection(), **options).to_pylist()
+    found: list[Row] = (
+        catalog.find("stats.tables", name)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -50,7 +55,9 @@ def overlapping(tmp_path: Path) -> Report:
 
 def test_gpu_utilization(overlapping: Report) -> None:
     rows = asked(overlapping, "gpu_utilization")
-    assert [(row["State"], row["Total Time (ns)"], row["Count"], row["Max (ns)"], row["Time (%)"]) for row in rows] == [
+    assert [
+        (row["State"], row["Total Time (ns)"], row["Count"], row["Max (ns)"], row["Time (%)"]) for row in rows
+    ] == [
         ("busy", 320, 2, 220, pytest.approx(64)),
         ("launch-bound", 60, 1, 60, pytest.approx(12)),
         ("tail", 60, 1, 60, pytest.approx(12)),
@@ -58,13 +65,24 @@ def test_gpu_utilization(overlapping: Report) -> None:
         ("host-bound", 20, 1, 20, pytest.approx(4)),
     ]
     streams = asked(overlapping, "gpu_utilization", by="stream")
-    assert {row["Stream"]: row["Total Time (ns)"] for row in streams if row["State"] == "busy"} == {7: 200, 13: 130, 15: 60}
-    assert all(sum(row["Total Time (ns)"] for row in streams if row["Stream"] == stream) == 500 for stream in (7, 13, 15))
+    assert {row["Stream"]: row["Total Time (ns)"] for row in streams if row["State"] == "busy"} == {
+        7: 200,
+        13: 130,
+        15: 60,
+    }
+    assert all(
+        sum(row["Total Time (ns)"] for row in streams if row["Stream"] == stream) == 500
+        for stream in (7, 13, 15)
+    )
 
 
 def test_a_selection_of_gpu_utilization(overlapping: Report) -> None:
     rows = asked(overlapping, "gpu_utilization", Selection(time=(250, 350)))
-    assert {row["State"]: row["Total Time (ns)"] for row in rows} == {"busy": 20, "host-bound": 20, "launch-bound": 60}
+    assert {row["State"]: row["Total Time (ns)"] for row in rows} == {
+        "busy": 20,
+        "host-bound": 20,
+        "launch-bound": 60,
+    }
 
 
 def test_temporal_breakdown(overlapping: Report) -> None:
@@ -76,7 +94,10 @@ def test_temporal_breakdown(overlapping: Report) -> None:
 
 def test_comm_comp_overlap(overlapping: Report) -> None:
     names = ("Total", "Hidden", "Exposed", "Blocking")
-    rows = {row["What"]: [row[f"{name} (ns)"] for name in names] for row in asked(overlapping, "comm_comp_overlap")}
+    rows = {
+        row["What"]: [row[f"{name} (ns)"] for name in names]
+        for row in asked(overlapping, "comm_comp_overlap")
+    }
     assert rows == {"communication": [130, 50, 80, 60], "memory": [60, 0, 60, 40]}
     streams = asked(overlapping, "comm_comp_overlap", by="stream")
     assert [(row["Stream"], row["What"], row["Hidden (ns)"], row["Overlap (%)"]) for row in streams] == [
@@ -99,7 +120,9 @@ def test_kernel_breakdown(overlapping: Report) -> None:
 
 def test_gpu_idle_trace(overlapping: Report) -> None:
     rows = asked(overlapping, "gpu_idle_trace")
-    assert [(row["Start (ns)"], row["Duration (ns)"], row["Gap (ns)"], row["Cause"], row["Call"]) for row in rows] == [
+    assert [
+        (row["Start (ns)"], row["Duration (ns)"], row["Gap (ns)"], row["Cause"], row["Call"]) for row in rows
+    ] == [
         (0, 40, 40, "head", None),
         (260, 20, 80, "host-bound", "cudaLaunchKernel"),
         (280, 60, 80, "launch-bound", "cudaLaunchKernel"),
@@ -141,7 +164,12 @@ def test_launch_latency(tmp_path: Path) -> None:
     report = open_report(schedule.write(tmp_path / "r.warplens"))
     (row,) = asked(report, "launch_latency", late=150, slow_call=9)
     assert (row["Launches"], row["Free"], row["Queued"]) == (4, 3, 1)
-    assert [row[f"Lat {name} (ns)"] for name in ("Avg", "Med", "Min", "Max")] == [pytest.approx(235 / 3), 30, 5, 200]
+    assert [row[f"Lat {name} (ns)"] for name in ("Avg", "Med", "Min", "Max")] == [
+        pytest.approx(235 / 3),
+        30,
+        5,
+        200,
+    ]
     assert (row["Queue Avg (ns)"], row["Short"], row["Slow Calls"], row["Late"]) == (150, 1, 4, 1)
 
 
@@ -197,14 +225,20 @@ class Slow:
         self.work: dict[tuple[int, ...], list[tuple[int, int, str, Row]]] = defaultdict(list)
         for table in ("kernels", "memcpys", "memsets"):
             for row in schedule.rows[table]:
-                kind = class_of(row["name"]) if table == "kernels" else {"memcpys": "copy", "memsets": "memset"}[table]
+                kind = (
+                    class_of(row["name"])
+                    if table == "kernels"
+                    else {"memcpys": "copy", "memsets": "memset"}[table]
+                )
                 place = (row["process"], row["device"], *((row["stream"],) if per_stream else ()))
                 self.work[place].append((row["start"], row["end"], kind, row))
 
     def running(self, place: tuple[int, ...]) -> dict[int, set[str]]:
         """What kinds run in each nanosecond between the first and the last operation."""
         rows = self.work[place]
-        times: dict[int, set[str]] = {now: set() for now in range(min(row[0] for row in rows), max(row[1] for row in rows))}
+        times: dict[int, set[str]] = {
+            now: set() for now in range(min(row[0] for row in rows), max(row[1] for row in rows))
+        }
         for start, end, kind, _ in rows:
             for now in range(start, end):
                 times[now].add(kind)
@@ -223,9 +257,13 @@ def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     report = open_report(schedule.write(tmp_path / "r.warplens"))
     slow = Slow(schedule, by == "stream")
     parts = {placed(row, by == "stream"): row for row in asked(report, "temporal_breakdown", by=by)}
-    kinds = {(placed(row, by == "stream"), row["Kind"]): row for row in asked(report, "kernel_breakdown", by=by)}
+    kinds = {
+        (placed(row, by == "stream"), row["Kind"]): row for row in asked(report, "kernel_breakdown", by=by)
+    }
     busy = {
-        placed(row, by == "stream"): row["Total Time (ns)"] for row in asked(report, "gpu_utilization", by=by) if row["State"] == "busy"
+        placed(row, by == "stream"): row["Total Time (ns)"]
+        for row in asked(report, "gpu_utilization", by=by)
+        if row["State"] == "busy"
     }
     assert set(parts) == set(slow.work) == set(busy)
     for place in slow.work:
@@ -233,7 +271,15 @@ def test_parts_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
         wanted: Counter[str] = Counter()
         for running in times.values():
             compute, communication = running - {"copy", "memset", "communication"}, "communication" in running
-            wanted["Compute" if compute else "Communication" if communication else "Memory" if running else "Idle"] += 1
+            wanted[
+                "Compute"
+                if compute
+                else "Communication"
+                if communication
+                else "Memory"
+                if running
+                else "Idle"
+            ] += 1
         row = parts[place]
         assert {name: row[f"{name} (ns)"] for name in ("Compute", "Communication", "Memory", "Idle")} == {
             name: wanted[name] for name in ("Compute", "Communication", "Memory", "Idle")
@@ -259,7 +305,11 @@ def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
         times = [kinds for kinds in whole.running(placed(row, False)).values() if kinds & ours[row["What"]]]
         wanted = [kinds for kinds in times if kinds - {"communication", "copy", "memset"}]
         alone = [kinds for kinds in times if not kinds - ours[row["What"]]]
-        assert [row[f"{name} (ns)"] for name in ("Total", "Hidden", "Blocking")] == [len(times), len(wanted), len(alone)]
+        assert [row[f"{name} (ns)"] for name in ("Total", "Hidden", "Blocking")] == [
+            len(times),
+            len(wanted),
+            len(alone),
+        ]
     for row in asked(report, "comm_comp_overlap", by="stream"):
         place = placed(row, True)
         others = [slow.running(key) for key in slow.work if key[:2] == place[:2] and key != place]
@@ -267,7 +317,11 @@ def test_overlap_of_random_schedules(tmp_path: Path, seed: int) -> None:
         beside = {now: set().union(*(other.get(now, set()) for other in others)) for now in own}
         under = [now for now in own if (own[now] | beside[now]) - {"communication", "copy", "memset"}]
         by_itself = [now for now in own if not own[now] - ours[row["What"]] and not beside[now]]
-        assert [row[f"{name} (ns)"] for name in ("Total", "Hidden", "Blocking")] == [len(own), len(under), len(by_itself)]
+        assert [row[f"{name} (ns)"] for name in ("Total", "Hidden", "Blocking")] == [
+            len(own),
+            len(under),
+            len(by_itself),
+        ]
 
 
 @pytest.mark.slow
@@ -281,7 +335,9 @@ def test_queues_of_random_schedules(tmp_path: Path, seed: int, by: str) -> None:
     for table in ("kernels", "memcpys", "memsets"):
         for row in schedule.rows[table]:
             if row["api"] is not None:
-                waiting[row["process"], row["device"], row["stream"], row["api"]].append((calls[row["api"]]["start"], row["start"]))
+                waiting[row["process"], row["device"], row["stream"], row["api"]].append(
+                    (calls[row["api"]]["start"], row["start"])
+                )
     groups: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
     for key, times in waiting.items():
         called, began = min(times)
@@ -314,7 +370,9 @@ def test_processes_and_ranks_add_up_their_gpus(tmp_path: Path) -> None:
         ("launch_latency", "Launches"),
         ("memory_bandwidth", "Total (MB)"),
     ):
-        sums = {by: sum(row[column] for row in asked(report, name, by=by)) for by in ("device", "process", "rank")}
+        sums = {
+            by: sum(row[column] for row in asked(report, name, by=by)) for by in ("device", "process", "rank")
+        }
         assert sums["device"] == pytest.approx(sums["process"])
         assert sums["device"] == pytest.approx(sums["rank"])
         of_processes, of_ranks = asked(report, name, by="process"), asked(report, name, by="rank")

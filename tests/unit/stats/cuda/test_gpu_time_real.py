@@ -37,9 +37,13 @@ class Both:
 
     def stat(self, name: str, **options: Any) -> list[tuple[int, Row]]:
         """Rows with the number of their GPU."""
-        rows = catalog.find("stats.tables", name).load().table(self.report, Selection(), **options).to_pylist()
+        rows = (
+            catalog.find("stats.tables", name).load().table(self.report, Selection(), **options).to_pylist()
+        )
         (first, *_) = self.gpus
-        return [(int(row["Device"].rpartition("(")[2][:-1]) if "Device" in row else first, row) for row in rows]
+        return [
+            (int(row["Device"].rpartition("(")[2][:-1]) if "Device" in row else first, row) for row in rows
+        ]
 
 
 @pytest.fixture(scope="module", params=FILES)
@@ -50,17 +54,22 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_parts_and_overlap(both: Both) -> None:
-    breakdown, overlaps = dict(both.stat("temporal_breakdown")), both.stat("comm_comp_overlap") if _moves(both) else []
+    breakdown, overlaps = (
+        dict(both.stat("temporal_breakdown")),
+        both.stat("comm_comp_overlap") if _moves(both) else [],
+    )
     assert set(breakdown) == set(both.gpus)
     for device, gpu in both.gpus.items():
         parts = gpu.parts()
         wanted: Counter[str] = Counter()
         for roles, time in parts.items():
-            wanted[next((name for name in ("compute", "communication", "memory") if name in roles), "idle")] += time
+            wanted[
+                next((name for name in ("compute", "communication", "memory") if name in roles), "idle")
+            ] += time
         row = breakdown[device]
-        assert {name: row[f"{name.capitalize()} (ns)"] for name in ("compute", "communication", "memory", "idle")} == {
-            name: wanted[name] for name in ("compute", "communication", "memory", "idle")
-        }
+        assert {
+            name: row[f"{name.capitalize()} (ns)"] for name in ("compute", "communication", "memory", "idle")
+        } == {name: wanted[name] for name in ("compute", "communication", "memory", "idle")}
         for what, row in ((row["What"], row) for number, row in overlaps if number == device):
             mine = {roles: time for roles, time in parts.items() if what in roles}
             hidden = sum(time for roles, time in mine.items() if "compute" in roles)
@@ -93,13 +102,23 @@ def test_latencies(both: Both) -> None:
     for device, gpu in both.gpus.items():
         free, behind = gpu.latencies()
         row = rows[device]
-        assert (row["Launches"], row["Free"], row["Queued"]) == (len(free) + len(behind), len(free), len(behind))
-        assert (row["Lat Med (ns)"], row["Lat Max (ns)"]) == ((statistics.median(free), max(free)) if free else (None, None))
+        assert (row["Launches"], row["Free"], row["Queued"]) == (
+            len(free) + len(behind),
+            len(free),
+            len(behind),
+        )
+        assert (row["Lat Med (ns)"], row["Lat Max (ns)"]) == (
+            (statistics.median(free), max(free)) if free else (None, None)
+        )
         assert row["Queue Avg (ns)"] == (pytest.approx(statistics.fmean(behind)) if behind else None)
 
 
 def test_bandwidth(both: Both) -> None:
-    rows = {(device, row["Operation"]): row for device, row in both.stat("memory_bandwidth")} if _moves(both) else {}
+    rows = (
+        {(device, row["Operation"]): row for device, row in both.stat("memory_bandwidth")}
+        if _moves(both)
+        else {}
+    )
     for device, gpu in both.gpus.items():
         for direction, (size, number, time) in gpu.directions().items():
             row = rows[device, direction]

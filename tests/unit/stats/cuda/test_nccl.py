@@ -44,17 +44,27 @@ CALLS = [
 def report(tmp_path: Path) -> Report:
     texts = {
         10: "NCCL",
-        11: sw.definition("enum", name="ncclRedOp_t", size=4, entries=[{"name": "Sum", "value": 0}, {"name": "Max", "value": 2}]),
+        11: sw.definition(
+            "enum",
+            name="ncclRedOp_t",
+            size=4,
+            entries=[{"name": "Sum", "value": 0}, {"name": "Max", "value": 2}],
+        ),
     }
     defined = [sw.define(11, OPERATION, domain=1)]
     for number, (name, entries) in enumerate(SCHEMAS.items()):
-        fields = [{"name": field, "type": kind, "flags": 0, "array": 0, "offset": offset} for field, kind, offset in entries]
+        fields = [
+            {"name": field, "type": kind, "flags": 0, "array": 0, "offset": offset}
+            for field, kind, offset in entries
+        ]
         texts[20 + number] = sw.definition("schema", name=name, type=1, flags=0, size=24, entries=fields)
         texts[30 + number] = f"nccl{name}"
         defined.append(sw.define(20 + number, STATIC + number, domain=1))
     number_of = {name: number for number, name in enumerate(SCHEMAS)}
     texts[40] = "ncclGroupStart"
-    chunk, at = sw.blobs(0, [sw.blob(data, STATIC + number_of[name]) for name, _, _, data in CALLS], sw.first_chunk())
+    chunk, at = sw.blobs(
+        0, [sw.blob(data, STATIC + number_of[name]) for name, _, _, data in CALLS], sw.first_chunk()
+    )
     events = [
         sw.event("range", start, end, 30 + number_of[name], domain=1, flags=7, payload=place)
         for (name, start, end, _), place in zip(CALLS, at, strict=True)
@@ -62,13 +72,17 @@ def report(tmp_path: Path) -> Report:
     events.append(sw.event("range", 6000, 6001, 40, domain=1))  # one without payload
     events.append(sw.event("range", 7000, 7001, 30))  # called like NCCL's, in another domain
     about = [sw.meta("thread", thread=0, tid=10, start=1), sw.meta("domain", 10, domain=1)]
-    sw.write(tmp_path / "spool", sw.spool([chunk, sw.strings(texts), sw.records(0, [*about, *defined, *events])]))
+    sw.write(
+        tmp_path / "spool", sw.spool([chunk, sw.strings(texts), sw.records(0, [*about, *defined, *events])])
+    )
     finish(tmp_path / "spool", tmp_path / "r.warplens")
     return open_report(tmp_path / "r.warplens")
 
 
 def _rows(report: Report, stat: str, selection: Selection | None = None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection()).to_pylist()
+    found: list[dict[str, Any]] = (
+        catalog.find("stats.tables", stat).load().table(report, selection or Selection()).to_pylist()
+    )
     return found
 
 
@@ -105,7 +119,9 @@ def test_every_call_with_its_arguments(report: Report) -> None:
 
 def test_calls_are_summed_up_by_what_they_do(report: Report) -> None:
     found = _rows(report, "nccl_sum")
-    assert [(row["Name"], row["Operation"], row["Ranks"], row["Calls"], row["Total Time (ns)"]) for row in found] == [
+    assert [
+        (row["Name"], row["Operation"], row["Ranks"], row["Calls"], row["Total Time (ns)"]) for row in found
+    ] == [
         ("ncclAllReduce", "Sum", 4, 2, 400),
         ("ncclCommInitRank", None, 4, 1, 100),
         ("ncclAllReduce", "Max", 4, 1, 50),
@@ -127,7 +143,12 @@ def test_a_selection_knows_the_communicators_that_were_made_before_it(report: Re
 
 
 def test_payloads_that_came_as_json_count_too(tmp_path: Path) -> None:
-    payload = {"NCCL communicator ID": 5, "Message size [bytes]": 12, "Reduction operation": "Min", "Root": True}
+    payload = {
+        "NCCL communicator ID": 5,
+        "Message size [bytes]": 12,
+        "Reduction operation": "Min",
+        "Root": True,
+    }
     timeline(tmp_path / "r.warplens", "main@NCCL |[ncclReduce]", payloads={"ncclReduce": [payload]})
     [row] = _rows(open_report(tmp_path / "r.warplens"), "nccl_trace")
     assert (row["Bytes"], row["Operation"], row["Communicator"], row["Root"]) == (12, "Min", "0x5", None)

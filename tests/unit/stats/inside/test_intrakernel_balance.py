@@ -36,7 +36,10 @@ def findings(path: Path, story: Story, rule: str, **options: Any) -> list[Findin
 def imbalance(path: Path, story: Story, selection: Selection | None = None) -> list[dict[str, Any]]:
     with open_report(story.write(path / "i.warplens")) as report:
         found: list[dict[str, Any]] = (
-            catalog.find("stats.tables", "intrakernel_imbalance").load().table(report, selection or Selection()).to_pylist()
+            catalog.find("stats.tables", "intrakernel_imbalance")
+            .load()
+            .table(report, selection or Selection())
+            .to_pylist()
         )
     return found
 
@@ -46,7 +49,9 @@ def test_waves_are_counted(tmp_path: Path) -> None:
     waves(story.launch(end=300), 9, 4)  # 4 + 4 + 1
     waves(story.launch(end=200), 10, 4, at_once=2)  # 8 + 2
     first, second = sorted(imbalance(tmp_path, story), key=lambda row: row["Launch"])
-    assert {name: first[name] for name in ("Duration (ns)", "CTAs", "SMs", "CTAs/SM", "Waves", "Last Wave (%)")} == {
+    assert {
+        name: first[name] for name in ("Duration (ns)", "CTAs", "SMs", "CTAs/SM", "Waves", "Last Wave (%)")
+    } == {
         "Duration (ns)": 300,
         "CTAs": 9,
         "SMs": 4,
@@ -54,9 +59,19 @@ def test_waves_are_counted(tmp_path: Path) -> None:
         "Waves": 2.25,
         "Last Wave (%)": 25.0,
     }
-    assert (first["CTA Avg (ns)"], first["CTA Max (ns)"], first["Tail (ns)"], first["Lost (ns)"]) == (100, 100, 100, 75)
+    assert (first["CTA Avg (ns)"], first["CTA Max (ns)"], first["Tail (ns)"], first["Lost (ns)"]) == (
+        100,
+        100,
+        100,
+        75,
+    )
     assert (first["SM Busy Avg (ns)"], first["SM Max/Avg"]) == (225, pytest.approx(300 / 225))
-    assert (second["CTAs/SM"], second["Waves"], second["Last Wave (%)"], second["Lost (ns)"]) == (2, 1.25, 25.0, 50)
+    assert (second["CTAs/SM"], second["Waves"], second["Last Wave (%)"], second["Lost (ns)"]) == (
+        2,
+        1.25,
+        25.0,
+        50,
+    )
 
 
 def test_a_part_filled_last_wave(tmp_path: Path) -> None:
@@ -65,7 +80,9 @@ def test_a_part_filled_last_wave(tmp_path: Path) -> None:
     (finding,) = findings(tmp_path, story, WAVE)
     assert (finding.subject, finding.bound, finding.estimate, finding.occurrences) == ("gemm", 75, 75, 1)
     assert "9 blocks ran on 4 SMs, 1 on each at a time: 2.25 waves" in finding.cause
-    assert [(row.table, row.id, row.values["cost_ns"]) for row in finding.evidence] == [("intrakernel_launches", 0, 75)]
+    assert [(row.table, row.id, row.values["cost_ns"]) for row in finding.evidence] == [
+        ("intrakernel_launches", 0, 75)
+    ]
     assert not findings(tmp_path / "other", story, IMBALANCE)
 
 
@@ -94,7 +111,10 @@ def test_both_at_once_share_what_is_lost(tmp_path: Path) -> None:
         launch.unit(cta, 0, cta % 4, 0 if cta < 4 else 100, 100 if cta < 4 else 400)
     (wave,), (uneven,) = findings(tmp_path / "a", story, WAVE), findings(tmp_path / "b", story, IMBALANCE)
     assert wave.bound == uneven.bound == 225
-    assert (wave.estimate, uneven.estimate) == (105, 120)  # three of four SMs wait for an average block of 140
+    assert (wave.estimate, uneven.estimate) == (
+        105,
+        120,
+    )  # three of four SMs wait for an average block of 140
 
 
 @pytest.mark.parametrize("how", [{"sample_blocks": 4}, {"units_lost": 3}])
@@ -137,7 +157,12 @@ def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, seed: int
                 last[sm] = time + 1 if there else last[sm]
         idle = [finish - time for time in last.values()]
         row = rows[number]
-        assert (row["CTAs"], row["SMs"], row["CTAs/SM"], row["Duration (ns)"]) == (len(blocks), len(sms), most, finish - begin)
+        assert (row["CTAs"], row["SMs"], row["CTAs/SM"], row["Duration (ns)"]) == (
+            len(blocks),
+            len(sms),
+            most,
+            finish - begin,
+        )
         assert row["SM Busy Avg (ns)"] == pytest.approx(sum(busy.values()) / len(sms))
         assert row["SM Max/Avg"] == pytest.approx(max(busy.values()) * len(sms) / sum(busy.values()))
         assert (row["Tail (ns)"], row["Lost (ns)"]) == (max(idle), pytest.approx(sum(idle) / len(sms)))
@@ -147,6 +172,10 @@ def test_launches_are_told_apart(tmp_path: Path) -> None:
     story = Story()
     for name, device in (("gemm", 0), ("gemm", 1), (None, None)):
         waves(story.launch(name, device=device, end=300), 9, 4)
-    assert {finding.subject for finding in findings(tmp_path, story, WAVE)} == {"gemm on GPU 0", "gemm on GPU 1", "buffer 1"}
+    assert {finding.subject for finding in findings(tmp_path, story, WAVE)} == {
+        "gemm on GPU 0",
+        "gemm on GPU 1",
+        "buffer 1",
+    }
     with open_report(tmp_path / "r.warplens") as report:
         assert launches(report, Selection()).name(2) == "buffer 1"

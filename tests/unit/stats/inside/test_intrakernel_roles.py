@@ -24,7 +24,9 @@ Row = dict[str, Any]
 
 def asked(path: Path, story: Story, name: str, **options: Any) -> list[Row]:
     with open_report(story.write(path / "r.warplens")) as report:
-        found: list[Row] = catalog.find("stats.tables", name).load().table(report, Selection(), **options).to_pylist()
+        found: list[Row] = (
+            catalog.find("stats.tables", name).load().table(report, Selection(), **options).to_pylist()
+        )
     return found
 
 
@@ -48,7 +50,13 @@ def pipeline(ctas: int = 3, launches: int = 1) -> Story:
 def test_the_critical_role_is_the_one_that_others_wait_for(tmp_path: Path) -> None:
     load, mma = asked(tmp_path, pipeline(), "intrakernel_roles")
     assert (load["Role"], mma["Role"]) == ("warp 0", "warps 4-5")
-    assert (load["Work (ns)"], load["Wait (ns)"], load["Awaited (ns)"], load["Critical"], load["Waits For"]) == (
+    assert (
+        load["Work (ns)"],
+        load["Wait (ns)"],
+        load["Awaited (ns)"],
+        load["Critical"],
+        load["Waits For"],
+    ) == (
         *(3 * 100, 3 * 30, 3 * 80),
         "yes",
         "warps 4-5",
@@ -98,8 +106,21 @@ def test_one_role_has_no_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tag", "waits"),
     [
-        *(("wait", True), ("wait full", True), ("consumer/wait_full", True), ("mbarrierWait", True), ("BarSync", True)),
-        *(("producer_acquire", True), ("async_load", False), ("wait/load", False), ("await", False), ("mma", False), ("tile 7", False)),
+        *(
+            ("wait", True),
+            ("wait full", True),
+            ("consumer/wait_full", True),
+            ("mbarrierWait", True),
+            ("BarSync", True),
+        ),
+        *(
+            ("producer_acquire", True),
+            ("async_load", False),
+            ("wait/load", False),
+            ("await", False),
+            ("mma", False),
+            ("tile 7", False),
+        ),
     ],
 )
 def test_what_is_a_wait(tag: str, waits: bool) -> None:
@@ -113,7 +134,9 @@ def test_words() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 18])
 @pytest.mark.parametrize("seed", few(range(4)))
-def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, at_once: int) -> None:
+def test_chance_against_one_nanosecond_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, at_once: int
+) -> None:
     monkeypatch.setattr(blocks, "_AT_ONCE", at_once)
     story = chance(seed, launches=2, ctas=3)
     for launch in story.launches:
@@ -122,7 +145,9 @@ def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, monkeypat
     both: dict[Any, int] = defaultdict(int)
     for launch in story.launches:
         name = launch.row["name"] or "buffer 1"
-        edges = sorted({row[edge] for unit in launch.units for row in unit.events for edge in ("start", "end")})
+        edges = sorted(
+            {row[edge] for unit in launch.units for row in unit.events for edge in ("start", "end")}
+        )
         for cta in range(3):
             rows = [row for unit in launch.units if unit.row["cta"] == cta for row in unit.events]
             for begin, end in pairwise(edges):
@@ -131,7 +156,9 @@ def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, monkeypat
                     both[(name, *pair)] += end - begin
     rows = asked(tmp_path, story, "intrakernel_overlap", by="tag")
     found = {(row["Kernel"], *sorted((row["First"], row["Second"]))): row["Both (ns)"] for row in rows}
-    assert {key: value for key, value in found.items() if value} == {key: value for key, value in both.items() if value}
+    assert {key: value for key, value in found.items() if value} == {
+        key: value for key, value in both.items() if value
+    }
 
 
 STARVED = "intrakernel_starved_consumer"

@@ -24,7 +24,12 @@ Row = dict[str, Any]
 
 
 def asked(report: Report, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", "intrakernel_sum").load().table(report, selection or Selection(), **options).to_pylist()
+    found: list[Row] = (
+        catalog.find("stats.tables", "intrakernel_sum")
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -34,9 +39,15 @@ def report(tmp_path: Path) -> Report:
     story = Story()
     for begin in (0, 2000):
         launch = story.launch("gemm", begin, begin + 1000)
-        launch.unit(0, 0, 5, begin, begin + 1000).region("tile", begin, begin + 800).region("load", begin, begin + 400)
-        launch.unit(0, 4, 5, begin + 100, begin + 900, dropped=3).region("mma", begin + 500, begin + 900).mark("done", begin + 900)
-    story.launch(None, 4000, 4500, device=1, buffer_name="scores").unit(0, 0, 7, 4000, 4500).region("load", 4100, 4200, "asynchronous")
+        launch.unit(0, 0, 5, begin, begin + 1000).region("tile", begin, begin + 800).region(
+            "load", begin, begin + 400
+        )
+        launch.unit(0, 4, 5, begin + 100, begin + 900, dropped=3).region(
+            "mma", begin + 500, begin + 900
+        ).mark("done", begin + 900)
+    story.launch(None, 4000, 4500, device=1, buffer_name="scores").unit(0, 0, 7, 4000, 4500).region(
+        "load", 4100, 4200, "asynchronous"
+    )
     return open_report(story.write(tmp_path / "r.warplens"))
 
 
@@ -49,17 +60,29 @@ def test_by_kernel_and_tag(report: Report) -> None:
         ("gemm", "mma", "region", 2, 800, 4, "GPU (0)"),
         ("scores", "load", "asynchronous", 1, 100, 1, "GPU (1)"),
     ]
-    assert [round(row["Unit Time (%)"], 3) for row in rows] == [44.444, 22.222, 22.222, 20.0]  # of 3600 and 500
+    assert [round(row["Unit Time (%)"], 3) for row in rows] == [
+        44.444,
+        22.222,
+        22.222,
+        20.0,
+    ]  # of 3600 and 500
 
 
 def test_parts(report: Report) -> None:
     by_warp = asked(report, by="warp")
-    assert [(row["Warp"], row["Tag"], row["Unit Time (%)"]) for row in by_warp if row["Kernel"] == "gemm"] == [
+    assert [
+        (row["Warp"], row["Tag"], row["Unit Time (%)"]) for row in by_warp if row["Kernel"] == "gemm"
+    ] == [
         (0, "tile", 80.0),
         (0, "load", 40.0),
         (4, "mma", 50.0),
     ]
-    assert [(row["SM"], row["Tag"]) for row in asked(report, by="sm")] == [(5, "tile"), (5, "load"), (5, "mma"), (7, "load")]
+    assert [(row["SM"], row["Tag"]) for row in asked(report, by="sm")] == [
+        (5, "tile"),
+        (5, "load"),
+        (5, "mma"),
+        (7, "load"),
+    ]
     assert [(row["Launch"], row["Tag"]) for row in asked(report, by="launch")] == [
         *((launch, tag) for launch in (0, 1) for tag in ("tile", "load", "mma")),
         (2, "load"),
@@ -108,18 +131,28 @@ def test_what_is_not_there(tmp_path: Path, report: Report) -> None:
         asked(none)
     story = Story()
     story.launch(stored=False)
-    with open_report(story.write(tmp_path / "lost.warplens")) as lost, pytest.raises(MissingData, match="diagnostics say why"):
+    with (
+        open_report(story.write(tmp_path / "lost.warplens")) as lost,
+        pytest.raises(MissingData, match="diagnostics say why"),
+    ):
         asked(lost)
     story = Story()
     story.launch().unit(0, 0, 0, 0, 10).mark("done", 5)
-    with open_report(story.write(tmp_path / "marks.warplens")) as marks, pytest.raises(MissingData, match="no regions"):
+    with (
+        open_report(story.write(tmp_path / "marks.warplens")) as marks,
+        pytest.raises(MissingData, match="no regions"),
+    ):
         asked(marks)
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(seed=st.integers(0, 10**6), by=st.sampled_from(["kernel", "launch", "sm", "warp"]))
-def test_it_is_what_a_plain_reading_says(tmp_path_factory: pytest.TempPathFactory, seed: int, by: str) -> None:
+def test_it_is_what_a_plain_reading_says(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, by: str
+) -> None:
     story = chance(seed)
     lengths: dict[Any, list[int]] = defaultdict(list)
     spans: dict[Any, int] = defaultdict(int)

@@ -18,7 +18,10 @@ from warplens.report import open as open_report
 def asked(path: Path, story: Story, **options: Any) -> list[dict[str, Any]]:
     with open_report(story.write(path / "r.warplens")) as report:
         found: list[dict[str, Any]] = (
-            catalog.find("stats.tables", "intrakernel_timeline").load().table(report, Selection(), **options).to_pylist()
+            catalog.find("stats.tables", "intrakernel_timeline")
+            .load()
+            .table(report, Selection(), **options)
+            .to_pylist()
         )
     return found
 
@@ -31,7 +34,10 @@ def test_a_launch_by_hand(tmp_path: Path) -> None:
     launch.unit(1, 0, 1, 1000, 1200).region("load", 1000, 1050).region("mma", 1100, 1200)
     rows = asked(tmp_path, story, slices=4)
     assert {row["Launch"] for row in rows} == {1}
-    assert [(row["Start (ns)"], row["Tag"], row["Active"], row["Units"], row["Running"], row["Active (%)"]) for row in rows] == [
+    assert [
+        (row["Start (ns)"], row["Tag"], row["Active"], row["Units"], row["Running"], row["Active (%)"])
+        for row in rows
+    ] == [
         (0, "load", 1.5, 2, 2.0, 75.0),
         (100, "load", 0.7, 1, 2.0, 35.0),
         (100, "mma", 1.0, 1, 2.0, 50.0),
@@ -63,9 +69,15 @@ def test_chance_against_one_nanosecond_after_the_other(tmp_path: Path, seed: int
                 (number, min(row["end"], high) - max(row["start"], low))
                 for number, unit in enumerate(launch.units)
                 for row in unit.events
-                if row["tag"] == tag and row["kind"] != "mark" and row["start"] < min(row["end"], high) and row["end"] > low
+                if row["tag"] == tag
+                and row["kind"] != "mark"
+                and row["start"] < min(row["end"], high)
+                and row["end"] > low
             ]
             if pieces:
                 spent = sum(length for _, length in pieces)
-                expected[low - begin, tag] = (pytest.approx(spent / (high - low)), len({number for number, _ in pieces}))
+                expected[low - begin, tag] = (
+                    pytest.approx(spent / (high - low)),
+                    len({number for number, _ in pieces}),
+                )
     assert {(row["Start (ns)"], row["Tag"]): (row["Active"], row["Units"]) for row in rows} == expected

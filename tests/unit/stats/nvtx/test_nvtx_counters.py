@@ -26,8 +26,12 @@ COUNTERS: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(report: Report, stat: str = "nvtx_counter_sum", selection: Selection | None = None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection()).to_pylist()
+def rows(
+    report: Report, stat: str = "nvtx_counter_sum", selection: Selection | None = None
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        catalog.find("stats.tables", stat).load().table(report, selection or Selection()).to_pylist()
+    )
     return found
 
 
@@ -41,7 +45,15 @@ def test_values_of_each_counter(tmp_path: Path) -> None:
     found = {row["Counter"]: row for row in rows(drawn(tmp_path))}
     assert list(found) == [":mem", "io:mem", ":sent", ":level"]
     mem = found[":mem"]
-    assert [mem[name] for name in ("Samples", "Avg", "Med", "Min", "Max", "Last", "PID")] == [3, 2.0, 2.0, 1, 3, 2, 100]
+    assert [mem[name] for name in ("Samples", "Avg", "Med", "Min", "Max", "Last", "PID")] == [
+        3,
+        2.0,
+        2.0,
+        1,
+        3,
+        2,
+        100,
+    ]
     assert (mem["TimeAvg"], mem["Total"], mem["Rate (1/s)"], mem["Unit"]) == (None, None, None, None)
     assert (found["io:mem"]["Last"], found[":level"]["PID"]) == (5, 101)
 
@@ -56,7 +68,12 @@ def test_changes_are_summed_in_their_unit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "average"),
     # samples at 0 (1), 4 (3), 6 (none), 9 (2) us; the process ends at 14 us
-    [("until_next", (1 * 4 + 3 * 2 + 2 * 5) / 11), ("since_last", (3 * 4 + 2 * 3) / 7), ("linear", 2.0), ("point", None)],
+    [
+        ("until_next", (1 * 4 + 3 * 2 + 2 * 5) / 11),
+        ("since_last", (3 * 4 + 2 * 3) / 7),
+        ("linear", 2.0),
+        ("point", None),
+    ],
 )
 def test_the_mean_over_time_is_of_what_holds(tmp_path: Path, kind: str, average: float | None) -> None:
     found = rows(drawn(tmp_path, mem=kind))
@@ -85,7 +102,12 @@ def test_samples_without_a_value_are_told(tmp_path: Path) -> None:
 
 
 def test_what_stands_for_a_value(tmp_path: Path) -> None:
-    samples: list[dict[str, Any]] = [{"no_value": "unchanged"}, {"value_int": 7}, {"no_value": "unchanged"}, {"no_value": "zero"}]
+    samples: list[dict[str, Any]] = [
+        {"no_value": "unchanged"},
+        {"value_int": 7},
+        {"no_value": "unchanged"},
+        {"no_value": "zero"},
+    ]
     tables: dict[str, list[dict[str, Any]]] = {
         "nvtx_counters": [{"counter": 0, "process": 0, "id": 1, "name": "n", "type": "int64"}],
         "nvtx_counter_samples": [
@@ -112,12 +134,31 @@ def test_large_unsigned_values_and_odd_floats(tmp_path: Path) -> None:
         {"counter": 1, "value_float": float("inf")},
         {"counter": 1, "value_float": 1.0},
     ]
-    samples = [{"id": number, "process": 0, "thread": 0, "start": 1_000_000_000 + number, **row} for number, row in enumerate(values)]
-    timeline(tmp_path / "r.warplens", "main |[step ]", tables={"nvtx_counters": counters, "nvtx_counter_samples": samples})
+    samples = [
+        {"id": number, "process": 0, "thread": 0, "start": 1_000_000_000 + number, **row}
+        for number, row in enumerate(values)
+    ]
+    timeline(
+        tmp_path / "r.warplens",
+        "main |[step ]",
+        tables={"nvtx_counters": counters, "nvtx_counter_samples": samples},
+    )
     report = open_report(tmp_path / "r.warplens")
     unsigned, real = rows(report)
-    assert (unsigned["Max"], unsigned["Min"], real["Samples"], real["Max"], real["Last"]) == (2.0**64, 5, 2, float("inf"), 1)
-    assert [row["Value"] for row in rows(report, "nvtx_counter_trace")] == [2.0**64, 5, None, float("inf"), 1.0]
+    assert (unsigned["Max"], unsigned["Min"], real["Samples"], real["Max"], real["Last"]) == (
+        2.0**64,
+        5,
+        2,
+        float("inf"),
+        1,
+    )
+    assert [row["Value"] for row in rows(report, "nvtx_counter_trace")] == [
+        2.0**64,
+        5,
+        None,
+        float("inf"),
+        1.0,
+    ]
 
 
 @pytest.mark.parametrize("stat", ["nvtx_counter_sum", "nvtx_counter_trace"])

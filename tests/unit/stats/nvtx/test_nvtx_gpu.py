@@ -34,8 +34,15 @@ gpu0.8     |            (add#4  )       (lost  )
 KERNELS: dict[str, dict[str, Any]] = {"gemm": {"demangled": "void gemm<float>()", "mangled": "_Z4gemm"}}
 
 
-def rows(report: Report, stat: str, selection: Selection | None = None, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection(), **options).to_pylist()
+def rows(
+    report: Report, stat: str, selection: Selection | None = None, **options: Any
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        catalog.find("stats.tables", stat)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -48,8 +55,23 @@ def report(tmp_path: Path) -> Report:
 def test_ranges_reach_from_their_first_operation_to_their_last(report: Report) -> None:
     found = rows(report, "nvtx_gpu_proj_trace")
     times = ["Projected Start (ns)", "Projected Duration (ns)", "Orig Start (ns)", "Orig Duration (ns)"]
-    assert list(found[0]) == ["Name", *times, "Style", "PID", "TID", "NumGPUOps", "Lvl", "NumChild", "RangeId", "ParentId", "RangeStack"]
-    assert [(row["Name"], *(row[name] // 1000 for name in times), row["Style"], row["TID"], row["NumGPUOps"]) for row in found] == [
+    assert list(found[0]) == [
+        "Name",
+        *times,
+        "Style",
+        "PID",
+        "TID",
+        "NumGPUOps",
+        "Lvl",
+        "NumChild",
+        "RangeId",
+        "ParentId",
+        "RangeStack",
+    ]
+    assert [
+        (row["Name"], *(row[name] // 1000 for name in times), row["Style"], row["TID"], row["NumGPUOps"])
+        for row in found
+    ] == [
         (":async", 12, 9, 0, 29, "StartEnd", 1001, 1),
         (":step", 20, 20, 0, 38, "PushPop", 1000, 2),
         ("lib:load", 20, 10, 2, 20, "PushPop", 1000, 1),
@@ -57,14 +79,20 @@ def test_ranges_reach_from_their_first_operation_to_their_last(report: Report) -
     ]
     step, load = found[1], found[2]
     assert [(row["Lvl"], row["NumChild"]) for row in found] == [(0, 0), (0, 1), (1, 0), (0, 0)]
-    assert (load["ParentId"], load["RangeStack"]) == (step["RangeId"], f":{step['RangeId']}:{load['RangeId']}")
+    assert (load["ParentId"], load["RangeStack"]) == (
+        step["RangeId"],
+        f":{step['RangeId']}:{load['RangeId']}",
+    )
     assert step["ParentId"] is None
 
 
 def test_a_filter_keeps_ranges_with_all_their_operations(report: Report) -> None:
     found = rows(report, "nvtx_gpu_proj_trace", Selection.parse("45us/46us"))
     assert [(row["Name"], row["NumGPUOps"]) for row in found] == [(":step", 1)]
-    with pytest.raises(MissingData, match=r"^does not contain GPU work that was launched in NVTX ranges in the selected part\.$"):
+    with pytest.raises(
+        MissingData,
+        match=r"^does not contain GPU work that was launched in NVTX ranges in the selected part\.$",
+    ):
         rows(report, "nvtx_gpu_proj_trace", Selection.parse("60us/"))
 
 
@@ -72,8 +100,18 @@ def test_projections_are_summed_by_name(report: Report) -> None:
     found = rows(report, "nvtx_gpu_proj_sum")
     figures = [f"Proj {name} (ns)" for name in ("Avg", "Med", "Min", "Max", "StdDev")]
     counts = ["Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"]
-    assert list(found[0]) == ["Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances", *figures, *counts]
-    assert [(row["Range"], row["Style"], row["Total Proj Time (ns)"], row["Range Instances"]) for row in found] == [
+    assert list(found[0]) == [
+        "Range",
+        "Style",
+        "Total Proj Time (ns)",
+        "Total Range Time (ns)",
+        "Range Instances",
+        *figures,
+        *counts,
+    ]
+    assert [
+        (row["Range"], row["Style"], row["Total Proj Time (ns)"], row["Range Instances"]) for row in found
+    ] == [
         (":step", "PushPop", 33_000, 2),
         ("lib:load", "PushPop", 10_000, 1),
         (":async", "StartEnd", 9_000, 1),
@@ -87,9 +125,26 @@ def test_projections_are_summed_by_name(report: Report) -> None:
 def test_kernels_count_in_every_range_around_their_launch(report: Report) -> None:
     found = rows(report, "nvtx_kern_sum")
     figures = ["Total Time (ns)", "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
-    assert list(found[0]) == ["NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", *figures, "Kernel Name"]
+    assert list(found[0]) == [
+        "NVTX Range",
+        "Style",
+        "PID",
+        "TID",
+        "NVTX Inst",
+        "Kern Inst",
+        *figures,
+        "Kernel Name",
+    ]
     assert [
-        (row["NVTX Range"], row["TID"], row["NVTX Inst"], row["Kern Inst"], row["Total Time (ns)"], row["Kernel Name"]) for row in found
+        (
+            row["NVTX Range"],
+            row["TID"],
+            row["NVTX Inst"],
+            row["Kern Inst"],
+            row["Total Time (ns)"],
+            row["Kernel Name"],
+        )
+        for row in found
     ] == [
         (":step", 1000, 2, 2, 23_000, "void gemm<float>()"),
         (":async", 1001, 1, 1, 9_000, "add"),
@@ -120,10 +175,16 @@ def test_a_report_without_such_data_says_what_it_lacks(tmp_path: Path) -> None:
 
 TIMES = st.integers(0, 60)
 RANGE = st.tuples(st.integers(0, 2), TIMES, TIMES, st.sampled_from(["a", "b"]), st.sampled_from([None, 0, 1]))
-LAUNCH = st.tuples(st.integers(0, 2), TIMES, st.integers(60, 99), st.integers(0, 9), st.sampled_from(["k", "l"]))
+LAUNCH = st.tuples(
+    st.integers(0, 2), TIMES, st.integers(60, 99), st.integers(0, 9), st.sampled_from(["k", "l"])
+)
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(st.lists(RANGE, max_size=25), st.lists(LAUNCH, min_size=1, max_size=25))
 def test_every_pair_of_range_and_launch_is_found(
     tmp_path_factory: pytest.TempPathFactory,
@@ -134,26 +195,72 @@ def test_every_pair_of_range_and_launch_is_found(
     ranges = sorted((thread, min(a, b), max(a, b), name, ended) for thread, a, b, name, ended in ranges)
     launches = sorted(launches, key=lambda launch: launch[1])
     sizes = {f"{what}_{axis}": 1 for what in ("grid", "block") for axis in "xyz"}
-    kernel = {"device": 0, "context": 1, "stream": 7, "registers": 1, "static_shared": 0, "dynamic_shared": 0, **sizes}
-    flags = {"process": 0, "style": "StartEnd", "depth": 0, "unfinished": False, "inherited": False, "clipped": False}
+    kernel = {
+        "device": 0,
+        "context": 1,
+        "stream": 7,
+        "registers": 1,
+        "static_shared": 0,
+        "dynamic_shared": 0,
+        **sizes,
+    }
+    flags = {
+        "process": 0,
+        "style": "StartEnd",
+        "depth": 0,
+        "unfinished": False,
+        "inherited": False,
+        "clipped": False,
+    }
     tables: dict[str, list[dict[str, Any]]] = {
         "nvtx_ranges": [
-            {**flags, "id": n, "thread": thread, "start": start, "end": end, "message": name, "end_thread": ended}
+            {
+                **flags,
+                "id": n,
+                "thread": thread,
+                "start": start,
+                "end": end,
+                "message": name,
+                "end_thread": ended,
+            }
             for n, (thread, start, end, name, ended) in enumerate(sorted(ranges, key=lambda one: one[1]))
         ],
         "cuda_api": [
-            {"id": n, "process": 0, "thread": t, "start": s, "end": s + 1, "api": "driver", "name": "l", "result": 0, "correlation": n}
+            {
+                "id": n,
+                "process": 0,
+                "thread": t,
+                "start": s,
+                "end": s + 1,
+                "api": "driver",
+                "name": "l",
+                "result": 0,
+                "correlation": n,
+            }
             for n, (t, s, _, _, _) in enumerate(launches)
         ],
         "kernels": [
-            {**kernel, "id": n, "process": 0, "start": s, "end": s + long, "name": name, "demangled": name, "api": n}
+            {
+                **kernel,
+                "id": n,
+                "process": 0,
+                "start": s,
+                "end": s + long,
+                "name": name,
+                "demangled": name,
+                "api": n,
+            }
             for n, (_, _, s, long, name) in enumerate(launches)
         ],
     }
     timeline(path, "main |!x", origin=0, tables=tables)
     projected, summed = [], defaultdict(list)
     for thread, start, end, name, ended in ranges:
-        mine = [one for one in launches if one[0] == thread and start <= one[1] < end] if ended in (None, thread) else []
+        mine = (
+            [one for one in launches if one[0] == thread and start <= one[1] < end]
+            if ended in (None, thread)
+            else []
+        )
         if mine:
             first, last = min(one[2] for one in mine), max(one[2] + one[3] for one in mine)
             projected.append((first, last - first, start, f":{name}", len(mine)))
@@ -165,14 +272,21 @@ def test_every_pair_of_range_and_launch_is_found(
             rows(report, "nvtx_gpu_proj_trace")
         return
     columns = ("Projected Start (ns)", "Projected Duration (ns)", "Orig Start (ns)", "Name", "NumGPUOps")
-    assert sorted(tuple(row[name] for name in columns) for row in rows(report, "nvtx_gpu_proj_trace")) == sorted(projected)
+    assert sorted(
+        tuple(row[name] for name in columns) for row in rows(report, "nvtx_gpu_proj_trace")
+    ) == sorted(projected)
     found = range_kernels.range_kernels(report, Selection(), "base").to_pylist()
-    assert {(f":{row['message']}", row["thread"], row["kernel"]): (row["count"], row["total"], row["median"]) for row in found} == {
-        key: (len(values), sum(values), statistics.median(values)) for key, values in summed.items()
-    }
+    assert {
+        (f":{row['message']}", row["thread"], row["kernel"]): (row["count"], row["total"], row["median"])
+        for row in found
+    } == {key: (len(values), sum(values), statistics.median(values)) for key, values in summed.items()}
     for row in found:
         key = (row["message"], row["thread"])
-        around = [(start, end) for thread, start, end, name, ended in ranges if (name, thread) == key and ended in (None, thread)]
+        around = [
+            (start, end)
+            for thread, start, end, name, ended in ranges
+            if (name, thread) == key and ended in (None, thread)
+        ]
         times = [one[1] for one in launches if (one[0], one[4]) == (row["thread"], row["kernel"])]
         assert row["ranges"] == sum(any(start <= time < end for time in times) for start, end in around)
 

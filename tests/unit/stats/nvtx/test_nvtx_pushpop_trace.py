@@ -29,21 +29,40 @@ def report(tmp_path: Path) -> Report:
 
 def trace(report: Report, selection: Selection | None = None) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = (
-        catalog.find("stats.tables", "nvtx_pushpop_trace").load().table(report, selection or Selection()).to_pylist()
+        catalog.find("stats.tables", "nvtx_pushpop_trace")
+        .load()
+        .table(report, selection or Selection())
+        .to_pylist()
     )
     return rows
 
 
 def test_the_columns_are_those_of_nsys(report: Report) -> None:
     assert list(trace(report)[0]) == [
-        *("Start (ns)", "End (ns)", "Duration (ns)", "DurChild (ns)", "DurNonChild (ns)", "Name", "PID", "TID"),
+        *(
+            "Start (ns)",
+            "End (ns)",
+            "Duration (ns)",
+            "DurChild (ns)",
+            "DurNonChild (ns)",
+            "Name",
+            "PID",
+            "TID",
+        ),
         *("Lvl", "NumChild", "RangeId", "ParentId", "RangeStack", "NameTree"),
     ]
 
 
 def test_each_range_knows_its_parents_and_children(report: Report) -> None:
     rows = trace(report)
-    assert [row["NameTree"] for row in rows] == [":outer", "--:inner", "----:leaf", "io:read", "--:inner", ":next"]
+    assert [row["NameTree"] for row in rows] == [
+        ":outer",
+        "--:inner",
+        "----:leaf",
+        "io:read",
+        "--:inner",
+        ":next",
+    ]
     outer, inner, leaf, *_ = rows
     assert (outer["Start (ns)"], outer["End (ns)"], outer["Duration (ns)"]) == (0, 23_000, 23_000)
     assert (outer["NumChild"], outer["DurChild (ns)"], outer["DurNonChild (ns)"]) == (2, 17_000, 6_000)

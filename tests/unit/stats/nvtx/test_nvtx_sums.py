@@ -21,7 +21,16 @@ from warplens.report import open as open_report
 from warplens.stats.base import notes
 from warplens.testing.timeline import timeline
 
-BLOCK = ["Time (%)", "Total Time (ns)", "Instances", "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
+BLOCK = [
+    "Time (%)",
+    "Total Time (ns)",
+    "Instances",
+    "Avg (ns)",
+    "Med (ns)",
+    "Min (ns)",
+    "Max (ns)",
+    "StdDev (ns)",
+]
 PICTURE = """
 main    |[step        ][step      ]
 main    |  [load ]
@@ -53,19 +62,31 @@ def test_the_greatest_total_comes_first_and_domains_are_named(report: Report) ->
     assert table.column("Range").to_pylist() == [":step", ":open", "io:read", ":async", ":load"]
     assert table.column("Style").to_pylist() == ["PushPop", "PushPop", "PushPop", "StartEnd", "PushPop"]
     step = table.slice(0, 1).to_pylist()[0]
-    assert (step["Total Time (ns)"], step["Instances"], step["Avg (ns)"], step["Med (ns)"]) == (26_000, 2, 13_000.0, 13_000.0)
+    assert (step["Total Time (ns)"], step["Instances"], step["Avg (ns)"], step["Med (ns)"]) == (
+        26_000,
+        2,
+        13_000.0,
+        13_000.0,
+    )
     assert math.isclose(step["StdDev (ns)"], statistics.stdev([12_000, 14_000]))
     assert table.column("StdDev (ns)").to_pylist()[1:] == [0.0] * 4
     assert math.isclose(sum(table.column("Time (%)").to_pylist()), 100)
 
 
 def test_each_style_has_its_own_table(report: Report) -> None:
-    assert compute("nvtx_pushpop_sum", report).column("Range").to_pylist() == [":step", ":open", "io:read", ":load"]
+    assert compute("nvtx_pushpop_sum", report).column("Range").to_pylist() == [
+        ":step",
+        ":open",
+        "io:read",
+        ":load",
+    ]
     assert compute("nvtx_startend_sum", report).column("Range").to_pylist() == [":async"]
 
 
 def test_unfinished_ranges_are_counted_and_noted(report: Report) -> None:
-    assert notes(compute("nvtx_sum", report)) == ["1 unfinished, counted up to when the process was last seen."]
+    assert notes(compute("nvtx_sum", report)) == [
+        "1 unfinished, counted up to when the process was last seen."
+    ]
     assert notes(compute("nvtx_startend_sum", report)) == []
 
 
@@ -103,12 +124,19 @@ def test_group_statistics_are_exact(parts: list[list[tuple[str, str | None, str 
             columns = [pa.array([row[k] for row in rows], pa.string()).dictionary_encode() for k in range(3)]
             start = pa.array(range(len(rows)), pa.int64())
             end = pa.array([n + row[3] for n, row in enumerate(rows)], pa.int64())
-            durations.add(pa.table([start, end, *columns], names=["start", "end", "style", "domain", "message"]))
+            durations.add(
+                pa.table([start, end, *columns], names=["start", "end", "style", "domain", "message"])
+            )
         result = durations.result().to_pylist()
     assert len(result) == len(expected)
     for row in result:
         values = expected[row["style"], row["domain"], row["message"]]
-        assert (row["count"], row["total"], row["min"], row["max"]) == (len(values), sum(values), min(values), max(values))
+        assert (row["count"], row["total"], row["min"], row["max"]) == (
+            len(values),
+            sum(values),
+            min(values),
+            max(values),
+        )
         assert row["median"] == statistics.median(values)
         deviation = statistics.stdev(values) if len(values) > 1 else 0.0
         assert math.isclose(row["stddev"], deviation, rel_tol=1e-9, abs_tol=1e-6)
@@ -123,13 +151,21 @@ def test_many_values_of_one_group_keep_their_median() -> None:
             texts = {name: pa.array(["x"] * len(part)) for name in ("style", "domain", "message")}
             durations.add(pa.table({"start": pa.array([0] * len(part)), "end": pa.array(part), **texts}))
         row = durations.result().to_pylist()[0]
-    assert (row["median"], row["count"], row["total"]) == (statistics.median(lengths), len(lengths), sum(lengths))
+    assert (row["median"], row["count"], row["total"]) == (
+        statistics.median(lengths),
+        len(lengths),
+        sum(lengths),
+    )
 
 
 def test_three_thousand_groups_stay_apart() -> None:
     names = [f"n{n % 3000}" for n in range(9000)]
     with Durations() as durations:
-        texts = {"style": pa.array(["PushPop"] * 9000), "domain": pa.nulls(9000, pa.string()), "message": pa.array(names)}
+        texts = {
+            "style": pa.array(["PushPop"] * 9000),
+            "domain": pa.nulls(9000, pa.string()),
+            "message": pa.array(names),
+        }
         durations.add(pa.table({"start": pa.array([0] * 9000), "end": pa.array(range(9000)), **texts}))
         rows = durations.result().to_pylist()
     assert len(rows) == 3000

@@ -29,14 +29,20 @@ def report(tmp_path: Path) -> Report:
         PICTURE,
         extra={"parse": {"payload_int": -3}, "plain": {"payload_float": 0.1}},
         tasks={"t2": {"name": None, "library": "trio"}},
-        payloads={"step": [{"batch": 3, "loss": 0.25}, list(range(30))], "save": ["a.pt"], "done": [{"name": "x", "ok": True}]},
+        payloads={
+            "step": [{"batch": 3, "loss": 0.25}, list(range(30))],
+            "save": ["a.pt"],
+            "done": [{"name": "x", "ok": True}],
+        },
         end_payloads={"fetch": [{"bytes": 7}]},
     )
     return open_report(tmp_path / "r.warplens")
 
 
 def trace(report: Report, stat: str, selection: Selection | None = None) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = catalog.find("stats.tables", stat).load().table(report, selection or Selection()).to_pylist()
+    rows: list[dict[str, Any]] = (
+        catalog.find("stats.tables", stat).load().table(report, selection or Selection()).to_pylist()
+    )
     return rows
 
 
@@ -49,7 +55,10 @@ def test_push_pop_ranges_say_their_task_and_payload(report: Report) -> None:
     ]
     assert "EndPayload" not in rows[0]
     parse = rows[1]
-    assert (parse["Lvl"], parse["RangeStack"]) == (1, f":{parse['ParentId']}:{parse['RangeId']}")  # inside the task's start/end range
+    assert (parse["Lvl"], parse["RangeStack"]) == (
+        1,
+        f":{parse['ParentId']}:{parse['RangeId']}",
+    )  # inside the task's start/end range
 
 
 def test_start_end_ranges_in_order_with_their_tasks(report: Report) -> None:
@@ -59,7 +68,11 @@ def test_start_end_ranges_in_order_with_their_tasks(report: Report) -> None:
         (":fetch", 2_000, 12_000, "t1"),
         (":fetch", 3_000, 13_000, "trio 1"),
     ]
-    assert [(row["Payload"], row["EndPayload"]) for row in rows] == [("0.1", None), (None, "{bytes: 7}"), (None, "{bytes: 7}")]
+    assert [(row["Payload"], row["EndPayload"]) for row in rows] == [
+        ("0.1", None),
+        (None, "{bytes: 7}"),
+        (None, "{bytes: 7}"),
+    ]
     assert (rows[0]["TID"], rows[0]["EndTID"], rows[0]["Lvl"]) == (1001, None, 0)
 
 

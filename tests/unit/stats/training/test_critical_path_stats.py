@@ -29,18 +29,31 @@ def drawn(path: Path, *lines: str, **more: Any) -> Report:
     return open_report(path / "r.warplens")
 
 
-def stat(report: Report, name: str = "critical_path", selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", name).load().table(report, selection or Selection(), **options).to_pylist()
+def stat(
+    report: Report, name: str = "critical_path", selection: Selection | None = None, **options: Any
+) -> list[Row]:
+    found: list[Row] = (
+        catalog.find("stats.tables", name)
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
 def said(report: Report, **options: Any) -> str:
-    return " ".join(notes(catalog.find("stats.tables", "critical_path").load().table(report, Selection(), **options)))
+    return " ".join(
+        notes(catalog.find("stats.tables", "critical_path").load().table(report, Selection(), **options))
+    )
 
 
-def trace(report: Report, selection: Selection | None = None, **options: Any) -> list[tuple[int, int, str, str]]:
+def trace(
+    report: Report, selection: Selection | None = None, **options: Any
+) -> list[tuple[int, int, str, str]]:
     rows = stat(report, "critical_path_trace", selection, **options)
-    return [(row["Start (ns)"] // TICK, row["Duration (ns)"] // TICK, row["Kind"], row["Name"]) for row in rows]
+    return [
+        (row["Start (ns)"] // TICK, row["Duration (ns)"] // TICK, row["Kind"], row["Name"]) for row in rows
+    ]
 
 
 def test_the_host_the_gpu_and_back(tmp_path: Path) -> None:
@@ -63,7 +76,11 @@ def test_the_host_the_gpu_and_back(tmp_path: Path) -> None:
     assert sum(row["Time (ns)"] for row in rows.values()) == 110 * TICK
     gemm = rows["kernel", "gemm"]
     # Without it the calls decide: up to 42, 8 more, and the wait comes back at once.
-    assert (gemm["Time (ns)"] // TICK, gemm["Pieces"], gemm["Gain (ns)"] // TICK) == (50, 1, 90 - 50 - (60 + 10 - 50))
+    assert (gemm["Time (ns)"] // TICK, gemm["Pieces"], gemm["Gain (ns)"] // TICK) == (
+        50,
+        1,
+        90 - 50 - (60 + 10 - 50),
+    )
     assert ("kernel", "alone") not in rows
     assert rows["CPU", ":load"]["Gain (ns)"] == 20 * TICK
     assert "-20,000 ns" in said(report, what_if="load")
@@ -74,7 +91,10 @@ def test_the_host_the_gpu_and_back(tmp_path: Path) -> None:
         "kernel": 50,
         "sync return": 10,
     }
-    assert {row["Range"]: row["Time (ns)"] // TICK for row in stat(report, by="range")} == {":load": 20, ":step": 90}
+    assert {row["Range"]: row["Time (ns)"] // TICK for row in stat(report, by="range")} == {
+        ":load": 20,
+        ":step": 90,
+    }
     assert [(row["Thread"], row["Stream"], row["Time (ns)"] // TICK) for row in stat(report, by="place")] == [
         (None, 7, 60),
         ("main", None, 50),
@@ -84,21 +104,42 @@ def test_the_host_the_gpu_and_back(tmp_path: Path) -> None:
 def test_what_is_hidden_has_slack(tmp_path: Path) -> None:
     report = drawn(
         tmp_path,
-        line("main:api", (0, 21, "(cudaLaunchKernel#1"), (21, 42, "(cudaLaunchKernel#2"), (42, 100, "(cudaDeviceSynchronize")),
+        line(
+            "main:api",
+            (0, 21, "(cudaLaunchKernel#1"),
+            (21, 42, "(cudaLaunchKernel#2"),
+            (42, 100, "(cudaDeviceSynchronize"),
+        ),
         line("gpu0.7", (22, 90, "(gemm#1")),
         line("gpu0.8", (43, 60, "(gemm#2")),
     )
     rows = {(row["Kind"], row["Name"]): row for row in stat(report)}
     gemm = rows["kernel", "gemm"]
-    assert (gemm["Time (ns)"] // TICK, gemm["All (ns)"] // TICK, gemm["Slack (ns)"] // TICK) == (68, 68 + 17, 30)
+    assert (gemm["Time (ns)"] // TICK, gemm["All (ns)"] // TICK, gemm["Slack (ns)"] // TICK) == (
+        68,
+        68 + 17,
+        30,
+    )
 
 
 def test_a_stream_that_waits_for_an_event(tmp_path: Path) -> None:
-    waits = {"id": 1, "process": 0, "start": ORIGIN + 18 * TICK, "end": ORIGIN + 27 * TICK, "kind": "Stream wait event", "stream": 8}
+    waits = {
+        "id": 1,
+        "process": 0,
+        "start": ORIGIN + 18 * TICK,
+        "end": ORIGIN + 27 * TICK,
+        "kind": "Stream wait event",
+        "stream": 8,
+    }
     report = drawn(
         tmp_path,
         line(
-            "main:api", (0, 9, "(cuA#1"), (9, 22, "(cuRecord#2"), (22, 31, "(cuWait#3"), (31, 40, "(cuB#4"), (40, 100, "(cuCtxSynchronize")
+            "main:api",
+            (0, 9, "(cuA#1"),
+            (9, 22, "(cuRecord#2"),
+            (22, 31, "(cuWait#3"),
+            (31, 40, "(cuB#4"),
+            (40, 100, "(cuCtxSynchronize"),
         ),
         line("gpu0.7", (5, 70, "(first#1")),
         line("gpu0.8", (70, 95, "(second#4")),
@@ -140,7 +181,14 @@ def test_a_rank_that_comes_late(tmp_path: Path) -> None:
     base = 1 << 32
     rows = [
         {"id": 0, "process": 0, "start": ORIGIN + 30 * TICK, "end": ORIGIN + 90 * TICK, "kernel": 0, **about},
-        {"id": base, "process": 1, "start": ORIGIN + 70 * TICK, "end": ORIGIN + 88 * TICK, "kernel": base, **about},
+        {
+            "id": base,
+            "process": 1,
+            "start": ORIGIN + 70 * TICK,
+            "end": ORIGIN + 88 * TICK,
+            "kernel": base,
+            **about,
+        },
     ]
     report = drawn(
         tmp_path,
@@ -154,11 +202,23 @@ def test_a_rank_that_comes_late(tmp_path: Path) -> None:
     )
     # What the first rank spends in the kernel is a wait for the second one, that is: for what that did before.
     found = [
-        (row["Start (ns)"] // TICK, row["Duration (ns)"] // TICK, row["Kind"], row["Rank"]) for row in stat(report, "critical_path_trace")
+        (row["Start (ns)"] // TICK, row["Duration (ns)"] // TICK, row["Kind"], row["Rank"])
+        for row in stat(report, "critical_path_trace")
     ]
     assert found in (
-        [(0, 40, "CPU", 1), (40, 30, "launch latency", 1), (70, 20, "communication", 0), (90, 5, "sync return", 0)],
-        [(0, 40, "CPU", 1), (40, 30, "launch latency", 1), (70, 18, "communication", 1), (88, 4, "sync return", 1), (92, 3, "CPU", 1)],
+        [
+            (0, 40, "CPU", 1),
+            (40, 30, "launch latency", 1),
+            (70, 20, "communication", 0),
+            (90, 5, "sync return", 0),
+        ],
+        [
+            (0, 40, "CPU", 1),
+            (40, 30, "launch latency", 1),
+            (70, 18, "communication", 1),
+            (88, 4, "sync return", 1),
+            (92, 3, "CPU", 1),
+        ],
     )
 
 
@@ -166,7 +226,12 @@ def test_a_thread_that_looks_after_others_decides_nothing(tmp_path: Path) -> Non
     report = drawn(
         tmp_path,
         line("main:api", (0, 20, "(cudaLaunchKernel#1"), (20, 80, "(cudaDeviceSynchronize")),
-        line("watchdog:api", (5, 20, "(cudaEventQuery"), (60, 75, "(cudaEventQuery"), (100, 115, "(cudaEventQuery")),
+        line(
+            "watchdog:api",
+            (5, 20, "(cudaEventQuery"),
+            (60, 75, "(cudaEventQuery"),
+            (100, 115, "(cudaEventQuery"),
+        ),
         line("gpu0.7", (10, 70, "(gemm#1")),
         line("gpu0.8", (30, 60, "(lost")),
     )
@@ -180,14 +245,32 @@ def test_launches_into_a_full_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     # The fourth launch has to wait until the second kernel has begun, the fifth for the third.
     report = drawn(
         tmp_path,
-        line("main:api", (0, 20, "(cudaLaunchKernel#1"), (20, 40, "(cudaLaunchKernel#2"), (40, 60, "(cudaLaunchKernel#3")),
+        line(
+            "main:api",
+            (0, 20, "(cudaLaunchKernel#1"),
+            (20, 40, "(cudaLaunchKernel#2"),
+            (40, 60, "(cudaLaunchKernel#3"),
+        ),
         line("main:api", (60, 102, "(cudaLaunchKernel#4"), (102, 162, "(cudaLaunchKernel#5")),
-        line("gpu0.7", (10, 70, "(gemm#1"), (70, 140, "(gemm#2"), (140, 200, "(gemm#3"), (200, 230, "(gemm#4"), (230, 240, "(relu#5")),
+        line(
+            "gpu0.7",
+            (10, 70, "(gemm#1"),
+            (70, 140, "(gemm#2"),
+            (140, 200, "(gemm#3"),
+            (200, 230, "(gemm#4"),
+            (230, 240, "(relu#5"),
+        ),
     )
-    assert {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, by="kind")} == {"launch latency": 10, "kernel": 230}
+    assert {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, by="kind")} == {
+        "launch latency": 10,
+        "kernel": 230,
+    }
     # With kernels of no length the five calls decide: those that waited take as long as the others.
     assert "100,000 ns instead of 240,000 ns" in said(report, what_if="gemm")
-    cut = {row["Kind"]: row["Time (ns)"] // TICK for row in stat(report, by="kind", selection=Selection((0, 162 * TICK)))}
+    cut = {
+        row["Kind"]: row["Time (ns)"] // TICK
+        for row in stat(report, by="kind", selection=Selection((0, 162 * TICK)))
+    }
     assert cut == {"launch latency": 10, "kernel": 60 + 70, "full queue": 22}
 
 
@@ -195,7 +278,12 @@ def test_one_step_alone_and_windows(tmp_path: Path) -> None:
     report = drawn(
         tmp_path,
         line("main", (0, 40, "[step"), (50, 100, "[step")),
-        line("main:api", (5, 26, "(cudaLaunchKernel#1"), (55, 76, "(cudaLaunchKernel#2"), (76, 99, "(cudaStreamSynchronize")),
+        line(
+            "main:api",
+            (5, 26, "(cudaLaunchKernel#1"),
+            (55, 76, "(cudaLaunchKernel#2"),
+            (76, 99, "(cudaStreamSynchronize"),
+        ),
         line("gpu0.7", (10, 60, "(gemm#1"), (60, 90, "(gemm#2")),
     )
     assert trace(report, step=1) == [
@@ -205,7 +293,10 @@ def test_one_step_alone_and_windows(tmp_path: Path) -> None:
         (99, 1, "CPU", ":step"),
     ]
     assert sum(row["Time (ns)"] for row in stat(report, step=0)) == 40 * TICK
-    assert sum(row["Time (ns)"] for row in stat(report, selection=Selection((20 * TICK, 70 * TICK)))) == 50 * TICK
+    assert (
+        sum(row["Time (ns)"] for row in stat(report, selection=Selection((20 * TICK, 70 * TICK))))
+        == 50 * TICK
+    )
     with report.between(ORIGIN + 20 * TICK, ORIGIN + 70 * TICK) as part:
         assert stat(part)
     with pytest.raises(MissingData, match="training step 7; it has 2"):

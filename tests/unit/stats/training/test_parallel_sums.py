@@ -23,7 +23,12 @@ from warplens.report import open as open_report
 Row = dict[str, Any]
 _TEXT = "(SELECT value FROM StringIds WHERE id = {})"
 _SPAN = '"end" - start'
-_MPI = {"MPI_P2P_EVENTS": "p2p", "MPI_COLLECTIVES_EVENTS": "collective", "MPI_START_WAIT_EVENTS": "wait", "MPI_OTHER_EVENTS": "other"}
+_MPI = {
+    "MPI_P2P_EVENTS": "p2p",
+    "MPI_COLLECTIVES_EVENTS": "collective",
+    "MPI_START_WAIT_EVENTS": "wait",
+    "MPI_OTHER_EVENTS": "other",
+}
 
 
 def tell(seed: int) -> Export:
@@ -47,7 +52,14 @@ def tell(seed: int) -> Export:
     some("OPENMP_EVENT_KIND_SYNC_REGION_WAIT", "barrier", eventClass=78)
     for kind in ("DATA", "LAUNCH"):
         some(f"CUPTI_ACTIVITY_KIND_OPENACC_{kind}", "enter exit", eventKind=1, DeviceType=1, lineNo=0)
-    some("MPI_P2P_EVENTS", "MPI_Send MPI_Recv", "textId", tag=5, remoteRank=lambda chance: chance.randrange(4), size=size)
+    some(
+        "MPI_P2P_EVENTS",
+        "MPI_Send MPI_Recv",
+        "textId",
+        tag=5,
+        remoteRank=lambda chance: chance.randrange(4),
+        size=size,
+    )
     some("MPI_COLLECTIVES_EVENTS", "MPI_Bcast MPI_Reduce", "textId", rootRank=0, size=size, recvSize=size)
     some("MPI_START_WAIT_EVENTS", "MPI_Wait", "textId")
     some("MPI_OTHER_EVENTS", "MPI_Comm_rank", "textId")
@@ -55,7 +67,12 @@ def tell(seed: int) -> Export:
         export.add("MPI_RANKS", globalTid=global_id(pid, pid), rank=place + 4)
         for _ in range(20):
             where = export.string(chance.choice(("fill(float*)", "0x4242", "")))
-            fault = {"start": chance.randrange(10_000), "globalPid": global_id(pid), "address": 1, "module": export.string("app")}
+            fault = {
+                "start": chance.randrange(10_000),
+                "globalPid": global_id(pid),
+                "address": 1,
+                "module": export.string("app"),
+            }
             export.add("CUDA_UM_CPU_PAGE_FAULT_EVENTS", **fault, CpuInstruction=where)
     nvtx(export, 59, 1_000, 4_000, (100, 107), text="step")
     return export
@@ -73,7 +90,12 @@ class Both:
             source.backup(self.original)
 
     def stat(self, name: str, selection: Selection | None = None, **options: Any) -> list[Row]:
-        found: list[Row] = catalog.find("stats.tables", name).load().table(self.report, selection or Selection(), **options).to_pylist()
+        found: list[Row] = (
+            catalog.find("stats.tables", name)
+            .load()
+            .table(self.report, selection or Selection(), **options)
+            .to_pylist()
+        )
         return found
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
@@ -87,7 +109,9 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield found
 
 
-def compare(rows: list[Row], keys: list[str], pairs: list[tuple[Any, ...]], *, total: str, count: str, unit: str) -> None:
+def compare(
+    rows: list[Row], keys: list[str], pairs: list[tuple[Any, ...]], *, total: str, count: str, unit: str
+) -> None:
     """The rows of a summary against pairs of keys and value."""
     expected = defaultdict[tuple[Any, ...], list[int]](list)
     for pair in pairs:
@@ -112,7 +136,10 @@ def compare(rows: list[Row], keys: list[str], pairs: list[tuple[Any, ...]], *, t
             "mpi_event_sum",
             ["Source", "Name"],
             "Instances",
-            " UNION ALL ".join(f"SELECT '{kind}', {_TEXT.format('textId')}, {_SPAN} FROM {table}" for table, kind in _MPI.items()),
+            " UNION ALL ".join(
+                f"SELECT '{kind}', {_TEXT.format('textId')}, {_SPAN} FROM {table}"
+                for table, kind in _MPI.items()
+            ),
         ),
         (
             "openmp_sum",
@@ -134,7 +161,9 @@ def test_sums(both: Both, name: str, keys: list[str], count: str, text: str) -> 
     rows = both.stat(name)
     compare(rows, keys, both.sql(text), total="Total Time (ns)", count=count, unit="ns")
     whole = sum(row["Total Time (ns)"] for row in rows)
-    assert [row["Time (%)"] for row in rows] == pytest.approx([100 * row["Total Time (ns)"] / whole for row in rows])
+    assert [row["Time (%)"] for row in rows] == pytest.approx(
+        [100 * row["Total Time (ns)"] / whole for row in rows]
+    )
     apart = both.stat(name, by="thread")
     assert {row["PID"] for row in apart} == {100, 200}
     assert sum(row["Total Time (ns)"] for row in apart) == whole
@@ -147,7 +176,11 @@ def test_sums_of_a_part(both: Both) -> None:
     rows = [row for row in both.stat("mpi_event_sum", Selection((1_000, 2_000))) if row["Source"] == "p2p"]
     compare(rows, ["Name"], both.sql(text), total="Total Time (ns)", count="Instances", unit="ns")
     ranged = f"{text.replace('2000', '4000')} AND globalTid = {global_id(100, 107)}"
-    rows = [row for row in both.stat("mpi_event_sum", Selection(nvtx=("step", None, None))) if row["Source"] == "p2p"]
+    rows = [
+        row
+        for row in both.stat("mpi_event_sum", Selection(nvtx=("step", None, None)))
+        if row["Source"] == "p2p"
+    ]
     compare(rows, ["Name"], both.sql(ranged), total="Total Time (ns)", count="Instances", unit="ns")
 
 
@@ -156,7 +189,14 @@ def test_mpi_msg_size_sum(both: Both) -> None:
     text = f"""SELECT 'p2p', {name}, size FROM MPI_P2P_EVENTS UNION ALL SELECT 'coll_send', {name}, size FROM MPI_COLLECTIVES_EVENTS
     UNION ALL SELECT 'coll_recv', {name}, recvSize FROM MPI_COLLECTIVES_EVENTS"""
     total = "Total Message Volume (bytes)"
-    compare(both.stat("mpi_msg_size_sum"), ["Source", "Name"], both.sql(text), total=total, count="Instances", unit="bytes")
+    compare(
+        both.stat("mpi_msg_size_sum"),
+        ["Source", "Name"],
+        both.sql(text),
+        total=total,
+        count="Instances",
+        unit="bytes",
+    )
     apart = both.stat("mpi_msg_size_sum", by="process")
     assert {row["Rank"] for row in apart} == {4, 5}
     assert sum(row[total] for row in apart) == sum(row[2] for row in both.sql(text))
@@ -169,9 +209,24 @@ def test_mpi_event_trace(both: Both) -> None:
         "MPI_P2P_EVENTS": "tag, {}, remoteRank, NULL, size, NULL, NULL",
         "MPI_COLLECTIVES_EVENTS": "NULL, {}, NULL, rootRank, NULL, size, recvSize",
     }
-    parts = [f"SELECT {about}, {more.get(table, 'NULL, {}, NULL, NULL, NULL, NULL, NULL').format(rank)} FROM {table} t" for table in _MPI]
+    parts = [
+        f"SELECT {about}, {more.get(table, 'NULL, {}, NULL, NULL, NULL, NULL, NULL').format(rank)} FROM {table} t"
+        for table in _MPI
+    ]
     rows = both.stat("mpi_event_trace")
-    columns = ["Start (ns)", "End (ns)", "Duration (ns)", "Event", "Pid", "Tid", "Tag", "Rank", "PeerRank", "RootRank", "Size"]
+    columns = [
+        "Start (ns)",
+        "End (ns)",
+        "Duration (ns)",
+        "Event",
+        "Pid",
+        "Tid",
+        "Tag",
+        "Rank",
+        "PeerRank",
+        "RootRank",
+        "Size",
+    ]
     found = [tuple(row[name] for name in (*columns, "CollSendSize", "CollRecvSize")) for row in rows]
     assert sorted(found, key=repr) == sorted(both.sql(" UNION ALL ".join(parts)), key=repr)
     assert [row[0] for row in found] == sorted(row[0] for row in found)
@@ -181,8 +236,12 @@ def test_um_cpu_page_faults_sum(both: Both) -> None:
     text = f"""SELECT (globalPid >> 24) & 0xFFFFFF, coalesce(nullif({_TEXT.format("CpuInstruction")}, ''), '[unknown]'), count(*)
     FROM CUDA_UM_CPU_PAGE_FAULT_EVENTS GROUP BY 1, 2"""
     rows = both.stat("um_cpu_page_faults_sum")
-    assert sorted((row["PID"], row["CPU Instruction Address"], row["CPU Page Faults"]) for row in rows) == sorted(both.sql(text))
-    assert [row["CPU Page Faults"] for row in rows] == sorted((row["CPU Page Faults"] for row in rows), reverse=True)
+    assert sorted(
+        (row["PID"], row["CPU Instruction Address"], row["CPU Page Faults"]) for row in rows
+    ) == sorted(both.sql(text))
+    assert [row["CPU Page Faults"] for row in rows] == sorted(
+        (row["CPU Page Faults"] for row in rows), reverse=True
+    )
 
 
 @pytest.mark.slow
@@ -203,5 +262,8 @@ def test_a_report_without_it(name: str, words: str, tmp_path: Path) -> None:
     nvtx(export, 59, 1, 2, text="x")
     export.string("x")
     import_file(export.write(tmp_path / "x.sqlite"), tmp_path / "x.warplens")
-    with open_report(tmp_path / "x.warplens") as report, pytest.raises(MissingData, match=f"does not contain {words}"):
+    with (
+        open_report(tmp_path / "x.warplens") as report,
+        pytest.raises(MissingData, match=f"does not contain {words}"),
+    ):
         catalog.find("stats.tables", name).load().table(report, Selection())

@@ -31,7 +31,12 @@ def drawn(path: Path, picture: str, **more: Any) -> Report:
 
 
 def stat(report: Report, selection: Selection | None = None, **options: Any) -> list[Row]:
-    found: list[Row] = catalog.find("stats.tables", "step_breakdown").load().table(report, selection or Selection(), **options).to_pylist()
+    found: list[Row] = (
+        catalog.find("stats.tables", "step_breakdown")
+        .load()
+        .table(report, selection or Selection(), **options)
+        .to_pylist()
+    )
     return found
 
 
@@ -42,16 +47,29 @@ def spent(report: Report, **options: Any) -> dict[str, float]:
 def test_parts_from_ranges_and_what_the_gpu_did_meanwhile(tmp_path: Path) -> None:
     picture = [
         line("main", (0, 120, "[step")),
-        line("main", (1, 15, "[load_batch"), (20, 40, "[forward"), (45, 90, "[backward"), (92, 105, "[zero_grad")),
+        line(
+            "main",
+            (1, 15, "[load_batch"),
+            (20, 40, "[forward"),
+            (45, 90, "[backward"),
+            (92, 105, "[zero_grad"),
+        ),
         line("main", (60, 80, "[nccl:all_reduce")),
-        line("main:api", (22, 41, "(cudaLaunchKernel#1"), (61, 80, "(cudaLaunchKernel#2"), (106, 120, "(cudaMemcpy#3")),
+        line(
+            "main:api",
+            (22, 41, "(cudaLaunchKernel#1"),
+            (61, 80, "(cudaLaunchKernel#2"),
+            (106, 120, "(cudaMemcpy#3"),
+        ),
         line("gpu0.7", (35, 70, "(gemm#1"), (75, 110, "(ncclDevKernel_AllReduce#2"), (110, 118, "(DtoH#3")),
         line("gpu0.8", (65, 78, "(relu")),
     ]
     report = drawn(tmp_path, "\n".join(picture))
     rows = {row["Part"]: row for row in stat(report, step="step")}
     gpu = {
-        part: tuple(row[f"GPU {name} (ns)"] // TICK for name in ("Compute", "Comm", "Memory", "Idle", "Launched"))
+        part: tuple(
+            row[f"GPU {name} (ns)"] // TICK for name in ("Compute", "Comm", "Memory", "Idle", "Launched")
+        )
         for part, row in rows.items()
     }
     assert {part: row["Total Time (ns)"] // TICK for part, row in rows.items()} == {
@@ -136,7 +154,12 @@ def test_waits_cut_what_they_are_in_and_gaps_of_one_part_close(tmp_path: Path) -
     picture = [
         line("main", (0, 120, "[step")),
         line("main", (2, 30, "[forward"), (70, 82, "[forward"), (85, 100, "[optimizer")),
-        line("main:api", (4, 28, "(cudaStreamSynchronize"), (40, 60, "(cudaMemcpy"), (102, 119, "(cudaMemcpyAsync")),
+        line(
+            "main:api",
+            (4, 28, "(cudaStreamSynchronize"),
+            (40, 60, "(cudaMemcpy"),
+            (102, 119, "(cudaMemcpyAsync"),
+        ),
     ]
     report = drawn(tmp_path, "\n".join(picture))
     wait, forward, optimizer = 24 + 20, 4 + 12 + 20, 15
@@ -159,7 +182,9 @@ def test_rows_of_steps_skipped_ones_and_names_that_are_given(tmp_path: Path) -> 
     )
     assert [row["Data (ns)"] // TICK for row in stat(report, steps=True)] == [0, 0, 12]
     rows = stat(report, steps=True, skip=1, forward="mine")
-    assert [(row["Step"], row["Name"], row["Start (ns)"] // TICK, row["Forward (ns)"] // TICK) for row in rows] == [
+    assert [
+        (row["Step"], row["Name"], row["Start (ns)"] // TICK, row["Forward (ns)"] // TICK) for row in rows
+    ] == [
         (1, "step", 10, 10),
         (2, "step", 25, 0),
     ]
@@ -185,7 +210,13 @@ def test_processes_are_kept_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", few(range(12), 2))
 def test_random_steps_against_every_tick(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    names = {"load_batch": "data", "forward": "forward", "backward": "backward", "optimizer": "optimizer", "nccl:x": "communication"}
+    names = {
+        "load_batch": "data",
+        "forward": "forward",
+        "backward": "backward",
+        "optimizer": "optimizer",
+        "nccl:x": "communication",
+    }
     ticks: list[str] = []
     lines = ["", "", ""]  # steps; outer parts; inner ones
     while len(ticks) < 300:

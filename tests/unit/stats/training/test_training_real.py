@@ -26,7 +26,9 @@ TRACES: list[Any] = some(
     for name in ("hta_df_index_resolver", "tracelens_h100_qwen15_05b", "tracelens_mi300_resnet_actckpt")
     for file in FOLDER.glob(f"kineto/{name}.json.gz")
 ) or [pytest.param("real ones", marks=_LACKING)]
-EXPORTS: list[Any] = sorted(FOLDER.glob("nsys/*2gpu*.sqlite"))[:1] or [pytest.param("real ones", marks=_LACKING)]
+EXPORTS: list[Any] = sorted(FOLDER.glob("nsys/*2gpu*.sqlite"))[:1] or [
+    pytest.param("real ones", marks=_LACKING)
+]
 Row = dict[str, Any]
 
 
@@ -38,10 +40,14 @@ class Real:
         import_file(file, folder / "run.warplens")
         self.report: Report = open_report(folder / "run.warplens")
         with gzip.open(file, "rt", encoding="utf-8") as opened:
-            self.events: list[Row] = [event for event in json.load(opened)["traceEvents"] if event.get("ph") == "X"]
+            self.events: list[Row] = [
+                event for event in json.load(opened)["traceEvents"] if event.get("ph") == "X"
+            ]
 
     def stat(self, name: str, **options: Any) -> list[Row]:
-        found: list[Row] = catalog.find("stats.tables", name).load().table(self.report, Selection(), **options).to_pylist()
+        found: list[Row] = (
+            catalog.find("stats.tables", name).load().table(self.report, Selection(), **options).to_pylist()
+        )
         return found
 
     def of(self, *categories: str) -> list[Row]:
@@ -54,7 +60,11 @@ def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_steps_are_those_of_the_profiler(real: Real) -> None:
-    marked = {event["name"]: event for event in real.of("user_annotation") if event["name"].startswith("ProfilerStep#")}
+    marked = {
+        event["name"]: event
+        for event in real.of("user_annotation")
+        if event["name"].startswith("ProfilerStep#")
+    }
     try:
         rows = real.stat("step_breakdown", steps=True)
     except MissingData:
@@ -65,13 +75,19 @@ def test_steps_are_those_of_the_profiler(real: Real) -> None:
         assert row["Duration (ns)"] == pytest.approx(marked[row["Name"]]["dur"] * 1000, abs=2)
         parts = ("Data", "Forward", "Backward", "Optimizer", "Communication", "Wait", "Other")
         assert sum(row[f"{part} (ns)"] for part in parts) == row["Duration (ns)"]
-        assert sum(row[f"GPU {state} (ns)"] for state in ("Compute", "Comm", "Memory", "Idle")) == row["Duration (ns)"]
+        assert (
+            sum(row[f"GPU {state} (ns)"] for state in ("Compute", "Comm", "Memory", "Idle"))
+            == row["Duration (ns)"]
+        )
     summed = {row["Part"]: row["Total Time (ns)"] for row in real.stat("step_breakdown")}
     assert summed.pop("step") == sum(summed.values()) == sum(row["Duration (ns)"] for row in rows)
 
 
 def test_operations_launch_what_their_threads_launched_in_them(real: Real) -> None:
-    calls = {event["args"].get("correlation"): event for event in real.of("cuda_runtime", "cuda_driver", "hip_runtime", "Runtime")}
+    calls = {
+        event["args"].get("correlation"): event
+        for event in real.of("cuda_runtime", "cuda_driver", "hip_runtime", "Runtime")
+    }
     operations = defaultdict(list)
     for event in real.of("cpu_op", "Operator"):
         operations[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
@@ -104,7 +120,9 @@ def test_memory_is_what_the_allocator_said(real: Real) -> None:
     levels = [
         event["args"]["Total Allocated"]
         for event in _instants(real)
-        if event.get("name") == "[memory]" and event["args"].get("Device Type") == 1 and "Total Allocated" in event["args"]
+        if event.get("name") == "[memory]"
+        and event["args"].get("Device Type") == 1
+        and "Total Allocated" in event["args"]
     ]
     rows = real.stat("gpu_memory_timeline")
     assert max(row["Tensors (MB)"] for row in rows) == pytest.approx(max(levels) / 1e6)

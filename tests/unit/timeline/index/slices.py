@@ -28,14 +28,18 @@ class One:
     row: int
 
 
-def at_random(seed: int, count: int, *, tracks: int = 3, gap: int = 40, length: int = 60, ordered: bool = True) -> list[One]:
+def at_random(
+    seed: int, count: int, *, tracks: int = 3, gap: int = 40, length: int = 60, ordered: bool = True
+) -> list[One]:
     """Return slices that overlap, touch, and take no time at all, in order of start unless not `ordered`."""
     rng = random.Random(seed)
     found, now = [], rng.randint(-1000, 1000)
     for row in range(count):
         now += rng.choice((0, 0, 1, gap, gap * 50 if rng.random() < 0.01 else gap))
         long = rng.choice((0, 1, length, length * 20)) if rng.random() < 0.3 else rng.randint(0, length)
-        found.append(One("kernels", rng.randint(0, 1), rng.randrange(tracks), now, now + long, rng.choice(NAMES), row))
+        found.append(
+            One("kernels", rng.randint(0, 1), rng.randrange(tracks), now, now + long, rng.choice(NAMES), row)
+        )
     if not ordered:
         rng.shuffle(found)
     return found
@@ -74,7 +78,12 @@ def of_track(index: LaneIndex, slices: Sequence[One], number: int) -> list[One]:
     """Return the slices of a track."""
     track = index.tracks[number]
     key = track.key
-    return [one for one in slices if (one.layer, one.process, one.stream) == (track.layer, key["process"], key.get("stream", one.stream))]
+    return [
+        one
+        for one in slices
+        if (one.layer, one.process, one.stream)
+        == (track.layer, key["process"], key.get("stream", one.stream))
+    ]
 
 
 def union(spans: Sequence[tuple[int, int]]) -> int:

@@ -42,7 +42,10 @@ def opened(report: Path, cache: Path | None = None, part: int = 0) -> LaneIndex:
 
 
 def names(index: LaneIndex) -> list[tuple[str, str, int]]:
-    return sorted((index.names.layer(number), index.names.text(number), index.names.count(number)) for number in range(len(index.names)))
+    return sorted(
+        (index.names.layer(number), index.names.text(number), index.names.count(number))
+        for number in range(len(index.names))
+    )
 
 
 def indexes(report: Path) -> list[str]:
@@ -76,7 +79,9 @@ def test_an_index_of_other_files_is_made_again(report: Path) -> None:
     opened(report).close()
     (table,) = (report / "tables" / "nvtx_ranges").iterdir()
     rows = pq.read_table(table)
-    pq.write_table(rows.set_column(4, rows.schema.field(4), [[time.as_py() + 1 for time in rows.column("start")]]), table)
+    pq.write_table(
+        rows.set_column(4, rows.schema.field(4), [[time.as_py() + 1 for time in rows.column("start")]]), table
+    )
     store = open_store(report)
     starts = sorted(time.as_py() for time in pq.read_table(table).column("start"))
     with opened(report) as index:
@@ -141,7 +146,9 @@ def test_small_parts_wait_until_somebody_looks(tmp_path: Path) -> None:
     assert indexes(tmp_path / "r.warplens") == []
 
 
-def test_without_room_for_it_the_report_is_finished_all_the_same(tmp_path: Path, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_for_it_the_report_is_finished_all_the_same(
+    tmp_path: Path, always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -183,7 +190,9 @@ def test_parts_of_several_hosts_are_on_one_clock(tmp_path: Path) -> None:
     assert second.viewport(-FAR, FAR, 1 << 60).start[0] == first.viewport(-FAR, FAR, 1 << 60).start[0] + 7_000
     (hit,) = second.find([0], second.tracks[0].begin, second.tracks[0].begin + 1, 5)
     assert (hit.start, second.tracks[0].key["process"]) == (second.tracks[0].begin, 1 << 16)
-    assert second.locate("nvtx_ranges", 1 << 16, 0, hit.start) == second.locate("nvtx_ranges", 1 << 16, 0) == hit
+    assert (
+        second.locate("nvtx_ranges", 1 << 16, 0, hit.start) == second.locate("nvtx_ranges", 1 << 16, 0) == hit
+    )
     assert second.at(0, 0, hit.start) == hit
 
 
@@ -200,7 +209,9 @@ def test_what_a_killed_builder_left_goes_when_the_next_one_writes(report: Path) 
 
 
 @pytest.mark.parametrize(("what", "bytes_"), [("_BYTES_PER_ROW", 50 << 20), ("_BYTES_PER_NAME", 200 << 20)])
-def test_what_does_not_fit_is_left_to_the_first_look(report: Path, monkeypatch: pytest.MonkeyPatch, what: str, bytes_: int) -> None:
+def test_what_does_not_fit_is_left_to_the_first_look(
+    report: Path, monkeypatch: pytest.MonkeyPatch, what: str, bytes_: int
+) -> None:
     monkeypatch.setattr(building, "LARGE", 1)
     (manifest,) = (part.manifest for part in open_store(report).parts)
     with monkeypatch.context() as short:

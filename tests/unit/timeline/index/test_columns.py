@@ -25,7 +25,11 @@ def by_hand(slices: list[One], begin: int, end: int, columns: int) -> dict[int, 
             places = [(time - begin) * columns // length for time in (first, max(last - 1, first))]
             for column in range(places[0], places[1] + 1):
                 edges = (column * length / columns, (column + 1) * length / columns)
-                share = min(last - begin, edges[1]) - max(first - begin, edges[0]) if places[0] < places[1] else last - first
+                share = (
+                    min(last - begin, edges[1]) - max(first - begin, edges[0])
+                    if places[0] < places[1]
+                    else last - first
+                )
                 found[column][one.name].append((share, column == places[0], one))
     return found
 
@@ -54,16 +58,26 @@ def test_each_column_has_what_took_most_of_it(tmp_path: Path, seed: int, columns
                     times = {name: sum(share for share, _, _ in each) for name, each in names.items()}
                     name = texts[cells.name[place]]
                     assert times[name] == pytest.approx(max(times.values()))
-                    assert cells.busy[place] == pytest.approx(min(sum(times.values()) / ((end - begin) / columns), 1))
+                    assert cells.busy[place] == pytest.approx(
+                        min(sum(times.values()) / ((end - begin) / columns), 1)
+                    )
                     assert cells.number[place] == sum(map(len, names.values()))
                     assert cells.begun[place] == sum(begun for _, begun, _ in names[name])
                     longest = max(share for share, _, _ in names[name])
-                    at_start = [share for share, _, one in names[name] if one.row == cells.row[place] and one.start == cells.start[place]]
+                    at_start = [
+                        share
+                        for share, _, one in names[name]
+                        if one.row == cells.row[place] and one.start == cells.start[place]
+                    ]
                     assert max(at_start) == pytest.approx(longest)
 
 
 def test_names_count_together_or_not_at_all(tmp_path: Path) -> None:
-    slices = [One("kernels", 0, 0, 0, 6, "copy", 0), One("kernels", 0, 0, 6, 10, "Gemm", 1), One("kernels", 0, 0, 20, 30, "é", 2)]
+    slices = [
+        One("kernels", 0, 0, 0, 6, "copy", 0),
+        One("kernels", 0, 0, 6, 10, "Gemm", 1),
+        One("kernels", 0, 0, 20, 30, "é", 2),
+    ]
     with opened(tmp_path, slices) as index:
         texts = text_groups(index)
         groups = np.array([{"copy": 0, "Gemm": 0}.get(text, NONE) for text in texts], np.uint32)
@@ -71,12 +85,18 @@ def test_names_count_together_or_not_at_all(tmp_path: Path) -> None:
         assert (cells.column.tolist(), cells.number.tolist(), cells.busy.tolist()) == ([0], [2], [0.5])
         assert texts[cells.name[0]] == "copy"
         assert cells.group.tolist() == [0]
-        assert index.cells([(0, 7), (9, 0)], 0, 40, 2, groups).column.tolist() == []  # lanes that are not there
+        assert (
+            index.cells([(0, 7), (9, 0)], 0, 40, 2, groups).column.tolist() == []
+        )  # lanes that are not there
         assert index.cells([(0, 0)], 0, 40, 2, groups[:0]).column.tolist() == []
 
 
 def test_what_runs_at_once_is_covered_once(tmp_path: Path) -> None:
-    slices = [One("kernels", 0, 0, 0, 8, "copy", 0), One("kernels", 0, 0, 4, 12, "Gemm", 1), One("kernels", 0, 1, 10, 30, "é", 2)]
+    slices = [
+        One("kernels", 0, 0, 0, 8, "copy", 0),
+        One("kernels", 0, 0, 4, 12, "Gemm", 1),
+        One("kernels", 0, 1, 10, 30, "é", 2),
+    ]
     with opened(tmp_path, slices) as index:
         lanes = [(track.number, lane) for track in index.tracks for lane in range(track.lanes)]
         cells = index.cells(lanes, 0, 40, 2, index.names.texts)

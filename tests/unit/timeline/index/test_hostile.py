@@ -41,7 +41,12 @@ def ask_everything(path: Path) -> None:
             index.at(track, 0, 500)
         index.names.search("gem")
         for number in everything:
-            index.names.text(number), index.names.layer(number), index.names.color(number), index.names.count(number)
+            (
+                index.names.text(number),
+                index.names.layer(number),
+                index.names.color(number),
+                index.names.count(number),
+            )
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, HEADER, HEADER + 1, 5_000, -1])
@@ -54,7 +59,9 @@ def test_a_file_that_was_cut_is_refused_by_name(tmp_path: Path, good: bytes, siz
 
 
 def test_other_files_and_versions_are_refused(tmp_path: Path, good: bytes) -> None:
-    for number, data in enumerate((b"x" * 1000, b"PAR1" + bytes(1000), good[:8] + struct.pack("<Q", 99) + good[16:], good + b"x")):
+    for number, data in enumerate(
+        (b"x" * 1000, b"PAR1" + bytes(1000), good[:8] + struct.pack("<Q", 99) + good[16:], good + b"x")
+    ):
         (tmp_path / f"{number}.lanes").write_bytes(data)
         with pytest.raises(ReportError, match="is no index that can be read"):
             LaneIndex(tmp_path / f"{number}.lanes")
@@ -67,7 +74,9 @@ def test_broken_bytes_do_no_harm(tmp_path: Path, good: bytes, seed: int) -> None
     for _ in range(60):
         data = bytearray(good)
         for _ in range(rng.choice((1, 1, 3, 40))):
-            at = rng.choice((rng.randrange(len(data)), rng.randrange(HEADER), rng.randrange(len(data) // 2, len(data))))
+            at = rng.choice(
+                (rng.randrange(len(data)), rng.randrange(HEADER), rng.randrange(len(data) // 2, len(data)))
+            )
             value = rng.choice((0, 0xFF, rng.randrange(256)))
             width = rng.choice((1, 4, 8))
             data[at : at + width] = bytes([value]) * len(data[at : at + width])
@@ -86,7 +95,11 @@ def test_sections_of_garbage_do_no_harm(tmp_path: Path, good: bytes, section: st
     for kind in range(12):
         junk = [bytes(size), b"\xff" * size, rng.bytes(size), b"\x7f" * size, b"\x80" * size][kind % 5]
         part = good[offset : offset + size]
-        mixed = bytes(b if rng.random() < 0.9 else j for b, j in zip(part, junk, strict=True)) if kind > 4 else junk
+        mixed = (
+            bytes(b if rng.random() < 0.9 else j for b, j in zip(part, junk, strict=True))
+            if kind > 4
+            else junk
+        )
         (tmp_path / "x.lanes").write_bytes(good[:offset] + mixed + good[offset + size :])
         try:
             ask_everything(tmp_path / "x.lanes")
@@ -104,10 +117,16 @@ def test_impossible_times_depths_and_names_are_kept_within_bounds(tmp_path: Path
                 "start": pa.array([start for start, _ in pairs], pa.int64()),
                 "end": pa.array([end for _, end in pairs], pa.int64()),
                 "process": pa.array([-5 + number % 7 for number in range(len(pairs))], pa.int64()),
-                "depth": pa.array([(-1, 0, 1 << 30, None)[number % 4] for number in range(len(pairs))], pa.int32()),
+                "depth": pa.array(
+                    [(-1, 0, 1 << 30, None)[number % 4] for number in range(len(pairs))], pa.int32()
+                ),
                 "id": pa.array([(1 << 63) - 1 - number for number in range(len(pairs))], pa.int64()),
-                "link": pa.array([None if number % 2 else number for number in range(len(pairs))], pa.int64()),
-                "name": pa.array([None if number % 3 else "\0" * number for number in range(len(pairs))], pa.string()),
+                "link": pa.array(
+                    [None if number % 2 else number for number in range(len(pairs))], pa.int64()
+                ),
+                "name": pa.array(
+                    [None if number % 3 else "\0" * number for number in range(len(pairs))], pa.string()
+                ),
             }
         )
         builder.add("kernels", rows)

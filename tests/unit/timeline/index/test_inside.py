@@ -41,7 +41,10 @@ def test_launches_of_one_name_share_their_rows(tmp_path: Path) -> None:
     other = DrawnLaunch("softmax", 40_000, 49_000, list(pipeline(40_000, 49_000, sms=1, blocks=1)), kernel=1)
     report = written(tmp_path / "r.warplens", [*launches, other])
     shown = tracks(report, "intrakernel_launches")
-    assert {key: [name for *_, name in rows] for key, rows in shown.items()} == {(0,): ["gemm", "gemm"], (2,): ["softmax"]}
+    assert {key: [name for *_, name in rows] for key, rows in shown.items()} == {
+        (0,): ["gemm", "gemm"],
+        (2,): ["softmax"],
+    }
     assert set(tracks(report, "intrakernel_events")) == {
         *((0, sm * SLOTS, warp) for sm in range(4) for warp in (0, 1)),
         (2, 0, 0),
@@ -59,14 +62,23 @@ def test_regions_are_nested_in_lanes_and_marks_apart(tmp_path: Path) -> None:
     ]
     report = written(tmp_path / "r.warplens", [DrawnLaunch("gemm", 0, 200, [Warp(5, 1, 3, 0, 150, regions)])])
     (events,) = tracks(report, "intrakernel_events").values()
-    assert sorted(events) == [(0, 0, 100, "tile"), (1, 10, 30, "load"), (1, 90, 5, "end"), (2, 30, 90, "copy")]
+    assert sorted(events) == [
+        (0, 0, 100, "tile"),
+        (1, 10, 30, "load"),
+        (1, 90, 5, "end"),
+        (2, 30, 90, "copy"),
+    ]
     assert tracks(report, "intrakernel_marks") == {(0, 3 * SLOTS, 1): [(0, 20, 0, "go")]}
     assert tracks(report, "intrakernel_units") == {(0, 3 * SLOTS): [(0, 0, 150, "block 5")]}
 
 
 def test_blocks_of_one_sm_at_once_have_rows_of_their_own(tmp_path: Path) -> None:
     spans = [(0, 0, 100), (1, 0, 150), (2, 100, 200), (3, 160, 200)]  # block, begin, end
-    warps = [Warp(cta, warp, 0, begin, end, [Region("work", begin, end)]) for cta, begin, end in spans for warp in (0, 1)]
+    warps = [
+        Warp(cta, warp, 0, begin, end, [Region("work", begin, end)])
+        for cta, begin, end in spans
+        for warp in (0, 1)
+    ]
     report = written(tmp_path / "r.warplens", [DrawnLaunch("gemm", 0, 200, warps)])
     held = defaultdict(list)
     for (_, sm, warp), rows in tracks(report, "intrakernel_events").items():
@@ -74,20 +86,28 @@ def test_blocks_of_one_sm_at_once_have_rows_of_their_own(tmp_path: Path) -> None
         held[sm, warp] = [start for _, start, *_ in rows]
     assert held == {(0, 0): [0, 100], (0, 1): [0, 100], (1, 0): [0, 160], (1, 1): [0, 160]}
     (blocks,) = tracks(report, "intrakernel_units").values()
-    assert sorted((lane, name) for lane, _, _, name in blocks) == [(0, "block 0"), (0, "block 2"), (1, "block 1"), (1, "block 3")]
+    assert sorted((lane, name) for lane, _, _, name in blocks) == [
+        (0, "block 0"),
+        (0, "block 2"),
+        (1, "block 1"),
+        (1, "block 3"),
+    ]
 
 
 @pytest.mark.slow
 def test_many_blocks_need_few_rows_and_names(tmp_path: Path) -> None:
     report = written(
-        tmp_path / "r.warplens", [DrawnLaunch("gemm", 0, 9_000_000, list(pipeline(0, 9_000_000, blocks=5000, sms=8, tiles=1)))]
+        tmp_path / "r.warplens",
+        [DrawnLaunch("gemm", 0, 9_000_000, list(pipeline(0, 9_000_000, blocks=5000, sms=8, tiles=1)))],
     )
     assert len(tracks(report, "intrakernel_events")) == 16
     assert {name for rows in tracks(report, "intrakernel_units").values() for *_, name in rows} == {"block"}
 
 
 def test_what_names_no_launch_or_unit_is_still_shown(tmp_path: Path) -> None:
-    tables = launch_tables([DrawnLaunch("gemm", 0, 200, [Warp(0, 0, 0, 0, 150, [Region("work", 0, 100)])])], origin=0)
+    tables = launch_tables(
+        [DrawnLaunch("gemm", 0, 200, [Warp(0, 0, 0, 0, 150, [Region("work", 0, 100)])])], origin=0
+    )
     tables["intrakernel_events"][0]["unit"] = 77
     timeline(tmp_path / "r.warplens", PICTURE, origin=0, tables=tables)
     assert list(tracks(tmp_path / "r.warplens", "intrakernel_events")) == [()]

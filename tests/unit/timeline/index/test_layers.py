@@ -26,7 +26,9 @@ def slices(report: Path) -> dict[Place, list[tuple[int, int, int, str]]]:
     with LaneIndex.open(store, store.parts[0], None) as index:
         for hit in index.find(range(len(index.names)), -FAR, FAR, 10**6):
             track = index.tracks[hit.track]
-            found[track.layer, tuple(sorted(track.key.items()))].append((hit.lane, hit.start, hit.duration, index.names.text(hit.name)))
+            found[track.layer, tuple(sorted(track.key.items()))].append(
+                (hit.lane, hit.start, hit.duration, index.names.text(hit.name))
+            )
     return found
 
 
@@ -60,8 +62,15 @@ def test_ranges_of_threads_tasks_and_none(tmp_path: Path) -> None:
         origin=0,
     )
     found = slices(tmp_path / "r.warplens")
-    threads = [rows for (layer, key), rows in found.items() if layer == "nvtx_ranges" and dict(key)["kind"] == "push_pop"]
-    assert [[(lane, name) for lane, *_, name in rows] for rows in threads] == [[(0, "step"), (1, "load")], [(0, "step")]]
+    threads = [
+        rows
+        for (layer, key), rows in found.items()
+        if layer == "nvtx_ranges" and dict(key)["kind"] == "push_pop"
+    ]
+    assert [[(lane, name) for lane, *_, name in rows] for rows in threads] == [
+        [(0, "step"), (1, "load")],
+        [(0, "step")],
+    ]
     (tasks,) = (rows for (_, key), rows in found.items() if dict(key).get("kind") == "tasks")
     assert [(lane, name) for lane, *_, name in tasks] == [(0, "fetch"), (1, "get"), (2, "fetch")]
     (crossing,) = (rows for (_, key), rows in found.items() if dict(key).get("kind") == "start_end")
@@ -81,7 +90,10 @@ def test_gpu_work_is_by_stream_and_copies_by_direction_too(tmp_path: Path) -> No
         """,
     )
     found = slices(tmp_path / "r.warplens")
-    places = {(layer, dict(key).get("device"), dict(key).get("stream")): rows for (layer, key), rows in found.items()}
+    places = {
+        (layer, dict(key).get("device"), dict(key).get("stream")): rows
+        for (layer, key), rows in found.items()
+    }
     assert [name for *_, name in places["kernels", 0, 7]] == ["gemm"]
     assert len(places["kernels", 1, 9]) == 2
     assert next(name for *_, name in places["memcpys", 0, 7]).startswith("Memcpy HtoD")
@@ -123,24 +135,44 @@ def test_the_cpu_side(tmp_path: Path) -> None:
     assert names(report, "gc") == ["gc generation 2"]
     assert names(report, "imports") == ["import numpy"]
     calls = {tuple(key): rows for (layer, key), rows in slices(report).items() if layer == "python_calls"}
-    assert sorted((lane, name) for rows in calls.values() for lane, *_, name in rows) == [(0, "ValueError"), (0, "load"), (1, "read")]
+    assert sorted((lane, name) for rows in calls.values() for lane, *_, name in rows) == [
+        (0, "ValueError"),
+        (0, "load"),
+        (1, "read"),
+    ]
     assert len({dict(key)["kind"] for layer, key in slices(report) if layer == "samples"}) == 2
 
 
 def test_colors_make_names_of_their_own(tmp_path: Path) -> None:
-    row = {"process": 0, "thread": 0, "style": "PushPop", "depth": 0, "unfinished": False, "inherited": False, "clipped": False}
+    row = {
+        "process": 0,
+        "thread": 0,
+        "style": "PushPop",
+        "depth": 0,
+        "unfinished": False,
+        "inherited": False,
+        "clipped": False,
+    }
     colors = (None, 0xFF00FF00, 0x00FF00, 0xFFFF0000)
-    ranges = [{**row, "id": n, "start": n, "end": n + 1, "message": "x", "color": color} for n, color in enumerate(colors)]
+    ranges = [
+        {**row, "id": n, "start": n, "end": n + 1, "message": "x", "color": color}
+        for n, color in enumerate(colors)
+    ]
     write_part(tmp_path / "r.warplens", Facts("a-1-1", "a", "b", end=9), {"nvtx_ranges": ranges})
     store = open_store(tmp_path / "r.warplens")
     with LaneIndex.open(store, store.parts[0], None) as index:
-        found = {(index.names.text(n), index.names.color(n)): index.names.count(n) for n in index.names.search("x")}
+        found = {
+            (index.names.text(n), index.names.color(n)): index.names.count(n) for n in index.names.search("x")
+        }
     assert found == {("x", None): 1, ("x", 0x00FF00): 2, ("x", 0xFF0000): 1}
 
 
 def test_columns_that_an_older_file_lacks_and_rows_without_ids(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main |!a !b\nmain:call |(load )")
-    for table, missing in (("nvtx_marks", ["id", "color", "message", "task"]), ("python_calls", ["color", "file", "line", "parent"])):
+    for table, missing in (
+        ("nvtx_marks", ["id", "color", "message", "task"]),
+        ("python_calls", ["color", "file", "line", "parent"]),
+    ):
         (file,) = (tmp_path / "r.warplens" / "tables" / table).iterdir()
         pq.write_table(pq.read_table(file).drop_columns(missing), file)
     found = slices(tmp_path / "r.warplens")
@@ -159,7 +191,9 @@ def test_every_layer_takes_a_table_with_all_its_columns(tmp_path: Path) -> None:
         tables[layer.table] = [full, {**bare, "start": 7, **({"end": 9} if "end" in wanted.names else {})}]
     write_part(tmp_path / "r.warplens", Facts("a-1-1", "a", "b", end=9), tables)
     found = slices(tmp_path / "r.warplens")
-    chosen = {layer.name for layer in LAYERS if layer.inside in ("units", "marks")}  # which show some rows of their tables
+    chosen = {
+        layer.name for layer in LAYERS if layer.inside in ("units", "marks")
+    }  # which show some rows of their tables
     found = {place: rows for place, rows in found.items() if place[0] not in chosen}
     assert {layer for layer, _ in found} == {layer.name for layer in LAYERS} - chosen
     assert sum(map(len, found.values())) == 2 * (len(LAYERS) - len(chosen))

@@ -28,17 +28,26 @@ def test_the_next_and_the_last_ones_of_a_name(tmp_path: Path, seed: int) -> None
             for limit in (1, 5, 10_000):
                 begin, end = sorted(rng.randint(first, last) for _ in range(2))
                 starts = sorted(one.start for one in mine if begin <= one.start < end)
-                ahead, behind = index.find(names, begin, end, limit), index.find(names, begin, end, limit, backward=True)
+                ahead, behind = (
+                    index.find(names, begin, end, limit),
+                    index.find(names, begin, end, limit, backward=True),
+                )
                 assert [hit.start for hit in ahead] == starts[:limit]
                 assert index.count(names, begin, end, limit) == len(ahead)
                 assert [hit.start for hit in behind] == starts[::-1][:limit]
                 told = {(one.process, one.row): one for one in slices}
                 for hit in (*ahead, *behind):
                     one = told[int(index.tracks[hit.track].key["process"]), hit.row]
-                    assert (one.start, one.end - one.start, one.name) == (hit.start, hit.duration, index.names.text(hit.name))
+                    assert (one.start, one.end - one.start, one.name) == (
+                        hit.start,
+                        hit.duration,
+                        index.names.text(hit.name),
+                    )
         some = [track.number for track in index.tracks[:2]]
         found = index.find(index.names.search("copy"), first, last + 1, 10**6, tracks=some)
-        assert len(found) == sum(one.name == "copy" for number in some for one in of_track(index, slices, number))
+        assert len(found) == sum(
+            one.name == "copy" for number in some for one in of_track(index, slices, number)
+        )
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -49,7 +58,12 @@ def test_a_row_is_found_with_and_without_its_time(tmp_path: Path, ordered: bool)
             for start in (None, one.start):
                 hit = index.locate("kernels", one.process, one.row, start)
                 assert hit is not None
-                assert (hit.start, hit.duration, hit.row, index.names.text(hit.name)) == (one.start, one.end - one.start, one.row, one.name)
+                assert (hit.start, hit.duration, hit.row, index.names.text(hit.name)) == (
+                    one.start,
+                    one.end - one.start,
+                    one.row,
+                    one.name,
+                )
                 assert index.tracks[hit.track].key == {"process": one.process, "stream": one.stream}
         assert index.locate("kernels", 0, 1 << 31) is None
         assert index.locate("kernels", 7, 0) is None
@@ -67,8 +81,12 @@ def test_what_is_open_at_a_time(tmp_path: Path) -> None:
             for track in index.tracks:
                 mine = {one.row: one for one in of_track(index, slices, track.number)}
                 hits = [index.at(track.number, lane, time) for lane in range(track.lanes)]
-                assert all(mine[hit.row].start <= time <= mine[hit.row].end for hit in hits if hit is not None)
-                assert {hit.row for hit in hits if hit} >= {one.row for one in mine.values() if one.start < time < one.end}
+                assert all(
+                    mine[hit.row].start <= time <= mine[hit.row].end for hit in hits if hit is not None
+                )
+                assert {hit.row for hit in hits if hit} >= {
+                    one.row for one in mine.values() if one.start < time < one.end
+                }
         assert index.at(0, 10**9, 0) is None
         assert index.at(-1, 0, 0) is None
 
@@ -80,7 +98,9 @@ def test_how_busy_tracks_are_and_what_ran(tmp_path: Path, seed: int) -> None:
     first, last = slices[0].start, max(one.end for one in slices)
     with opened(tmp_path, slices) as index:
         for track in index.tracks:
-            assert track.busy == union([(one.start, one.end) for one in of_track(index, slices, track.number)])
+            assert track.busy == union(
+                [(one.start, one.end) for one in of_track(index, slices, track.number)]
+            )
         for _ in range(20):
             begin, end = sorted((rng.randint(first, last), rng.randint(first, last)))
             end += 1
@@ -89,7 +109,11 @@ def test_how_busy_tracks_are_and_what_ran(tmp_path: Path, seed: int) -> None:
             count: dict[str, int] = defaultdict(int)
             total: dict[str, int] = defaultdict(int)
             for track in index.tracks:
-                mine = [one for one in of_track(index, slices, track.number) if one.start < end and (one.end > begin or one.start >= begin)]
+                mine = [
+                    one
+                    for one in of_track(index, slices, track.number)
+                    if one.start < end and (one.end > begin or one.start >= begin)
+                ]
                 inside = [(max(one.start, begin), min(one.end, end)) for one in mine]
                 assert events[track.number] == len(mine)
                 assert busy[track.number] == pytest.approx(union(inside) / (end - begin))
@@ -97,8 +121,12 @@ def test_how_busy_tracks_are_and_what_ran(tmp_path: Path, seed: int) -> None:
                     count[one.name] += 1
                     total[one.name] += min(one.end, end) - max(one.start, begin)
             told = {index.names.text(number): number for number in range(len(index.names))}
-            assert {name: int(sums.count[number]) for name, number in told.items()} == {name: count[name] for name in told}
-            assert {name: int(sums.total[number]) for name, number in told.items()} == {name: total[name] for name in told}
+            assert {name: int(sums.count[number]) for name, number in told.items()} == {
+                name: count[name] for name in told
+            }
+            assert {name: int(sums.total[number]) for name, number in told.items()} == {
+                name: total[name] for name in told
+            }
 
 
 def test_names_are_searched_as_text_or_as_an_expression(tmp_path: Path) -> None:

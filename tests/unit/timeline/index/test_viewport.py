@@ -31,13 +31,22 @@ def lanes_of(index: LaneIndex) -> dict[tuple[int, int], list[tuple[int, int, int
     return {key: sorted(lane) for key, lane in found.items()}
 
 
-def check(index: LaneIndex, slices: Sequence[One], view: Viewport, lanes: dict[tuple[int, int], list[tuple[int, int, int]]]) -> None:
+def check(
+    index: LaneIndex,
+    slices: Sequence[One],
+    view: Viewport,
+    lanes: dict[tuple[int, int], list[tuple[int, int, int]]],
+) -> None:
     """Every slice of the view lies in one rectangle of its lane; what that says of its slices is true."""
     by_row = {(one.process, one.row): one for one in slices}
     seen: Counter[tuple[int, int]] = Counter()
     for track, lane, first, count in view.runs.tolist():
         process = index.tracks[track].key["process"]
-        expected = [one for one in lanes[track, lane] if one[0] < view.end and (one[1] > view.begin or one[0] >= view.begin)]
+        expected = [
+            one
+            for one in lanes[track, lane]
+            if one[0] < view.end and (one[1] > view.begin or one[0] >= view.begin)
+        ]
         at = 0
         assert count > 0
         for number in range(first, first + count):
@@ -57,7 +66,9 @@ def check(index: LaneIndex, slices: Sequence[One], view: Viewport, lanes: dict[t
                 assert min(end, view.end) - max(begin, view.begin) <= view.grain
         assert at == len(expected)
     for key, all_of_it in lanes.items():
-        visible = sum(one[0] < view.end and (one[1] > view.begin or one[0] >= view.begin) for one in all_of_it)
+        visible = sum(
+            one[0] < view.end and (one[1] > view.begin or one[0] >= view.begin) for one in all_of_it
+        )
         assert seen[key] == visible, "a slice is in no rectangle, or in two"
 
 
@@ -106,12 +117,20 @@ def test_more_rectangles_than_asked_for_are_joined(tmp_path: Path, limit: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("zoom", [1, 7, 60])
-def test_a_limit_that_is_not_reached_changes_nothing_and_one_that_is_costs_little(tmp_path: Path, zoom: int) -> None:
+def test_a_limit_that_is_not_reached_changes_nothing_and_one_that_is_costs_little(
+    tmp_path: Path, zoom: int
+) -> None:
     """Dense lanes beside one with few events that are far apart."""
     length = 400_000
-    dense = [One("kernels", 0, track, 20 * at + track, 20 * at + 17, f"k{at % 7}", at) for at in range(length // 20) for track in range(2)]
+    dense = [
+        One("kernels", 0, track, 20 * at + track, 20 * at + 17, f"k{at % 7}", at)
+        for at in range(length // 20)
+        for track in range(2)
+    ]
     sparse = [One("kernels", 0, 2, at, at + 30, "s", at) for at in range(0, length, 9_000)]
-    slices = [replace(one, row=row) for row, one in enumerate(sorted([*dense, *sparse], key=lambda one: one.start))]
+    slices = [
+        replace(one, row=row) for row, one in enumerate(sorted([*dense, *sparse], key=lambda one: one.start))
+    ]
     with opened(tmp_path, slices, batch=1 << 20) as index:
         begin, end = length // 3, length // 3 + length // zoom
         whole = index.viewport(begin, end, 1600, None, 1 << 20)
@@ -141,7 +160,16 @@ def test_instants_long_ones_and_the_ends_of_time(tmp_path: Path) -> None:
     slices = [One("kernels", 0, 0, start, end, "x", row) for row, (start, end) in enumerate(spans)]
     with opened(tmp_path, slices) as index:
         lanes = lanes_of(index)
-        for begin, end in ((0, 1), (0, 0), (5, 6), (-5, 0), (-FAR, FAR), (1, 5), (400 * day, 400 * day + 1), (10**18 + 1, FAR)):
+        for begin, end in (
+            (0, 1),
+            (0, 0),
+            (5, 6),
+            (-5, 0),
+            (-FAR, FAR),
+            (1, 5),
+            (400 * day, 400 * day + 1),
+            (10**18 + 1, FAR),
+        ):
             check(index, slices, index.viewport(begin, end, 100, None, 100), lanes)
         assert len(index.viewport(0, 1, 100, None, 100).start) >= 2
 
@@ -150,7 +178,10 @@ def test_a_shifted_clock_moves_everything(tmp_path: Path) -> None:
     slices = at_random(1, 300)
     with opened(tmp_path, slices) as here, opened(tmp_path, slices, shift=10**9) as there:
         begin, end = slices[0].start, slices[-1].end
-        one, other = here.viewport(begin, end, 64, None, 10**6), there.viewport(begin + 10**9, end + 10**9, 64, None, 10**6)
+        one, other = (
+            here.viewport(begin, end, 64, None, 10**6),
+            there.viewport(begin + 10**9, end + 10**9, 64, None, 10**6),
+        )
         assert np.array_equal(one.start + 10**9, other.start)
         assert np.array_equal(one.duration, other.duration)
         assert (one.begin + 10**9, one.grain) == (other.begin, other.grain)
@@ -159,7 +190,10 @@ def test_a_shifted_clock_moves_everything(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ten_thousand_tracks(tmp_path: Path) -> None:
-    slices = [One("kernels", 0, number % 10_000, number * 3, number * 3 + 2, "x", number) for number in range(30_000)]
+    slices = [
+        One("kernels", 0, number % 10_000, number * 3, number * 3 + 2, "x", number)
+        for number in range(30_000)
+    ]
     with opened(tmp_path, slices, batch=15_000) as index:
         assert len(index.tracks) == 10_000
         view = index.viewport(0, 90_000, 1600, None, 4000)
