@@ -8,7 +8,17 @@ from warplens.native.library import call
 
 LONGEST_NAME = 8192  # bytes, mangled or not
 LINE = 120  # characters
-_OPERATORS = ("operator()", "operator->", "operator<<", "operator<=", "operator<", "operator>>", "operator>=", "operator>", "->")
+_OPERATORS = (
+    "operator()",
+    "operator->",
+    "operator<<",
+    "operator<=",
+    "operator<",
+    "operator>>",
+    "operator>=",
+    "operator>",
+    "->",
+)
 
 
 def demangle(name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -125,3 +126,25 @@ def test_killed_and_failing_programs_keep_their_status(tmp_path: Path) -> None:
     with report:
         assert done.returncode == 137
         assert any(row["recorded"] for row in report.table("processes").to_pylist())
+
+
+NODE = """
+function hotLoop(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) * i % 7; return s; }
+const end = process.cpuUsage().user + 1e6;
+while (process.cpuUsage().user < end) hotLoop(1e6);
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js")
+@pytest.mark.parametrize("named", [True, False])
+def test_code_that_node_makes_has_its_names(named: bool, tmp_path: Path) -> None:
+    (tmp_path / "hot.js").write_text(NODE)
+    words = ["node", *(["--perf-basic-prof"] if named else []), "hot.js"]
+    done, report = profile(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    with report:
+        found = stacks(report)
+        name = "hotLoop" if named else "[generated code]"
+        assert sum(bool(stack) and name in stack[0] for stack in found) > 0.5 * len(found) > 20
+        pid = report.table("processes").to_pylist()[0]["pid"]
+    Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)

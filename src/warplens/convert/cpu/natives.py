@@ -117,9 +117,7 @@ class Natives:
             pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string())
         )
 
-    def _take(
-        self, rows: Int64Array, back: Int64Array, other: str, found: Sequence[Where | None]
-    ) -> None:
+    def _take(self, rows: Int64Array, back: Int64Array, other: str, found: Sequence[Where | None]) -> None:
         functions = np.array([self._text(other if one is None else one.function) for one in found], np.int32)[
             back
         ]

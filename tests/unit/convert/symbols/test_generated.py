@@ -52,7 +52,14 @@ def of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int = 77, *, ticks:
 
 
 def test_a_map_names_code_and_later_lines_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [b"7f0010 20 old", b"7f0010 10 py::hot:/app.py", b"7f0100 8 _ZN4shop4sellEi", b"zz 1 bad", b"7f0200", b""]
+    lines = [
+        b"7f0010 20 old",
+        b"7f0010 10 py::hot:/app.py",
+        b"7f0100 8 _ZN4shop4sellEi",
+        b"zz 1 bad",
+        b"7f0200",
+        b"",
+    ]
     (tmp_path / "perf-77.map").write_bytes(b"\n".join(lines))
     code = of(tmp_path, monkeypatch)
     assert names(code, 0x7F0010, 0x7F001F, 0x7F0020, 0x7F0104, 0x7F0000) == [
@@ -63,11 +70,18 @@ def test_a_map_names_code_and_later_lines_count(tmp_path: Path, monkeypatch: pyt
 def test_a_jitdump_file_names_code_that_moved_and_may_end_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = HEAD + load(0x1000, 16, 1, b"first") + load(0x2000, 16, 2, b"second") + move(0x1000, 0x3000, 16, 1)
+    whole = (
+        HEAD + load(0x1000, 16, 1, b"first") + load(0x2000, 16, 2, b"second") + move(0x1000, 0x3000, 16, 1)
+    )
     for end in range(len(whole) + 1):
         (tmp_path / "jit-77.dump").write_bytes(whole[:end])
         assert set(names(of(tmp_path, monkeypatch), 0x1000, 0x2008, 0x300F)) <= {"first", "second", None}
-    assert names(of(tmp_path, monkeypatch), 0x1000, 0x2008, 0x300F, 0x3010) == ["first", "second", "first", None]
+    assert names(of(tmp_path, monkeypatch), 0x1000, 0x2008, 0x300F, 0x3010) == [
+        "first",
+        "second",
+        "first",
+        None,
+    ]
 
 
 def test_the_file_of_an_earlier_process_or_of_somebody_else_counts_for_nothing(
@@ -87,14 +101,22 @@ def test_the_file_of_an_earlier_process_or_of_somebody_else_counts_for_nothing(
 def test_stripped_functions_are_told_apart_by_where_they_begin(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(SOURCE)
     plain, stripped = tmp_path / "plain.so", tmp_path / "libwork.so"
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o", plain, tmp_path / "a.c"], check=True)
+    subprocess.run(
+        ["gcc", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o", plain, tmp_path / "a.c"], check=True
+    )
     subprocess.run(["strip", "-o", stripped, plain], check=True)
-    lines = subprocess.run(["nm", "-S", plain], check=True, capture_output=True, text=True).stdout.splitlines()
-    places = {words[3]: (int(words[0], 16), int(words[1], 16)) for line in lines if len(words := line.split()) == 4}
+    lines = subprocess.run(
+        ["nm", "-S", plain], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    places = {
+        words[3]: (int(words[0], 16), int(words[1], 16)) for line in lines if len(words := line.split()) == 4
+    }
     (one, size), (two, _), (shown, _) = places["one"], places["two"], places["shown"]
     asked = sorted((one, one + 4, one + size - 1, two + 3, shown + 1))
     found = Symbols().look_up(str(stripped), Elf(stripped).build_id, np.array(asked, np.int64))
-    of_address = {address: place.function for address, place in zip(asked, found, strict=True) if place is not None}
+    of_address = {
+        address: place.function for address, place in zip(asked, found, strict=True) if place is not None
+    }
     assert of_address == {
         **dict.fromkeys((one, one + 4, one + size - 1), f"[libwork.so]+{one:#x}"),
         two + 3: f"[libwork.so]+{two:#x}",
@@ -109,7 +131,10 @@ def test_long_names_of_cpp_become_a_line() -> None:
     assert len(short) <= LINE < len(name)
     assert short.startswith("shop::sell<")
     assert short.endswith(" const")
-    assert shortened("std::ostream& operator<<(std::ostream&, T)") == "std::ostream& operator<<(std::ostream&, T)"
+    assert (
+        shortened("std::ostream& operator<<(std::ostream&, T)")
+        == "std::ostream& operator<<(std::ostream&, T)"
+    )
     operator = f"Big<{inner}>::operator()({inner}, {inner}) const"
     assert "operator()" in shortened(operator)
     assert shortened("x" * 500) == "x" * 500
