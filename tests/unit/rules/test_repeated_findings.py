@@ -16,7 +16,18 @@ MS, US = 1_000_000, 1_000
 
 def finding(rule: str, claim: Cover | None, estimate: int | None) -> Finding:
     bound = claim.total if claim is not None else 100
-    return Finding(rule, rule, "t", "c", "f", (), 1, bound, estimate, claim=claim)
+    return Finding(
+        rule=rule,
+        subject=rule,
+        title="t",
+        cause="c",
+        fix="f",
+        evidence=(),
+        occurrences=1,
+        bound=bound,
+        estimate=estimate,
+        claim=claim,
+    )
 
 
 def same(*findings: Finding) -> dict[str, str | None]:

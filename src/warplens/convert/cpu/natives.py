@@ -102,10 +102,10 @@ class Natives:
         words = [every[number] for number in used.tolist() if number >= 0]
         codes = codes.reshape(-1) - (1 if len(used) and used[0] < 0 else 0)
         if others is not None:
-            theirs = others.indices.fill_null(-1).to_numpy()
+            # Not fill_null(): it loads pyarrow.compute, half of the time that a short recording takes to finish.
+            theirs = np.nan_to_num(others.indices.to_numpy(zero_copy_only=False), nan=-1).astype(np.int64)
             codes = np.where(codes < 0, theirs, codes + len(others.dictionary))
-            both = pa.array([*others.dictionary.to_pylist(), *words], pa.string())
-            return _united(codes, both)
+            return _united(codes, [*others.dictionary.to_pylist(), *words])
         return pa.DictionaryArray.from_arrays(
             pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string())
         )
@@ -128,8 +128,9 @@ class Natives:
         return self._numbers.setdefault(text, len(self._numbers))
 
 
-def _united(codes: Int64Array, words: pa.Array) -> pa.DictionaryArray:
+def _united(codes: Int64Array, words: list[str | None]) -> pa.DictionaryArray:
     """Return a dictionary column; `words` may say the same thing twice."""
-    distinct = words.dictionary_encode()
-    places = np.append(distinct.indices.to_numpy(), -1)[codes].astype(np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), distinct.dictionary)
+    numbers: dict[str | None, int] = {}
+    distinct = [numbers.setdefault(word, len(numbers)) for word in words]
+    places = np.array([*distinct, -1], np.int32)[codes]
+    return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), pa.array(numbers, pa.string()))

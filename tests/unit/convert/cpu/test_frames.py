@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.unit.convert.cpu.spools import FRAMES, LOAD, MAIN, MODULES, NATIVE, report, sample
+from tests.unit.convert.cpu.spools import FRAMES, LOAD, MAIN, MODULES, NATIVE, TEXTS, report, sample
+from tests.unit.convert.cuda.spools import write
 from warplens.convert.cpu.natives import UNKNOWN
 from warplens.testing import spool_writer as sw
 
@@ -134,3 +137,25 @@ def test_stacks_of_cuda_calls(tmp_path: Path) -> None:
     assert found.columns("cuda_api", "correlation", "stack") == [(1, None), (2, 3), (3, None), (4, None)]
     assert found.notes("no-backtraces")[0]["count"] == 1
     assert found.notes("lost-stacks")[0]["count"] == 1
+
+
+_FINISH = """
+import sys
+from pathlib import Path
+from warplens.cli.light import without_pandas
+without_pandas()
+from warplens.convert.finish import finish
+finish(Path(sys.argv[1]), Path(sys.argv[2]))
+print(*{"pyarrow.compute", "duckdb"} & sys.modules.keys())
+"""
+
+
+def test_native_frames_load_nothing_that_takes_longer_than_they_do(tmp_path: Path) -> None:
+    spool = write(tmp_path / "spool", {"cpu_frame": FRAMES, "cpu_module": MODULES}, texts=TEXTS)
+    done = subprocess.run(
+        [sys.executable, "-c", _FINISH, str(spool), str(tmp_path / "r.warplens")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == ""
