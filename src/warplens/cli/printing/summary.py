@@ -152,7 +152,8 @@ def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
     others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
     silent = f"; {others} recorded nothing (see warplens info)" if facts["silent"] else ""
     yield from _wrapped(
-        click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(counts)} in {duration(wall).replace(' ', _HARD_SPACE)}{silent}"
+        click.style("Recorded".ljust(_LABEL), bold=True),
+        f"{', '.join(counts)} in {duration(wall).replace(' ', _HARD_SPACE)}{silent}",
     )
 
 
