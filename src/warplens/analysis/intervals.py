@@ -82,13 +82,15 @@ class Cover:
 
     def both(self, other: Cover) -> Cover:
         """Return what lies in both."""
-        return Cover(*intersection(self.start, self.end, other.start, other.end))
+        return Cover(*intersection(self.start, self.end, other.start, other_end=other.end))
 
     def without(self, other: Cover) -> Cover:
         """Return what of this one the other does not cover."""
         if not len(self.start):
             return self
-        return self.both(Cover(*gaps(other.start, other.end, int(self.start[0]), int(self.end[-1]))))
+        return self.both(
+            Cover(*gaps(other.start, other.end, begin=int(self.start[0]), finish=int(self.end[-1])))
+        )
 
 
 def _times(values: npt.ArrayLike) -> Int64Array:

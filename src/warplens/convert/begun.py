@@ -85,7 +85,9 @@ class Begun:
                 number = self._number(path, now)
                 if number is None:
                     continue
-                self.followers[path.name] = Follower(path, self.part.key(number), self.part.write, now)
+                self.followers[path.name] = Follower(
+                    path, self.part.key(number), self.part.write, begun_ns=now
+                )
             if self.followers[path.name].grown() >= _LEAST:
                 found.append(path)
         return found
@@ -116,7 +118,7 @@ def remove_begun(report: Path, manifest: Manifest) -> None:
         for table in TABLES:
             try:
                 folder.remove(
-                    f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, 0)}{DURING}"
+                    f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, generation=0)}{DURING}"
                 )
             except OSError:
                 continue

@@ -182,7 +182,7 @@ class Builder:
                 ended = self.as_of
             if not self._joins(number, ended):
                 self._convert_small()
-                self._add_process(path, number, ended, done / total, size / total)
+                self._add_process(path, number, ended, done=done / total, share=size / total)
             done += size
         self._convert_small()
         with self.timings.stage("write"):
@@ -215,10 +215,12 @@ class Builder:
                     continue
                 self.unreadable.append(path)
                 message = f"{error}; the file is kept in the report's raw directory"
-                self._notes.append((Note("error", "spool-unreadable", "spool", message), None))
+                self._notes.append((Note("error", "spool-unreadable", "spool", message=message), None))
         if unbegun and self.as_of is None:
             message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
-            self._notes.append((Note("info", "spool-not-begun", "spool", message, unbegun), None))
+            self._notes.append(
+                (Note("info", "spool-not-begun", "spool", message=message, count=unbegun), None)
+            )
         primary = self._launch.pid
         found.sort(
             key=lambda one: (
@@ -244,7 +246,7 @@ class Builder:
         if not self._small.takes(one):
             self._convert_small()
         until = self._family.running_at(number) or small_spools.LATEST
-        self._small.add(Member(number, self.part.key(self._before + number), one, ended, until))
+        self._small.add(Member(number, self.part.key(self._before + number), one, ended=ended, until=until))
         return True
 
     def _convert_small(self) -> None:
@@ -255,12 +257,16 @@ class Builder:
             mapped = _Map(self._correction(members[0].spool.head.clock))
             try:
                 with self.timings.stage("order"):
-                    converted = MergedTables(members, self._windows.spans(), mapped.all, self._symbols)
+                    converted = MergedTables(
+                        members, self._windows.spans(), mapped.all, symbols=self._symbols
+                    )
             except SpoolError:
                 pass
         if converted is None:
             for member in members:
-                self._add_process(self._files[member.number].path, member.number, member.ended, 0.0, 0.0)
+                self._add_process(
+                    self._files[member.number].path, member.number, member.ended, done=0.0, share=0.0
+                )
             return
         with self.timings.stage("write"):
             for table, rows in converted.tables:
@@ -270,12 +276,17 @@ class Builder:
         ):
             key, head, process = member.key, member.spool.head, member.spool.process
             self._process_row(
-                member.number, key, mapped, process, head, Lifespan(process.start_ns, seen, member.until)
+                member.number,
+                key,
+                mapped,
+                facts=process,
+                head=head,
+                seen=Lifespan(process.start_ns, seen, member.until),
             )
             self._note_correction(self._correction(head.clock), process.pid, key)
             self._add_notes(notes, key, mapped)
             for thread in threads:
-                self._add_thread(key, thread.index, thread.tid, None, thread.start, mapped)
+                self._add_thread(key, thread.index, thread.tid, name=None, start=thread.start, mapped=mapped)
 
     def _add_process(self, path: Path, number: int, ended: int, done: float, share: float) -> None:
         key = self.part.key(len(self._processes))
@@ -333,7 +344,12 @@ class Builder:
             first = events.counts().first
             begin = spool.process.start_ns or (first if first < 1 << 62 else 0)
             self._process_row(
-                number, key, mapped, spool.process, spool.head, Lifespan(begin, spool.last_seen, bounds.until)
+                number,
+                key,
+                mapped,
+                facts=spool.process,
+                head=spool.head,
+                seen=Lifespan(begin, spool.last_seen, bounds.until),
             )
 
             def finish() -> None:
@@ -344,7 +360,7 @@ class Builder:
                 self._thread_rows(spool, key, mapped)
 
             if follower is not None and tables.records:
-                self._later.append(_Later(opened.pop_all(), tables, key, finish))
+                self._later.append(_Later(opened.pop_all(), tables, key, finish=finish))
             else:
                 finish()
 
@@ -378,7 +394,9 @@ class Builder:
                 f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {pid}; "
                 f"times were corrected with {len(fixed[0])} clock readings"
             )
-            self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), key))
+            self._notes.append(
+                (Note("info", "clock-corrected", "report", message=message, count=len(fixed[0])), key)
+            )
 
     def _add_notes(self, notes: Iterable[Note], key: int, mapped: _Map) -> None:
         self._notes += [
@@ -389,7 +407,9 @@ class Builder:
         self, number: int, key: int, mapped: _Map, facts: Process, head: Head, seen: Lifespan
     ) -> None:
         end = max(min(head.end_ns, seen.until) if head.end_ns <= 1 << 62 else 0, seen.last, seen.begin)
-        self._family.add_spool(number, key, facts, mapped(seen.begin), mapped(end), head.end_ns != 0)
+        self._family.add_spool(
+            number, key, facts, begin=mapped(seen.begin), end=mapped(end), orderly=head.end_ns != 0
+        )
 
     def _thread_rows(self, spool: SpoolFile, key: int, mapped: _Map) -> None:
         names, strings = spool.names, spool.strings
@@ -398,7 +418,9 @@ class Builder:
             tid, name, start = names.threads.get(index, (0, 0, 0))
             given = strings.get(names.tids.get(tid, 0)) if tid else None
             first = min(start or seen.get(index, 0), seen.get(index, start))
-            self._add_thread(key, index, tid, given or strings.get(name) or None, first, mapped)
+            self._add_thread(
+                key, index, tid, name=given or strings.get(name) or None, start=first, mapped=mapped
+            )
 
     def _add_thread(self, key: int, index: int, tid: int, name: str | None, start: int, mapped: _Map) -> None:
         self._threads.append(
@@ -422,7 +444,7 @@ class Builder:
         if offset is None:
             offset = 0
             message = "the clock log is missing: this part cannot be put on the clock of other hosts"
-            self._notes.append((Note("warning", "no-clock-log", "report", message), None))
+            self._notes.append((Note("warning", "no-clock-log", "report", message=message), None))
         kind = self._control.clock.kind if self._control else "monotonic"
         primary = self._family.primary()
         return Facts(

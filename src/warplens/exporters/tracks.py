@@ -91,7 +91,9 @@ class Tracks:
             steps.append(step * _ID_STEP)
             where = f" ({row['host']})" if len(hosts) > 1 else ""
             name = f"{rank_label(row)}{Path(row['executable']).name or row['pid']}{where}"
-            self.processes.append(Process(row["process"], row["pid"] + steps[-1], name, row["command"]))
+            self.processes.append(
+                Process(row["process"], row["pid"] + steps[-1], name, command=row["command"])
+            )
         self._report = report
         place = {process.key: index for index, process in enumerate(self.processes)}
         threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
@@ -105,7 +107,7 @@ class Tracks:
                 row["thread"],
                 place[row["process"]],
                 row["tid"] + steps[place[row["process"]]],
-                thread_label(row),
+                name=thread_label(row),
             )
             for row in sorted(threads, key=lambda row: int(row["thread"]))
         ]

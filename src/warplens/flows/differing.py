@@ -151,7 +151,9 @@ def diff(
     changes.sort(key=lambda change: (comparing.KINDS.index(change.kind), -abs(change.delta), change.name))
     judged = _findings(sides[0], sides[1], chosen) if rules else ()
     total = tuple(sum(count) for count in counts)
-    return Difference(per, (total[0], total[1]), tuple(changes), judged, tuple(_notes(per, counts)))
+    return Difference(
+        per, (total[0], total[1]), tuple(changes), findings=judged, notes=tuple(_notes(per, counts))
+    )
 
 
 def _notes(per: str, counts: Sequence[Sequence[int]]) -> Iterable[str]:
@@ -252,7 +254,9 @@ def _renamed(changes: Sequence[Change], before: Sequence[str], after: Sequence[s
     for change in changes:
         if change.kind == "kernel" and change.name in pairs and change.before is None:
             mate = gone[pairs[change.name]]
-            result.append(Change(change.kind, mate.name, mate.before, change.after, change.name))
+            result.append(
+                Change(change.kind, mate.name, mate.before, after=change.after, after_name=change.name)
+            )
         elif not (change.kind == "kernel" and change.name in used and change.after is None):
             result.append(change)
     return result
@@ -305,7 +309,7 @@ def _findings(
             "appeared" if own[0] is None else "gone" if own[1] is None else "both"
         )
         first, second = (None if finding is None else finding.bound for finding in own)
-        changes.append(FindingChange(*key, told.title, first, second, status))
+        changes.append(FindingChange(*key, told.title, before=first, after=second, status=status))
     return tuple(
         sorted(
             changes,

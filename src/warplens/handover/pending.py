@@ -81,11 +81,11 @@ def begin(
         name,
         os.path.abspath(spool),
         socket.gethostname(),
-        boot_id(),
-        pid,
-        start_ticks(pid),
-        job,
-        keep_raw,
+        boot_id=boot_id(),
+        pid=pid,
+        start_ticks=start_ticks(pid),
+        job=job,
+        keep_raw=keep_raw,
         path=path,
     )
     try:
@@ -104,7 +104,16 @@ def adopt(
 ) -> Pending:
     """Note that `spool`, which nobody runs any more, is to become the part `name` of `report`."""
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
-    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, path=path)
+    pending = Pending(
+        name,
+        os.path.abspath(spool),
+        socket.gethostname(),
+        boot_id=boot_id(),
+        pid=0,
+        start_ticks=0,
+        job=job,
+        path=path,
+    )
     with suppress(
         OSError
     ):  # a spool that nobody may write to is converted all the same, by this command only

@@ -96,7 +96,7 @@ def groups_of(piece: Piece) -> Iterator[RowGroup]:
     """Yield the row groups of one file of a table."""
     metadata = pq.read_metadata(piece.file)
     for number in range(metadata.num_row_groups):
-        yield RowGroup(piece.file, metadata, number, piece.shift, piece.cut, piece.calls)
+        yield RowGroup(piece.file, metadata, number, shift=piece.shift, cut=piece.cut, calls=piece.calls)
 
 
 def threads() -> int:

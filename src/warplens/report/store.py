@@ -122,7 +122,11 @@ class Stored:
                     and self.calls is not None
                 )
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
-                found.append(Piece(file, rows, part.shift, part.manifest.part, missing, cut, calls))
+                found.append(
+                    Piece(
+                        file, rows, part.shift, part=part.manifest.part, missing=missing, cut=cut, calls=calls
+                    )
+                )
         return found
 
 
@@ -191,7 +195,7 @@ def open_store(
         report,
         parts,
         tuple(f"{name}: {text}" for name, text in waiting.items() if name not in shown),
-        tuple(
+        snapshots=tuple(
             f"{name}: {(waiting | recording).get(name, 'the recording was given up')}, this is as of {_clock_time(manifest.snapshot)}"
             for name, manifest in shown.items()
             if manifest.snapshot is not None

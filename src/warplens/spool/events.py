@@ -44,7 +44,11 @@ class Blobs(NamedTuple):
     def take(self, rows: slice | npt.NDArray[np.bool_]) -> Blobs:
         """Return some of them."""
         return Blobs(
-            self.event[rows], self.offset[rows], self.size[rows], self.flags[rows], self.schema[rows]
+            self.event[rows],
+            self.offset[rows],
+            self.size[rows],
+            flags=self.flags[rows],
+            schema=self.schema[rows],
         )
 
 
@@ -189,7 +193,7 @@ class Events:
         starts = np.ascontiguousarray(first, np.uint64)
         count = native.call("events_blobs_walk", self._timeline, self._memory, starts)
         short, long = np.empty((3, count), np.uint32), np.empty((2, count), np.uint64)
-        found = Blobs(short[0], long[0], short[1], short[2], long[1])
+        found = Blobs(short[0], long[0], short[1], flags=short[2], schema=long[1])
         native.call("events_blobs", self._timeline, *found)
         return found
 

@@ -124,17 +124,17 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
         raw,
         slots,
         stride,
-        generation,
-        rows,
-        ended,
-        own["cursor"],
-        begin,
-        span,
-        _limits(own, ended, span, found),
-        counts,
+        generation=generation,
+        rows=rows,
+        ended=ended,
+        cursor=own["cursor"],
+        begin=begin,
+        span=span,
+        limit=_limits(own, ended, span, found=found),
+        counts=counts,
     )
     rate = ns_per_tick(own, ended, found) if found.clock == "clock" else None
-    _fill(found, own, units, gather_ring if ring else gather, rate)
+    _fill(found, own, units, take=gather_ring if ring else gather, rate=rate)
     keep = int(head["keep"])
     if keep and len(found.events) > keep:
         first = np.sort(np.argsort(found.events["start"], kind="stable")[:keep])
@@ -237,7 +237,7 @@ def _fill(
             some = np.flatnonzero(~units.ended[first:last] & (records.counts > 0))
             ends[first + some] = end[np.cumsum(records.counts)[some] - 1]
     found.events = events[:at] if 2 * at > len(events) else events[:at].copy()
-    found.units = _units(own, units, counts, ends)
+    found.units = _units(own, units, counts, ends=ends)
     found.dropped = int(found.units["dropped"].sum())
     needed = max(1, int(np.where(units.ended, own["cursor"], counts).max()))
     found.needed_slots = needed if found.mode != "smem" else max(2, 1 << (needed - 1).bit_length())

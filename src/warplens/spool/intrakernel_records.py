@@ -78,12 +78,14 @@ def gather(units: Slices) -> Records:
     long = units.ended & (units.span >= _WRAP)
     if long.any():
         offset = offset.astype(np.int64)
-        offset += _wraps(offset, unit, units.counts, long)
+        offset += _wraps(offset, unit, units.counts, long=long)
     limit = units.limit if long.any() else np.minimum(units.limit, _WRAP - 1).astype(np.uint32)
-    found = Records(unit, word & np.uint32(0xFFFFFF), words[:, 3], offset, length, units.counts)
+    found = Records(
+        unit, word & np.uint32(0xFFFFFF), words[:, 3], offset=offset, length=length, counts=units.counts
+    )
     suspect = (offset > np.repeat(limit, units.counts)) | (length > offset)
     if other or suspect.any() or not units.ended.all() or ((word & 0xFFFF) == layout.RESERVED_TAG).any():
-        return _sift(found, words, word, units, limit)
+        return _sift(found, words, word, units=units, limit=limit)
     return found
 
 
@@ -149,13 +151,19 @@ def _sift(found: Records, words: Array, word: Array, units: Slices, limit: Array
     wrong |= (word & 0xFFFF) == layout.RESERVED_TAG
     ended = units.ended[unit]
     if not ended.all():
-        wrong |= _behind_the_last(words, offset, wrong, unit, units.counts) & ~ended
+        wrong |= _behind_the_last(words, offset, wrong, unit=unit, counts=units.counts) & ~ended
     np.minimum(length, offset, out=length)
     right = ~wrong
     unit, word, payload = unit[right], found.word[right], found.payload[right]
     counts = np.bincount(unit, minlength=len(units.rows))
     return Records(
-        unit, word, payload, offset[right], length[right], counts, int(np.count_nonzero(wrong & ended))
+        unit,
+        word,
+        payload,
+        offset=offset[right],
+        length=length[right],
+        counts=counts,
+        garbled=int(np.count_nonzero(wrong & ended)),
     )
 
 
@@ -185,11 +193,13 @@ def gather_ring(units: Slices) -> Records:
     age = (last - words[:, 0] - length).astype(np.int64)  # before the unit's end: the latest are kept
     long = units.ended & (units.span >= _WRAP)
     if long.any():
-        age += _wraps(age[::-1], unit[::-1], units.counts[::-1], long[::-1])[::-1]
+        age += _wraps(age[::-1], unit[::-1], units.counts[::-1], long=long[::-1])[::-1]
     offset = np.repeat(units.span.astype(np.int64), units.counts) - age
     word = words[:, 1] >> np.uint32(24)
     word |= (length == 0).astype(np.uint32) << np.uint32(16)  # layout.MARK
-    found = Records(unit, word, np.zeros(len(unit), np.uint32), offset, length, units.counts)
+    found = Records(
+        unit, word, np.zeros(len(unit), np.uint32), offset=offset, length=length, counts=units.counts
+    )
     if not ((offset < 0) | (length > offset)).any():
         return found
     wrong = (offset < -_SLACK) | (length > offset + _SLACK)

@@ -64,7 +64,15 @@ class _Tree:
     def begin(
         self, entry: Entry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None
     ) -> Life:
-        life = Life(pid, entry.ppid, entry.time, began, parent or self.of(entry.ppid), texts, entry.cut)
+        life = Life(
+            pid,
+            entry.ppid,
+            entry.time,
+            began=began,
+            parent=parent or self.of(entry.ppid),
+            texts=texts,
+            cut=entry.cut,
+        )
         life.rank, life.local_rank = entry.rank, entry.local_rank
         self.lives.append(life)
         if pid:
@@ -85,7 +93,7 @@ class _Tree:
     def replace(self, entry: Entry, earlier: Life) -> Life:
         """Another program in the process of `earlier`."""
         earlier.end, earlier.ended = entry.time, "exec"
-        life = self.begin(entry, earlier.pid, "exec", entry.texts, earlier)
+        life = self.begin(entry, earlier.pid, "exec", texts=entry.texts, parent=earlier)
         life.ppid = earlier.ppid
         life.rank = earlier.rank if life.rank is None else life.rank
         life.local_rank = earlier.local_rank if life.local_rank is None else life.local_rank
@@ -98,7 +106,7 @@ class _Tree:
             life = self.current[entry.pid] = unnamed.pop(0)
             life.pid = entry.pid
         if life is None:
-            life = self.begin(entry, entry.pid, began, ())
+            life = self.begin(entry, entry.pid, began, texts=())
             life.heard = False
         return self.settle(life)
 

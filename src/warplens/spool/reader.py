@@ -158,7 +158,7 @@ class SpoolFile:
         damaged += len(found) - len(usable)
         if damaged:
             message = f"{damaged} places in {self.path.name} are damaged or cut off; what lies between them was read"
-            self._note("warning", "spool-damaged", message, damaged)
+            self._note("warning", "spool-damaged", message, count=damaged)
         return usable
 
     @cached_property
@@ -170,7 +170,7 @@ class SpoolFile:
                 "warning",
                 "spool-damaged",
                 f"{strings.broken} strings in {self.path.name} are damaged",
-                strings.broken,
+                count=strings.broken,
             )
         return strings
 
@@ -219,14 +219,17 @@ class SpoolFile:
     def wide(self) -> dict[str, WideRecords]:
         """The records of wide chunks, by the names of their types; of types without any there is nothing."""
         some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
-        found, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, some)
+        found, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, chunks=some)
         if unknown:
             message = f"{unknown} chunks of {self.path.name} hold records that this version of warplens cannot read; they are left out"
-            self._note("warning", "unknown-records", message, unknown)
+            self._note("warning", "unknown-records", message, count=unknown)
         damaged = sum(records.damaged for records in found.values())
         if damaged:
             self._note(
-                "warning", "spool-damaged", f"{damaged} records in {self.path.name} are damaged", damaged
+                "warning",
+                "spool-damaged",
+                f"{damaged} records in {self.path.name} are damaged",
+                count=damaged,
             )
         return found
 
@@ -265,13 +268,13 @@ class SpoolFile:
         pid = self.process.pid
         recorder = any(chunk.generation for chunk in self.chunks)
         unread = losses.unread(
-            self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder
+            self.events.counts(), self.names.unknown, self.definitions.broken, pid=pid, recorder=recorder
         )
         lost = losses.dropped(self.head, self.layouts, self.process)
         return [*self._notes, *lost, *losses.given_up(self.head, self.process), *unread]
 
     def _note(self, severity: str, code: str, message: str, count: int) -> None:
-        self._notes.append(Note(severity, code, "spool", message, count))
+        self._notes.append(Note(severity, code, "spool", message=message, count=count))
 
     def _last_call(self) -> int:
         """When the last call returned, or sample was taken; 0 without any. GPUs' times say little: they may be of a wrong clock."""
@@ -350,7 +353,10 @@ class SpoolFile:
             owners.append(facts[fresh][::-1])
         if broken:
             self._note(
-                "warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken
+                "warning",
+                "spool-damaged",
+                f"{broken} open ranges in {self.path.name} are damaged",
+                count=broken,
             )
         nothing = np.zeros(0, event)
         return np.concatenate([nothing, *found[::-1]]), np.concatenate(

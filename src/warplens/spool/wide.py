@@ -211,6 +211,6 @@ def read(
         else:
             unknown += 1
     return {
-        layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number, mine)
+        layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number=number, chunks=mine)
         for number, mine in of.items()
     }, unknown

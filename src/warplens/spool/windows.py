@@ -86,13 +86,24 @@ def read_capture(data: bytes) -> Capture | None:
         if not 0 < start <= _LATEST or not (start <= end <= _LATEST or (end == 0 and last)):
             damaged += 1
             continue
-        found.append(Window(index + 1, start, end, cause(opener), cause(closer) if end else "", pid))
-    limits = (min(keep_ns, _LATEST), max_bytes, over, gate >= 2 * MOST_WINDOWS)
+        found.append(
+            Window(
+                index + 1,
+                start,
+                end,
+                opened_by=cause(opener),
+                closed_by=cause(closer) if end else "",
+                pid=pid,
+            )
+        )
     return Capture(
         tuple(found),
-        *limits,
-        damaged,
-        bool(cuda_flags & _ALL_APIS),
-        flush_ms,
-        cuda_flags & (_TRACE | _NO_API) == _TRACE,
+        keep_ns=min(keep_ns, _LATEST),
+        max_bytes=max_bytes,
+        over=over,
+        full=gate >= 2 * MOST_WINDOWS,
+        damaged=damaged,
+        all_apis=bool(cuda_flags & _ALL_APIS),
+        flush_ms=flush_ms,
+        calls=cuda_flags & (_TRACE | _NO_API) == _TRACE,
     )

@@ -66,7 +66,7 @@ def sweep(report: Path, manifests: Iterable[Manifest]) -> None:
             if file in named:
                 continue
             try:
-                _remove(folder, part, number, file)
+                _remove(folder, part, number, file=file)
             except OSError:
                 continue  # of another user, say: the next one tries again
 

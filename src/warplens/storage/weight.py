@@ -33,12 +33,12 @@ _WIDTHS = {"INT32": 4, "INT64": 8, "DOUBLE": 8, "BOOLEAN": 1, "BYTE_ARRAY": 4}
 def check(table: Table, file: Path, metadata: pq.FileMetaData) -> None:
     """Raise ReportError for a file of a table that no recording can have made, by the sizes that it says it has."""
     texts = frozenset(column.name for column in table.columns if column.type in ("string", "dict", "binary"))
-    _check(file, metadata, texts, _EVENTS if table.happens else _ROWS)
+    _check(file, metadata, texts, little=_EVENTS if table.happens else _ROWS)
 
 
 def check_foreign(file: Path, metadata: pq.FileMetaData) -> None:
     """Raise ReportError for a Parquet file of another tool that was made to fill the memory, by the sizes that it says it has."""
-    _check(file, metadata, frozenset(), _EVENTS)
+    _check(file, metadata, frozenset(), little=_EVENTS)
 
 
 def _check_pages(file: Path, metadata: pq.FileMetaData) -> None:

@@ -130,7 +130,9 @@ class Entities:
         host, uuid = self.host(process), row.get("uuid")
         number = -1 if device is None else device
         key = f"{host}/{uuid}" if uuid else f"{host}/{process}/{number}"
-        return self._gpus.setdefault(key, Gpu(key, host, number, gpu_label(device, row.get("name")), uuid))
+        return self._gpus.setdefault(
+            key, Gpu(key, host, number, name=gpu_label(device, row.get("name")), uuid=uuid)
+        )
 
     def users(self, gpu: Gpu) -> list[int]:
         """Return the processes that see a GPU."""
@@ -145,7 +147,7 @@ class Entities:
             if uuid and row.get("uuid") == uuid:
                 return self.gpu(row["process"], row["device"])
         key = f"{host}/{uuid or f'gpu{number}'}"
-        return self._gpus.setdefault(key, Gpu(key, host, number, gpu_label(number, None), uuid))
+        return self._gpus.setdefault(key, Gpu(key, host, number, name=gpu_label(number, None), uuid=uuid))
 
 
 def _insides(report: Report) -> dict[tuple[int, int], Inside]:
@@ -159,6 +161,6 @@ def _insides(report: Report) -> dict[tuple[int, int], Inside]:
     found = {}
     for row in rows.to_pylist():
         found[row["process"], row["row"]] = Inside(
-            row["name"] or "kernel", row["device"], row["context"], row["stream"]
+            row["name"] or "kernel", row["device"], row["context"], stream=row["stream"]
         )
     return found

@@ -176,7 +176,7 @@ class Lanes:
 
     def located(self, layer: str, id_: int, start: int | None = None) -> Found | None:
         """Return where the row with an id lies."""
-        return self.locate(layer, id_ >> _KEY, id_ & _ROW, start)
+        return self.locate(layer, id_ >> _KEY, id_ & _ROW, start=start)
 
     def at(self, lane: Lane, depth: int, time: int) -> Found | None:
         """Return what is at a time on one lane of a track."""
@@ -187,7 +187,7 @@ class Lanes:
     def next_of(self, layer: str, time: int, end: int) -> Found | None:
         """Return the first event of a layer that begins at `time` or later."""
         found = self.find(
-            every_name, time, end, 1, tracks=[lane.number for lane in self._layers.get(layer, ())]
+            every_name, time, end, limit=1, tracks=[lane.number for lane in self._layers.get(layer, ())]
         )
         return found[0] if found else None
 
@@ -201,7 +201,7 @@ class Lanes:
                 [one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype
             )
 
-        return self.find(names, -_EVER, _EVER, limit, tracks=tracks)
+        return self.find(names, -_EVER, _EVER, limit=limit, tracks=tracks)
 
     def sums(self, tracks: Collection[int], begin: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
         """Yield layer, name, events, time and longest piece (ns) of what overlaps [begin, end), name by name."""
@@ -232,7 +232,7 @@ class Lanes:
     def deepest(self, tracks: Collection[int], begin: int, end: int) -> dict[int, int]:
         """Return the deepest lane of each track that has something in [begin, end)."""
         deepest: dict[int, int] = {}
-        for base, _, view in self.viewports(begin, end, 1, tracks, 1):
+        for base, _, view in self.viewports(begin, end, 1, tracks=tracks, limit=1):
             for track, lane in view.runs[:, :2].tolist():
                 deepest[base + track] = max(deepest.get(base + track, 0), lane)
         return deepest
@@ -272,9 +272,9 @@ class Lanes:
             self.all[base + hit.track],
             hit.lane,
             int(hit.start),
-            int(hit.duration),
-            index.names.text(hit.name),
-            int(hit.row),
+            duration=int(hit.duration),
+            name=index.names.text(hit.name),
+            row=int(hit.row),
         )
 
 

@@ -75,7 +75,7 @@ def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _
         return None
     code = own_code(report)
     native = NativePlaces(code, _native(read_samples(report, low, high), main.thread))
-    pieces = _pieces(report, code, main, native, most)
+    pieces = _pieces(report, code, main, native=native, most=most)
     waits = sum(piece.ns for piece in pieces if piece.kind == "waiting")
     if (
         waits >= _MOSTLY / 2 * main.whole
@@ -109,7 +109,10 @@ def _others(code: OwnCode, threads: list[ThreadTime]) -> Piece | None:
     ]
     number = sum(bool(time.ran.any()) for time in threads)
     return Piece(
-        round(whole), "others", f"{number} other thread{'s' if number > 1 else ''} ran", ", ".join(shown)
+        round(whole),
+        "others",
+        f"{number} other thread{'s' if number > 1 else ''} ran",
+        place=", ".join(shown),
     )
 
 
@@ -124,10 +127,10 @@ def _pieces(
             round((time.ran + time.waited)[loading].sum()),
             "imports",
             "imports",
-            _imported(report, time.thread),
+            place=_imported(report, time.thread),
         ),
         Piece(time.starved, "cpu", "waits for a CPU"),
-        *_functions(code, stack, time.ran[~loading], native),
+        *_functions(code, stack, time.ran[~loading], native=native),
         *_waits(code, stack, time.waited[~loading]),
     ]
     least = _LEAST * max(time.whole - time.starved, 0)
@@ -195,13 +198,15 @@ def _functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: N
     for key, one in sorted(spent.items(), key=lambda item: -item[1].ns)[:_MOST]:
         callee, in_callee = _most(one.below)
         if key == _AROUND:
-            pieces.append(Piece(round(one.ns), "package", "around your code", f"most in {callee}"))
+            pieces.append(Piece(round(one.ns), "package", "around your code", place=f"most in {callee}"))
             continue
         line, at_line = _most(one.lines)
         name = key[1].rpartition("/")[2]
         place = f"{name}:{line}" if at_line >= _MOSTLY * one.ns else name
         inside = f"in {callee}" if callee and in_callee >= _MOSTLY * one.ns else native.where(key)
-        pieces.append(Piece(round(one.ns), "function", key[0], f"{place}{', ' + inside if inside else ''}"))
+        pieces.append(
+            Piece(round(one.ns), "function", key[0], place=f"{place}{', ' + inside if inside else ''}")
+        )
     return pieces
 
 
@@ -221,7 +226,7 @@ def _packages(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Pi
     sums = {package: sum(functions.values()) for package, functions in spent.items()}
     largest = sorted(sums, key=lambda package: -sums[package])[:_MOST]
     return [
-        Piece(round(sums[package]), "package", package, f"most in {_most(spent[package])[0]}")
+        Piece(round(sums[package]), "package", package, place=f"most in {_most(spent[package])[0]}")
         for package in largest
     ]
 
@@ -241,7 +246,7 @@ def _waits(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece
         places = spent.setdefault(kind, {})
         places[place] = places.get(place, 0.0) + ns
     return [
-        Piece(round(sum(places.values())), "waiting", f"waits {kind}", _most(places)[0])
+        Piece(round(sum(places.values())), "waiting", f"waits {kind}", place=_most(places)[0])
         for kind, places in spent.items()
     ]
 

@@ -79,7 +79,7 @@ class Natives:
             # A call may be the last instruction of its function.
             asked, back = np.unique(offset[some] - (flags[some] & _RETURN), return_inverse=True)
             found = symbols.look_up(module.path, module.build_id, asked)
-            self._take(mine, back.reshape(-1), offset[some], module.name, found)
+            self._take(mine, back.reshape(-1), offset[some], name=module.name, found=found)
 
     def look_up_kernel(
         self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols

@@ -35,8 +35,12 @@ def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
         for piece in inside_events(report, inside, most=_AT_ONCE)
     )
     rows = [*gpu.rows, *inside.rows]
-    yield from row_events(tracks, rows, chain(events(report, gpu, most=_AT_ONCE), within), report.origin, 0)
-    yield from row_events(tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), report.origin, len(rows))
+    yield from row_events(
+        tracks, rows, chain(events(report, gpu, most=_AT_ONCE), within), origin=report.origin, first=0
+    )
+    yield from row_events(
+        tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), origin=report.origin, first=len(rows)
+    )
     yield from _counters(report, tracks)
 
 
@@ -47,7 +51,7 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
         name: _METRICS + index
         for index, name in enumerate(dict.fromkeys(c.gpu for c in found.all if c.process is None))
     }
-    yield [named("process_name", pid, None, name) for name, pid in devices.items()]
+    yield [named("process_name", pid, None, name=name) for name, pid in devices.items()]
     heads = []
     for counter in found.all:
         if counter.process is not None and counter.process not in pids:

@@ -33,11 +33,11 @@ def row_events(
             lane = [0] * len(piece.id)
             if piece.end is not None:
                 lane = lanes.place(piece.row, piece.id, piece.parent, piece.start, piece.end).tolist()
-            yield _lines(piece, lane, places, origin, crossing)
+            yield _lines(piece, lane, places, origin=origin, crossing=crossing)
     for row, lane_number in sorted(crossing):
         pid, tid = places[row]
         yield [
-            named("thread_name", pid, tid + lane_number * _OVERLAP, f"{rows[row].full} (overlapping)"),
+            named("thread_name", pid, tid + lane_number * _OVERLAP, name=f"{rows[row].full} (overlapping)"),
             sort_index(pid, tid + lane_number * _OVERLAP, first + row),
         ]
 
@@ -56,9 +56,9 @@ def _places(rows: list[Row], tracks: Tracks, first: int) -> list[tuple[int, int]
 def _names(rows: list[Row], tracks: Tracks, places: list[tuple[int, int]]) -> Iterator[str]:
     for index, (row, (pid, tid)) in enumerate(zip(rows, places, strict=True)):
         if row.gpu and row.above is None:
-            yield named("process_name", pid, None, f"{tracks.processes[row.process].name} {row.name}")
+            yield named("process_name", pid, None, name=f"{tracks.processes[row.process].name} {row.name}")
         elif row.full:
-            yield named("thread_name", pid, tid, row.full)
+            yield named("thread_name", pid, tid, name=row.full)
             if row.gpu:
                 yield sort_index(pid, tid, index)
 

@@ -63,11 +63,11 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
         for row in report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
         if row["process"] == key
     ]
-    events = KinetoEvents(report, key, process["pid"], {row["thread"]: row["tid"] for row in threads})
+    events = KinetoEvents(report, key, process["pid"], tids={row["thread"]: row["tid"] for row in threads})
     with text_output(out) as file:
         file.write(json.dumps(_head(report, process))[:-1] + ',"traceEvents":[\n')
         comma = ""
-        for piece in _pieces(report, process, threads, events):
+        for piece in _pieces(report, process, threads, events=events):
             if piece:
                 file.write(comma + ",\n".join(piece))
                 comma = ",\n"
@@ -155,14 +155,14 @@ def _pieces(
 ) -> Iterator[list[str]]:
     pid = process["pid"]
     yield [
-        named("process_name", pid, None, process["name"] or str(pid)),
-        *(named("thread_name", pid, row["tid"], thread_label(row)) for row in threads),
+        named("process_name", pid, None, name=process["name"] or str(pid)),
+        *(named("thread_name", pid, row["tid"], name=thread_label(row)) for row in threads),
         *(
-            named("process_name", row["device"], None, f"GPU {row['device']}")
+            named("process_name", row["device"], None, name=f"GPU {row['device']}")
             for row in _devices(report, process)
         ),
         *(
-            named("thread_name", row["device"], row["stream"], f"stream {row['stream']}")
+            named("thread_name", row["device"], row["stream"], name=f"stream {row['stream']}")
             for row in _streams(report, process)
         ),
     ]

@@ -59,7 +59,7 @@ def write(writer: Writer, report: Report) -> None:
         {row["category"] for row in used if row["category"] is not None and row["category_id"] is None}
     )
     categories = {name: _FIRST_CATEGORY + place for place, name in enumerate(loose)}
-    event = _names(writer, used, domains, categories)
+    event = _names(writer, used, domains, categories=categories)
     numbers = f", d AS ({_values('domain', domains)}), c AS ({_values('category', categories)})"
     for table, kind in (("nvtx_ranges", "range"), ("nvtx_marks", "mark")):
         if counts[table]:
@@ -70,7 +70,7 @@ def write(writer: Writer, report: Report) -> None:
                 **(_RANGE if kind == "range" else _AT),
                 join=_join(kind, has),
             )
-            event = _events(writer, report, text, event)
+            event = _events(writer, report, text, event=event)
     _layouts(writer, report, domains)
 
 

@@ -117,11 +117,13 @@ class Stages:
                 sizes.append(joined.ctypes.data)
         grid, block = sizes if len(sizes) == 2 else (None, None)
         given = _Stages(
-            len(start), *(array.ctypes.data for array in kept[:7]), _STAGES[piece.kind.table], grid, block
-        )
-        given.notes, given.note_columns, given.note_names = (
-            ctypes.addressof(notes),
-            len(told),
-            ctypes.addressof(words),
+            len(start),
+            *(array.ctypes.data for array in kept[:7]),
+            stage=_STAGES[piece.kind.table],
+            grid=grid,
+            block=block,
+            notes=ctypes.addressof(notes),
+            note_columns=len(told),
+            note_names=ctypes.addressof(words),
         )
         native.call("perfetto_stages", encoder, given)

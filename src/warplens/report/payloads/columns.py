@@ -77,11 +77,11 @@ def structs(struct: Struct, data: pa.Array, strings: Mapping[int, str]) -> pa.Ar
     """Decode the bytes of many payloads of one structure into a struct array; fields that are cut off are null."""
     kind = kind_of(struct)
     if not fixed(struct):
-        return _slowly(struct, data, strings, kind)
+        return _slowly(struct, data, strings, kind=kind)
     size = struct.size or 0
     lengths = np.diff(_offsets(data))
     if len(lengths) and int(lengths.min()) < size:
-        return _slowly(struct, data, strings, kind)
+        return _slowly(struct, data, strings, kind=kind)
     first = _offsets(data)[:-1].astype(np.int64)
     raw = np.frombuffer(data.buffers()[2] or b"", np.uint8)
     block = raw[first[:, None] + np.arange(size)] if len(first) else np.empty((0, size), np.uint8)

@@ -46,7 +46,7 @@ def table(report: AskedReport, name: str | None = None) -> pa.Table:
             said = ", ".join(repr(one) for one in known if one) or "none"
             raise MissingData(f"{report.path} has no payloads of the type {name!r}; it has {said}")
     layouts = PayloadLayouts(report)
-    parts = [_typed(layouts, schema, name, part) for schema, _, part in _groups(rows)]
+    parts = [_typed(layouts, schema, name, rows=part) for schema, _, part in _groups(rows)]
     if not parts:
         return rows.select(_BESIDE)
     try:
