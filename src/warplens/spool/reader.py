@@ -21,7 +21,7 @@ from warplens.spool import definitions, layout, losses, packed, wide
 from warplens.spool.chunks import Chunk
 from warplens.spool.definitions import Definitions, Row
 from warplens.spool.events import NEVER, OPEN_FACTS, Events
-from warplens.spool.kernel_buffers import Pieces
+from warplens.spool.kernels.buffers import Pieces
 from warplens.spool.layout import Head, Layouts
 from warplens.spool.notes import Note
 from warplens.spool.process import Process, read_process

@@ -15,8 +15,8 @@ from warplens.convert.intrakernel.regions import Regions, Where
 from warplens.convert.intrakernel.tally import Tally
 from warplens.errors import SpoolError
 from warplens.model.intrakernel_layout import HEADER_WORDS
-from warplens.spool import intrakernel
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
+from warplens.spool.kernels.decoding import decode
 
 _UNITS, _SAMPLE_BLOCKS, _KEEP = (HEADER_WORDS[name] for name in ("units", "sample_blocks", "keep"))
 
@@ -85,7 +85,7 @@ class Gather:
     def _alone(self, piece: npt.NDArray[np.uint8], launch: int, generation: int, kept: Kept | None) -> None:
         tally = self._tally
         try:
-            found = intrakernel.decode(piece, generation=generation)
+            found = decode(piece, generation=generation)
         except SpoolError:
             tally.broken += 1
             return

@@ -8,7 +8,7 @@ from warplens.convert.intrakernel import merging
 from warplens.convert.intrakernel.launches import Launches
 from warplens.convert.intrakernel.merging import Merged
 from warplens.convert.intrakernel.tally import Tally
-from warplens.spool import kernel_buffers
+from warplens.spool.kernels import buffers as kernel_buffers
 from warplens.spool.notes import Note
 
 STORED = kernel_buffers.STORED

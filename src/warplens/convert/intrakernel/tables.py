@@ -21,7 +21,7 @@ from warplens.convert.intrakernel.regions import Regions
 from warplens.convert.intrakernel.tally import Tally
 from warplens.convert.threads import Threads
 from warplens.convert.words import labelled
-from warplens.spool.kernel_buffers import tag_names
+from warplens.spool.kernels.buffers import tag_names
 from warplens.spool.notes import Note
 from warplens.spool.reader import SpoolFile
 from warplens.storage import schema
