@@ -172,14 +172,14 @@ def _rows(kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks) -> npt.NDArray[
     context, stream = values(batch, "context"), values(batch, "stream")
     if kind.table != "memcpys":
         return tracks.find(kind.table, process, context, stream)
-    found = np.empty(batch.num_rows, np.int32)
+    row = np.empty(batch.num_rows, np.int32)
     numbers, texts = codes(batch.column("kind"))
     for number in np.unique(numbers).tolist():
         own = numbers == number
-        found[own] = tracks.find(
+        row[own] = tracks.find(
             f"memcpys {texts[number].as_py() if number >= 0 else None}",
             process[own],
             context[own],
             stream[own],
         )
-    return found
+    return row

@@ -62,11 +62,11 @@ def samples(report: Report, known: list[Counter], *, most: int | None = None) ->
         rows = pa.Table.from_batches([batch])
         wanted = values(batch, "counter")
         place = np.searchsorted(keys, wanted)
-        found = place < len(keys)
-        found[found] = keys[place[found]] == wanted[found]
-        if not found.all():
+        exists = place < len(keys)
+        exists[exists] = keys[place[exists]] == wanted[exists]
+        if not exists.all():
             raise ReportError(
-                f"{report.path} is broken: its samples name the counter {wanted[~found][0]}, which it lacks"
+                f"{report.path} is broken: its samples name the counter {wanted[~exists][0]}, which it lacks"
             )
         scale, given = scales[place], values(batch, "value_int")
         real = sample_values(rows, unsigned[place])

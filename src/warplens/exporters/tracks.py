@@ -111,15 +111,15 @@ class Tracks:
             )
             for row in sorted(threads, key=lambda row: int(row["thread"]))
         ]
-        found = {thread.key: index for index, thread in enumerate(self.threads)}
+        position = {thread.key: index for index, thread in enumerate(self.threads)}
         tasks = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
         for row in tasks:
-            if row["thread"] not in found:
+            if row["thread"] not in position:
                 raise ReportError(
                     f"{report.path} is broken: the task {row['task']} is of no thread of the report"
                 )
         self.tasks = [
-            Task(row["task"], found[row["thread"]], task_label(row))
+            Task(row["task"], position[row["thread"]], task_label(row))
             for row in sorted(tasks, key=lambda row: int(row["task"]))
         ]
         self._task_keys = np.array([task.key for task in self.tasks], np.int64)

@@ -133,15 +133,15 @@ def diff(
     """
     chosen = selection or Selection()
     sides = [[side] if not isinstance(side, Sequence) else list(side) for side in (before, after)]
-    found = [[comparing.training_steps(report, chosen, steps) for report in side] for side in sides]
-    counts = [[0 if table is None else table.num_rows for table in side] for side in found]
+    steps_of = [[comparing.training_steps(report, chosen, steps) for report in side] for side in sides]
+    counts = [[0 if table is None else table.num_rows for table in side] for side in steps_of]
     per: Literal["step", "run"] = "step" if all(count for side in counts for count in side) else "run"
     tables = [
         [
             _read(report, chosen, table if per == "step" else None)
             for report, table in zip(side, own, strict=True)
         ]
-        for side, own in zip(sides, found, strict=True)
+        for side, own in zip(sides, steps_of, strict=True)
     ]
     first, second = (
         _side([table for table, _ in own], count, per) for own, count in zip(tables, counts, strict=True)

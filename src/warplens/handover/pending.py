@@ -148,12 +148,12 @@ def _notes(folder: Path) -> list[Path]:
 def listed(report: str | os.PathLike[str]) -> list[Pending]:
     """Return the unfinished recordings of a report, oldest name first; unreadable notes are left alone."""
     folder = Path(os.path.abspath(report)) / DIRECTORY
-    found = []
+    notes = []
     for path in _notes(folder):
         pending = read(path)
         if pending is not None:
-            found.append(pending)
-    return found
+            notes.append(pending)
+    return notes
 
 
 def read(path: Path) -> Pending | None:
@@ -240,15 +240,15 @@ def locked(pending: Pending) -> Iterator[bool]:
 
 def jobs(report: str | os.PathLike[str]) -> set[str | None]:
     """Return the job ids of a report's parts and pending recordings; empty when there is no report."""
-    found: set[str | None] = {pending.job for pending in listed(report)}
+    ids: set[str | None] = {pending.job for pending in listed(report)}
     folder = Path(report) / MANIFESTS
     for path in _notes(folder):
         try:
             job = json.loads(untrusted.read(path, _LONGEST_MANIFEST)).get("job")
         except (OSError, ValueError, AttributeError, RecursionError):
             continue
-        found.add(None if job is None else str(job))
-    return found
+        ids.add(None if job is None else str(job))
+    return ids
 
 
 def running(report: str | os.PathLike[str]) -> list[Pending]:

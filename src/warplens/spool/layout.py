@@ -238,7 +238,7 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
 
 def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
     """Read the layouts of wide chunks; what is broken is left out: its chunks are then of an unknown type."""
-    found = {}
+    types = {}
     for name, one in given.items() if isinstance(given, Mapping) else ():
         try:
             number = int(one["id"])
@@ -246,8 +246,8 @@ def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             continue
         if dtype.itemsize % 8 == 0 and 0 < number < 256:
-            found[number] = (text(name), dtype)
-    return found
+            types[number] = (text(name), dtype)
+    return types
 
 
 def read_actions(facts: Any) -> dict[int, str]:

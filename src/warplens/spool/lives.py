@@ -140,14 +140,14 @@ def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
     return tree.lives
 
 
-def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
+def fold(all_lives: list[Life], recorded: Container[int]) -> list[Life]:
     """Return `found` without the fork children that only went on to become another program: that program's life begins with the fork.
 
     `recorded` has the `id()` of lives that stay whatever they did.
     """
     gone: dict[int, Life] = {}
     kept = []
-    for life in found:
+    for life in all_lives:
         earlier = life.parent
         if (
             life.began == "exec"
@@ -157,7 +157,7 @@ def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
         ):
             gone[id(earlier)] = life
             life.began, life.start, life.parent = "spawn", earlier.start, earlier.parent
-    for life in found:
+    for life in all_lives:
         if id(life) in gone:
             continue
         while life.parent is not None and id(life.parent) in gone:

@@ -147,10 +147,10 @@ def dropped(head: Head, layouts: Layouts, process: Process) -> list[Note]:
     if head.buffered:
         notes.append(_buffered(head, pid))
     for source, slots in (("nvtx", _SLOTS), ("cuda", _CUPTI)):
-        found = [(head.dropped[slot], *loss) for slot, loss in slots.items() if head.dropped[slot]]
+        lost = [(head.dropped[slot], *loss) for slot, loss in slots.items() if head.dropped[slot]]
         notes += [
             _note(severity, code, count, what=what, pid=pid, source=source)
-            for count, severity, code, what in found
+            for count, severity, code, what in lost
         ]
     return notes
 
@@ -245,7 +245,7 @@ def unread(
             "payloads were left out: what should point to them points elsewhere",
         )
     )
-    found = [
+    counted = [
         (counts.damaged, "damaged-records", "records with impossible times were left out"),
         (counts.backwards, "negative-duration", "ranges ended before they began; they have no duration"),
         (counts.lost_names, "lost-names", "ranges or marks have no name because the string was not written"),
@@ -262,7 +262,7 @@ def unread(
             "definitions of schemas, counters, tasks or objects could not be read",
         ),
     ]
-    return [_note("warning", code, count, what=what, pid=pid) for count, code, what in found if count]
+    return [_note("warning", code, count, what=what, pid=pid) for count, code, what in counted if count]
 
 
 def _note(severity: str, code: str, count: int, what: str, pid: int, source: str = "nvtx") -> Note:

@@ -307,12 +307,12 @@ class Leaf:
 
 def leaves(struct: Struct, most: int = 4096) -> list[Leaf] | None:
     """Return the numbers of a structure of fixed size; texts and what is pointed to are left out. None: not fixed, or too many."""
-    found: list[Leaf] = []
-    fits = _leaves(struct, "", 0, found=found, most=most)
-    return found if fits and struct.kind == STATIC else None
+    flat: list[Leaf] = []
+    fits = _leaves(struct, "", 0, into=flat, most=most)
+    return flat if fits and struct.kind == STATIC else None
 
 
-def _leaves(struct: Struct, path: str, base: int, found: list[Leaf], most: int) -> bool:
+def _leaves(struct: Struct, path: str, base: int, into: list[Leaf], most: int) -> bool:
     for field in struct.fields:
         if field.offset is None or (field.count is None and not field.jump):
             return False
@@ -324,11 +324,11 @@ def _leaves(struct: Struct, path: str, base: int, found: list[Leaf], most: int) 
             name = f"{path}{field.name}[{index}]" if field.many else path + field.name
             at = base + field.offset + index * (field.element.size or 0)
             if isinstance(field.element, Scalar):
-                found.append(Leaf(name, at, field.element, flags=field.flags, semantics=field.semantics))
+                into.append(Leaf(name, at, field.element, flags=field.flags, semantics=field.semantics))
             elif field.element.kind != STATIC or not _leaves(
-                field.element, f"{name}.", at, found=found, most=most
+                field.element, f"{name}.", at, into=into, most=most
             ):
                 return False
-            if len(found) > most:
+            if len(into) > most:
                 return False
     return True

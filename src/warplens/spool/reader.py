@@ -153,9 +153,9 @@ class SpoolFile:
     @cached_property
     def chunks(self) -> list[Chunk]:
         """The chunks that can be read."""
-        found, damaged = chunking.walk(self._mapped, self.head, self.length)
-        usable = [chunk for chunk in found if self._fits(chunk)]
-        damaged += len(found) - len(usable)
+        walked, damaged = chunking.walk(self._mapped, self.head, self.length)
+        usable = [chunk for chunk in walked if self._fits(chunk)]
+        damaged += len(walked) - len(usable)
         if damaged:
             message = f"{damaged} places in {self.path.name} are damaged or cut off; what lies between them was read"
             self._note("warning", "spool-damaged", message, count=damaged)
@@ -219,11 +219,11 @@ class SpoolFile:
     def wide(self) -> dict[str, WideRecords]:
         """The records of wide chunks, by the names of their types; of types without any there is nothing."""
         some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
-        found, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, chunks=some)
+        by_type, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, chunks=some)
         if unknown:
             message = f"{unknown} chunks of {self.path.name} hold records that this version of warplens cannot read; they are left out"
             self._note("warning", "unknown-records", message, count=unknown)
-        damaged = sum(records.damaged for records in found.values())
+        damaged = sum(records.damaged for records in by_type.values())
         if damaged:
             self._note(
                 "warning",
@@ -231,7 +231,7 @@ class SpoolFile:
                 f"{damaged} records in {self.path.name} are damaged",
                 count=damaged,
             )
-        return found
+        return by_type
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -316,7 +316,7 @@ class SpoolFile:
         ids = self.layouts.ids
         event = self.layouts.dtypes["range"]
         closed_anywhere = {row[1:] for row in closed if row[4] == ids["start_end"]}
-        found: list[npt.NDArray[Any]] = []
+        slots: list[npt.NDArray[Any]] = []
         owners: list[npt.NDArray[Any]] = []
         broken = 0
         for chunk in self.chunks:
@@ -349,7 +349,7 @@ class SpoolFile:
             rows = np.zeros(int(fresh.sum()), event)
             for name in event.names or ():
                 rows[name] = table[fresh][name]
-            found.append(rows[::-1])
+            slots.append(rows[::-1])
             owners.append(facts[fresh][::-1])
         if broken:
             self._note(
@@ -359,7 +359,7 @@ class SpoolFile:
                 count=broken,
             )
         nothing = np.zeros(0, event)
-        return np.concatenate([nothing, *found[::-1]]), np.concatenate(
+        return np.concatenate([nothing, *slots[::-1]]), np.concatenate(
             [np.empty(0, OPEN_FACTS), *owners[::-1]]
         )
 

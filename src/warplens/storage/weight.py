@@ -109,7 +109,7 @@ def check_whole(file: Path, metadata: pq.FileMetaData, columns: Iterable[str]) -
 
 def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
     """Return those texts of a file that may be much larger than it says: dictionaries of long values that rows have in common."""
-    wanted, found = frozenset(columns), []
+    wanted, names = frozenset(columns), []
     for place in range(metadata.num_columns):
         column = metadata.schema.column(place)
         if column.physical_type == "BYTE_ARRAY" and column.path in wanted:
@@ -118,8 +118,8 @@ def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
                 for number in range(metadata.num_row_groups)
             ]
             if metadata.num_rows * max(sizes, default=0) > _most():
-                found.append(column.path)
-    return found
+                names.append(column.path)
+    return names
 
 
 def check_expanded(file: Path, rows: pa.Table, names: Iterable[str]) -> None:

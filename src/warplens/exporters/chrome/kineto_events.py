@@ -290,7 +290,7 @@ class KinetoEvents:
         if not self._report.tables["collectives"]:
             return {}
         rows = self._report.table("collectives", ["kernel", *_COLLECTIVE, "peers"]).to_pylist()
-        found = {}
+        texts = {}
         for row in rows:
             if row["kernel"] is not None:
                 args = [
@@ -300,8 +300,8 @@ class KinetoEvents:
                 ]
                 if row["peers"] is not None:
                     args.append(f'"Process Group Ranks":{json.dumps(row["peers"])}')
-                found[row["kernel"]] = ",".join(args)
-        return found
+                texts[row["kernel"]] = ",".join(args)
+        return texts
 
     def _whole(self, category: str, name: str, pid: int, tid: int, start: int, end: int, args: str) -> str:
         where = f'"pid":{pid},"tid":{tid},"ts":{self._time(start)},"dur":{microseconds(end - start)}'

@@ -45,12 +45,12 @@ def row_events(
 def _places(rows: list[Row], tracks: Tracks, first: int) -> list[tuple[int, int]]:
     """Return process and thread id of each row."""
     top: list[int] = []
-    found = []
+    places = []
     for index, row in enumerate(rows):
         top.append(index if row.above is None else top[row.above])
         pid = _GPUS + first + top[index] if row.gpu else tracks.processes[row.process].pid
-        found.append((pid, _ROWS + first + index))
-    return found
+        places.append((pid, _ROWS + first + index))
+    return places
 
 
 def _names(rows: list[Row], tracks: Tracks, places: list[tuple[int, int]]) -> Iterator[str]:
@@ -111,8 +111,8 @@ def _details(piece: Events) -> Iterator[str]:
             else arguments(column, _writer(head, column)) or [""] * len(column)
         )
     return (
-        f',"args":{{{",".join(filter(None, found))}}}' if any(found) else ""
-        for found in _together(columns, len(piece.id))
+        f',"args":{{{",".join(filter(None, detail))}}}' if any(detail) else ""
+        for detail in _together(columns, len(piece.id))
     )
 
 

@@ -264,8 +264,8 @@ def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
 def _payloads(report: Report, kind: str, batch: pa.RecordBatch) -> list[str]:
     """The structured payloads of each row as arguments; empty altogether where there are none."""
     ids = values(batch, "id", -1)
-    found = carried(report, kind, ids, shape=_payload)
-    return [found.get(id, "") for id in ids.tolist()] if found else []
+    payloads = carried(report, kind, ids, shape=_payload)
+    return [payloads.get(id, "") for id in ids.tolist()] if payloads else []
 
 
 def _payload(event: Carried) -> str:

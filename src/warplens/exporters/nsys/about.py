@@ -74,17 +74,17 @@ def capture(writer: Writer, report: Report) -> None:
         row["host"]: row["machine"]
         for row in _all(report, "SELECT DISTINCT host, (hw << 56) | (vm << 48) AS machine FROM q")
     }
-    found = []
+    events = []
     for row in report.table("targets").to_pylist():
         about = {"globalVid": machines.get(row["host"], 1 << 48), "devStateName": row["host"]}
         facts = [("Hostname", 619, row["host"]), ("SoftwareReleaseVersion", 618, row["kernel"])]
         facts += [(name, key, row[column]) for name, key, column in _FACTS]
-        found += [
+        events += [
             {**about, "name": name, "nameEnum": key, "value": str(value)}
             for name, key, value in facts
             if value
         ]
-    writer.rows_of("TARGET_INFO_SYSTEM_ENV", found)
+    writer.rows_of("TARGET_INFO_SYSTEM_ENV", events)
     span = {"duration": report.end - report.origin, "startTime": report.origin, "stopTime": report.end}
     writer.rows_of("ANALYSIS_DETAILS", [{"globalVid": next(iter(machines.values()), 1 << 48), **span}])
 
@@ -267,7 +267,7 @@ def _copied(writer: Writer, report: Report, table: str, text: str) -> None:
 
 
 def _all(report: Report, text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    all_rows: list[dict[str, Any]] = []
     for batch in rows(report, text):
-        found += pa.Table.from_batches([batch]).to_pylist()
-    return found
+        all_rows += pa.Table.from_batches([batch]).to_pylist()
+    return all_rows

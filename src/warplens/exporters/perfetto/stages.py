@@ -55,11 +55,11 @@ class Stages:
 
     def __init__(self, tracks: Tracks, rows: Sequence[Row]) -> None:
         self._rows = rows
-        found = list(
+        contexts = list(
             dict.fromkeys((row.process, row.about["context"]) for row in rows if "context" in row.about)
         )
-        self._contexts = {key: index + 1 for index, key in enumerate(found)}
-        self._pids = [tracks.processes[process].pid for process, _ in found]
+        self._contexts = {key: index + 1 for index, key in enumerate(contexts)}
+        self._pids = [tracks.processes[process].pid for process, _ in contexts]
         self._context = np.array(
             [self._contexts.get((row.process, row.about.get("context", -1)), 0) for row in rows], np.uint64
         )

@@ -41,13 +41,13 @@ class Pieces:
             return
         parts: list[npt.NDArray[np.uint8]] = []
         for place in places[0][: len(places[0]) // 8 * 8].view("<u8").tolist():
-            found = self._blob(place)
-            if found is None:
+            blob = self._blob(place)
+            if blob is None:
                 self.lost += 1
                 parts = []
                 continue
-            parts.append(found[0])
-            if found[1] & _CONTINUED and len(parts) < _MOST_BLOBS:
+            parts.append(blob[0])
+            if blob[1] & _CONTINUED and len(parts) < _MOST_BLOBS:
                 continue
             yield parts[0] if len(parts) == 1 else np.concatenate(parts)
             parts = []
@@ -71,9 +71,9 @@ class Pieces:
 
 def tag_names(text: str | None) -> dict[int, str]:
     """Return the names of tags by their numbers: lines `number name`. Lines that are none are left out."""
-    found = {}
+    tags = {}
     for line in (text or "").splitlines():
         number, _, name = line.partition(" ")
         if number.isascii() and number.isdigit() and len(number) < 6 and name:
-            found[int(number)] = name
-    return found
+            tags[int(number)] = name
+    return tags

@@ -91,7 +91,7 @@ def _head(raw: Array) -> Array:
 def _decode(raw: Array, head: Array, generation: int) -> Decoded:
     stride, slots, ring = int(head["stride"]), int(head["slots"]), head["mode"] == layout.MODES.index("smem")
     there = min(int(head["units"]), (len(raw) - layout.HEADER_BYTES) // stride)
-    found = Decoded(
+    decoded = Decoded(
         np.zeros(0, UNIT),
         np.zeros(0, EVENT),
         mode=layout.MODES[head["mode"]],
@@ -103,20 +103,20 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
         else _beyond(head, generation),
     )
     if _wanted(head, generation) == layout.MISMATCH:
-        found.notes.append(
+        decoded.notes.append(
             "the kernel was compiled for another mode or ring: none, or not all, of its warps could record into this buffer"
         )
     if there < head["units"]:
-        found.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
+        decoded.notes.append(f"the buffer is cut off: {there} of {head['units']} units are there")
     pieces = np.ndarray(
         (there, 4), np.complex128, raw.data, layout.HEADER_BYTES, (stride, 16)
     )  # 16 bytes at once
     heads = pieces.copy().view(_UNIT)[:, 0]
-    rows = _ran(heads, generation, found)
+    rows = _ran(heads, generation, decoded)
     if not len(rows):
-        return found
+        return decoded
     own = heads if len(rows) == there else heads.view(np.complex128).reshape(-1, 4)[rows].view(_UNIT)[:, 0]
-    ended, begin, span = _spans(own, found)
+    ended, begin, span = _spans(own, decoded)
     counts = np.where(ended, np.minimum(own["cursor"], slots), 0 if ring else slots).astype(np.int64)
     units = Slices(
         raw,
@@ -128,18 +128,18 @@ def _decode(raw: Array, head: Array, generation: int) -> Decoded:
         cursor=own["cursor"],
         begin=begin,
         span=span,
-        limit=_limits(own, ended, span, found=found),
+        limit=_limits(own, ended, span, decoded=decoded),
         counts=counts,
     )
-    rate = ns_per_tick(own, ended, found) if found.clock == "clock" else None
-    _fill(found, own, units, take=gather_ring if ring else gather, rate=rate)
+    rate = ns_per_tick(own, ended, decoded) if decoded.clock == "clock" else None
+    _fill(decoded, own, units, take=gather_ring if ring else gather, rate=rate)
     keep = int(head["keep"])
-    if keep and len(found.events) > keep:
-        first = np.sort(np.argsort(found.events["start"], kind="stable")[:keep])
-        found.surplus = len(found.events) - keep
-        found.events = found.events[first]
-        found.units["events"] = np.bincount(found.events["unit"], minlength=len(found.units))
-    return found
+    if keep and len(decoded.events) > keep:
+        first = np.sort(np.argsort(decoded.events["start"], kind="stable")[:keep])
+        decoded.surplus = len(decoded.events) - keep
+        decoded.events = decoded.events[first]
+        decoded.units["events"] = np.bincount(decoded.events["unit"], minlength=len(decoded.units))
+    return decoded
 
 
 def _claims(head: Array) -> bool:
@@ -159,35 +159,37 @@ def _beyond(head: Array, generation: int) -> int:
     return 0 if wanted == layout.MISMATCH else max(0, wanted - int(head["units"]))
 
 
-def _ran(heads: Array, generation: int, found: Decoded) -> Array:
+def _ran(heads: Array, generation: int, decoded: Decoded) -> Array:
     """The numbers of the units that ran in the launch."""
     begun = heads["magic"] == layout.UNIT_MAGIC
     known = begun & (heads["version"] == layout.VERSION)
     strange = int(np.count_nonzero((heads["magic"] != 0) & ~known))
     if strange:
-        found.notes.append(f"{strange} units have a head that is none: something else wrote into the buffer")
+        decoded.notes.append(
+            f"{strange} units have a head that is none: something else wrote into the buffer"
+        )
     rows: Array = np.flatnonzero(known & (heads["generation"] == generation))
     return rows
 
 
-def _spans(own: Array, found: Decoded) -> tuple[Array, Array, Array]:
+def _spans(own: Array, decoded: Decoded) -> tuple[Array, Array, Array]:
     """Which units ended, when each began in ticks of the buffer's clock, and how many ticks it lasted (0: not known)."""
     ended = (own["flags"] & layout.ENDED) != 0
     backwards = ended & ((own["time_end"] < own["time_begin"]) | (own["clock_end"] < own["clock_begin"]))
     if backwards.any():
-        found.notes.append(
+        decoded.notes.append(
             f"{np.count_nonzero(backwards)} units end before they begin, and are taken as not ended"
         )
         ended = ended & ~backwards
-    name = "time" if found.clock == "globaltimer" else "clock"
+    name = "time" if decoded.clock == "globaltimer" else "clock"
     begin = own[f"{name}_begin"]
     return ended, begin, np.where(ended, own[f"{name}_end"] - begin, 0)
 
 
-def _limits(own: Array, ended: Array, span: Array, found: Decoded) -> Array:
+def _limits(own: Array, ended: Array, span: Array, decoded: Decoded) -> Array:
     """How many ticks after a unit's begin its records can lie; of one without end, what is farther is left from an older launch."""
     limit = np.where(ended, span + np.uint64(_SLACK), np.uint64(1 << 31)).astype(np.int64)
-    if found.clock == "globaltimer" and ended.any() and not ended.all():
+    if decoded.clock == "globaltimer" and ended.any() and not ended.all():
         last = int(own["time_end"][ended].max())
         lasted = np.maximum(last - own["time_begin"].astype(np.int64), 0)
         np.minimum(limit, 2 * lasted + _AHEAD, out=limit, where=~ended)
@@ -203,7 +205,7 @@ def _blocks(counts: Array) -> list[tuple[int, int]]:
 
 
 def _fill(
-    found: Decoded, own: Array, units: Slices, take: Callable[[Slices], Records], rate: Array | None
+    decoded: Decoded, own: Array, units: Slices, take: Callable[[Slices], Records], rate: Array | None
 ) -> None:
     """Fill in the units, and the events block by block."""
     base = own["time_begin"].astype(np.int64)
@@ -230,28 +232,28 @@ def _fill(
                 np.int64
             )
         counts[first:last] = records.counts
-        found.garbled += records.garbled
+        decoded.garbled += records.garbled
         if not units.ended[first:last].all():
             some = np.flatnonzero(~units.ended[first:last] & (records.counts > 0))
             ends[first + some] = end[np.cumsum(records.counts)[some] - 1]
-    found.events = events[:at] if 2 * at > len(events) else events[:at].copy()
-    found.units = _units(own, units, counts, ends=ends)
-    found.dropped = int(found.units["dropped"].sum())
+    decoded.events = events[:at] if 2 * at > len(events) else events[:at].copy()
+    decoded.units = _units(own, units, counts, ends=ends)
+    decoded.dropped = int(decoded.units["dropped"].sum())
     needed = max(1, int(np.where(units.ended, own["cursor"], counts).max()))
-    found.needed_slots = needed if found.mode != "smem" else max(2, 1 << (needed - 1).bit_length())
+    decoded.needed_slots = needed if decoded.mode != "smem" else max(2, 1 << (needed - 1).bit_length())
 
 
 def _units(own: Array, units: Slices, counts: Array, ends: Array) -> Array:
-    found = np.zeros(len(own), UNIT)
-    found["index"] = units.rows
+    table = np.zeros(len(own), UNIT)
+    table["index"] = units.rows
     for name in ("cta", "warp", "sm_begin", "sm_end"):
-        found[name] = own[name]
-    found["sm_end"] = np.where(units.ended, own["sm_end"], own["sm_begin"])
-    found["ended"], found["start"], found["end"], found["events"] = (
+        table[name] = own[name]
+    table["sm_end"] = np.where(units.ended, own["sm_end"], own["sm_begin"])
+    table["ended"], table["start"], table["end"], table["events"] = (
         units.ended,
         own["time_begin"],
         ends,
         counts,
     )
-    found["dropped"] = np.where(units.ended, own["cursor"] - np.minimum(own["cursor"], units.slots), 0)
-    return found
+    table["dropped"] = np.where(units.ended, own["cursor"] - np.minimum(own["cursor"], units.slots), 0)
+    return table

@@ -80,13 +80,13 @@ def gather(units: Slices) -> Records:
         offset = offset.astype(np.int64)
         offset += _wraps(offset, unit, units.counts, long=long)
     limit = units.limit if long.any() else np.minimum(units.limit, _WRAP - 1).astype(np.uint32)
-    found = Records(
+    records = Records(
         unit, word & np.uint32(0xFFFFFF), words[:, 3], offset=offset, length=length, counts=units.counts
     )
     suspect = (offset > np.repeat(limit, units.counts)) | (length > offset)
     if other or suspect.any() or not units.ended.all() or ((word & 0xFFFF) == layout.RESERVED_TAG).any():
-        return _sift(found, words, word, units=units, limit=limit)
-    return found
+        return _sift(records, words, word, units=units, limit=limit)
+    return records
 
 
 def _take(units: Slices) -> Array:
@@ -99,8 +99,8 @@ def _take(units: Slices) -> Array:
         units.rows
     ):  # all alike, without a gap
         shape, steps = (len(units.rows), count), (units.stride, layout.RECORD_BYTES)
-        found = np.ndarray(shape, np.complex128, units.raw.data, head + first * units.stride, steps)
-        return np.ascontiguousarray(found).reshape(-1)
+        words = np.ndarray(shape, np.complex128, units.raw.data, head + first * units.stride, steps)
+        return np.ascontiguousarray(words).reshape(-1)
     places = np.repeat(
         (head + units.rows * units.stride) // layout.RECORD_BYTES - _starts(units.counts), units.counts
     )
@@ -110,8 +110,8 @@ def _take(units: Slices) -> Array:
 
 def _of_another(word: Array, generation: int) -> Array:
     """Which records say that they are of another launch."""
-    found: Array = ((word & _GENERATION) != 0) & (word >> np.uint32(24) != generation & 0xFF)
-    return found
+    foreign: Array = ((word & _GENERATION) != 0) & (word >> np.uint32(24) != generation & 0xFF)
+    return foreign
 
 
 def _starts(counts: Array) -> Array:
@@ -121,10 +121,10 @@ def _starts(counts: Array) -> Array:
 
 def _at_starts(total: Array, counts: Array) -> Array:
     """A running total's value at each unit's first record."""
-    found = np.zeros(len(counts), np.int64)
+    marks = np.zeros(len(counts), np.int64)
     some = counts > 0
-    found[some] = total[_starts(counts)[some]]
-    return found
+    marks[some] = total[_starts(counts)[some]]
+    return marks
 
 
 def _wraps(offset: Array, unit: Array, counts: Array, long: Array) -> Array:
@@ -137,9 +137,9 @@ def _wraps(offset: Array, unit: Array, counts: Array, long: Array) -> Array:
     )
 
 
-def _sift(found: Records, words: Array, word: Array, units: Slices, limit: Array) -> Records:
+def _sift(records: Records, words: Array, word: Array, units: Slices, limit: Array) -> Records:
     """Leave out what cannot be of this launch."""
-    unit, offset, length = found.unit, found.offset.astype(np.int64), found.length.astype(np.int64)
+    unit, offset, length = records.unit, records.offset.astype(np.int64), records.length.astype(np.int64)
     wrong = offset > limit.astype(np.int64)[unit]
     early = (
         wrong & (offset >= _WRAP - _SLACK) & (offset < _WRAP) & units.ended[unit]
@@ -154,7 +154,7 @@ def _sift(found: Records, words: Array, word: Array, units: Slices, limit: Array
         wrong |= _behind_the_last(words, offset, wrong, unit=unit, counts=units.counts) & ~ended
     np.minimum(length, offset, out=length)
     right = ~wrong
-    unit, word, payload = unit[right], found.word[right], found.payload[right]
+    unit, word, payload = unit[right], records.word[right], records.payload[right]
     counts = np.bincount(unit, minlength=len(units.rows))
     return Records(
         unit,
@@ -197,19 +197,19 @@ def gather_ring(units: Slices) -> Records:
     offset = np.repeat(units.span.astype(np.int64), units.counts) - age
     word = words[:, 1] >> np.uint32(24)
     word |= (length == 0).astype(np.uint32) << np.uint32(16)  # layout.MARK
-    found = Records(
+    records = Records(
         unit, word, np.zeros(len(unit), np.uint32), offset=offset, length=length, counts=units.counts
     )
     if not ((offset < 0) | (length > offset)).any():
-        return found
+        return records
     wrong = (offset < -_SLACK) | (length > offset + _SLACK)
     np.maximum(offset, 0, out=offset)
-    found.length = np.minimum(length, offset)
+    records.length = np.minimum(length, offset)
     right = ~wrong
     for name in ("unit", "word", "payload", "offset", "length"):
-        setattr(found, name, getattr(found, name)[right])
-    found.counts, found.garbled = (
-        np.bincount(found.unit, minlength=len(units.rows)),
+        setattr(records, name, getattr(records, name)[right])
+    records.counts, records.garbled = (
+        np.bincount(records.unit, minlength=len(units.rows)),
         int(np.count_nonzero(wrong)),
     )
-    return found
+    return records

@@ -9,7 +9,7 @@ from warplens.spool.kernels.decoded import Array, Decoded
 _LONG = 10_000  # ns: below it, the timer's steps make a rate of one unit wrong by more than some tenths of a percent
 
 
-def ns_per_tick(own: Array, ended: Array, found: Decoded) -> Array:
+def ns_per_tick(own: Array, ended: Array, decoded: Decoded) -> Array:
     """Return ns per cycle for each unit. Where no unit ended, cycles are taken for ns, and a note says so."""
     ns = (own["time_end"] - own["time_begin"]).astype(np.float64)
     cycles = (own["clock_end"] - own["clock_begin"]).astype(np.float64)
@@ -20,12 +20,12 @@ def ns_per_tick(own: Array, ended: Array, found: Decoded) -> Array:
         common = float(np.median(rates[fits]))
     elif usable.any():  # all of them are short: together they are longer
         common = float(ns[usable].sum() / cycles[usable].sum())
-        found.notes.append(
+        decoded.notes.append(
             "no unit ran long enough to tell the clock's rate, which is known to a few percent only"
         )
     else:
         common = 1.0
-        found.notes.append("no unit tells the clock's rate: times are cycles, not ns")
+        decoded.notes.append("no unit tells the clock's rate: times are cycles, not ns")
     return np.where(fits, rates, common)
 
 

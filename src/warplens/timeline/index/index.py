@@ -118,9 +118,9 @@ class LaneIndex:
         except OSError as error:
             raise ReportError(f"cannot read {error.filename}: {error.strerror}") from error
         for path in (inside, *cached):
-            found = _of(path, part.shift, wanted)
-            if found is not None:
-                return found
+            index = _of(path, part.shift, wanted)
+            if index is not None:
+                return index
         failed: Exception | None = None
         places = [inside, *cached] if store.own else cached
         for path in places:
@@ -334,7 +334,7 @@ class LaneIndex:
             raise ValueError("its tracks and their keys are not as many")
         layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
         words = [str(word) for word in self.head["words"]]
-        found = []
+        tracks = []
         for number, (record, (layer, *key)) in enumerate(zip(records.tolist(), keys.tolist(), strict=True)):
             begin, end, busy, events, _, lanes, _ = record
             name, names = layers[layer]
@@ -343,7 +343,7 @@ class LaneIndex:
                 for one, value in zip(names, key, strict=False)
                 if value >= 0
             }
-            found.append(
+            tracks.append(
                 IndexTrack(
                     number,
                     name,
@@ -355,7 +355,7 @@ class LaneIndex:
                     end=end + self.shift,
                 )
             )
-        return tuple(found)
+        return tuple(tracks)
 
 
 _TEXTS = ("kind", "group")  # keys of tracks that are texts
@@ -397,12 +397,12 @@ def _of(path: Path, shift: int, wanted: dict[str, Any]) -> LaneIndex | None:
     if not path.is_file():
         return None
     try:
-        found = LaneIndex(path, shift)
+        index = LaneIndex(path, shift)
     except ReportError:
         return None
-    if all(found.head.get(name) == value for name, value in wanted.items()):
-        return found
-    found.close()
+    if all(index.head.get(name) == value for name, value in wanted.items()):
+        return index
+    index.close()
     return None
 
 
