@@ -193,7 +193,7 @@ class Follower:
         self._check_waiting(events)
         for table in (RANGES, MARKS):
             self._note_names(events, table, domains)
-        self.wrote = True
+        self.wrote |= bool(rows.ranges or rows.marks)
         range_rows.write_slice(events, rows.ranges, spool.strings, domains=domains, write=self.write)
         if rows.marks:
             self.write(
@@ -201,6 +201,7 @@ class Follower:
                 columns.slice_table("nvtx_marks", events, rows.marks, strings=spool.strings, domains=domains),
             )
         if late := events.late():
+            self.wrote = True
             self._note_names(events, RANGES, domains)
             range_rows.write_late(events, late, spool.strings, domains=domains, write=self.write)
 

@@ -147,8 +147,11 @@ def _descending(group: Int64Array, values: Int64Array) -> Int64Array:
     return np.lexsort((-values, group))
 
 
-def pieces(report: Report, stretches: pa.Table) -> pa.Table:
-    """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch."""
+def pieces(report: Report, stretches: pa.Table, *, starved: bool = True) -> pa.Table:
+    """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch.
+
+    `starved`: whether time without a free CPU is a cause; else it belongs to what the thread was doing.
+    """
     thread, start, end = (_numbers(stretches.column(name)) for name in ("thread", "start", "end"))
     some = np.flatnonzero(end > start)
     empty = pa.table(
@@ -179,6 +182,7 @@ def pieces(report: Report, stretches: pa.Table) -> pa.Table:
                 start=start[mine],
                 end=end[mine],
                 number=mine,
+                starved=starved,
             )
         )
     return pa.concat_tables(parts)
@@ -193,6 +197,7 @@ def _pieces(
     start: Int64Array,
     end: Int64Array,
     number: Int64Array,
+    starved: bool,
 ) -> pa.Table:
     # All threads on one line: thread i occupies [i * length, (i + 1) * length). Then one pass of interval algebra serves all threads.
     shift = np.searchsorted(threads, thread) * length - origin
@@ -217,7 +222,7 @@ def _pieces(
         keep, *left_over = _without(*left, piece, first, last)
         owner, left = owner[keep], (left_over[0], left_over[1])
 
-    for leaf in (_gc, _gil, _api, _imports, _os, _states):
+    for leaf in (_gc, _gil, _api, _imports, _os, *([_states] if starved else [])):
         take(leaf(report, line))
     ranges = _ranges(report, line)
     take(ranges, around=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from warplens.errors import MissingData, UsageError
 from warplens.viewer import limits
 from warplens.viewer.answers import binary
-from warplens.viewer.answers.asking import Processes
+from warplens.viewer.answers.asking import SqlProcesses
 from warplens.viewer.answers.plain import cut
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Answers:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self._processes = Processes()
+        self._processes = SqlProcesses()
 
     def close(self) -> None:
         """End the processes that SQL runs in."""
