@@ -25,7 +25,22 @@ FOLDERS = (
     "tools",
     "benchmarks",
 )
-SUFFIXES = {".md", ".py", ".pyi", ".c", ".h", ".cpp", ".hpp", ".cuh", ".cu", ".ts", ".tsx", ".css", ".html", ".sh"}
+SUFFIXES = {
+    ".md",
+    ".py",
+    ".pyi",
+    ".c",
+    ".h",
+    ".cpp",
+    ".hpp",
+    ".cuh",
+    ".cu",
+    ".ts",
+    ".tsx",
+    ".css",
+    ".html",
+    ".sh",
+}
 # These quote the patterns, or are generated (docs/performance.md).
 EXCEPT = {"docs/dev/style.md", "docs/performance.md", "tools/check_words.py"}
 
@@ -34,8 +49,16 @@ GAP = r'(?:[ \t]+|[ \t]*["`]?[ \t]*\n[ \t]*(?:(?://+!?|\#+|\*+|[fr]?["`]|\|)[ \t
 BE = r"(?:is|are|was|were|be|been|being|has been|have been)"
 # Name: a word that each match contains, the pattern ("_" stands for a gap), and the advice.
 PATTERNS = {
-    "told": ("told", rf"\b{BE}_(?:not_|never_|only_|also_)?told\b", "name the component that sends or reports it"),
-    "said": ("said", rf"\b{BE}_(?:not_|never_|only_|also_)?said\b", "name the component that prints or reports it"),
+    "told": (
+        "told",
+        rf"\b{BE}_(?:not_|never_|only_|also_)?told\b",
+        "name the component that sends or reports it",
+    ),
+    "said": (
+        "said",
+        rf"\b{BE}_(?:not_|never_|only_|also_)?said\b",
+        "name the component that prints or reports it",
+    ),
     "so many": ("many", r"\bso_many\b", "write the number or its name: `limit`, `--max N`"),
     "own": ("own", r"\bof_(?:its|their|our|your|his|her|my)_own\b", "write: a separate …, its own …"),
     "whoever": ("whoever", r"\bwhoever\b", "name the component or the person: the caller, a user who …"),

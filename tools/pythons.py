@@ -48,7 +48,7 @@ def candidates() -> Iterator[Path]:
 
 
 def look(path: Path) -> tuple[Version, Path] | None:
-    """Ask the interpreter at `path` for its version; None where it is no usable CPython of its own (venvs are not)."""
+    """Ask the interpreter at `path` for its version; None if it is no usable separate CPython (venvs are not)."""
     try:
         answer = subprocess.run(
             [str(path), "-I", "-c", _ASK], capture_output=True, text=True, timeout=20, check=True

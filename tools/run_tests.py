@@ -1,7 +1,7 @@
 """Runs pytest over the parts of tests/; what fails runs once more, alone, and what only then passes is listed as unsteady.
 
 As CPython's `regrtest --rerun` does it: one failure in thousands of tests may be a race of the test, or of the product,
-that no second run on this machine would show. It is told, and it does not hide the rest. More than a few failures are
+that no second run on this machine would show. The run reports it, and it does not hide the rest. More than a few failures are
 no chance, and stand. `python tools/run_tests.py unit [integration] [-- words for pytest]`; the exit status is pytest's.
 """
 

@@ -4,8 +4,7 @@ namespace warplens::desk::lod {
 
 namespace {
 
-constexpr uint64_t kEach =
-    2;  // begins looked at for each rectangle of a lane, if the lane has that many
+constexpr uint64_t kEach = 2;   // begins looked at for each rectangle of a lane, if the lane has that many
 constexpr double kStep = 1.02;  // the grain grows by so much at least
 constexpr double kRoom = 0.95;  // of the limit, for what was estimated
 

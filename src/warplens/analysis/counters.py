@@ -124,7 +124,7 @@ def counter_name(facts: dict[str, Any]) -> str:
 
 
 def _repeated(values: Float64Array, unchanged: npt.NDArray[np.bool_], delta: bool) -> Float64Array:
-    """Put in the values of samples that were said to be as before."""
+    """Fill in the values of samples that repeat the previous value."""
     if delta:
         return np.where(unchanged, 0.0, values)
     place = np.where(unchanged, -1, np.arange(len(values)))

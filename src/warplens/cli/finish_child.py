@@ -37,7 +37,7 @@ def main(request: Mapping[str, Any]) -> None:
             late = silent(request["before"], request["attached"], request["agent"])
             try:
                 _add_facts(note, late, request)
-            except (OSError, WarplensError) as error:  # the report is worth more than they are
+            except (OSError, WarplensError) as error:  # a failure here must not lose the report
                 said.append(f"{short_path(note.report)} lacks facts: {' '.join(str(error).split())}")
         if request["lock"] is not None:
             os.close(request["lock"])

@@ -31,7 +31,7 @@ def _settle() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, ValueError):  # closed by whoever started us
+        except (AttributeError, ValueError):  # closed by the parent process
             continue
         except OSError:
             null = os.open(os.devnull, os.O_WRONLY)

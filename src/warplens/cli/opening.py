@@ -31,7 +31,7 @@ def opened(
 ) -> Iterator[Report]:
     """Yield the report at `path`, or one window of it; unless `say` is false, stderr gets a warning for each recording that is not in it.
 
-    A file or folder of another tool is imported first, which is said unless `quiet`. `trust`: recordings of others are finished, too.
+    A file or folder of another tool is imported first, with a message unless `quiet`. `trust`: recordings of others are finished, too.
 
     Raises MissingData where there is no such window.
     """

@@ -108,7 +108,7 @@ class Recorded:
 def record(request: Request, then: Callable[[Path], None] = lambda report: None) -> Recorded:
     """Run the program and write the report; WarplensError when the program cannot run. On a full disk it runs unrecorded.
 
-    Once it ran, its exit status is returned whatever becomes of the report: that is said, and `finished` tells. Where the packages
+    Returns the program's exit status even if the report fails; prints why, and `finished` tells. Where the packages
     that write reports are missing, the recording stays in the report for another machine to finish. `then` is called with the
     finished report, where the memory that this takes is not the launcher's.
     """
@@ -212,7 +212,7 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
 
 
 def _possible(request: Request, traces: Sequence[str]) -> CpuOptions:
-    """Return what is recorded of the CPU side. What nobody asked for is left out in silence where the kernel refuses it: `doctor` says so.
+    """Return what is recorded of the CPU side. A default that the kernel refuses is left out without a message: `doctor` says so.
 
     It is recorded in processes of Python alone, unless `-t` or an option names what all processes have.
     """
@@ -309,7 +309,10 @@ def _finish(
     *,
     quiet: bool,
 ) -> bool:
-    """Make the report, and return whether there is one. What goes wrong is said: the exit code is the program's, whatever it is."""
+    """Make the report; return whether there is one.
+
+    Prints errors: the exit code stays the program's.
+    """
     try:
         # the program is through: only now comes what takes time to load
         give_back_early()

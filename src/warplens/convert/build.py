@@ -81,7 +81,7 @@ class _Slices:
 
     @property
     def done(self) -> float:
-        """Which part of them was made; of few, none is said."""
+        """Return the finished share of the slices, 0 to 1; 0 while their number is unknown."""
         return (self.number + 1) / self._count if self._count else 0.0
 
 

@@ -126,7 +126,7 @@ def snapshot(
 ) -> Manifest:
     """Make a part of `report` (default: the note's) of what is recorded by now, while the recording goes on.
 
-    The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
+    The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; a reader that has the report open keeps
     what was there. Where the recording was finished meanwhile, that is returned. Raises ReportError; nothing has changed then.
     """
     directory = Path(note.report if report is None else report)
@@ -196,7 +196,7 @@ def _adopt(spool: Path, report: Path) -> pendings.Pending:
 def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> None:
     """Move the files in `kept` (None: all) to `raw/`, remove the rest of the spool, and last the note itself.
 
-    Where that is refused the note stays, and whoever opens the report next tries again: the part itself is there.
+    If that is refused the note stays, and the next command that opens the report tries again: the part itself is there.
     """
     spool = Path(note.spool)
     if spool.is_dir() and pendings.belongs(note):

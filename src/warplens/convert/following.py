@@ -53,7 +53,7 @@ def rows_per_slice() -> int:
 
 
 class Surprise(Exception):
-    """A process did what following it does not allow for."""
+    """A process made a change that following does not support."""
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Follower:
             return self._giving_back.step(spool, spool.events, self._until) > 0
 
     def more(self, rows: int) -> bool:
-        """Make the next of the last slices, of about so many rows, and say whether there is one: the recording is over, all is read."""
+        """Make the next of the last slices, of about `rows` rows; False when all is read."""
         if self.events is None or self._until == ALL:
             return False
         self._until = self.events.cut(rows, ALL)

@@ -162,7 +162,7 @@ class MergedTables:
 
 
 class _Numbered(Threads):
-    """Threads that have numbers of their own in place of system ids, from 1 on."""
+    """Threads numbered from 1 on, in place of system ids."""
 
     def match(self, tid: Int64Array, time: Int64Array, *, known: bool = False) -> Int32Array:
         """Return the index of each."""

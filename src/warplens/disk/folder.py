@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-PRIVATE = 0o600  # a report holds command lines, and whoever should read it can be let in
+PRIVATE = 0o600  # a report holds command lines, and the user can grant access to it
 PRIVATE_FOLDER = 0o700
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _SAFE = (
@@ -114,7 +114,10 @@ class Folder:
             os.rename(last, name, src_dir_fd=source, dst_dir_fd=target)
 
     def create_whole(self, name: str, data: bytes) -> None:
-        """Make a file that has its content from the first, so that whoever is killed leaves no empty one. FileExistsError."""
+        """Make a file that is complete from the first moment: a killed writer leaves no empty one.
+
+        FileExistsError.
+        """
         temporary = f"{name}.tmp{os.getpid()}-{next(_numbers)}"
         try:
             with self.create(temporary, again=True) as file:

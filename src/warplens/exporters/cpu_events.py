@@ -18,7 +18,7 @@ from warplens.timeline.kinds import CPU, kind_of
 if TYPE_CHECKING:
     from warplens.report import Report
 
-_BRIEF = "gil brief"  # what was held for moments only is on a row of its own
+_BRIEF = "gil brief"  # brief holds are on a separate row
 _CALLS = Kind("python_calls", "python", "name", ("kind", "file", "line", "failed", "clipped"))
 KINDS = (
     Kind("thread_states", "cpu_state", "state", ("cpu", "exact", "reason")),
@@ -64,7 +64,7 @@ class CpuTracks(Rows):
 
 
 def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield all events, at most so many at once; of each row sorted by begin."""
+    """Yield all events, at most `most` at once; of each row sorted by begin."""
     counts = report.tables
     for kind in KINDS:
         nesting = Nesting()

@@ -107,7 +107,7 @@ KINDS = (
 
 
 def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield all events, at most so many at once; of each row sorted by begin."""
+    """Yield all events, at most `most` at once; of each row sorted by begin."""
     if not tracks.rows:
         return
     arrows = Arrows(report)

@@ -69,7 +69,7 @@ class GpuCounters:
         ]
 
     def samples(self, *, most: int | None = None) -> Iterator[Samples]:
-        """Yield the samples, at most so many at once."""
+        """Yield the samples, at most `most` at once."""
         for batch in (
             batches(self._report, "gpu_memory", (*_MEMORY, "start", "total"), most=most)
             if self._memory

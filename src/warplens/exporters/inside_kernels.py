@@ -20,8 +20,8 @@ from warplens.timeline.names import gpu_label
 if TYPE_CHECKING:
     from warplens.report import Report
 
-FEW_LAUNCHES = 32  # that have rows of their own; of more, those of a name and stream share theirs
-MOST_ROWS = 8_000  # warps beyond are left out: no viewer of traces shows so many
+FEW_LAUNCHES = 32  # that have separate rows; of more, those of a name and stream share theirs
+MOST_ROWS = 8_000  # warps beyond are left out: no viewer of traces shows more
 LAUNCH = Kind(
     "intrakernel_launches",
     "intrakernel_launch",
@@ -123,7 +123,7 @@ class InsideTracks(Rows):
 
 
 def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield launches, regions and marks (without an end), at most so many at once; of each row sorted by begin."""
+    """Yield launches, regions and marks (without an end), at most `most` at once; of each row sorted by begin."""
     if not tracks.rows:
         return
     for batch in batches(

@@ -219,7 +219,7 @@ class Lanes:
 def batches(
     report: Report, table: str, columns: Sequence[str], *, most: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table in pieces, in the order of the report; of at most so many rows, for who makes Python objects of them."""
+    """Yield a table in pieces, in the order of the report, of at most `most` rows each, for callers that make Python objects."""
     for rows in stream(report, table, columns):
         yield from rows.to_batches(max_chunksize=most)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
 
 Status = Literal["same", "changed", "added", "removed", "renamed"]
-_CERTAIN = 3.0  # a change is one where it exceeds so many standard errors: of hundreds of kernels, two would name some that only wobble
+_CERTAIN = 3.0  # standard errors that a change must exceed: with two, some of hundreds of kernels would pass by chance
 _ALIKE = 0.5  # how much of two steps must be the same for places in them to mean anything
 _PER_RUN = (comparing.STEP, "gpu")
 

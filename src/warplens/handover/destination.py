@@ -91,7 +91,7 @@ def _overwrite(path: Path, other: str) -> None:
     if not contents.is_whole(path) and any(files for _, _, files in os.walk(path)):
         raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
     for note in pending.listed(path):
-        with pending.locked(note) as ours:  # whoever finishes it now may end that
+        with pending.locked(note) as ours:  # the process that finishes it now may end that
             try:
                 if ours and pending.belongs(note):
                     spool_files.remove(note.spool)

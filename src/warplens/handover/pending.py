@@ -116,7 +116,7 @@ def adopt(
 def belongs(pending: Pending) -> bool:
     """Say whether the spool of a recording is the report's: it lies in it, or both were given the same token when it began.
 
-    Whoever hands a report over may have written the name of any directory into its note.
+    The sender of a report may have written the name of any directory into its note.
     """
     spool = Path(pending.spool)
     if spool.parent == pending.report / "spool":
@@ -271,13 +271,16 @@ def part_id(host: str, pid: int, ticks: int) -> str:
 
 
 def writer_of(spool: Path) -> tuple[int, int] | None:
-    """Return process id and start time of who writes a spool file, which its name tells; None where it does not."""
+    """Return process id and start time of a spool file's writer, from its name.
+
+    None if it has none.
+    """
     match = re.fullmatch(r".*-(\d{1,9})-(\d{1,19})", spool.stem)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def living_writer(spool: Path) -> int | None:
-    """Return the process id of who writes a spool file, while that process lives."""
+    """Return the process id of a spool file's writer, while that process lives."""
     writer = writer_of(spool)
     return writer[0] if writer and writer[1] and start_ticks(writer[0]) == writer[1] else None
 

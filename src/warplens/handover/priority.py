@@ -36,7 +36,7 @@ def come_back(thread: int) -> None:
 
 
 def step_back(niceness: int, *, batch: bool = False, first_to_go: bool = False) -> None:
-    """Take less of the processors, by so many steps of `nice`; where the system has no such thing, nothing happens.
+    """Lower the CPU priority by `niceness` steps; does nothing on a system without it.
 
     `batch`: wake up after others, too; `first_to_go`: be what the system ends where memory gets short.
     """

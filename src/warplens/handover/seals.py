@@ -1,4 +1,4 @@
-"""A user's own mark on what they recorded: who sends a report cannot make it, so what lacks it is read and never written.
+"""A user's own mark on what they recorded: a sender cannot make it, so reports without it are read and never written.
 
 The key is a random file in the user's folder for state; a seal is a keyed hash of a text. Without such a folder there are no seals.
 """

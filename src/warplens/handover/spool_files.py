@@ -1,4 +1,4 @@
-"""Which files of a spool directory are ours to move and to remove: whoever hands a report over may have named any directory."""
+"""Which files of a spool directory we may move and remove. A received report may name any directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
     """Return the files of a spool directory: what an agent or a launcher writes there, and nothing else that lies in it.
 
     None where it lies outside a report and no file in it is a control page or a spool: a note may name any directory. Those
-    that show whose directory it is come last, so that who is interrupted while removing them can go on.
+    that show whose directory it is come last, so that an interrupted removal can go on.
     """
     folder = Path(spool)
     if not links.is_folder(folder):
@@ -34,7 +34,7 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
         "python_functions.txt",
         TOKEN,
     )
-    # a launcher that was killed while it measured what recording costs has left a spool of its own
+    # a launcher that was killed while it measured what recording costs has left a second spool
     measured = "calibration-"
     names = sorted(
         entry.name

@@ -7,7 +7,7 @@ An importer is `importers/formats/<name>.py` with
     DROPS: tuple[str, ...]          what the format holds and a report cannot, in a few words each
     def recognises(path: Path) -> bool                              a look at the content, not at the name; of a folder too
     def read(source: Path, part: PartWriter, progress: Progress, *, opts...) -> Facts
-    def parts(source: Path) -> list[Path]                           where each file of a folder is a recording of its own: those files
+    def parts(source: Path) -> list[Path]                           where each file of a folder is a separate recording: those files
 
 `read` writes the tables of the part and returns its facts; it neither commits nor prints; `progress` hears how far it is. What it
 cannot take over becomes a row of `diagnostics`: nothing is left out silently. It never takes over an environment.

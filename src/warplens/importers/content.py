@@ -16,7 +16,10 @@ _BEGINNINGS = {
 
 
 def looks_like(path: Path) -> str:
-    """Return what the file is by its first bytes, to be said after `it is`; empty where they do not tell. Raises OSError."""
+    """Return the kind of file by its first bytes, to print after `it is`; empty if unknown.
+
+    Raises OSError.
+    """
     with open(path, "rb") as file:
         head = file.read(64)
     if not head:

@@ -88,7 +88,7 @@ def import_file(
 
 
 def _parts(unit: ModuleType, source: Path, report: Path, progress: Progress) -> tuple[Manifest, ...]:
-    """Write a part for the source, or for each file of a folder in which each is a recording of its own."""
+    """Write a part for the source, or for each file of a folder in which each is a separate recording."""
     files: list[Path] = unit.parts(source) if source.is_dir() and hasattr(unit, "parts") else [source]
     name = part_id(source)
     broken: list[WarplensError] = []

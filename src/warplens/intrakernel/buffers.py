@@ -117,7 +117,7 @@ class Buffer:
         recording.launched(self._number, launch_record.generation, launch_record.name, self._stream(stream))
         yield launch_record
         launch_record.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
-        if self.device is None:  # whoever writes into memory of the host is done
+        if self.device is None:  # a kernel that writes into host memory is done
             recording.store(self._number, self.tags)
 
     def _close(self, stream: Any) -> None:
@@ -254,12 +254,12 @@ def allocate(
             CUDA graphs) or `smem` (a ring in shared memory, written out at the end).
         clock: `globaltimer` (ns), `clock` (cycles) or `auto`: ns on Hopper and later, else cycles.
         device: `cuda`, `cuda:N`, or `cpu` for interpreters and simulators.
-        library: who allocates: `torch`, `cupy`, `numba`, `cuda` (the driver itself) or `host`; default: the framework that is
+        library: the allocator: `torch`, `cupy`, `numba`, `cuda` (the driver itself) or `host`; default: the framework that is
             imported already, else the driver.
         memory: use this instead: any array or buffer of at least `Shape.nbytes` bytes.
         units: how many units there are, where that is not CTAs x warps (mode `claim`).
         sample_blocks: record only CTAs whose number is a multiple of it.
-        sample_launches: record only every so many-th `launch`, the first one included.
+        sample_launches: record only every `sample_launches`-th `launch`, the first one included.
         warp_mask: which warps record, as bits; what `warps=(0, 4)` sets.
         keep: how many events are wanted of all, those that began first; 0: all.
         name: of the buffer, for reports.

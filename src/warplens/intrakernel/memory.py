@@ -16,7 +16,7 @@ LIBRARIES = ("torch", "cupy", "numba", "cuda", "host")
 
 
 class Memory:
-    """Bytes at an address, and whoever keeps them alive. Subclasses know how to get at them.
+    """Bytes at an address, and the object that keeps them alive. Subclasses know how to access them.
 
     Attributes:
         array: the framework's own array (torch: int64), which is what its kernels take.
@@ -246,7 +246,7 @@ def _on_device(size: int, ordinal: int | None, library: str) -> Memory:
 
 
 class Address(int):
-    """Memory of the driver's own: its address, and what array libraries ask for to look into it."""
+    """Memory of the driver: its address, and the interface that array libraries read."""
 
     size: int
 

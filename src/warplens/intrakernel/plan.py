@@ -29,7 +29,7 @@ class Plan:
     Attributes:
         enabled: False emits nothing at all.
         mode, clock, warps, warp_mask, sample_blocks: as in `Shape`.
-        generation: put the launch's number into every record, so that a record of an older launch is told by itself.
+        generation: put the launch's number into every record, so that a record of an older launch shows its age.
         ring_slots: length of each ring in mode `smem`, else 0.
         tags: names, in the order of their numbers.
         revision: of what we emit, for compilers that keep kernels: another one is another kernel.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ANY_STREAM = (1 << 64) - 1  # which stream it is, is not known
-_SPOOL = "WARPLENS_SPOOL"  # set by whoever records this process and its children
+_SPOOL = "WARPLENS_SPOOL"  # set by the recorder of this process and its children
 _TOOLS = ("NVTX_INJECTION64_PATH", "WARPLENS_NVTX_CHAIN", "CUDA_INJECTION64_PATH", "WARPLENS_CUDA_CHAIN")
 _NAME = "libwarplens_agent"
 _OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "_lib", f"{_NAME}.so")
@@ -21,7 +21,7 @@ _numbers: dict[
     int, tuple[int, int, bool, str]
 ] = {}  # our numbers of buffers -> address, bytes, on a device, name
 _theirs: dict[int, int] = {}  # … -> the agent's numbers
-_told: dict[int, int] = {}  # … -> how many tags the agent was told of
+_told: dict[int, int] = {}  # … -> how many tags the agent knows
 _last = 0
 
 

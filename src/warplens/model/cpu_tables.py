@@ -260,7 +260,7 @@ GIL = Table(
 )
 PYTHON_CALLS = Table(
     "python_calls",
-    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; without a GIL, what threads waited for.",
+    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; without a GIL, the waits of threads.",
     (
         _ID,
         PROCESS,

@@ -326,7 +326,7 @@ EXTERNAL_IDS = Table(
 )
 GPU_METRICS = Table(
     "gpu_metrics",
-    "What the GPUs' own counters said, sampled by the launcher: whole devices, whoever uses them.",
+    "Values of the GPUs' counters, sampled by the launcher: whole devices, with the work of every process.",
     (
         Column("host", "string", "Host name."),
         Column("gpu", "int32", "Number of the GPU on its host, as nvidia-smi has it."),

@@ -47,7 +47,7 @@ OPS = Table(
 )
 COLLECTIVES = Table(
     "collectives",
-    "Collective operations, with what was asked for: communication between the ranks of a group.",
+    "Collective operations, with their requests: communication between the ranks of a group.",
     (
         _ID,
         PROCESS,

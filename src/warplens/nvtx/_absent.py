@@ -305,7 +305,7 @@ class Domain(_Block):
         return SyncObject._made(self, name)
 
     def destroy(self):
-        """False: no tool was told."""
+        """Return False: there is no tool."""
         return False
 
 

@@ -242,7 +242,7 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
         return _scalar(simple), dtype
     if dtype is None:
         raise TypeError("a counter needs a dtype: int, float, a dict of names and these, or a NumPy dtype")
-    # Whoever gives a dtype of NumPy has it.
+    # A caller that gives a NumPy dtype has NumPy.
     numpy = sys.modules.get("numpy")
     if numpy is None:
         raise TypeError(

@@ -137,8 +137,8 @@ def record(
         keep_raw: Keep the raw spool in the report.
 
     Raises, at the start of the block only: ReportError where the report cannot be written, CaptureError where the agent or a
-    place for the spool is missing, UsageError for a name that is none. The end of the block never raises: what goes wrong there
-    is said on stderr, and the next command that opens the report finishes it.
+    place for the spool is missing, UsageError for a name that is none. The end of the block never raises: it prints errors on
+    stderr, and the next command that opens the report finishes it.
     """
     return Recording(output, force=force, wait=wait, spool_dir=spool_dir, keep_raw=keep_raw)
 

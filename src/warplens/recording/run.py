@@ -1,4 +1,4 @@
-"""What every recording has, whoever started the program: the control page, the clock log, and the facts in `launch.json`."""
+"""Common to every recording: the control page, the clock log, and the facts in `launch.json`."""
 
 from __future__ import annotations
 

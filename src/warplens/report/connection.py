@@ -31,7 +31,7 @@ def connect(
     """Open a connection that can see the tables of one report (`show` them) and nothing else.
 
     It can read files only below the report's `tables`, loads no extension, and its settings are locked.
-    `threads`: at most so many (default: one per CPU). `memory`: bytes (default: `memory_limit()`).
+    `threads`: maximum number of threads (default: one per CPU). `memory`: bytes (default: `memory_limit()`).
     `spill`: the folder for what does not fit; without one, there are no temporary files.
     """
     tables = store.path.resolve() / "tables"

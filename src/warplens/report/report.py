@@ -117,7 +117,7 @@ class Report:
         return self._store.cuts is not None
 
     def window(self, number: int) -> Self:
-        """Return window `number` (from 1) of the capture as a report of its own: close it as well.
+        """Return window `number` (from 1) of the capture as a separate report: close it as well.
 
         Its ranges, marks, samples, operations and payloads are those that overlap the window of their part; times are cut to it, so
         that a range across an edge counts with the piece inside. GPU work and CUDA events are those whose API call began in the window,
@@ -126,7 +126,7 @@ class Report:
         return self._cut(cutting.windows(self, number))
 
     def between(self, begin: int, end: int) -> Self:
-        """Return what happened from `begin` to `end` (ns, the report's clock) as a report of its own, cut as by `window`: close it as well.
+        """Return what happened from `begin` to `end` (ns, the report's clock) as a separate report, cut as by `window`: close it as well.
 
         Of a window of the capture, it is that part of it.
         """

@@ -1,4 +1,7 @@
-"""When a framework compiled, from the stacks of Python samples: who compiles, for which line of the program, from when to when."""
+"""When a framework compiled: in which thread, for which line of the program, from when to when.
+
+The stacks of Python samples show it.
+"""
 
 from __future__ import annotations
 

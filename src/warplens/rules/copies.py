@@ -89,7 +89,7 @@ def saved_by_locking(rate: float, locked: float | None) -> float:
 
 
 def kinds_known(report: Report) -> None:
-    """Raise MissingData where there are copies, and of none is said which memory it used."""
+    """Raise MissingData if the report has copies, and none states the memory it used."""
     rows = report.sql(
         "SELECT count(*) AS number, count(coalesce(source_kind, destination_kind)) AS known FROM memcpys"
     ).to_pylist()[0]

@@ -86,7 +86,7 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
 
 
 def _feeds(report: Report, selection: Selection, waited: DataWaits) -> bool:
-    """Whether a thread computes with what it waited for, and others worked to provide it."""
+    """Whether a thread computes with the data that it waited for, and others worked to provide it."""
     cover = waited.cover
     worked = computed(report, selection, waited.thread, int(cover.start[0]), int(cover.end[-1])).without(
         cover

@@ -30,7 +30,7 @@ def ns_per_tick(own: Array, ended: Array, found: Decoded) -> Array:
 
 
 def _longest_step(own: Array, usable: Array) -> int:
-    """How long a unit has to run for a rate of its own: ten microseconds, more where the timer moves in large steps."""
+    """How long a unit has to run for a separate rate. Ten microseconds, more where the timer moves in large steps."""
     times = np.concatenate([own["time_begin"][usable], own["time_end"][usable]])
     step = int(np.gcd.reduce(times)) if len(times) > 8 else 0
     return max(_LONG, 300 * step if step < 1_000_000 else 0)

@@ -1,4 +1,4 @@
-"""What launches wrote into their buffers, piece by piece: each piece is a buffer of its own, and of a size that fits into memory."""
+"""Reads the buffers of kernel launches, piece by piece. A piece is a separate buffer that fits into memory."""
 
 from __future__ import annotations
 

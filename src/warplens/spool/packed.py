@@ -75,7 +75,8 @@ class Whole:
 def whole(directory: Path, *, live: bool = False, memory: int = 0) -> Iterator[Whole]:
     """Put everything back that was taken out of the spools in a directory; nobody takes anything out meanwhile.
 
-    `live`: their processes go on, so the pages go again at the end. `memory`: a file of at most so many bytes is left as it is where the
+    `live`: their processes go on, so the pages go again at the end. `memory`: a file of at most this number of bytes stays
+    as it is where the
     disk has no room for it: its reader copies it into memory (`fill`). OSError.
     """
     with Folder(directory) as folder:
@@ -234,7 +235,7 @@ def _columns(data: npt.NDArray[np.uint8], stride: int) -> npt.NDArray[np.uint8]:
 
 
 def _rows(body: npt.NDArray[np.uint8], size: int, stride: int) -> npt.NDArray[np.uint8]:
-    """Undo `_columns`; `size` bytes come out. ValueError where the body cannot be of so many."""
+    """Undo `_columns`; `size` bytes come out. ValueError where the body cannot have that size."""
     count, step = size // stride, stride // 8
     data = np.empty(size, np.uint8)
     at = stride + step

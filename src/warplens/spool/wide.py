@@ -18,7 +18,7 @@ Records = npt.NDArray[Any]
 _RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
 _GATHERED = 4 << 20  # bytes of the file that rows are copied out of at once
 _BLOCK = 1 << 14  # records that are looked at together
-_LONG = 16  # stretches of so many records are copied one by one
+_LONG = 16  # stretches of at least this number of records are copied one by one
 
 # What readers ask of each type of records; what its description lacks makes all its records unreadable. Whole numbers of any width.
 FIELDS: dict[str, str] = {
@@ -65,7 +65,7 @@ def readable(name: str, dtype: np.dtype[Any]) -> bool:
 
 
 class WideRecords:
-    """The records of one type, in the order of their chunks. `damaged`: so many were of another type than their chunk says."""
+    """The records of one type, in the order of their chunks. `damaged`: number of records of another type than their chunk says."""
 
     def __init__(
         self,

@@ -43,9 +43,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Capture:
-    """`keep_ns`: only the last so many ns were kept, 0 = all. `over`: so often `max_bytes` kept a file from growing.
+    """`keep_ns`: length of the kept end of the run, 0 = all. `over`: how often `max_bytes` kept a file from growing.
 
-    `full`: there was no room for another window. `damaged`: so many windows made no sense and are left out.
+    `full`: there was no room for another window. `damaged`: number of invalid windows, which are left out.
     Of CUDA: `all_apis`, whether calls were wanted that other calls make; `flush_ms`, how often CUPTI was asked for records, 0 = never;
     `calls`, whether calls were recorded.
     """

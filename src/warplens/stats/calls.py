@@ -1,4 +1,4 @@
-"""Sums of what threads called, as nsys has them, kept apart by what is asked for: function, thread, process or target."""
+"""Summarises recorded calls in nsys's columns, grouped by function, thread, process or target."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def available() -> int:
 
 
 def budget(wanted: int = _WANTED) -> int:
-    """Return the bytes that large work may take of its own: at most `wanted`, and at most half of what is free now."""
+    """Return the bytes that large work may allocate. At most `wanted`, and at most half of the free memory."""
     return max(min(wanted, available() // 2), _LEAST)
 
 

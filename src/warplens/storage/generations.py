@@ -1,6 +1,6 @@
-"""The files of snapshots: each snapshot of a part has files of its own, which go when no reader has them open any more.
+"""The files of snapshots. Each snapshot of a part has its own files, which go when no reader has them open.
 
-A reader holds a shared lock on one file of the generation that it reads; who removes a generation has to get it alone.
+A reader holds a shared lock on one file of the generation that it reads; to remove a generation, a process needs the lock exclusively.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Facts:
 
 
 class PartWriter:
-    """Collects the tables of one part; nothing is visible to readers before `commit`. A `snapshot` has files of its own.
+    """Collects the tables of one part; nothing is visible to readers before `commit`. A `snapshot` has its own files.
 
     `during`: it is written while the recording goes on, for good; until `commit`, others may write snapshots, and the same part.
     """

@@ -15,7 +15,7 @@ space; what follows in the brackets only gives the length. Lines may repeat a th
 `windows |[start   ]  [nvtx ]` draws the windows of the capture, called by what opened and closed them; without it, one lasts throughout.
 Ranges across an edge are flagged; nothing drawn is left out.
 
-CUDA has rows of its own, in round brackets; what has one `#label` belongs to one API call of the process (a label of digits is the
+CUDA has separate rows, in round brackets; what has one `#label` belongs to one API call of the process (a label of digits is the
 correlation itself; GPU work whose label no call has is that of a call which was not recorded, without a label it has none):
 
     main:api      |(cudaLaunchKernel#1)(cudaMemcpyAsync#2)(cuCtxSynchronize )
@@ -30,7 +30,7 @@ correlation itself; GPU work whose label no call has is that of a call which was
 are called, `!3` is CUDA event 3, all else a kernel. Functions `cuXxx` are the driver's, others the runtime's. `_` in kinds and metrics
 stands for a space. `cuda` sets columns, by name or by `#label`: `{"gemm": {"grid_x": 8}, "#2": {"bytes": 4096}, "gpu0": {"name": "H100"}}`.
 
-The CPU side has rows like these; one that is nested in another is drawn in a line of its own:
+The CPU side has rows like these; one that is nested in another is drawn in a separate line:
 
     main:python   |(main;load;read     )(main:7;step:12#task )
     main:native   |(main;run@libx.so;copy@kernel )

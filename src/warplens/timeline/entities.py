@@ -1,4 +1,4 @@
-"""Who is who in a report: processes, threads, tasks and GPUs with the names that people know them by."""
+"""The processes, threads, tasks and GPUs of a report, with the names that people know them by."""
 
 from __future__ import annotations
 

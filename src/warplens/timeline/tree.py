@@ -45,7 +45,7 @@ _MOST_INSIDE = (
 
 @dataclass(frozen=True)
 class Where:
-    """Whose a counter is: a process, a GPU of it (`device`), or a GPU of a host whoever uses it (`gpu`, `uuid`)."""
+    """The owner of a counter: a process, its GPU (`device`), or a GPU of a host (`gpu`, `uuid`)."""
 
     process: int | None = None
     device: int | None = None

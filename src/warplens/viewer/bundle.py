@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("_bundle")
-SINGLE = "single"  # the same page, its script in one piece: for files of their own
+SINGLE = "single"  # the same page, its script in one piece: for single files
 _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

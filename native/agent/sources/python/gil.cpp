@@ -150,8 +150,7 @@ bool install_gil(Interpreter &interpreter) {
     }
   }
   if (count == WARPLENS_MOST_GILS) {
-    cpu_notice(CpuNotice::bootstrap, 0,
-               "more interpreters have a separate GIL than the agent can follow");
+    cpu_notice(CpuNotice::bootstrap, 0, "more interpreters have a separate GIL than the agent can follow");
     return false;
   }
   g_tap->gil_cond[count] = reinterpret_cast<const void *>(gil.cond);

@@ -107,7 +107,7 @@ class FrameTable:
         return frame
 
     def texts(self, name: str) -> tuple[list[str], Int64Array]:
-        """Return the texts of a column (`kind`, `function`, `module` or `file`), and of each frame the number of its own; -1: none."""
+        """Return the texts of a column and the text number of each frame; -1: none. Columns: `kind`, `function`, `module`, `file`."""
         column = self._texts[name]
         return [str(text) for text in column.dictionary.to_pylist()], _numbers(column.indices)
 
@@ -122,11 +122,11 @@ class FrameTable:
     def labels(self, by: str) -> Int64Array:
         """Number the frames so that equal numbers are the same `function`, `line` or `module`. Raises UsageError for other words.
 
-        Functions differ by module (native), or by file and the line they begin in (Python). What has no module is told apart by its
+        Functions differ by module (native), or by file and the line they begin in (Python). Functions without a module differ by their
         file: modules of Python are their files.
         """
         if by not in LABELS:
-            raise UsageError(f"frames cannot be told apart by {by!r}; there are: {', '.join(LABELS)}.")
+            raise UsageError(f"frames cannot be grouped by {by!r}; choose one of: {', '.join(LABELS)}.")
         return _combined([part(self) for part in LABELS[by]])
 
     def _code(self, name: str) -> Int64Array:

@@ -35,7 +35,7 @@ _FEW = 64  # ticks of a row that are looked at one by one
 class ThreadTime:
     """A thread that was sampled. The arrays have an element for each of its `samples`, in the order of time.
 
-    `begin`, `end`: of its process, cut to what was asked for; `since`, `until`: the time that a sample stands for;
+    `begin`, `end`: of its process, cut to the selected time; `since`, `until`: the time that a sample stands for;
     `stack`: its position in the frames; `ran`, `waited`: ns; `starved`: ns in which it could run and had no CPU. All
     of ran, waited and starved together are, of a main thread, the time from the first sample to `end`.
     """

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _Name = TypeVar("_Name")
 _MOST = 8
-_LEAST = 0.02  # share of the whole below which nothing has a line of its own
+_LEAST = 0.02  # share of the whole below which an item gets no line
 _REST = 0.005  # share of the whole from which on what remains has one
-_OWN = 0.2  # share of the time from which on a program has code of its own
+_OWN = 0.2  # least share of the time in its own code for a program to have any
 _MOSTLY = 0.5  # share of a function from which on what it calls, or its line, is worth naming
 # Where Python waits, by the file of its innermost function.
 _WAITS = (
@@ -178,7 +178,7 @@ def _summed(stack: Int64Array, weight: Float64Array) -> Iterator[tuple[int, floa
 
 
 def _functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: NativePlaces) -> list[Piece]:
-    """Time by own function; where a program has none of its own (a tool that is installed), by package."""
+    """Time by own function; by package if the program has no functions itself (an installed tool)."""
     own = code.own[stack]
     if float(weight[own >= 0].sum()) < _OWN * float(weight.sum()):
         return _packages(code, stack, weight)

@@ -1,4 +1,4 @@
-"""The graph of what waited for what in a report: built from the recorded times, solved by the native library."""
+"""The dependency graph of a report: built from the recorded times, solved by the native library."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def build(report: Report, selection: Selection) -> Graph:
     edges_of.add_end(window, calls, work, items, chains, builder, last, first_call)
     observed, edges = builder.finish()
     dag = Dag(edges["start"], edges["end"], edges["weight"], observed)
-    # What a call waited for may have no time of its own, such as an event: the weights of waits need the times of all points.
+    # The end of a wait may have no time itself, such as an event: the weights of waits need the times of all points.
     edges["weight"] = syncs.weights(edges, dag.time, calls, first_call)
     dag.observe(edges["weight"])
     return Graph(edges, dag, last, chains.threads, chains.process, calls, work)

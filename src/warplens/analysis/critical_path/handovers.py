@@ -1,8 +1,8 @@
 """Detects stretches in which a thread waits for another: the backward pass on a thread of the framework's engine.
 
-PyTorch's autograd engine runs the backward pass on threads of its own, while the thread that called `backward()` waits. Nothing in a
+PyTorch's autograd engine runs the backward pass on separate threads, while the thread that called `backward()` waits. Nothing in a
 report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
-nor runs an operation of its own.
+nor runs an operation.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Path:
         if wanted:
             return np.flatnonzero(np.isin(self.all.category, list(wanted)))
         codes = [place for place, text in enumerate(self.all.names) if _means(name, text)]
-        # What lies between things has names of its own, and those of things are not theirs.
+        # Time between operations has separate names, which operations never have.
         return np.flatnonzero(np.isin(self.all.name, codes) & ~np.isin(self.all.category, _BETWEEN))
 
     def what_if(self, rows: Int64Array, factor: float) -> int:

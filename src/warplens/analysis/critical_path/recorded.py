@@ -143,7 +143,7 @@ def numbers(rows: pa.Table, name: str) -> Int64Array:
 
 
 def coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
-    """Return the numbers of a text column's values, and the texts; null is a text of its own."""
+    """Return the numbers of a text column's values, and the texts; null counts as one more text."""
     flat = column.combine_chunks()
     flat = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
     texts = [*flat.dictionary.to_pylist(), "[unknown]"]

@@ -121,7 +121,7 @@ def items(
         np.concatenate((recorded_call, waits.call[waiting])),
         np.concatenate((recorded, waits.begin[waiting])),
     )
-    # A mark has no time of its own: the stream comes to it, but not before the call. Where the call is not known, it is taken as seen.
+    # A mark has no duration: the stream comes to it, but not before the call. Where the call is not known, it is taken as seen.
     marks = builder.add_points(np.where(marked_call >= 0, UNKNOWN, marked))
     builder.add_edges(host.begin[marked_call[marked_call >= 0]], marks[marked_call >= 0], 0, EVENT, NOTHING)
     # Streams by process and number; their operations in order of start, and the marks where their calls came.

@@ -27,7 +27,7 @@ from warplens.arrays import Int64Array
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-_QUEUED = LIMIT  # so many launches are in a stream's queue before a call has to wait
+_QUEUED = LIMIT  # launches in a stream's queue before a call has to wait
 
 
 def add(
@@ -41,11 +41,14 @@ def add(
     builder: GraphBuilder,
     things: int,
 ) -> None:
-    """Add edges from what is waited for to the ends of calls. `things`: number of the first call. What they weigh, `weights` says."""
+    """Add edges from awaited operations to the ends of calls; `weights` computes their weights.
+
+    `things`: number of the first call.
+    """
     listed_call = np.zeros(len(calls), bool)
     listed_call[listed.call[listed.call >= 0]] = True
     by_name = np.array([synchronizes(text) for text in calls.names], bool)[calls.columns["name"]]
-    # Where nothing says what a call waited for: all that came before it, as far as it was done when the call returned.
+    # A call without a recorded target waited for all earlier work that was done when the call returned.
     parts = (
         _of_rows(report, window, calls, listed, items),
         _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), NOTHING),

@@ -27,7 +27,7 @@ CAUSES = (
 _HOST, _SYNC, _COPY, _LAUNCH, _COLLECTIVE, _DEPENDENCY, HEAD, TAIL, _UNKNOWN, EARLIER = range(len(CAUSES))
 _OF_ROLE = np.array(
     [_DEPENDENCY, _COLLECTIVE, _COPY], np.uint8
-)  # compute, communication, memory: by what was waited for
+)  # compute, communication, memory: by the kind of the awaited work
 assert (COMMUNICATION, MEMORY) == (1, 2)
 
 RECOVERY = 1_000_000  # ns after a wait that may count as its doing

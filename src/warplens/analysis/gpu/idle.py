@@ -5,12 +5,13 @@ parts it. *Before that call began*, the host was late:
 
 - `sync-bound`: its thread was in a call that waits for the GPU (`…Synchronize`, a copy that is not asynchronous, or of pageable memory,
   `cudaFree`), or came late because of one: a call that was waiting when the gap began kept the host from running ahead, so the time after
-  its return counts as well, up to what it had waited before the gap, and up to 1 ms. Who needs longer is busy with something else.
+  its return counts as well, up to what it had waited before the gap, and up to 1 ms. Longer times are
+  other work.
 - `host-bound`: the rest. The thread did something else.
 
 *From then on*, the operation was launched and had not begun:
 
-- `copy-bound`, `collective wait`, `dependency`: up to the end of what it waited for on another stream: a copy, a communication kernel,
+- `copy-bound`, `collective wait`, `dependency`: up to the end of the awaited work of another stream: a copy, a communication kernel,
   or other work (see `dependencies`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
 - `launch-bound`: the rest: the call itself, and what the driver and the GPU need until the work begins.
 - `unknown`: that rest, where it had been launched before the gap began and still took more than 50 µs: something held it that the report

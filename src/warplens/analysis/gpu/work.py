@@ -102,7 +102,7 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
     """Yield the GPUs that did something in the selection, process by process; times are cut to it.
 
     Kernels, copies, memsets, graphs that were recorded as a whole, and migrations of unified memory. One part of the report is in memory
-    at a time. `classes`: whether kernels must be told apart; else all are `other`.
+    at a time. `classes`: whether to classify kernels; else all are `other`.
     """
     columns = {**_COLUMNS, "kernels": _COLUMNS["kernels"] if classes else _COLUMNS["graphs"]}
     window = selection.window(report)

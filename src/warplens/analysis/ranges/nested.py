@@ -1,4 +1,4 @@
-"""Calls that nest, summed by what they are, with the time of their own: imports, and traced functions of Python."""
+"""Sums nested calls by name, with their self time: imports, and traced functions of Python."""
 
 from __future__ import annotations
 

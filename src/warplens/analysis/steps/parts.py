@@ -2,7 +2,7 @@
 
 What the host did is what it did on the step's thread: the innermost range, or waiting call of CUDA, whose part is known. Where there is
 none, the framework's operations before the first one of the backward pass are `forward`; then a backward pass on another thread counts
-(PyTorch's engine has threads of its own). What is left between two stretches of one part, such as Python between two operations, belongs
+(PyTorch's engine has separate threads). What is left between two stretches of one part, such as Python between two operations, belongs
 to it; the rest is `other`.
 """
 

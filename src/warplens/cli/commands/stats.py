@@ -259,7 +259,10 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
 
 
 def apart(todo: list[Job], by: str | None) -> list[Job]:
-    """Hand `--by` to the stats whose BY has it; an argument `:by=` of their own comes first. UsageError where none takes it."""
+    """Hand `--by` to the stats whose BY has it; their own `:by=` comes first.
+
+    UsageError if none takes it.
+    """
     known = {job.stat: job.stat.constant("BY") or () for job in todo}
     if by is not None and not any(by in values for values in known.values()):
         others = ", ".join(unit.id for unit in catalog.units(FAMILY) if by in (unit.constant("BY") or ()))

@@ -46,7 +46,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Flame:
-    """A tree and what is said of it. `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
+    """A tree and its captions. `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
 
     `change`: by how much the share of each node grew against a baseline, -1 to 1; None where nothing is compared.
     """

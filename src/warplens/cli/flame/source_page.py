@@ -1,4 +1,4 @@
-"""The heat map of source lines as a page: hottest lines, files, and their lines, each with an address of its own."""
+"""The heat map of source lines as a page: hottest lines, files, and their lines, each with its own address."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from warplens.cli.printing.tables import printable, shorten
 from warplens.cli.printing.words import counted, duration
 
 MOST_LINES = 60
-_ALIKE = 3  # so many processes that look the same stand in full
+_ALIKE = 3  # number of similar processes that are listed in full
 _DEEPEST = 12
 _WIDTH = 100
 _GAP = "  "

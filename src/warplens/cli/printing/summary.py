@@ -369,7 +369,9 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
     rows = [row for row in report.table("capture_windows").to_pylist() if row["part"] == manifest.part]
     rows.sort(key=lambda row: row["number"])
     recorder = any(row["code"] == "keep-last" for row in report.table("diagnostics", ["code"]).to_pylist())
-    if not windows.worth_telling(rows) and not (rows and recorder):  # what is missing then has to be said
+    if not windows.worth_telling(rows) and not (
+        rows and recorder
+    ):  # then the summary has to name the missing data
         return
     for index, line in enumerate(windows.lines(rows, report.origin)):
         yield _line("" if index else "Windows", line)

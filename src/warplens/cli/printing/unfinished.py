@@ -28,7 +28,7 @@ def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
 
 
 def _move(spool: Path, inside: Path) -> None:
-    """Move a spool, also to another file system: whoever finishes the report takes what has the name `inside` for all of it. OSError."""
+    """Move a spool, also to another file system: the command that finishes the report takes `inside` for the whole spool. OSError."""
     with Folder(inside.parent, create=True) as spools, Folder(spool.parent) as above:
         try:
             above.rename(spool.name, inside.name, spools)

@@ -182,7 +182,7 @@ def _band(band: Band, style: Style) -> str:
 
 
 def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
-    """Two rows, so that twice as many heights can be told apart; the label's second row says what they mean."""
+    """Two rows, for twice as many heights; the label's second row says what they mean."""
     heights = style.glyphs.heights
     upper, lower = "", ""
     for share in gauge.heights:
@@ -327,7 +327,7 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
 
 
 def cut(text: str, width: int, glyphs: Glyphs) -> str:
-    """Return a text in at most so many cells, with a sign where something was cut."""
+    """Return a text in at most `width` cells, with a sign where it was cut."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(width - 1, 0)).rstrip() + glyphs.cut if width > 0 else ""

@@ -16,7 +16,7 @@ from warplens.convert.place import Place
 from warplens.spool.wide import WideRecords
 
 NONE = 0xFFFFFFFF
-_SAMPLE_EVERY = 64  # records: so many starts are looked at to cut time into slices
+_SAMPLE_EVERY = 64  # records: one start in this many is read to cut time into slices
 _GAP = 16  # records that do not count may lie between two that are read together
 
 
@@ -176,7 +176,7 @@ def _first_of(tid: Int64Array, start: Int64Array, first: dict[int, int]) -> None
 
 
 def _bounds(samples: Int64Array, slices: int) -> Int64Array:
-    """Return where so many slices of time begin, which have about the same number of rows."""
+    """Return the begins of `count` slices of time with about the same number of rows."""
     if slices <= 1:
         return np.zeros(1, np.int64)
     samples.sort()

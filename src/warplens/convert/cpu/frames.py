@@ -20,7 +20,7 @@ from warplens.storage import schema
 
 NATIVE, PYTHON, KERNEL, TASK = 1, 2, 3, 4
 _KINDS = {NATIVE: "native", PYTHON: "python", KERNEL: "kernel", TASK: "task"}
-_SPARSE = 16  # stacks are looked up in a table, where it need not be longer than so many times the frames
+_SPARSE = 16  # stacks are looked up in a table, if it is at most this many times longer than the frames
 
 
 class Frames:

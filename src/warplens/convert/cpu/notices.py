@@ -175,7 +175,7 @@ def read(records: WideRecords | None, strings: Strings) -> Iterator[Noticed]:
 
 
 def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
-    """Return what the agent noted as sentences. The same thing said often is told once, with its last value, or with their sum."""
+    """Return what the agent noted as sentences. Repeated notes become one, with the last value or the sum."""
     found: dict[tuple[int, str], tuple[int, int, int]] = {}
     for number, name, value, start in noticed:
         if number == OPCODE:

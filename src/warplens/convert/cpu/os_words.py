@@ -117,7 +117,7 @@ def group(name: str | None) -> str:
 
 
 def flags_asked(name: str | None) -> bool:
-    """Say whether what a function was asked for are flags of open()."""
+    """Say whether the argument of a function holds flags of open()."""
     return _OPEN.fullmatch(name or "") is not None
 
 

@@ -30,7 +30,7 @@ class Reasons:
     def column(self, piece: Piece, blocked: npt.NDArray[np.bool_]) -> pa.DictionaryArray:
         """Return the reasons of the next rows; null where there is none."""
         calls, waits = (around.among(ranges, piece.thread, piece.start) for around, ranges in self._beside)
-        # Who waits for the GIL does so in a call, which tells less.
+        # A thread waits for the GIL within a call, which tells less.
         reason = np.where(waits >= 0, _GIL, calls)
         words = {
             number: self._strings.get(number) or UNKNOWN for number in np.unique(reason[reason >= 0]).tolist()

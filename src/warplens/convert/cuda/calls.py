@@ -13,7 +13,7 @@ from warplens.convert.cuda.own import OwnCalls
 from warplens.convert.threads import Threads
 from warplens.spool.wide import WideRecords
 
-_SPARSE = 4  # correlations are looked up in a table, where it need not be longer than so many times the calls
+_SPARSE = 4  # correlations are looked up in a table, if it is at most this many times longer than the calls
 
 
 class Calls:

@@ -96,7 +96,7 @@ def running(
         [size[allocate], -size[before[freed]], -size[before[gone]], np.zeros(count, np.int64)]
     )
     of = np.concatenate([group[allocate], group[before[freed]], group[before[gone]], group])
-    order = np.lexsort((place, of))  # stable: what asks for a total comes behind what changes it
+    order = np.lexsort((place, of))  # stable: reads of a total come behind its changes
     sums = np.cumsum(change[order])
     begins = np.flatnonzero(np.diff(of[order], prepend=-1))
     sums -= np.repeat(sums[begins] - change[order][begins], np.diff(begins, append=len(order)))

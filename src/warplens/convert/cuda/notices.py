@@ -103,7 +103,7 @@ _NOTICES = {
     10: _Notice(
         "warning",
         "cupti-too-old",
-        "{value}, which {where} has, cannot do what was asked for; this is missing: {name}",
+        "{value}, which {where} has, lacks a requested feature: {name}",
         cupti_version,
     ),
     11: _Notice(
@@ -123,7 +123,7 @@ _NOTICES = {
 
 
 def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]:
-    """Return what the agent noted. The same thing said often is told once, with its last value and how often."""
+    """Return the agent's notes. Repeated notes become one, with the last value and the count."""
     found: dict[tuple[int, str], tuple[int, int, int]] = {}
     rows = records.rows(records.offsets()[:_MOST]) if records is not None else ()
     for row in rows:

@@ -27,19 +27,22 @@ _ASKS = (
     (END, re.compile(r"cu(da)?StreamEndCapture")),
 )
 _WORDS = {LAUNCH: "kernel launches", GRAPH: "graph launches", COPY: "copies", SET: "memory sets"}
-# Copies and sets of nothing, and launches of empty graphs, have no record; so many of them at the end are no chance.
+# Copies and sets of nothing, and launches of empty graphs, have no record; this number of them at the end is no chance.
 _NO_CHANCE = 8
 _LATELY_NS = 2_000_000_000  # of a process that was killed: CUPTI gives records out when its buffers are full, or when it is asked
 _TOLD = ("cupti-stolen", "cupti-flush", "cupti-finalized", "cupti-failed")
 
 
 def kind_of(name: str | None) -> int:
-    """Return what a function asks for, 0 for nothing."""
+    """Return the kind of work that a function requests, 0 for none."""
     return next((kind for kind, pattern in _ASKS if pattern.match(name or "")), 0)
 
 
 class Asked:
-    """What each call asked for, and whether its work was recorded. `kinds`: of the rows of `cuda_api`; `answered`: of all calls."""
+    """The work that each call requested, and whether its work was recorded.
+
+    `kinds`: of the rows of `cuda_api`; `answered`: of all calls.
+    """
 
     def __init__(self, calls: Calls, strings: Strings) -> None:
         self._names = Ids(strings, kind_of)
@@ -111,7 +114,8 @@ def silent(
 ) -> list[Note]:
     """Return what there is to tell where contexts or streams (`made`) came to be that no recorded call can have made.
 
-    CUPTI's callbacks tell of them, its buffers of calls: who takes the buffers takes the calls, too. `others`: what else is told.
+    CUPTI's callbacks report them, its buffers the calls: another tool that takes the buffers takes the calls, too.
+    `others`: the other notes.
     """
     if any(note.code in _TOLD for note in others):
         return []
@@ -158,7 +162,10 @@ def _captures(
 
 
 def notes(found: Unanswered, explained: int, others: Sequence[Note], pid: int) -> list[Note]:
-    """Return what there is to tell. `explained`: so many records are known to be lost, and told of; `others`: what else is told."""
+    """Return the notes.
+
+    `explained`: lost records that other notes report; `others`: the other notes.
+    """
     told = []
     count = found.count - explained
     if count > 0:

@@ -1,4 +1,4 @@
-"""The first events of a launch, where no more are wanted (`keep` of its buffer): its pieces know of their own alone."""
+"""Keeps the first events of a launch (`keep` of its buffer): each piece knows only its own events."""
 
 from __future__ import annotations
 

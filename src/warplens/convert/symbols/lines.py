@@ -20,7 +20,7 @@ _SET_ADDRESS = re.compile(rb"\x00\x09\x02(.{8})", re.DOTALL)
 _MOST = 256 << 20  # bytes of a section that is compressed
 _MOST_DECODED = (
     4 << 20
-)  # bytes of line programs of a file: seconds; those with most of what is asked for come first
+)  # bytes of line programs of a file: seconds; programs with most of the requested addresses come first
 _DIRECTORY, _PATH = 2, 1  # DW_LNCT
 _STRING, _LINE_STRP, _STRP, _UDATA, _DATA1, _DATA2, _DATA4, _DATA8, _DATA16, _BLOCK = (
     0x08,

@@ -14,7 +14,7 @@
 | times | of the monotonic clock, as in recordings of warplens |
 
 Where there is no GIL, threads that run Python hold it at once. A sample stands for the usual time between two of a thread, which is
-longer than what was asked for where the profiler was late.
+longer than the requested interval where the profiler was late.
 
 ## What is dropped
 Columns and instructions of frames, whether a thread waited for the GIL, statistics of the profiler.
@@ -49,7 +49,7 @@ SUFFIXES = (".bin",)
 CONTENT = "recording of Python's sampling profiler"
 DROPS: tuple[str, ...] = ("columns and instructions", "waits for the GIL", "statistics of the profiler")
 _LONGEST = 100 * 365 * 86400 * 10**6  # us
-_GAP = 10  # intervals: who was not seen for longer did something else
+_GAP = 10  # intervals: a thread that was not seen for longer did something else
 
 
 def recognises(path: Path) -> bool:

@@ -37,7 +37,7 @@ _NAMES = {
     "reducescatter": "reduce_scatter",
     "sendrecv": "send_recv",
 }
-_NO_TRANSFER = frozenset(("init", "wait", "start", "end", "record"))  # what is said around a collective
+_NO_TRANSFER = frozenset(("init", "wait", "start", "end", "record"))  # words around a collective
 _NCCL = re.compile(
     r"\b[nr]ccl(?:Dev)?Kernel\w*?(?:_(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|Reduce|AllToAll))?(?:_|\\b)"
 )

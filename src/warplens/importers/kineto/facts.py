@@ -67,7 +67,7 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
         trace.say(
             "info",
             "open-array",
-            f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be told",
+            f"{source.name} has no closing bracket, which is allowed: events may be missing",
         )
 
 

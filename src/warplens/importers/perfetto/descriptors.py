@@ -63,7 +63,7 @@ class Described:
 
 
 def described(trace: PerfettoTrace) -> Described:
-    """Read the descriptors of a trace; later ones of a track add to what was said."""
+    """Read the descriptors of a trace; later ones of a track add to the earlier ones."""
     result = Described()
     for packet in trace.others(_TREE, _PROCESS, _THREAD, _TRACK):
         try:

@@ -1,4 +1,4 @@
-"""NVTX ranges and marks: the slices and instants that are of no table of their own."""
+"""NVTX ranges and marks: the slices and instants that belong to no other table."""
 
 from __future__ import annotations
 

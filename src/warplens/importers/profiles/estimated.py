@@ -1,6 +1,6 @@
 """Estimates who called whom all the way up, where only direct callers are known.
 
-A function is taken to do the same whoever called it: of the time of what it calls, each of its callers gets the part that it has of the
+A function is taken to do the same for every caller: of the time of what it calls, each of its callers gets the part that it has of the
 function's own total. So sums by function are exact, and so is what a caller has directly below it unless functions call themselves;
 how time is spread over longer stacks is a guess.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MOST = 50_000  # places of functions in stacks
-_LEAST = 1e-6  # of all time: what is rarer has no place of its own
+_LEAST = 1e-6  # of all time: rarer functions get no separate place
 
 
 @dataclass

@@ -3,7 +3,7 @@
 Places are counted in 16-byte steps from the buffer's address: this takes one 32-bit register where a pointer takes two, and
 the address itself stays a kernel parameter, which costs none. Units beyond the first 32 GiB record nothing. Lanes that record
 nothing have a limit of 0, so one comparison says both who records and whether there is room. The cursor is not here: it is a
-value of CuTe DSL, which carries it through loops and branches (`warplens.intrakernel.ptx` keeps it in registers of its own,
+value of CuTe DSL, which carries it through loops and branches (`warplens.intrakernel.ptx` keeps it in separate registers,
 for languages that cannot).
 """
 
@@ -96,7 +96,7 @@ _LEADS = {
 
 
 def begin(plan: Plan, *, leader: str = LANE_0) -> str:
-    """Find the unit of this warp (or of each thread) and write the begin of its header. `leader`: who records, a key of _LEADS.
+    """Find the unit of this warp (or of each thread) and write the begin of its header. `leader`: the recording lanes, a key of _LEADS.
 
     $0 u32 place of the first record, $1 u32 limit (place behind the last; 0: this thread does not record), $2 u32
     generation, $3 u64 buffer. With mode `smem` $1 is 1 where the thread records, $3 the ring's address in shared memory and

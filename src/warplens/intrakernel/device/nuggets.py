@@ -3,7 +3,7 @@
     with profile_region(prof_buf, max_events, Int32(TAG), bidx): …
     eid = lane0_warp0_start(prof_buf, max_events) … lane0_warp0_stop(prof_buf, eid, Int32(TAG), bidx, max_events)
 
-`prof_buf` is the kernel's parameter for `prof.tensor`. Whoever records claims a slice of it at kernel entry, with one atomic; what a
+`prof_buf` is the kernel's parameter for `prof.tensor`. A recording lane claims a slice of it at kernel entry, with one atomic; what a
 start returns is only to be handed to its stop. In new code `warplens.intrakernel.dsl.cute` costs a fraction of this, since
 its units are completed once and not after each event.
 """
@@ -121,7 +121,7 @@ def _stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any, who: Who, tar
     limit = unit.limit if target is None else asm.only_warp(unit.limit, Int32(target))
     place = unit.place()
     asm.record(unit.plan, (unit.buffer, limit, place, word), payload=Int32(tid), begin=eid)
-    # Who does not record, does not count either: another warp may be the target next time.
+    # A lane that does not record does not count either: another warp may be the target next time.
     place = place + Int32(1) if target is None else place + asm.one_if(limit)
     unit.advance(place)
     asm.end(unit.plan, (unit.buffer, limit, place, unit.first))

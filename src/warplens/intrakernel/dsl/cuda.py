@@ -95,7 +95,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> C
     Args:
         buffer: what `warplens.intrakernel.allocate` made.
         enabled: False compiles to what the kernel is without regions.
-        generation: put the launch's number into every record, so that those of an older launch are told one by one.
+        generation: put the launch's number into every record, so that records of an older launch are recognized one by one.
     """
     plan = plan_of(buffer, enabled=enabled, generation=generation)
     # No -std: C++17 is the default of CUDA 12 and later, and extensions of newer PyTorch need C++20.

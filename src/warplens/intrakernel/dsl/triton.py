@@ -81,7 +81,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> T
     Args:
         buffer: what `warplens.intrakernel.allocate` made.
         enabled: False records nothing, and the kernel compiles to what it is without regions.
-        generation: put the launch's number into every record, so that those of an older launch are told one by one.
+        generation: put the launch's number into every record, so that records of an older launch are recognized one by one.
     """
     import triton.language as tl
 

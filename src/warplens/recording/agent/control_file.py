@@ -104,7 +104,7 @@ class ControlPage:
 
     @property
     def addresses(self) -> tuple[int, ...]:
-        """Where all of them are: who changes one changes all, for the processes that began before it was written anew."""
+        """The addresses of all copies: a change goes to all of them, for the processes that began before it was written anew."""
         return tuple(self._pages)
 
     def gate(self) -> int:
@@ -199,7 +199,7 @@ def holds_events(spool: Path) -> bool:
     with spool.open("rb") as file:
         header = file.read(CHUNK_END + 8)
         if len(header) < CHUNK_END + 8:
-            return True  # broken: that is told elsewhere
+            return True  # broken: other code reports that
         (at,), (end,) = (
             struct.unpack_from("<I", header, FIRST_CHUNK),
             struct.unpack_from("<Q", header, CHUNK_END),

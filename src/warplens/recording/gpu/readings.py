@@ -10,7 +10,7 @@ from warplens.recording.gpu.nvml import NOT_SUPPORTED, Gpu, Nvml, NvmlError
 Value = float | None
 _MIB = float(1 << 20)
 
-THROTTLE = "throttle reasons"  # bits; whoever reads them makes metrics of them
+THROTTLE = "throttle reasons"  # bits; the reader makes metrics of them
 _PLAIN = (
     ("GPU Utilization", "%"),
     ("Memory Utilization", "%"),

@@ -15,7 +15,7 @@ from warplens.recording.sample_file import SampleFile
 FILE = "host_metrics.jsonl"
 _PERIOD_S = 0.25
 _FIRST_S = 0.05  # short programs have a sample, too
-_SPARING = 500  # a look at all processes takes at most one part in so many of a CPU
+_SPARING = 500  # a look at all processes takes at most 1/500 of a CPU
 _PATIENCE_S = 1.0
 _IDLE, _IO_WAIT, _GUEST = 3, 4, 8  # fields of the line `cpu` in /proc/stat; guest time is part of user time
 _PAGE = os.sysconf("SC_PAGE_SIZE")

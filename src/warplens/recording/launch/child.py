@@ -113,7 +113,7 @@ class Child:
     ) -> list[int]:
         """Wait for the program, with `mode` "all" for its descendants too; return what still runs of them, the program first.
 
-        `waiting` is told once, when descendants outlive the program by more than a second. A second Ctrl-C then ends the
+        `waiting` is called once, when descendants outlive the program by more than a second. A second Ctrl-C then ends the
         waiting; after a SIGTERM or hang-up it ends within five seconds. Once `over` says so, the waiting ends, of what was
         killed after five seconds at the latest; `wake` makes it look.
         """
@@ -164,7 +164,10 @@ class Child:
 
     @contextmanager
     def aside(self) -> Iterator[Callable[[int], None]]:
-        """Yield what is told the pid of a child of ours that the block starts: it is none of the program's. From any thread."""
+        """Yield a function that takes the pid of a child of this process, started by the block.
+
+        Such a child does not count as the program's. From any thread.
+        """
         with self._starting:
             yield self._ours.add
 
@@ -228,7 +231,9 @@ class Child:
             self.usage[name] = self.usage.get(name, 0) + value
 
     def _add_size(self, used: resource.struct_rusage) -> None:
-        """Note the most memory of the program and what it waited for; it began as a copy of us, and up to our size it is ours.
+        """Note the peak memory and the waits of the program.
+
+        It began as a copy of this process: memory up to our size is ours.
 
         Our own `ru_maxrss` says too much: it goes on through `exec`, so that it may be the size of the process that started us.
         """

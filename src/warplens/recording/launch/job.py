@@ -46,7 +46,7 @@ def job_id(environment: Mapping[str, str] | None = None, parent: int | None = No
 
 
 def _hydra(parent: int | None) -> str | None:
-    """Return what names one run of MPICH's mpirun: on every host its proxy is told where mpirun listens."""
+    """Return the name of one run of MPICH's mpirun. On each host its proxy knows where mpirun listens."""
     pid = os.getppid() if parent is None else parent
     for _ in range(_MOST_ANCESTORS):
         try:

@@ -52,7 +52,7 @@ class Recording:
     """Runs `command` so that the agent records it into the existing directory `spool`.
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
-    `waiting` is told the pids of descendants that outlive the program. `attend` is entered with the run and its program before
+    `waiting` gets the pids of descendants that outlive the program. `attend` is entered with the run and its program before
     that starts, and left when the recording is over. `converting`, where there is one, writes the report meanwhile. `begun`: it was tried
     to start the program.
     """
@@ -78,7 +78,7 @@ class Recording:
         """Run the program until it or its recording ends; NotStarted or CaptureError when it never began.
 
         Where the recording ends first, the program goes on: call `rest` when its report is finished. Signals stay blocked: `release`
-        them where an interruption can be told.
+        them where the caller can report an interruption.
         """
         environment = child_environment(
             launch_environment(),

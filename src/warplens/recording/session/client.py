@@ -23,8 +23,8 @@ _MOST = 1 << 20
 def ask(session: str | None, request: dict[str, Any], *, timeout: float | None = ANSWER_S) -> dict[str, Any]:
     """Send `request` to the session of that name, or to the only one; return its answer.
 
-    `timeout` (s) None waits for as long as the launcher lives. UsageError where there is no such session, or which one is meant
-    is not said; CaptureError where its launcher does not answer, or says that it cannot be done.
+    `timeout` (s) None waits for as long as the launcher lives. UsageError if there is no such session, or if several run and none
+    is named; CaptureError if its launcher does not answer, or refuses.
     """
     with entries() as found:
         entry = chosen(found, session)

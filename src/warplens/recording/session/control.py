@@ -35,7 +35,7 @@ _LONGEST_KEEP_S = 1e9
 class Attendant:
     """Answers requests for one recording. Make it before anything is written, then `describe`, `attend` and, at the very end, `close`.
 
-    UsageError where the session's own name is taken, CaptureError where it cannot be entered under it. Without a name of its own
+    UsageError where the session's own name is taken, CaptureError where it cannot be entered under it. Without a given name
     a recording goes on without session; `problem` then says why. `tell` prints a message beside the program's output.
     """
 

@@ -126,7 +126,7 @@ class Membership:
         self._directory.close()
 
     def _enter(self) -> None:
-        """Make the three files. The lock gets its name last, and locked: who lists sessions meets whole ones."""
+        """Make the three files. The lock gets its name last, and locked: a listing shows only complete sessions."""
         name = self.note.name
         temporary = f".{name}.{os.getpid()}.lock"
         _unlink(self._directory, name)  # a socket whose lock somebody deleted would be in the way

@@ -133,7 +133,7 @@ class Session:
         self._before = prepared() or loaded_libraries()
         spool = self._place.spool.path
         if renew:
-            self.agent.stop()  # a fork child of a recording that is over goes on with it until it is told
+            self.agent.stop()  # a fork child continues an ended recording until the agent stops
         try:
             self.agent.start(spool)
         except OSError as error:

@@ -42,7 +42,7 @@ class Snapshots:
         self.look()
 
     def look(self) -> None:
-        """Pass on what is done, and begin what is asked for."""
+        """Pass on finished snapshots, and begin requested ones."""
         if self._child is not None and self._child.done():
             child, waiting = self._child, self._now
             self._child, self._now = None, []

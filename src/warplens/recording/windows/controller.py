@@ -170,9 +170,7 @@ class Director:
                 )
             )
         except OSError as error:
-            raise CaptureError(
-                f"The last seconds cannot be kept in a window of their own: {_NO_MORE}"
-            ) from error
+            raise CaptureError(f"The last seconds cannot be kept in a separate window: {_NO_MORE}") from error
 
     def _each(self, change: Callable[[int], int]) -> int:
         """Make one change in every control file there is; return what the latest says."""
@@ -241,7 +239,7 @@ class Director:
             self.start("time")
 
     def _first_open_ns(self) -> int | None:
-        # whoever opens a window moves the gate first, and takes the time then
+        # a process that opens a window moves the gate first, and takes the time then
         if self._begun_ns is None and self._control.gate() and (begun := self._control.windows()[0].open_ns):
             self._begun_ns = begun
         return self._begun_ns

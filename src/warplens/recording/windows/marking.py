@@ -1,4 +1,4 @@
-"""`warplens.capture()`: what to capture of this program, in a run that waits to be told."""
+"""`warplens.capture()`: chooses what to capture of this program, in a run that waits for a start."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
 def _callbacks(
     code: OwnCode, handle: Int64Array, time: ThreadTime, inside: npt.NDArray[np.bool_], longest: int
 ) -> tuple[dict[str, _Callback], int]:
-    """Return the callbacks that kept the loop for so many ns, by function, and how many callbacks were seen in all."""
+    """Return slow callbacks by function, and the number of all callbacks."""
     rows_inside = np.flatnonzero(inside)
     tasks = pc.cast(time.samples["task"], "string").to_pylist()
     positions, which = np.unique(time.stack[rows_inside], return_inverse=True)
@@ -161,7 +161,7 @@ def _named(code: OwnCode, at: int) -> str:
 
 
 def _waiting(report: Report, selection: Selection, callback: _Callback, cover: Cover) -> str:
-    """Say which tasks could not go on meanwhile, where tasks were sampled; who awaits the blocking one does so in any case."""
+    """Say which tasks could not go on meanwhile, where tasks were sampled; tasks that await the blocking one wait in any case."""
     if not report.tables["task_samples"]:
         return "No other task of this loop went on meanwhile."
     where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"

@@ -74,7 +74,7 @@ _ADVICE = {
     API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, launches together in a CUDA graph.",
     IMPORT: "Import at the top of the program.",
     OS: "Take this call off the launching thread, or make it ahead of time.",
-    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to CPUs of its own.",
+    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to separate CPUs.",
     RANGE: "Do this part ahead of time, in another thread, or on the GPU.",
     OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
     FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
@@ -100,7 +100,7 @@ def check(
         selection: which part of it.
         gap: how long gaps must be, us.
         least: percent of the time looked at that something must take; what takes less is put together.
-        share: percent of all such time that a function, range or call must take to be a finding of its own.
+        share: percent of all such time that a function, range or call must take to be a separate finding.
         most_of: how many findings there are of one thing each.
     """
     gpus(report, selection)  # says what is missing

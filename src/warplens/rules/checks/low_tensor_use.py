@@ -14,7 +14,7 @@ Train in `torch.autocast("cuda", dtype=torch.bfloat16)`, allow TF32 (`torch.set_
 
 ## When it is wrong
 Where the numbers must be exact. Where the products are limited by memory, as with a batch of one: then tensor cores have little to do.
-Metrics are of the whole GPU, whoever uses it.
+Metrics describe the whole GPU, with the work of every process.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from warplens.rules.python_time import called, python_time
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
-SCOPE = "run"  # what the start-up loads is told apart by its shape
+SCOPE = "run"  # growth at start-up is recognized by its shape
 LINK = "https://bloomberg.github.io/memray/memory.html"
 _READINGS = 5  # of a process: fewer say nothing about growth
 _END = 0.05  # share of the readings, and 2 at least, in which a process may be giving back its memory

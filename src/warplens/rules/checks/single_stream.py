@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/stream-sync-behavior.html"
-_AT_ONCE = 10_000  # ns: who begins that soon after another has ended has waited for it
+_AT_ONCE = 10_000  # ns: work that begins this soon after other work ended has waited for it
 
 
 def check(

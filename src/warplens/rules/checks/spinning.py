@@ -162,7 +162,7 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
         work = int(weight[(process == own) & ~spins].sum())
         start = np.asarray(native["start"].to_numpy(), np.int64)[spins & mine]
         spun = start, start + weight[spins & mine]
-        # who spins keeps a CPU from the leading thread for no longer than it spins
+        # a thread takes a CPU from the leading thread for no longer than it spins
         lacked = min(states.get(leader, 0), int(weight[spins & ~mine & (process == own)].sum()))
         parts = [
             spun,

@@ -124,7 +124,7 @@ def _words(
     if others is not None and others >= _BUSY * there:
         return (
             cause,
-            "Run it while others do not use the machine, or give it CPUs of its own (taskset, a cgroup).",
+            "Run it while others do not use the machine, or reserve CPUs for it (taskset, a cgroup).",
         )
     if others is not None and own + others < _FULL * there:
         cause += f" Only {own + others:.1f} of the CPUs were in use in all."

@@ -14,7 +14,7 @@ traced.
 From samples as cpu_hotspots:only-python does it, native ones where there are any (their Python frames), else Python ones of threads that
 ran, with `:wall` also of those that waited. In a report without samples, or with `:calls`, from `python_calls`: traced functions, such as
 those in a trace of PyTorch's profiler with stacks. A function that calls itself counts once in its Total. Percentages are of all samples,
-or of the time in which a traced function was running on a thread. With --filter-nvtx: what threads did in such ranges of their own.
+or of the time in which a traced function was running on a thread. With --filter-nvtx: what threads did in their own ranges of that name.
 Functions with less than `:min-percent` of the time, by themselves and in total, are left out.
 
 ## Traps

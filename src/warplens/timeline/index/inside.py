@@ -23,7 +23,7 @@ SLOTS = (
     256  # blocks of a kernel that one SM has at once: no GPU has more than 32, but damaged times may overlap
 )
 _ROW = 0xFFFFFFFF
-_NAMED = 4096  # numbers of blocks that are names of their own
+_NAMED = 4096  # blocks up to this number have separate names
 
 
 class Insides:
@@ -70,7 +70,7 @@ class Insides:
         )
 
     def names(self, ctas: Int64Array) -> pa.DictionaryArray:
-        """Return what blocks are called: by their number, where those are few enough to be told apart."""
+        """Return the names of blocks: their numbers, where those are few enough for separate names."""
         numbers, codes = np.unique(ctas, return_inverse=True)
         if not self._few:
             numbers, codes = np.array([-1]), np.zeros(len(ctas), np.int64)

@@ -28,7 +28,7 @@ _COLUMNS = (
     ("busy", "<f4"),
     ("link", "<u4"),
 )
-# A clock that counts from 1970 has more digits than a float: times become floats when they are told from the origin.
+# A clock that counts from 1970 has more digits than a float: times become floats relative to the origin.
 _JOINED = (("start", "<i8"), *_COLUMNS[1:])
 
 
@@ -130,7 +130,7 @@ def _name(table: Names, number: int) -> tuple[bytes, int]:
 
 
 def short(text: str) -> bytes:
-    """Return a name in UTF-8 of at most so many bytes, cut between characters."""
+    """Return a name in UTF-8 of limited length, cut between characters."""
     whole = text[: limits.NAME + 1].encode("utf-8", "replace")
     if len(whole) <= limits.NAME and len(text) <= limits.NAME:
         return whole

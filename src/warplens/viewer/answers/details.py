@@ -281,7 +281,7 @@ class _Details:
         return found
 
     def _parents(self) -> list[dict[str, Any]]:
-        """The ranges around it, the outermost first: of its own table where that nests, else the NVTX ranges that it was in."""
+        """The ranges around it, the outermost first. Of its table if that nests, else the NVTX ranges around it."""
         lanes = self._opened.every_lane
         if self._launched is not None:
             return self._regions_around(self._launched)

@@ -1,4 +1,4 @@
-"""Flame graphs: samples of threads and of tasks by stack, ranges and Python calls by who encloses whom, kernels by class and function."""
+"""Flame graphs of stacks (threads, tasks), nested ranges, Python calls and kernels."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Opened:
 
     @property
     def origin(self) -> int:
-        """What times are told from, ns on the report's clock."""
+        """The origin of times, ns on the report's clock."""
         return self.report.origin
 
     @property
@@ -122,7 +122,7 @@ class Opened:
 
     @property
     def entities(self) -> Entities:
-        """Who is who in it. Raises ReportError as `lanes` does."""
+        """The processes, threads, tasks and GPUs in it. Raises ReportError as `lanes` does."""
 
         def made() -> Entities:
             weigh(self.report)
@@ -190,7 +190,7 @@ class Opened:
             self._free.append(report)
 
     def close(self) -> None:
-        """Close the connections; whoever asks meanwhile opens new ones."""
+        """Close the connections; a request that comes meanwhile opens new ones."""
         while self._free:
             self._free.pop().close()
         self.report.close()

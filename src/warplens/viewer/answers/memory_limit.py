@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WHOLE_ROWS = 1 << 20  # of a table that is read whole
 _WHOLE_BYTES = 1 << 28
 _COUNTERS = 1 << 26
-# Read whole, row by row: who is who. Frames and samples of counters are columns of numbers.
+# Read whole, row by row: the entities. Frames and samples of counters are columns of numbers.
 _WHOLE = (
     "processes",
     "threads",

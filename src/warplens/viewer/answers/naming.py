@@ -16,7 +16,7 @@ def table_of(layer: str) -> str:
 
 
 def name_column(table: str) -> str | None:
-    """Return the column that says what an event of a table is called; None where it is in no column of its own."""
+    """Return the column with the name of an event of a table; None if the table has no such column."""
     if table not in TABLES or table in ("samples", "task_samples"):
         return None
     columns = {column.name for column in TABLES[table].columns}

@@ -42,7 +42,7 @@ def number(value: float) -> float | None:
 
 
 def tree(value: Any, depth: int = 8, items: int = 1_000) -> Any:
-    """Return nested values as JSON holds them: at most so deep, at most so many of a list or structure."""
+    """Return nested values as JSON holds them. At most `depth` levels and `items` of a list or structure."""
     if isinstance(value, dict):
         if depth == 0:
             return "…"

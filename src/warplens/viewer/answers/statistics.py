@@ -159,7 +159,7 @@ def steps(opened: Opened, name: str = "") -> dict[str, Any]:
         try:
             found = find(report, Selection(), name or None).slice(0, limits.ROWS)
         except MissingData as error:
-            what = str(error).partition(";")[0].rstrip(".")  # behind it is how a command is told their name
+            what = str(error).partition(";")[0].rstrip(".")  # behind it is an option of the command line
             return {"name": name, "steps": [], "note": cut(f"The report {what}.")}
         taken = parts(report, found)
     host = taken.time.sum(axis=2).tolist()

@@ -27,7 +27,7 @@ _CLOCK = frozenset(("start", "end", "time"))
 def shown(
     title: str, table: pa.Table, *, links: Sequence[Link] | None = None, cut_: bool = False, note: str = ""
 ) -> dict[str, Any]:
-    """Return a table of at most so many rows as `Table`."""
+    """Return a table of limited length as `Table`."""
     import pyarrow as pa
 
     rows = table.slice(0, limits.ROWS)

@@ -1,4 +1,4 @@
-"""Quick questions over one WebSocket: a browser has an answer milliseconds sooner there than that of a request of its own."""
+"""Quick requests over one WebSocket. A browser has such an answer milliseconds sooner than over HTTP."""
 
 from __future__ import annotations
 

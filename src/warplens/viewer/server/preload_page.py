@@ -1,4 +1,4 @@
-"""The page with its first answers in it: what it would ask for before it can show anything need not be asked for."""
+"""Embeds the first API responses in the HTML, so that the page renders without a round trip."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Answers SQL of the page, one question after the other, in a process that has little memory, writes no file and is ended at its time.
 
-Each message is a length (8 bytes, little-endian), then so many bytes: questions pickled by the server, answers `+` or `-` (it was the last
+Each message is a length (8 bytes, little-endian), then that number of bytes: questions pickled by the server, answers `+` or `-` (it
+was the last
 one) and JSON. The server believes nothing that a process says in which somebody's SQL runs. The first message says that it has begun.
 """
 
@@ -34,7 +35,7 @@ _WORN = 0.5  # of the memory that it may have: what took that much makes way for
 
 
 def room() -> int:
-    """Return the bytes of memory that questions may take: a quarter of what is free now, at most so many."""
+    """Return the bytes of memory that questions may take: a quarter of the free memory, up to a limit."""
     return min(limits.SQL_MEMORY, max(available() // 4, _LEAST))
 
 

@@ -1,4 +1,4 @@
-"""Heavy questions about large reports, in a process of their own: it gives its memory back, can be ended, and delays no viewport.
+"""Heavy questions about large reports, in a separate process: it gives its memory back, can be ended, and delays no viewport.
 
 python -m warplens.viewer.server.subprocess_worker    reads one question from stdin as JSON, writes the answer to stdout
 """
@@ -170,7 +170,7 @@ def end_with(server: int) -> None:
 def main() -> None:
     """Answer one question."""
     warnings.simplefilter("ignore")
-    step_back(_NICE, batch=True)  # whoever opened the page is looking around meanwhile
+    step_back(_NICE, batch=True)  # the user of the page is looking around meanwhile
     question = json.load(sys.stdin)
     if question["method"] not in (*_METHODS, _PROJECT, _DIFFERENCE):
         raise SystemExit(2)
