@@ -60,7 +60,7 @@ PATTERNS = {
         "name the component that prints or reports it",
     ),
     "so many": ("many", r"\bso_many\b", "write the number or its name: `limit`, `--max N`"),
-    "own": ("own", r"\bof_(?:its|their|our|your|his|her|my)_own\b", "write: a separate …, its own …"),
+    "own": ("own", r"(?<!instead )\bof_(?:its|their|our|your|his|her|my)_own\b", "write: a separate …, its own …"),
     "whoever": ("whoever", r"\bwhoever\b", "name the component or the person: the caller, a user who …"),
     "who": (
         "who",

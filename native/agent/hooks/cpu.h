@@ -25,6 +25,9 @@ extern const CpuSource kPythonSource;
 extern const CpuSource kPythonSampler;
 extern const CpuSource kPerfSource;
 
+//! Begins those sources of a process that is watched from outside that can be had there. Once, instead of all others.
+void begin_outside(const CpuSettings &settings);
+
 //! The requested CPU recording; all zero if nothing of the CPU side is recorded.
 const CpuSettings &cpu_settings();
 

@@ -103,6 +103,7 @@ def command(
 ) -> None:
     """Compare two recordings: what became slower, what faster, and what is noise.
 
+    First the figures of the run, then the causes that its difference consists of, which add up to it, then tables of each kind.
     Times are of one step where both have steps, else of the whole run. diff reports a change that exceeds three
     times the standard error of the repeats within the recordings.
     """

@@ -13,7 +13,8 @@
 | samples, of Python 3.15's sampling profiler | `count`; else one for each microsecond |
 
 Such a file knows the direct callers of each function, and no stacks. They are estimated: a function is taken to do the same for every
-caller. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may differ); longer
+caller. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may
+differ); longer
 stacks are a guess. There are no times of day: samples lie one after the other on one thread. cProfile counts time in which a thread
 waits, too.
 
