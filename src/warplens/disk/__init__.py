@@ -1,1 +1,4 @@
-"""What opens, replaces and removes files: by the directory they lie in, along no link. Nothing else in `src/` does."""
+"""What opens, replaces and removes files: by the directory they lie in, along no link.
+
+Nothing else in `src/` does.
+"""

@@ -1,4 +1,7 @@
-"""Which files of a spool directory we may move and remove. A received report may name any directory."""
+"""Which files of a spool directory we may move and remove.
+
+A received report may name any directory.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _CONTROL_MAGIC = b"WLCNTRL1"
 
 
 def files(spool: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a spool directory: what an agent or a launcher writes there, and nothing else that lies in it.
+    """Return the files of a spool directory that an agent or a launcher writes there, and no others.
 
     None where it lies outside a report and no file in it is a control page or a spool: a note may name any directory. Those
     that show whose directory it is come last, so that an interrupted removal can go on.
@@ -56,7 +59,10 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
 
 
 def remove(spool: str | os.PathLike[str]) -> None:
-    """Remove the files of a spool, and its directory unless something else is in it: a note may name any directory. OSError."""
+    """Remove the files of a spool, and its directory unless other files are in it.
+
+    A note may name any directory. OSError.
+    """
     if ours := files(spool):
         with Folder(spool, follow=False) as folder:
             for path in ours:

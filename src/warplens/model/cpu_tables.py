@@ -1,4 +1,4 @@
-"""The tables of the CPU side: samples and their stacks, thread states, calls of the C library, and what Python itself did."""
+"""Tables of the CPU side: samples, stacks, thread states, C library calls, and Python's activity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tables of CUDA: API calls, what the GPU did, and what it did it on. Numbers of kinds are names here, as nsys prints them."""
+"""The tables of CUDA: API calls, GPU work, devices, contexts and streams.
+
+Numbers of kinds are names here, as nsys prints them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The buffer that kernels record into, as both halves know it: every field with its type and place (docs/dev/formats/intrakernel.md)."""
+"""The layout of the buffer that kernels record into, for both halves.
+
+Every field with its type and place (docs/dev/formats/intrakernel.md).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of what was annotated: NVTX ranges, marks, tasks, payloads, counters, objects."""
+"""The tables of annotations: NVTX ranges, marks, tasks, payloads, counters, objects."""
 
 from __future__ import annotations
 

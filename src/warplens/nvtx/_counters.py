@@ -1,4 +1,7 @@
-"""What counters mean (`CounterSemantics`), and the layouts of their samples; asked once per counter, not per sample."""
+"""Semantics of counters (`CounterSemantics`), and the layouts of their samples.
+
+Asked once per counter, not per sample.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Not here: PyPI `nvtx.writer` writes events after the fact into a tool's own, closed library."""
+"""Raises ImportError: PyPI `nvtx.writer` writes events into a tool's closed library."""
 
 raise ImportError(
     "warplens.nvtx has no writer: PyPI nvtx.writer feeds events into the closed backend of a vendor's tool."

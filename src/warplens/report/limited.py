@@ -18,7 +18,9 @@ _BATCH = 512  # rows
 
 
 def limited(report: Report, text: str, *, rows: int, size: int) -> tuple[pa.Table, bool]:
-    """Run one SELECT over the report's tables; return its rows, and whether there were more than `rows`, or than fit into `size` bytes.
+    """Run one SELECT over the report's tables.
+
+    Return its rows, and whether there were more than `rows`, or than fit into `size` bytes.
 
     Raises QueryError, also for a single row that does not fit. The caller limits time and memory.
     """

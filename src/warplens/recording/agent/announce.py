@@ -47,7 +47,10 @@ def announce(
 
 
 class Announcement:
-    """What a recording sets in this process's environment, for its children and for libraries that come; undone by `withdraw`."""
+    """Set this process's environment for its children and for libraries that load later.
+
+    `withdraw` undoes it.
+    """
 
     def __init__(self, agent: str, spool: str) -> None:
         self._before = {name: os.environ.get(name) for name in (*TOOLS, SPOOL)}
@@ -56,7 +59,7 @@ class Announcement:
         self._set = {name: os.environ.get(name) for name in self._before}
 
     def withdraw(self, keep: tuple[str, ...] = ()) -> None:
-        """Put back what was there, except for the names in `keep` and where the program set something else meanwhile."""
+        """Restore the environment, except for the names in `keep` and variables that the program changed."""
         for name, before in self._before.items():
             if name in keep or os.environ.get(name) != self._set[name]:
                 continue
