@@ -1,4 +1,7 @@
-"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it. Before that, snapshots."""
+"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it.
+
+Before that, snapshots.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,10 @@ def finish(
 def _complete(
     begun: Begun | None, note: pendings.Pending, spool: Path, progress: Progress | None, timings: Timings
 ) -> tuple[Manifest, list[Path]] | None:
-    """Complete what was written while the recording went on; None where it is not as it would be if all were read now."""
+    """Complete what was written while the recording went on.
+
+    None where it is not as it would be if all were read now.
+    """
     if begun is None:
         return None
     try:
@@ -222,7 +228,10 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
 
 
 def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = False) -> ReportError:
-    """Say what is wrong and what to do. `live`: the recording goes on, only what it is by now could not be written."""
+    """Say what is wrong and what to do.
+
+    `live`: the recording goes on, only what it is by now could not be written.
+    """
     again = f"the spool {spool} is untouched: any command that opens {report} finishes it"
     if live:
         again = "the recording goes on, and nothing is lost"

@@ -1,4 +1,6 @@
-"""One process that still records: its NVTX ranges and marks become rows while it goes on, slice by slice, in order of start.
+"""Follows one process that still records: its NVTX ranges and marks become rows meanwhile.
+
+Slice by slice, in order of start.
 
 A slice ends at a time that is over for all threads. Ranges that are open then get their ids and places, and their rows when they end. What
 was taken for granted is checked: where it turns out wrong, `Surprise` says so, and the spool, which is still there, is read from its
@@ -83,7 +85,9 @@ class Follower:
             return layout.read_head(file.read(layout.PAGE), str(self.path)).chunk_end - self._read
 
     def step(self, now: int, samples: list[ClockSample], pace: Callable[[], bool] = lambda: True) -> bool:
-        """Write what is over at the time `now` (ns, CLOCK_MONOTONIC); return whether there was anything.
+        """Write what is over at the time `now` (ns, CLOCK_MONOTONIC).
+
+        Return whether there was anything.
 
         Raises Surprise, OSError, pyarrow's errors.
 
@@ -122,7 +126,10 @@ class Follower:
         return True
 
     def give_back(self) -> bool:
-        """Give the space of what is in the rows back to the disk; say whether that was any. SpoolError."""
+        """Give the space of what is in the rows back to the disk; say whether that was any.
+
+        SpoolError.
+        """
         if self.events is None or not self.wrote:
             return False
         with SpoolFile(self.path, followed=self.events, going_on=True) as spool:
@@ -137,7 +144,7 @@ class Follower:
         return True
 
     def check_last(self, domains: Domains) -> None:
-        """Raise Surprise where ranges still wait, or where other names were written than the ones that there are now."""
+        """Raise Surprise if ranges still wait, or the written names differ from the present ones."""
         assert self.events is not None
         self._check_waiting(self.events, last=True)
         for (domain, category), text in self._texts.items():

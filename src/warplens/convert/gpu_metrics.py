@@ -42,7 +42,7 @@ class GpuMetrics:
         self._uuids: dict[int, str] = {}
 
     def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
-        """Yield the columns of `gpu_metrics`, some rows at a time, of the readings at times (ns) that are `wanted`."""
+        """Yield the columns of `gpu_metrics`, some rows at a time, of the readings at `wanted` times (ns)."""
         reasons = 0
         rows = self._empty()
         for time, gpu, values in self._lines.read(self._read_head, _reading):

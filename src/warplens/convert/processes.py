@@ -1,4 +1,4 @@
-"""Processes become rows: the large tables of each are written, and what the small tables will say of it is kept."""
+"""Converts processes to rows: writes their large tables, and keeps the facts for the small ones."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ class ClockMap:
 
 @dataclass
 class Processes:
-    """Converts processes in order of their keys. `converted` has them by the names of their spool files.
+    """Converts processes in order of their keys.
+
+    `converted` has them by the names of their spool files.
 
     `changing`: a flight recorder may be writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
     """
@@ -113,7 +115,10 @@ class Processes:
         self._rows = rows_per_slice()
 
     def clock(self, clock: Clock) -> ClockMap:
-        """Return the correction of a clock, which is the same for all processes of a host: a long run has many readings."""
+        """Return the correction of a clock, the same for all processes of a host.
+
+        A long run has many readings.
+        """
         if clock not in self._corrections:
             self._corrections[clock] = ClockMap(clocks.correction(clock, self._samples))
         return self._corrections[clock]
@@ -126,7 +131,9 @@ class Processes:
         follower: Follower | None = None,
         tell: Tell = lambda part: None,
     ) -> None:
-        """Convert a process; a small one waits for the next ones. `tell` hears which part of it is done.
+        """Convert a process; a small one waits for the next ones.
+
+        `tell` hears which part of it is done.
 
         Of one that was followed, threads and notes may come with `finish`.
         """
@@ -143,7 +150,7 @@ class Processes:
         self._small.add(Member(spool.path, key, small, bounds))
 
     def check(self, name: str, key: int, bounds: Bounds) -> None:
-        """Raise Surprise where the process with the spool file `name` was converted as another one than it turned out to be."""
+        """Raise Surprise if the process of spool `name` was converted as another one."""
         one = self.converted[name]
         if one.key != key:
             raise Surprise("a process that began earlier was seen later")

@@ -76,7 +76,10 @@ def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) ->
 
 
 def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """Yield what goes to different rows, or is drawn differently, with the name of its row; of instants without their end."""
+    """Yield what goes to different rows, or is drawn differently, with the name of its row.
+
+    Of instants without their end.
+    """
     if kind.table not in ("gil", "python_calls"):
         yield batch, kind.table
         return

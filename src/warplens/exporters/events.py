@@ -75,7 +75,10 @@ class Nesting:
     def parents(
         self, ids: Int64Array, row: npt.NDArray[np.signedinteger[Any]], start: Int64Array, end: Int64Array
     ) -> Int64Array:
-        """Return the id of the innermost event around each, -1: none. Batches come in the order of the report."""
+        """Return the id of the innermost event around each, -1: none.
+
+        Batches come in the order of the report.
+        """
         before = len(self._open[0])
         columns = [
             np.concatenate(pair)

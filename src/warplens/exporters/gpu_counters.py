@@ -25,7 +25,11 @@ _METRICS = ("host", "gpu", "metric", "unit")
 
 @dataclass(frozen=True)
 class GpuCounter:
-    """A counter; `process` is the key of its process, or it belongs to the whole device that `gpu` names; `about` tells which it is."""
+    """A counter.
+
+    `process` is the key of its process, or it belongs to the whole device that `gpu` names; `about`
+    tells which it is.
+    """
 
     name: str
     unit: str

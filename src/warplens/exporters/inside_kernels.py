@@ -34,7 +34,9 @@ _NEEDED = ("id", "process", "unit", "start", "end")
 
 
 class InsideTracks(Rows):
-    """The rows of kernels that time themselves; `streams`: those of CUDA, whose stream a launch is below where there is one.
+    """The rows of kernels that time themselves.
+
+    `streams`: those of CUDA, whose stream a launch is below where there is one.
 
     `above` of the outermost rows counts among the rows of CUDA, that of others among these, whose numbers begin behind those.
     """
@@ -123,7 +125,10 @@ class InsideTracks(Rows):
 
 
 def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield launches, regions and marks (without an end), at most `most` at once; of each row sorted by begin."""
+    """Yield launches, regions and marks (without an end), at most `most` at once.
+
+    Of each row sorted by begin.
+    """
     if not tracks.rows:
         return
     for batch in batches(

@@ -104,7 +104,10 @@ class Rows:
 
 
 def _mixed(process: Int64Array, first: Int64Array, second: Int64Array) -> npt.NDArray[np.uint64]:
-    """Return one number for three; which of the few keys of a report meet in it is as good as never the case."""
+    """Return one number for three.
+
+    Which of the few keys of a report meet in it is as good as never the case.
+    """
     with np.errstate(over="ignore"):
         mixed: npt.NDArray[np.uint64] = process.astype(np.uint64) * _PRIMES[0]
         mixed = (mixed ^ mixed >> np.uint64(29)) + first.astype(np.uint64) * _PRIMES[1]

@@ -54,7 +54,10 @@ def counters(report: Report) -> list[Counter]:
 
 
 def samples(report: Report, known: list[Counter], *, most: int | None = None) -> Iterator[Samples]:
-    """Yield the samples that have a value, at most `most` at once; ReportError where one is of a counter that is not known."""
+    """Yield the samples that have a value, at most `most` at once.
+
+    ReportError where one is of a counter that is not known.
+    """
     keys = np.array([counter.key for counter in known], np.int64)
     scales = np.array([counter.scale for counter in known], np.float64)
     unsigned = np.array([counter.unsigned for counter in known], bool)

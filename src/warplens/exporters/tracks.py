@@ -176,7 +176,10 @@ class Tracks:
         return family
 
     def _find(self, what: str, keys: Int64Array, wanted: Int64Array) -> Int64Array:
-        """Return the places of keys. The native encoders index with them: ReportError for a key that is not there."""
+        """Return the places of keys.
+
+        The native encoders index with them: ReportError for a key that is not there.
+        """
         places = np.searchsorted(keys, wanted)
         known = places < len(keys)
         known[known] = keys[places[known]] == wanted[known]
@@ -188,7 +191,10 @@ class Tracks:
 
 
 class Lanes:
-    """Places ranges on lanes within their family, so that each lane's ranges nest; lane 0 is the family's own track."""
+    """Places ranges on lanes within their family, so that each lane's ranges nest.
+
+    Lane 0 is the family's own track.
+    """
 
     def __init__(self, families: int) -> None:
         self._lanes = native.make("lanes_new", families)

@@ -30,7 +30,10 @@ class Recognises(Protocol):
     """What `recognises` in each unit is."""
 
     def __call__(self, path: Path) -> bool:
-        """Say whether the file, or folder of files, is of this format. Raises OSError (IsADirectoryError: it reads files only)."""
+        """Say whether the file, or folder of files, is of this format.
+
+        Raises OSError (IsADirectoryError: it reads files only).
+        """
         ...
 
 
@@ -38,5 +41,8 @@ class Read(Protocol):
     """What `read` in each unit is."""
 
     def __call__(self, source: Path, part: PartWriter, progress: Progress, **options: Any) -> Facts:
-        """Write the tables of `source` to the part. Raises ReportError, which names the file, for one that is broken."""
+        """Write the tables of `source` to the part.
+
+        Raises ReportError, which names the file, for one that is broken.
+        """
         ...

@@ -26,7 +26,10 @@ _EXPORTED = (".nsys-rep", ".qdrep")
 
 
 def format_of(path: Path) -> catalog.Unit:
-    """Return the import format of a file or folder. Raises NotAReport where no importer reads it, ReportError where nobody can."""
+    """Return the import format of a file or folder.
+
+    Raises NotAReport where no importer reads it, ReportError where nobody can.
+    """
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
         raise NotAReport(
             f"{path} is a pipe or a device, and is read more than once: write what comes out of it into a file."

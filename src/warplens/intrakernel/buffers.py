@@ -152,7 +152,10 @@ class Buffer:
         return bytes(data)
 
     def decode(self) -> Decoded:
-        """Read and decode what the last launch recorded; see `warplens.spool.intrakernel.Decoded`. Needs NumPy."""
+        """Read and decode what the last launch recorded; see `warplens.spool.intrakernel.Decoded`.
+
+        Needs NumPy.
+        """
         return decode(self.read(), generation=self.generation)
 
     @property

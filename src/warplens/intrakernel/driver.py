@@ -82,7 +82,10 @@ class Driver:
         return self._contexts[number]
 
     def context_of(self, pointer: int) -> int:
-        """The context that memory belongs to; that of its device where it belongs to none (managed memory, pools)."""
+        """The context that memory belongs to.
+
+        That of its device where it belongs to none (managed memory, pools).
+        """
         context = ctypes.c_void_p()
         self._do("pointer_attribute", ctypes.byref(context), _CONTEXT, ctypes.c_uint64(pointer))
         return context.value or self.context_of_device(self.device_of(pointer))

@@ -59,7 +59,10 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
 
 
 def check(buffer: Buffer, decoded: Decoded) -> list[str]:
-    """Say what is wrong with the events of the example kernel; empty where every unit has recorded what it should."""
+    """Say what is wrong with the events of the example kernel.
+
+    Empty where every unit has recorded what it should.
+    """
     wrong = list(decoded.losses())
     expected = EXAMPLE_GRID * buffer.warps
     if len(decoded.units) != expected:

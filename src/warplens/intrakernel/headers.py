@@ -12,7 +12,9 @@ _HEADER = "warplens.cuh"
 
 
 def include_path() -> str:
-    """Return the folder with `warplens.cuh`, for `-I` of nvcc, NVRTC and host compilers. CaptureError where it is not there.
+    """Return the folder with `warplens.cuh`, for `-I` of nvcc, NVRTC and host compilers.
+
+    CaptureError where it is not there.
 
     In a checkout that is `native/device`, so what is edited there is what kernels are compiled with.
     """

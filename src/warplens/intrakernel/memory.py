@@ -82,7 +82,10 @@ class DeviceMemory(Memory):
 
 
 def handle_of(stream: Any, array: Any = None) -> int:
-    """Return the driver's handle of a stream: a number, any framework's stream; None is the current one of the array's framework."""
+    """Return the driver's handle of a stream: a number, any framework's stream.
+
+    None is the current one of the array's framework.
+    """
     if stream is None:
         stream = _current_stream(array)
     if isinstance(stream, int):
@@ -182,7 +185,9 @@ def _from_buffer(array: Any, kind: str) -> Memory:
 
 
 def allocate_memory(nbytes: int, device: str, library: str = "") -> Memory:
-    """Allocate zeros on `cpu`, `cuda` or `cuda:1`, by a library of `LIBRARIES`; where none is named by the one that is imported.
+    """Allocate zeros on `cpu`, `cuda` or `cuda:1`, by a library of `LIBRARIES`.
+
+    Where none is named by the one that is imported.
 
     Raises:
         UsageError: the device or the library is none of these, or the library is not installed.

@@ -145,7 +145,10 @@ def allocate_profile_buffer(
 
 
 def _decoded(source: Any) -> tuple[Decoded, int]:
-    """Decode a `ProfileBuf`, a `Buffer`, or an array or bytes in our layout or the reference's; and how many events are wanted."""
+    """Decode a `ProfileBuf`, a `Buffer`, or an array or bytes in our layout or the reference's.
+
+    And how many events are wanted.
+    """
     if isinstance(source, ProfileBuf):
         return source.buffer.decode(), source.max_events
     if isinstance(source, Buffer):

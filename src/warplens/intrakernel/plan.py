@@ -47,7 +47,10 @@ class Plan:
     revision: int = 0
 
     def tag(self, tag: str | int) -> int:
-        """Return the number of a tag. UsageError where the table has no such name, or where the number does not fit."""
+        """Return the number of a tag.
+
+        UsageError where the table has no such name, or where the number does not fit.
+        """
         if not isinstance(tag, int | str):
             raise UsageError(
                 f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}; stop(p, token, tag)"
@@ -73,7 +76,10 @@ class Plan:
     def ring_word(
         self, tag: str | int, *, mark: bool = False, crossing: bool = False, payload: bool = False
     ) -> int:
-        """Return a ring record's second word without the duration. UsageError for what such a record has no room for."""
+        """Return a ring record's second word without the duration.
+
+        UsageError for what such a record has no room for.
+        """
         if payload:
             raise UsageError(
                 "records of mode 'smem' have no room for a payload: use mode 'slices' or 'claim'"

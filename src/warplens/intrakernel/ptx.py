@@ -42,7 +42,9 @@ def ring_bytes(plan: Plan) -> int:
 
 
 def begin(plan: Plan, pointer: str) -> str:
-    """Claim a unit and write the begin of its header; `pointer` is the 64-bit operand with the buffer's address.
+    """Claim a unit and write the begin of its header.
+
+    `pointer` is the 64-bit operand with the buffer's address.
 
     A unit for which the buffer has no slice says so there: the only atomic but for that of mode `claim`, and rare.
     """
@@ -97,7 +99,10 @@ def begin(plan: Plan, pointer: str) -> str:
 
 
 def end(plan: Plan, word: int, start: str | None, payload: str | int | None) -> str:
-    """Stamp the end and write one record. `start` and `payload` are 32-bit operands (or a constant); no start: a mark."""
+    """Stamp the end and write one record.
+
+    `start` and `payload` are 32-bit operands (or a constant); no start: a mark.
+    """
     if plan.mode == "smem":
         return _ring_end(plan, word, start)
     # What several values are stored from are registers. One that nobody writes costs nothing, and nobody reads it.

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 def decode(
     data: bytes | bytearray | memoryview, *, generation: int | None = None, layout: str = "warplens"
 ) -> Decoded:
-    """Decode the bytes of a buffer; see `warplens.spool.intrakernel.decode`. ImportError names NumPy where it is absent.
+    """Decode the bytes of a buffer; see `warplens.spool.intrakernel.decode`.
+
+    ImportError names NumPy where it is absent.
 
     UsageError for a `Buffer`, which decodes itself.
     """

@@ -26,7 +26,10 @@ _last = 0
 
 
 def register(pointer: int, nbytes: int, *, on_device: bool, name: str = "") -> int:
-    """Take note of a buffer; return its number. The agent hears of it with its first launch that is recorded."""
+    """Take note of a buffer; return its number.
+
+    The agent hears of it with its first launch that is recorded.
+    """
     global _last
     _last += 1
     _numbers[_last] = (pointer, nbytes, on_device, name)
@@ -42,7 +45,9 @@ def store(number: int, tags: Iterable[str] = ()) -> None:
 
 
 def launched(number: int, generation: int, name: str = "", stream: int = ANY_STREAM) -> bool:
-    """Tell the agent that the next kernel of this thread writes into the buffer; return whether that is recorded. Never raises.
+    """Tell the agent that the next kernel of this thread writes into the buffer.
+
+    Return whether that is recorded. Never raises.
 
     The buffer must hold nothing that is still wanted: call `store` before its head is changed.
     """

@@ -36,7 +36,10 @@ class TagTable:
         return self._ids[name]
 
     def id(self, name: str | int) -> int:
-        """Return the number of a name (a number is taken as it is). KeyError with the known names where there is none."""
+        """Return the number of a name (a number is taken as it is).
+
+        KeyError with the known names where there is none.
+        """
         if isinstance(name, int):
             if not 0 <= name < RESERVED_TAG:
                 raise KeyError(f"the tag {name} is not in 0 … {RESERVED_TAG - 1}")

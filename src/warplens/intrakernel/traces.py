@@ -1,4 +1,7 @@
-"""Chrome JSON of regions, for ui.perfetto.dev: overlapping ones of a row are split into lanes. Standard library only."""
+"""Chrome JSON of regions, for ui.perfetto.dev: overlapping ones of a row are split into lanes.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 

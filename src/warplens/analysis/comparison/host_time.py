@@ -1,4 +1,6 @@
-"""What a thread did in some stretches of time, in words that are the same in the next recording: no line numbers, no counters.
+"""Divides the time of a thread in some stretches.
+
+The words are the same in the next recording: no line numbers, no counters.
 
 `analysis.cpu.culprits` says what filled each moment. Here the time of functions is parted again: running time by
 function of the program, and waits by their cause.
@@ -52,7 +54,10 @@ class Spent(NamedTuple):
 
 
 def host_time(report: Report, stretches: pa.Table) -> Iterator[Spent]:
-    """Yield where the time of stretches (columns thread, start, end; ns) went: together they are as long. A cause may come again."""
+    """Yield the parts of the time of stretches; they add up to it.
+
+    Columns thread, start, end (ns). A cause may come again.
+    """
     cut = _Pieces.of(report, stretches)
     length = cut.end - cut.start
     starved = np.flatnonzero(cut.is_a(CPU))
@@ -92,7 +97,10 @@ def _starved(report: Report, cut: _Pieces, which: Int64Array) -> Iterator[Spent]
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Pieces of time as arrays of one length; `code`: position in `texts`, which has kind and name."""
+    """Pieces of time as arrays of one length.
+
+    `code`: position in `texts`, which has kind and name.
+    """
 
     start: Int64Array
     end: Int64Array

@@ -27,7 +27,10 @@ _WORTH = (
 
 
 def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list[ThreadTime]) -> list[Piece]:
-    """Return what other threads ran, its largest parts, and where own code waited in them; nothing where they hardly ran."""
+    """Return what other threads ran, its largest parts, and where own code waited in them.
+
+    Nothing where they hardly ran.
+    """
     code = own_code(report)
     stack, ran = _joined(threads, [time.ran for time in threads])
     whole = float(ran.sum())

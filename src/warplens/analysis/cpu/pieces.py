@@ -75,7 +75,10 @@ def _summed(stack: Int64Array, weight: Float64Array) -> Iterator[tuple[int, floa
 
 
 def functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: NativePlaces) -> list[Piece]:
-    """Return time by own function; by package if the program has no functions itself (an installed tool)."""
+    """Return time by own function.
+
+    By package if the program has no functions itself (an installed tool).
+    """
     own = code.own[stack]
     if float(weight[own >= 0].sum()) < _OWN * float(weight.sum()):
         return packages(code, stack, weight)

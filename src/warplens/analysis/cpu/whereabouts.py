@@ -1,4 +1,6 @@
-"""Where the time of a program went, from samples of Python: the functions that hold it, imports, start-up, waiting, waiting for a CPU.
+"""Where the time of a program went, from samples of Python.
+
+Functions, imports, start-up, waiting, waiting for a CPU.
 
 Asked of one thread: the main thread of the Python process that was there longest. Its wall time is divided among what its samples saw;
 what the scheduler says of it, where that is known, divides it into running, waiting for a CPU, and waiting.
@@ -27,7 +29,7 @@ _REST = 0.005  # share of the whole from which on what remains has one
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """`whole`: wall time (ns) of the main thread of the process `pid`, divided into `pieces`, the largest first.
+    """The wall time `whole` (ns) of the main thread of `pid`, divided into `pieces`, the largest first.
 
     What is small is together in the piece `other`. Pieces `others`, `part` and `waited` are what other threads and processes did
     meanwhile, and no part of the whole.
@@ -44,7 +46,10 @@ class Whereabouts:
 
 
 def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _MOST) -> Whereabouts | None:
-    """Return where the time of the processes with keys from `low` to `high` went; None where no Python was sampled."""
+    """Return where the time of the processes with keys from `low` to `high` went.
+
+    None where no Python was sampled.
+    """
     threads = thread_times(report, (low, high))
     main = next((time for time in threads if time.main), None)
     if main is None:

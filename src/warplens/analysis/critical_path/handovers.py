@@ -1,4 +1,6 @@
-"""Detects stretches in which a thread waits for another: the backward pass on a thread of the framework's engine.
+"""Detects stretches in which a thread waits for another.
+
+The backward pass on a thread of the framework's engine.
 
 PyTorch's autograd engine runs the backward pass on separate threads, while the thread that called `backward()` waits. Nothing in a
 report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Handover:
-    """From `begin` to `end` thread `helper` worked while `waiter` waited, between its calls `before` and `before + 1` (rows of calls).
+    """A stretch in which thread `helper` worked while `waiter` waited.
+
+    From `begin` to `end`, between the waiter's calls `before` and `before + 1` (rows of calls).
 
     `first`, `last`: rows of the helper's calls in it.
     """
@@ -106,7 +110,9 @@ def _of_pair(
 
 
 def idle(handovers: list[Handover], calls: RecordedCalls) -> Int64Array:
-    """Return how long each call's thread waited for another one before it; then the same before the ends of threads, in order of thread.
+    """Return how long each call's thread waited for another one before it.
+
+    Then the same before the ends of threads, in order of thread.
 
     NOTHING for the first call of a thread that was given work: what it did before does not count.
     """

@@ -1,4 +1,7 @@
-"""Adds edges for waits of the host: the operations that a call returned after, and the time of the call itself."""
+"""Adds edges for waits of the host.
+
+From the operations that a call waited for to its end, and the time of the call itself.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,7 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls
 def _full_queues(
     calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder, things: int
 ) -> None:
-    """Add edges for launches that returned only when an earlier one of the stream had begun, because its queue was full."""
+    """Add edges for launches that waited in a full queue until an earlier one of the stream began."""
     launch = calls.find(work.columns["api"])
     behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
     ahead = behind - _QUEUED
@@ -154,7 +157,10 @@ def _of_rows(
 def _of_streams(
     calls: RecordedCalls, items: Items, call: Int64Array, number: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Pairs of calls and the last item before each in every stream of its process, or in those of one number."""
+    """Pairs of calls and the last item before each in every stream of its process.
+
+    Or in the streams of one number.
+    """
     pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for stream in range(len(items.streams)):
         if number not in (NOTHING, int(items.streams[stream, 1])):

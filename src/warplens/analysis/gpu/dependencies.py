@@ -33,7 +33,10 @@ LEFT JOIN contexts ed ON e.process = ed.process AND e.context = ed.context
 
 @dataclass
 class Dependencies:
-    """The wait before each operation of a track: its end (NEVER: unknown) and its kind. GUESSED may be added to the kind."""
+    """The wait before each operation of a track: its end (NEVER: unknown) and its kind.
+
+    GUESSED may be added to the kind.
+    """
 
     end: Int64Array
     kind: Codes
@@ -48,7 +51,10 @@ Waits = dict[int, list[tuple[int | None, int, int, int | None, int, int]]]
 
 
 def recorded(report: Report) -> Waits:
-    """Return the waits of streams for events by process: device, stream and call of the wait, device, stream and call of the record."""
+    """Return the waits of streams for events by process.
+
+    Device, stream and call of the wait, device, stream and call of the record.
+    """
     if not report.tables["syncs"] or not report.tables["cuda_events"]:
         return {}
     waits: Waits = {}
@@ -111,7 +117,7 @@ def shortly_before(gpu: GpuWork) -> tuple[Int64Array, Codes]:
 def guessed(
     known: Dependencies, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]
 ) -> Dependencies:
-    """Complete what is known of the operations that gaps (begin, end) of their stream ended with what ended shortly before them.
+    """Add guesses for operations after gaps (begin, end): the work that ended shortly before them.
 
     No operation of the same stream ends in a gap, so it was another stream's.
     """

@@ -1,4 +1,6 @@
-"""When GPUs did nothing, and why: every stretch of idle time gets one cause, and the causes of a GPU add up to its idle time.
+"""Idle time of GPUs by cause.
+
+Every stretch gets one cause, and the causes of a GPU add up to its idle time.
 
 A gap is the time between two operations of a GPU (or stream) in which none runs. The call that launched the operation that ended the gap
 parts it. *Before that call began*, the host was late:
@@ -50,7 +52,10 @@ Per = Literal["device", "stream"]
 
 
 class ObservedPlace(NamedTuple):
-    """A GPU, or stream, that was looked at, from `begin` to `end`; `stretches`: how often it was busy without a gap, the `longest`: ns."""
+    """A GPU, or stream, that was looked at, from `begin` to `end`.
+
+    `stretches`: how often it was busy without a gap, the `longest`: ns.
+    """
 
     process: int
     device: int
@@ -64,7 +69,9 @@ class ObservedPlace(NamedTuple):
 
 @dataclass
 class IdleSpans:
-    """Stretches of idle time as arrays of one length. `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
+    """Stretches of idle time as arrays of one length.
+
+    `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
 
     `gap`: which gap it is a piece of, `api` and `thread`: the call that ended that, `waits`: that call had returned when it began.
     """
@@ -103,7 +110,10 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
 def pieces(
     report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0
 ) -> Iterator[IdleSpans]:
-    """Yield what `idle` returns in portions that fit into memory, in no order; each process has one at least, which may be empty."""
+    """Yield what `idle` returns in portions that fit into memory, in no order.
+
+    Each process has one at least, which may be empty.
+    """
     calls, waits = ApiCalls(report), recorded(report)
     begin, finish = selection.window(report) or report.span
     number = 0
@@ -147,7 +157,10 @@ def pieces(
 
 
 def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
-    """Return what is known of the operations of a GPU, in the order of `GpuWork.together`; None where nothing is."""
+    """Return what is known of the operations of a GPU, in the order of `GpuWork.together`.
+
+    None where nothing is.
+    """
     if not any((gpu.device, stream) in dependencies for stream in gpu.parts):
         return None
     known = [
@@ -161,7 +174,10 @@ def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependenc
 
 @dataclass
 class _ProcessGaps:
-    """The gaps of one process, collected GPU by GPU, then looked at in the order of the calls that ended them."""
+    """The gaps of one process, collected GPU by GPU.
+
+    Then classified in the order of the calls that ended them.
+    """
 
     longer_than: int
     number: int = 0

@@ -18,5 +18,5 @@ def synchronizes(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def waits(name: str) -> bool:
-    """Whether a call returns only when the GPU has done something: those that synchronize, and copies without `Async`."""
+    """Whether a call waits for the GPU: those that synchronize, and copies without `Async`."""
     return synchronizes(name) or _COPY.search(name) is not None

@@ -47,7 +47,10 @@ def nested(
     """
 
     def column(name: str) -> pa.Array:
-        """Read one column: all of them at once would take several times as much memory as what is made of them."""
+        """Read one column.
+
+        All of them at once would take several times the memory of the result.
+        """
         values = report.table(table, [name]).unify_dictionaries().column(0).combine_chunks()
         flat = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
         return _renamed(flat, renamed) if renamed is not None and name == "name" else flat

@@ -19,7 +19,10 @@ _GIL = -2
 
 
 class Reasons:
-    """The reasons of the rows of `thread_states`, whose pieces come in order; OS calls and the GIL are read beside them."""
+    """The reasons of the rows of `thread_states`, whose pieces come in order.
+
+    OS calls and the GIL are read beside them.
+    """
 
     def __init__(self, states: Chosen, strings: Strings, calls: Chosen | None, lock: Chosen | None) -> None:
         self._strings = strings

@@ -30,7 +30,10 @@ def _ms(value: int) -> str:
 
 
 def cupti_version(number: int) -> str:
-    """Return CUPTI's number of its version as people write it: 130001 is 13.0 (130001); older ones have no more than a number."""
+    """Return CUPTI's number of its version as people write it: 130001 is 13.0 (130001).
+
+    Older ones have no more than a number.
+    """
     return (
         f"CUPTI {number // 10_000}.{number // 100 % 100} ({number})"
         if number >= 10_000

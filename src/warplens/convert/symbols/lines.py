@@ -1,4 +1,6 @@
-"""Source lines of addresses, from the line tables that compilers write with -g (DWARF 2 to 5, section .debug_line).
+"""Source lines of addresses, from the line tables that compilers write with -g.
+
+DWARF 2 to 5, section .debug_line.
 
 Only the units that have one of the addresses are decoded: where their sequences begin is searched for, which is fast in files of any size.
 """
@@ -244,7 +246,9 @@ class Lines:
 
 
 def _run(data: bytes, unit: _Unit, addresses: list[int]) -> list[tuple[int, int, int]]:
-    """Run a line program: return those of the addresses (rising) that it covers, each with the number of its file, and its line.
+    """Run a line program: return the addresses that it covers, each with its file number and line.
+
+    Addresses rise.
 
     Programs have millions of steps: that is why this is one loop over plain numbers.
     """

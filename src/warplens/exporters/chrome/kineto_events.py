@@ -46,7 +46,10 @@ _COLLECTIVE = {
 
 
 class KinetoEvents:
-    """The events of the process `key`, whose id is `pid`; times are counted from `origin`. `tids`: of its threads."""
+    """The events of the process `key`, whose id is `pid`; times are counted from `origin`.
+
+    `tids`: of its threads.
+    """
 
     def __init__(self, report: Report, key: int, pid: int, tids: dict[int, int]) -> None:
         self._report, self._key, self._pid, self._tids = report, key, pid, tids

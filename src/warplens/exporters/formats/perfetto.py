@@ -366,7 +366,10 @@ class _Writer:
             yield text(2, f"{thread.name} (overlapping)")
 
     def _described_row(self, row: Row) -> Iterator[bytes]:
-        """Describe a row of CUDA or of the CPU side. Its further lanes have the same name and parent: viewers show them as one."""
+        """Describe a row of CUDA or of the CPU side.
+
+        Its further lanes have the same name and parent: viewers show them as one.
+        """
         if row.above is not None:
             yield number(5, self.family_tracks[self.tracks.families + row.above])
             yield number(12, row.place)

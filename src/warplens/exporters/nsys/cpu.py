@@ -23,7 +23,10 @@ _RUNNING, _RUNNABLE, _WAITING = 1, 6, 7
 
 
 def samples(writer: Writer, report: Report, stacks: Stacks, kind: str) -> int:
-    """Write a row for each sample, with its call chain; return what one stands for (ns), 0: there are none."""
+    """Write a row for each sample, with its call chain.
+
+    Return what one stands for (ns), 0: there are none.
+    """
     if not report.tables["samples"]:
         return 0
     try:

@@ -29,7 +29,10 @@ class Entries:
         self._of: dict[Name, _Entry] = {}
 
     def sampled(self, stack: Sequence[Name], count: int, weight: int) -> None:
-        """Take samples of a stack, outermost function first: each is a call of all functions in it. `weight`: ns."""
+        """Take samples of a stack, outermost function first: each is a call of all functions in it.
+
+        `weight`: ns.
+        """
         met: set[Name | tuple[Name, Name]] = set()
         before: Name | None = None
         for place, name in enumerate(stack):

@@ -42,7 +42,10 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Export the file with nsys and write the tables to the part. Raises NotAReport without nsys, ReportError where it fails."""
+    """Export the file with nsys and write the tables to the part.
+
+    Raises NotAReport without nsys, ReportError where it fails.
+    """
     nsys = shutil.which("nsys")
     if nsys is None:
         made = source.with_suffix(".sqlite")

@@ -59,7 +59,10 @@ DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output
 
 
 def recognises(path: Path) -> bool:
-    """Say whether the file is a SQLite file, or the folder has one; whether nsys made it, `read` finds out."""
+    """Say whether the file is a SQLite file, or the folder has one.
+
+    Whether nsys made it, `read` finds out.
+    """
     if path.is_dir():
         return any(_is_sqlite(file) for file in parts(path))
     with open(path, "rb") as file:
@@ -79,7 +82,10 @@ def parts(source: Path) -> list[Path]:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises NotAReport for what nsys did not make, ReportError for a broken file."""
+    """Write the tables of `source` to the part.
+
+    Raises NotAReport for what nsys did not make, ReportError for a broken file.
+    """
     with SqliteFile(source) as database:
         if not database.has("StringIds", "id", "value"):
             raise NotAReport(

@@ -108,7 +108,10 @@ def _begins_with_message(packet: bytes) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises NotAReport for a file without packets, ReportError for a broken one."""
+    """Write the tables of `source` to the part.
+
+    Raises NotAReport for a file without packets, ReportError for a broken one.
+    """
     with PerfettoTrace(source, lambda done: progress("packets", 0.5 * done)) as trace:
         return _read(source, trace, part, progress)
 

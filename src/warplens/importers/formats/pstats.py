@@ -68,7 +68,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises ReportError for a file that is broken or holds no time.
+    """Write the tables of `source` to the part.
+
+    Raises ReportError for a file that is broken or holds no time.
 
     Args:
         source: the file.
@@ -156,7 +158,10 @@ def _thread(
     counts: list[int] | None,
     tree: FrameTree[Name],
 ) -> tuple[SampledThread, int]:
-    """Return the samples, one after the other, and how long one stands for. `counts`: of each function, where it was sampled."""
+    """Return the samples, one after the other, and how long one stands for.
+
+    `counts`: of each function, where it was sampled.
+    """
     tick = _TICK
     ticks = sum(counts or [])
     if ticks:

@@ -59,7 +59,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises ReportError for a file that is broken or has no sample.
+    """Write the tables of `source` to the part.
+
+    Raises ReportError for a file that is broken or has no sample.
 
     Args:
         source: the file.
@@ -141,7 +143,11 @@ class _Taken:
 
 
 class _Rows:
-    """The samples of one thread. `places`: of its stack in the tree, the outermost first; `last`: time of its last sample, -1: none."""
+    """The samples of one thread.
+
+    `places`: of its stack in the tree, the outermost first; `last`: time of its last sample, -1:
+    none.
+    """
 
     def __init__(self, thread: Sampled) -> None:
         self.places: list[int] = []

@@ -30,7 +30,10 @@ class Texts:
         return self._data[self._begins[code] : self._begins[code + 1]].decode()
 
     def column(self, codes: Int32Array, change: Callable[[str], str | None] = str) -> pa.DictionaryArray:
-        """Return a dictionary column of the texts with these codes; null where there is none, or where `change` gives none."""
+        """Return a dictionary column of the texts with these codes.
+
+        Null where there is none, or where `change` gives none.
+        """
         used, where = self.distinct(codes)
         values = [change(self[code]) for code in used.tolist()]
         unique = {

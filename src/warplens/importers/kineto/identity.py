@@ -1,4 +1,7 @@
-"""Processes and threads: pid and tid of each event become keys of the report. All that a Kineto trace's GPUs did is its process's."""
+"""Processes and threads: pid and tid of each event become keys of the report.
+
+All that a Kineto trace's GPUs did is its process's.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,10 @@ class TraceParser:
         return int(native.call("trace_rows", self._trace, _KIND[kind]))
 
     def take(self, kind: str, name: str) -> Column:
-        """Return a column of a kind of event; each can be taken once. KeyError where the kind has none of that name."""
+        """Return a column of a kind of event; each can be taken once.
+
+        KeyError where the kind has none of that name.
+        """
         out = np.empty(self.rows(kind), np.int64 if name in WIDE else np.int32)
         if not native.call(
             f"trace_take_{'wide' if name in WIDE else 'narrow'}", self._trace, _KIND[kind], _FIELD[name], out

@@ -58,7 +58,10 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int
 
 
 def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Array:
-    """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
+    """Return the place of the forward operation that an arrow leads from, of each operation.
+
+    -1 where none does.
+    """
     forward = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")
     lane = trace.identity.lanes.pop("flow")

@@ -164,7 +164,10 @@ def marks(trace: KinetoTrace) -> None:
 
 
 def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns that only events of other tools than PyTorch have, for all ranges; empty where there are none of those."""
+    """Return the columns that only events of other tools than PyTorch have, for all ranges.
+
+    Empty where there are none of those.
+    """
     own = lengths[OP] + lengths[_ANNOTATION]
     if not lengths[_RANGE] + lengths[_ASYNC]:
         return {}

@@ -1,4 +1,7 @@
-"""GPU work of a trace: kernels, copies, memsets, waits, CUDA events; and the devices, contexts and streams that it names."""
+"""GPU work of a trace: kernels, copies, memsets, waits, CUDA events.
+
+And the devices, contexts and streams that it names.
+"""
 
 from __future__ import annotations
 

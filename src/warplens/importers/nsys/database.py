@@ -46,7 +46,10 @@ class Database(ABC):
         texts: Sequence[str] = (),
         where: Where = (),
     ) -> NsysRows:
-        """Return columns of the rows for which all of `where` holds, in the order of the file. `where` names columns that are there."""
+        """Return columns of the rows for which all of `where` holds, in the order of the file.
+
+        `where` names columns that are there.
+        """
 
     @abstractmethod
     def grouped(
@@ -61,11 +64,17 @@ class Database(ABC):
     def sorted_batches(
         self, table: str, ints: Sequence[str], reals: Sequence[str], order: str
     ) -> Iterator[NsysRows]:
-        """Yield columns of a large table piece by piece, sorted by a column; nothing where the table or one of them is absent."""
+        """Yield columns of a large table piece by piece, sorted by a column.
+
+        Nothing where the table or one of them is absent.
+        """
 
     @abstractmethod
     def distinct(self, table: str, columns: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the different values of some integer columns, null and absent ones as 0; nothing where the table is absent."""
+        """Return the different values of some integer columns, null and absent ones as 0.
+
+        Nothing where the table is absent.
+        """
 
     def has(self, table: str, *columns: str) -> bool:
         """Say whether there is such a table with all these columns."""

@@ -29,7 +29,10 @@ _MACHINE = 48  # bits below a global id's machine
 
 
 def settings(database: Database) -> dict[str, str]:
-    """Return what the file says about its export and its capture, without environments; the first of several values counts."""
+    """Return what the file says about its export and its capture, without environments.
+
+    The first of several values counts.
+    """
     values: dict[str, str] = {}
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE"):
         for name, value in database.pairs(table) if database.has(table, "name", "value") else ():

@@ -75,7 +75,10 @@ class Span:
 
 @dataclass
 class NsysIdentity:
-    """The processes and threads that did something; the others of the machine, which nsys lists too, are not taken over."""
+    """The processes and threads that did something.
+
+    The others of the machine, which nsys lists too, are not taken over.
+    """
 
     database: Database
     part: PartWriter

@@ -233,7 +233,10 @@ class Annotations:
     def _looked_up(
         self, keys: list[Int64Array], valid: BoolArray, names: dict[Any, str], unknown: str
     ) -> pa.DictionaryArray:
-        """Return the name that each row's keys have in `names`; `unknown` with the last key where there is none."""
+        """Return the name that each row's keys have in `names`.
+
+        `unknown` with the last key where there is none.
+        """
         if not valid.any():
             return pa.nulls(len(valid), pa.string()).dictionary_encode()
         codes, distinct = combined([key[valid] for key in keys])

@@ -16,7 +16,9 @@ FLAG = "?"  # behind a column's name: the column that says where it has a value
 
 
 class NsysRows:
-    """Rows of one table: integers and reals as NumPy, texts as Arrow. `texts`: which of the columns `names` are texts.
+    """Rows of one table: integers and reals as NumPy, texts as Arrow.
+
+    `texts`: which of the columns `names` are texts.
 
     Columns that `table` lacks are null throughout.
     """

@@ -16,7 +16,10 @@ NAMES = {REALTIME: "realtime", MONOTONIC: "monotonic", BOOTTIME: "boottime"}
 
 
 class Clocks:
-    """The clocks of a trace; `key` is the one of the report. `unknown`: events on a clock that nothing connects with it."""
+    """The clocks of a trace; `key` is the one of the report.
+
+    `unknown`: events on a clock that nothing connects with it.
+    """
 
     def __init__(self, trace: PerfettoTrace) -> None:
         self._trace = trace

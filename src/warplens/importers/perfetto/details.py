@@ -13,7 +13,10 @@ from warplens.importers.perfetto.trace import BOOL, DOUBLE, JSON, TEXT, UINT, Pe
 
 
 class Details:
-    """Finds the annotations of a name; those that came with the end of a slice count as those of the slice."""
+    """Finds the annotations of a name.
+
+    Those that came with the end of a slice count as those of the slice.
+    """
 
     def __init__(self, trace: PerfettoTrace, partner: Int64Array) -> None:
         self._trace = trace

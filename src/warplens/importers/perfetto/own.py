@@ -1,4 +1,7 @@
-"""Attributes that warplens writes into a trace because Perfetto has no field for them; see `exporters/perfetto/attributes.py`."""
+"""Attributes that warplens writes into a trace because Perfetto has no field for them.
+
+See `exporters/perfetto/attributes.py`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class SliceKind:
 
 @dataclass
 class Own:
-    """One or several reports in a trace. `tracks`, `counters`: by uuid, what they show; `which`: of which report they are."""
+    """One or several reports in a trace.
+
+    `tracks`, `counters`: by uuid, what they show; `which`: of which report they are.
+    """
 
     reports: list[dict[str, Any]] = field(default_factory=list)
     tracks: dict[int, Mapping[str, Any]] = field(default_factory=dict)

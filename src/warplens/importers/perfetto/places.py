@@ -29,7 +29,10 @@ class _TrackProcess:
 
 @dataclass(frozen=True)
 class TrackPlace:
-    """Where the events of a track go. `task`, `thread` may be NONE; `about`: what warplens says that the track shows."""
+    """Where the events of a track go.
+
+    `task`, `thread` may be NONE; `about`: what warplens says that the track shows.
+    """
 
     process: int
     thread: int
@@ -75,7 +78,10 @@ class TrackPlaces:
         return self._thread(pid, tid)
 
     def finish(self, first: int, last: int, host: str) -> None:
-        """Write the rows; `first`, `last`: when the trace began and ended. Of a trace without a process there is one all the same."""
+        """Write the rows; `first`, `last`: when the trace began and ended.
+
+        Of a trace without a process there is one all the same.
+        """
         if not self.process_rows:
             self._process(0)
         for row in self.process_rows:

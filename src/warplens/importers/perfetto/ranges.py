@@ -223,7 +223,10 @@ def _flag(context: PerfettoContext, rows: Int64Array, name: str) -> npt.NDArray[
 
 
 def _threads(context: PerfettoContext, rows: Int64Array) -> Int64Array:
-    """Return the thread of each event: its track's, or the one that a start/end range says; else its process's first."""
+    """Return the thread of each event: its track's, or the one that a start/end range says.
+
+    Else its process's first.
+    """
     thread, process = context.place("thread", rows), context.place("process", rows)
     detail = context.details.of(rows, "thread") if _is_own(context) else None
     if detail is not None:

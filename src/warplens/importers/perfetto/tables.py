@@ -24,7 +24,10 @@ _NESTED = ("depth", "parent")
 
 
 def write(context: PerfettoContext) -> None:
-    """Write all tables that the trace has events of; API calls first, so that what they started finds them."""
+    """Write all tables that the trace has events of.
+
+    API calls first, so that what they started finds them.
+    """
     kinds = sorted(
         context.own.kinds.items(),
         key=lambda item: (item[1].table != "cuda_api", item[1].table == "collectives"),

@@ -51,7 +51,10 @@ class Other:
 
 
 class PerfettoTrace:
-    """The columns of a trace: `events`, `notes`, `flows`, `samples`, `tracks` by name; texts by number. They live as long as it."""
+    """The columns of a trace: `events`, `notes`, `flows`, `samples`, `tracks` by name.
+
+    Texts by number. They live as long as it.
+    """
 
     def __init__(self, source: Path, progress: Callable[[float], None]) -> None:
         self.source = source
@@ -83,7 +86,10 @@ class PerfettoTrace:
         self.close()
 
     def pair(self, time: Int64Array) -> tuple[Int64Array, int]:
-        """Return the row of the other half of each event, -1: none; and how many ends end nothing. `time`: of all, on one clock."""
+        """Return the row of the other half of each event, -1: none; and how many ends end nothing.
+
+        `time`: of all, on one clock.
+        """
         partner = np.full(len(time), -1, np.int64)
         without = native.call("perfetto_reader_pair", self._reader, time, partner)
         return partner, int(without)

@@ -26,7 +26,10 @@ class ProfiledFunction:
 
 @dataclass
 class CallTreeNode:
-    """A function in a stack. `parent`: position of the caller's place, -1 for the outermost one; `own`: ns that ended there."""
+    """A function in a stack.
+
+    `parent`: position of the caller's place, -1 for the outermost one; `own`: ns that ended there.
+    """
 
     function: int
     parent: int
@@ -35,7 +38,10 @@ class CallTreeNode:
 
 
 def places(functions: Sequence[ProfiledFunction], most: int = MOST) -> list[CallTreeNode]:
-    """Return the tree, each place behind its caller's. The own times of a function's places add up to its own time."""
+    """Return the tree, each place behind its caller's.
+
+    The own times of a function's places add up to its own time.
+    """
     tree = _grown(functions, most)
     of: dict[int, list[int]] = {}
     for number, place in enumerate(tree):

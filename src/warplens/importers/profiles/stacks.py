@@ -102,7 +102,10 @@ class SampledThread:
 
 @dataclass(frozen=True)
 class ImportedProfile:
-    """What a file of samples says, beside its stacks. `by`: what wrote it. Times are ns; `end`: of the recording."""
+    """What a file of samples says, beside its stacks.
+
+    `by`: what wrote it. Times are ns; `end`: of the recording.
+    """
 
     by: str
     threads: Sequence[SampledThread]
@@ -112,7 +115,10 @@ class ImportedProfile:
 
 
 def write(part: PartWriter, source: Path, tree: FrameTree[Any], profile: ImportedProfile) -> Facts:
-    """Write the tables of the part. Its only process has the name of the file, as profiles do not say which program it was."""
+    """Write the tables of the part.
+
+    Its only process has the name of the file, as profiles do not say which program it was.
+    """
     process, host = part.key(0), profile.by
     keys = {
         id(thread): process * THREADS_PER_PROCESS + number for number, thread in enumerate(profile.threads)

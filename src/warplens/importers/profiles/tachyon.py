@@ -48,7 +48,10 @@ class TachyonHeader:
 
 @dataclass
 class TachyonThread:
-    """A thread of an interpreter, as of the sample that was read last. `stack`: frames, the outermost first."""
+    """A thread of an interpreter, as of the sample that was read last.
+
+    `stack`: frames, the outermost first.
+    """
 
     id: int
     interpreter: int

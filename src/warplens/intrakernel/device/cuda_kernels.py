@@ -47,7 +47,10 @@ def _run(command: list[str]) -> None:
 
 
 def compile_gpu(source: str, arch: str, options: Sequence[str] = (), compiler: str | None = None) -> bytes:
-    """Compile for an architecture such as `sm_90a`; return the cubin. CaptureError with what the compiler said."""
+    """Compile for an architecture such as `sm_90a`; return the cubin.
+
+    CaptureError with what the compiler said.
+    """
     compiler = compiler or gpu_compiler()
     if compiler is None:
         raise CaptureError(

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class CuteBinding:
-    """What `bind` returns. Its methods are those that CuTe DSL asks of arguments; a function gets one 64-bit parameter for it.
+    """What `bind` returns.
+
+    Its methods are those that CuTe DSL asks of arguments; a function gets one 64-bit parameter for
+    it.
 
     Attributes:
         plan: how to record.

@@ -1,4 +1,6 @@
-"""PTX of the CuTe DSL recorder: what a warp does at kernel entry, per record and at the end. Text only, so it needs no package.
+"""PTX of the CuTe DSL recorder: what a warp does at kernel entry, per record and at the end.
+
+Text only, so it needs no package.
 
 Places are counted in 16-byte steps from the buffer's address: this takes one 32-bit register where a pointer takes two, and
 the address itself stays a kernel parameter, which costs none. Units beyond the first 32 GiB record nothing. Lanes that record
@@ -46,7 +48,10 @@ def _lines(*parts: str) -> str:
 
 
 def _leave_unless(test: str) -> str:
-    """Leave the prologue where `test` does not set p. Branches also bound how many registers it needs at a time."""
+    """Leave the prologue where `test` does not set p.
+
+    Branches also bound how many registers it needs at a time.
+    """
     return f"{test} @!p bra wl_out;"
 
 
@@ -96,7 +101,9 @@ _LEADS = {
 
 
 def begin(plan: Plan, *, leader: str = LANE_0) -> str:
-    """Find the unit of this warp (or of each thread) and write the begin of its header. `leader`: the recording lanes, a key of _LEADS.
+    """Find the unit of this warp (or of each thread) and write the begin of its header.
+
+    `leader`: the recording lanes, a key of _LEADS.
 
     $0 u32 place of the first record, $1 u32 limit (place behind the last; 0: this thread does not record), $2 u32
     generation, $3 u64 buffer. With mode `smem` $1 is 1 where the thread records, $3 the ring's address in shared memory and

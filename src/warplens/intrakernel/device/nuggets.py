@@ -1,4 +1,6 @@
-"""The reference design's device functions for CuTe DSL, under their own names; `warplens.intrakernel.nuggets` has the host's.
+"""The reference design's device functions for CuTe DSL, under their own names.
+
+`warplens.intrakernel.nuggets` has the host's.
 
     with profile_region(prof_buf, max_events, Int32(TAG), bidx): …
     eid = lane0_warp0_start(prof_buf, max_events) … lane0_warp0_stop(prof_buf, eid, Int32(TAG), bidx, max_events)
@@ -75,7 +77,10 @@ def warp_stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any, target_wa
 
 
 def elected_start(buf: Any, max_events: Any) -> Int32:
-    """Begin an event of each warp, by the lane that `elect_one` picks (before Hopper by lane 0); within `elect_one` or outside."""
+    """Begin an event of each warp, by the lane that `elect_one` picks (before Hopper by lane 0).
+
+    Within `elect_one` or outside.
+    """
     return _start(buf, max_events, _ELECTED)
 
 

@@ -77,7 +77,10 @@ def _emit(text: str, operands: list[Any], semantic: Any) -> Any:
 
 @_device
 def profiler(prof: Any, _semantic: Any = None) -> Any:
-    """Begin the recording of this program, once and at the top of the kernel; `prof` is the argument that `bind` made."""
+    """Begin the recording of this program, once and at the top of the kernel.
+
+    `prof` is the argument that `bind` made.
+    """
     try:
         plan = _plain(prof[1])
     except Exception:  # whatever was passed, and however it answers
@@ -105,7 +108,10 @@ def start(p: Any, _semantic: Any = None) -> Any:
 def stop(
     p: Any, began: Any, tag: Any, payload: Any = None, crossing: Any = False, _semantic: Any = None
 ) -> None:
-    """End the region that began at `began`. `payload`: 32 bits to keep with it; `crossing`: it may end within another one."""
+    """End the region that began at `began`.
+
+    `payload`: 32 bits to keep with it; `crossing`: it may end within another one.
+    """
     _put(p, tag, began, payload, crossing, _semantic)
 
 

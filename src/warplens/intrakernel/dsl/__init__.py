@@ -1,4 +1,6 @@
-"""The languages that kernels are written in, one file each; `warplens.catalog` finds them (family `intrakernel.dsl`).
+"""The languages that kernels are written in, one file each.
+
+`warplens.catalog` finds them (family `intrakernel.dsl`).
 
 Besides its entry `bind`, each file has what `python -m warplens.intrakernel.example` asks of it:
 

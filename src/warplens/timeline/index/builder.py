@@ -36,7 +36,10 @@ def _clear(folder: Folder) -> None:
 
 
 class IndexBuilder:
-    """Takes batches of rows, writes an index. `layers`: the names of the layers that may come, and the keys of the tracks of each."""
+    """Takes batches of rows, writes an index.
+
+    `layers`: the names of the layers that may come, and the keys of the tracks of each.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,10 @@ class IndexBuilder:
         *,
         most_names: int | None = None,
     ) -> None:
-        """Raises OSError where nothing can be written beside `target`. `most_names`: maximum number of names; more raise MemoryError."""
+        """Raises OSError where nothing can be written beside `target`.
+
+        `most_names`: maximum number of names; more raise MemoryError.
+        """
         self.target, self._most_names = target, most_names
         self._layers = {name: tuple(keys) for name, keys in layers.items()}
         self._numbers = {name: number for number, name in enumerate(layers)}

@@ -75,7 +75,11 @@ def build(
     *,
     most_names: int | None = None,
 ) -> None:
-    """Write the index of a part. Raises OSError, pyarrow's errors, MemoryError (for too many names, too); nothing is left of it then."""
+    """Write the index of a part.
+
+    Raises OSError, pyarrow's errors, MemoryError (for too many names, too); nothing is left of it
+    then.
+    """
     there = [layer for layer in LAYERS if manifest.rows(layer.table)]
     total, done = max(events(manifest), 1), 0
     insides = _insides(report, manifest)
@@ -109,7 +113,10 @@ def _insides(report: Path, manifest: Manifest) -> Insides | None:
 
 
 def prepare(report: Path, manifest: Manifest, progress: Progress | None = None) -> bool:
-    """Make the index of a large part that was just written. False: there is none, and the first viewer of the part makes it."""
+    """Make the index of a large part that was just written.
+
+    False: there is none, and the first viewer of the part makes it.
+    """
     room, rows = int(budget() * _SHARE), events(manifest)
     if rows < LARGE or rows * _BYTES_PER_ROW > room:
         return False

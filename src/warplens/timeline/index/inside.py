@@ -1,4 +1,6 @@
-"""Where on the timeline the warps of kernels that time themselves are: below their kernel's name by SM, block at once, and warp.
+"""Places the warps of kernels that time themselves on the timeline.
+
+Below their kernel's name by SM, block at once, and warp.
 
 Rows are the places where warps run, not the warps: a launch of a million blocks needs no more rows than one that fills the GPU.
 """
@@ -27,7 +29,9 @@ _NAMED = 4096  # blocks up to this number have separate names
 
 
 class Insides:
-    """The places of units. A group is what a kernel's name did on a stream; its number is the row of its first launch.
+    """The places of units.
+
+    A group is what a kernel's name did on a stream; its number is the row of its first launch.
 
     `sm` of a place is `SM * SLOTS + slot`: blocks that one SM runs at once have different slots.
     """
@@ -89,7 +93,10 @@ class Insides:
 
 
 def _groups(launches: pa.Table) -> dict[int, int]:
-    """Return the group of each launch by its id: the row of the first launch of that process, device, stream and name."""
+    """Return the group of each launch by its id: the row of the group's first launch.
+
+    Groups have one process, device, stream and name.
+    """
     names = ("id", "process", "device", "stream")
     ids, *keys = (columns.integers(launches.column(name), np.int64).tolist() for name in names)
     texts = launches.column("name").to_pylist()
@@ -124,7 +131,7 @@ def _spans(units: dict[str, Int64Array], block: Int64Array) -> tuple[Int64Array,
 
 
 def _slots(group: Int64Array, sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
-    """Return a number for each block so that those of one are not at the same time on an SM: the lowest that is free."""
+    """Return a number for each block: the lowest that no other block of the SM has at the same time."""
     found = np.zeros(len(group), np.int64)
     taken: dict[tuple[int, int], list[int]] = {}
     order = np.lexsort((start, sm, group))
