@@ -1,4 +1,7 @@
-"""Which arrows lead from API calls to what they started on a GPU: of each call one, to the first piece of its work."""
+"""Arrows from API calls to the GPU work that they launched.
+
+Of each call one, to the first piece of its work.
+"""
 
 from __future__ import annotations
 

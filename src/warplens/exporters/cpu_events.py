@@ -1,4 +1,7 @@
-"""What threads did on the CPU, as exporters need it: states, the GIL, OS calls, files, collections, imports, Python, MPI and the like."""
+"""Activity of threads on the CPU, for exporters.
+
+States, the GIL, OS calls, files, collections, imports, Python, MPI and the like.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of GPUs is a number over time: the memory that each process has, and what the launcher read from the devices."""
+"""GPU values over time: the memory of each process, and the launcher's readings of devices."""
 
 from __future__ import annotations
 

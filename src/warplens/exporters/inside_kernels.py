@@ -1,4 +1,7 @@
-"""What kernels timed themselves, as exporters need it: below the stream a row for each launch, then SMs, and warps with their regions."""
+"""Regions inside kernels, for exporters.
+
+Below the stream a row for each launch, then SMs, and warps with their regions.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _PRIMES = np.array(
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the timeline: below the row `above`, else below its thread, else below its process (both by position).
+    """A row of the timeline: below the row `above`, its thread or its process. Both by position.
 
     `place` orders the rows that have one above them; `gpu`: it shows a GPU, not the host; `full` is a name that says enough where rows
     cannot be nested; `about` names what is shown by the keys of the report.

@@ -1,4 +1,7 @@
-"""The samples of counters, as exporters need them: piece by piece, scaled to the counter's unit, without those that hold no value."""
+"""Samples of counters, for exporters.
+
+Piece by piece, in the counter's unit, without those that hold no value.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ class Counter:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples in the order of the report: position of the counter, ns, and the value as an integer, or as a float where `is_float`."""
+    """Samples in the order of the report.
+
+    Position of the counter, ns, and the value as an integer, or as a float where `is_float`.
+    """
 
     counter: Int64Array
     time: Int64Array

@@ -1,4 +1,7 @@
-"""Puts ranges on tracks that nest: one per thread (push/pop), process (start/end ranges) and task; more where they overlap."""
+"""Puts ranges on tracks that nest.
+
+One per thread (push/pop), process (start/end ranges) and task; more where they overlap.
+"""
 
 from __future__ import annotations
 
@@ -225,7 +228,10 @@ class Lanes:
 def batches(
     report: Report, table: str, columns: Sequence[str], *, most: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table in pieces, in the order of the report, of at most `most` rows each, for callers that make Python objects."""
+    """Yield a table in pieces of at most `most` rows, in the order of the report.
+
+    For callers that make Python objects.
+    """
     for rows in stream(report, table, columns):
         yield from rows.to_batches(max_chunksize=most)
 

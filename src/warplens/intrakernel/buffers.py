@@ -1,4 +1,7 @@
-"""Buffers for what kernels record: made to the measure of a launch, told to the agent, read back, made larger where needed."""
+"""Buffers that kernels record into.
+
+Sized for a launch, registered with the agent, read back, made larger where needed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ _LARGEST = 1 << 32  # bytes that a rerun may grow a buffer to
 
 @dataclass
 class Launch:
-    """One launch: its generation, the name given to it, and when the host began and ended its block (ns, CLOCK_REALTIME).
+    """One launch: its generation, its name, and when the host began and ended its block.
+
+    In ns, CLOCK_REALTIME.
 
     Generation 0: `sample_launches` left it out, and nothing is recorded.
     """
@@ -164,7 +169,10 @@ class Buffer:
         return self.decode().needed_slots
 
     def resize(self, slots: int | None = None, units: int | None = None) -> None:
-        """Take new memory of the same kind for other numbers of slots or units; what was recorded is gone."""
+        """Take new memory of the same kind for other numbers of slots or units.
+
+        What was recorded is gone.
+        """
         shape = replace(self.shape, slots=slots or self.slots, units=units or self.units)
         library = type(self.memory).__module__.partition(".")[0]
         place = "cpu" if self.device is None else f"cuda:{self.device}"
@@ -177,7 +185,9 @@ class Buffer:
         self._number = self._register()
 
     def run(self, kernel: Callable[[Buffer], object], *, name: str = "", auto_resize: bool = True) -> Decoded:
-        """Launch `kernel(buffer)` and decode; once more in a larger buffer where records did not fit.
+        """Launch `kernel(buffer)` and decode.
+
+        Once more in a larger buffer where records did not fit.
 
         Args:
             kernel: launches one kernel that records into the buffer it is given. Whatever it changes is changed twice by a rerun.
@@ -198,7 +208,10 @@ class Buffer:
         return decoded
 
     def close(self) -> None:
-        """Let the agent store what is in the buffer, and forget it. The memory goes with its last user."""
+        """Let the agent store what is in the buffer, and forget it.
+
+        The memory goes with its last user.
+        """
         self._forget()
         self._number = 0
 
@@ -222,7 +235,7 @@ def _count(grid: int | Sequence[int]) -> int:
 
 
 def clock_for(device: int | None) -> str:
-    """The clock that `auto` stands for: ns where they are fine enough (Hopper and later, the host), else cycles."""
+    """The clock of `auto`: ns if they are fine enough (Hopper and later, the host), else cycles."""
     if device is None:
         return "globaltimer"
     return "globaltimer" if driver.driver().capability(device) >= (9, 0) else "clock"

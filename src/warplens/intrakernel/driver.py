@@ -67,7 +67,10 @@ class Driver:
             self._do("pop", ctypes.byref(ctypes.c_void_p()))
 
     def context_of_device(self, device: int | None = None) -> int:
-        """The thread's own context where no device is named, else the primary one of the device: frameworks use that."""
+        """The thread's own context if no device is named, else the primary one of the device.
+
+        Frameworks use that.
+        """
         context = ctypes.c_void_p()
         if device is None:
             self._do("current", ctypes.byref(context))
@@ -135,7 +138,7 @@ class Driver:
         self._do("to_device", ctypes.c_uint64(pointer), data, ctypes.c_size_t(len(data)))
 
     def set_word(self, pointer: int, value: int, stream: int) -> None:
-        """Set four bytes in the order of a stream: after what it was given before, before what it is given next."""
+        """Set four bytes in the order of a stream: after its earlier work, before its later work."""
         self._do(
             "set_words",
             ctypes.c_uint64(pointer),

@@ -26,7 +26,10 @@ def include_path() -> str:
 
 
 def revision() -> str:
-    """Return a number of what the headers hold: compilers that keep kernels by source and options (CuPy) see no other change of theirs."""
+    """Return a number for the contents of the headers.
+
+    Compilers that cache kernels by source and options (CuPy) see no other change of them.
+    """
     folder, number = include_path(), 0
     for name in sorted(name for name in os.listdir(folder) if name.endswith((".cuh", ".h"))):
         with open(os.path.join(folder, name), "rb") as file:

@@ -1,4 +1,7 @@
-"""Memory that kernels record into: of torch, CuPy, Numba, the CUDA driver or the host, told by what it says of itself."""
+"""Memory that kernels record into.
+
+Of torch, CuPy, Numba, the CUDA driver or the host, by the interface that it has.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ LIBRARIES = ("torch", "cupy", "numba", "cuda", "host")
 
 
 class Memory:
-    """Bytes at an address, and the object that keeps them alive. Subclasses know how to access them.
+    """Bytes at an address, and the object that keeps them alive.
+
+    Subclasses know how to access them.
 
     Attributes:
         array: the framework's own array (torch: int64), which is what its kernels take.
@@ -42,7 +47,7 @@ class Memory:
         ctypes.memmove(self.pointer + offset, data, len(data))
 
     def set_word(self, offset: int, value: int, stream: Any) -> None:
-        """Write a number of four bytes in the order of the stream: after what it was given before, before what comes."""
+        """Write a number of four bytes in the order of the stream: after its earlier work."""
         del stream  # the host's memory knows only one order
         self.write(offset, value.to_bytes(4, "little"))
 
@@ -68,7 +73,7 @@ class DeviceMemory(Memory):
             self._driver.write(self.pointer + offset, data)
 
     def set_word(self, offset: int, value: int, stream: Any) -> None:
-        """Write a number of four bytes in the order of the stream: after what it was given before, before what comes."""
+        """Write a number of four bytes in the order of the stream: after its earlier work."""
         with self._driver.using(self._context):
             self._driver.set_word(self.pointer + offset, value, handle_of(stream, self.array))
 
@@ -116,7 +121,7 @@ def _current_stream(array: Any) -> Any:
 
 
 def adopt(array: Any, least: int) -> Memory:
-    """Use memory that somebody else has made: of torch, CuPy, Numba, cuda-python, NumPy, or a writable buffer.
+    """Use existing memory. Of torch, CuPy, Numba, cuda-python, NumPy, or a writable buffer.
 
     It is found by `__cuda_array_interface__`, DLPack or the buffer protocol. UsageError where it has none of them, is
     smaller than `least` bytes, read-only (as JAX's arrays are), or not in one piece.

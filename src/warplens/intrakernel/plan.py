@@ -1,4 +1,7 @@
-"""The recording plan of one kernel: the facts of the buffer and the options that a front end compiles into the kernel."""
+"""The recording plan of one kernel.
+
+The facts of the buffer and the options that a front end compiles into the kernel.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ _SPREAD = 1 << 24  # durations of a ring are 24 bits wide, and its tags 8
 
 @dataclass(frozen=True)
 class Plan:
-    """Constants of one compiled kernel: hashable, and its `repr` holds all of it, for compilers that keep kernels by that.
+    """Constants of one compiled kernel: hashable, with a complete `repr`.
+
+    Compilers keep kernels by that.
 
     Numbers of units and slots are not among them (but for rings): kernels read these from the buffer's header, so a larger
     buffer needs no new kernel.

@@ -1,4 +1,6 @@
-"""The recorder as PTX for languages with inline assembly: text with `$0`, `$1` … for operands, as LLVM writes them.
+"""The recorder as PTX for languages with inline assembly.
+
+Text with `$0`, `$1` … for operands, as LLVM writes them.
 
 The cursor lives in registers of the kernel's own scope, declared once by `begin`. No language has to carry it through loops
 and branches, and use without `begin`, or in a function that was not inlined, fails loudly in the assembler.
@@ -138,7 +140,10 @@ def _ring_end(plan: Plan, word: int, start: str | None) -> str:
 
 
 def finish(plan: Plan) -> str:
-    """Write the end of the unit's header; a ring goes to the unit's slice first, copied by the whole warp."""
+    """Write the end of the unit's header.
+
+    A ring goes to the unit's slice first, copied by the whole warp.
+    """
     if plan.mode == "smem":
         counted = f"{_FLUSH} shr.u32 n, %wl_used, 3;"
     else:

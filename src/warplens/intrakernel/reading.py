@@ -1,4 +1,7 @@
-"""The one door from the traced side to the desk: decoding needs NumPy, and is imported when something is decoded."""
+"""The one door from the traced side to the reader.
+
+Decoding needs NumPy, and is imported when something is decoded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tells the agent of this process, where one records, about buffers and launches, so that their events are in the report."""
+"""Registers buffers and launches with the agent, so that their events are in the report.
+
+Only in a process that is recorded.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def register(pointer: int, nbytes: int, *, on_device: bool, name: str = "") -> i
 
 
 def store(number: int, tags: Iterable[str] = ()) -> None:
-    """Let the agent store what the last launch wrote, before that is written over: waits for its kernel. `tags` by their numbers."""
+    """Let the agent store the last launch's records before the next launch overwrites them.
+
+    Waits for its kernel. `tags` by their numbers.
+    """
     theirs = _theirs.get(number, 0)
     if theirs and _agent is not None and os.environ.get(_SPOOL):
         _tell_tags(number, theirs, tags)
@@ -92,7 +98,10 @@ def _tell_tags(number: int, theirs: int, tags: Iterable[str]) -> None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """Load the agent that the run wants in this process, once. Loading it records nothing by itself."""
+    """Load the agent that the run wants in this process, once.
+
+    Loading it records nothing by itself.
+    """
     global _agent, _failed
     if _failed:
         return None

@@ -266,7 +266,10 @@ class _Writer:
         self._gpu_counters()
 
     def _gpu_counters(self) -> None:
-        """Describe the counters of GPUs: those of a process below it, those of a whole device below a separate track."""
+        """Describe the counters of GPUs.
+
+        Those of a process below it, those of a whole device below a separate track.
+        """
         headings = {counter.gpu: None for counter in self.gpu.all if counter.process is None}
         first = self.first_gpu + len(self.gpu.all)
         above = {name: first + index for index, name in enumerate(headings)}
@@ -401,7 +404,11 @@ class _Writer:
     def _threads(
         self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]
     ) -> Iterator[tuple[str, pa.Array]]:
-        """Yield what a track does not show: threads of start/end ranges, and where a task was elsewhere; start/end ranges of tasks."""
+        """Yield the facts that a track does not show.
+
+        Threads of start/end ranges, the places of a task on other threads; start/end ranges of
+        tasks.
+        """
         thread = values(batch, "thread")
         tells = self._shown[family] != thread
         in_task = family >= self.tracks.first_task

@@ -90,7 +90,10 @@ def capture(writer: Writer, report: Report) -> None:
 
 
 def processes(writer: Writer, report: Report) -> None:
-    """Write processes, threads and ranks; a diagnostic event names the launched process, as in nsys."""
+    """Write processes, threads and ranks.
+
+    A diagnostic event names the launched process, as in nsys.
+    """
     seen: dict[int, dict[str, Any]] = {}
     for row in _all(
         report, 'SELECT gpid, id, executable, command, "primary", rank, began FROM q ORDER BY process'

@@ -54,7 +54,10 @@ def samples(writer: Writer, report: Report, stacks: Stacks, kind: str) -> int:
 
 
 def switches(writer: Writer, report: Report) -> dict[str, dict[int, str]]:
-    """Write a row for the begin of each state of a thread, and one where nothing is known behind it; return the reasons of waiting."""
+    """Write a row for the begin of each state of a thread, and one where unknown time follows.
+
+    Return the reasons of waiting.
+    """
     if not report.tables["thread_states"]:
         return {}
     found = (

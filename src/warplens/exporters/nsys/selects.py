@@ -36,7 +36,10 @@ class Select:
 
 
 def number(column: str, names: Mapping[int, str], other: int | None = 0) -> str:
-    """Return SQL for the number that a kind has in nsys; `other` for those that it does not know."""
+    """Return SQL for the number that a kind has in nsys.
+
+    `other` for those that it does not know.
+    """
     first = {name: key for key, name in reversed(list(names.items()))}
     cases = " ".join(f"WHEN '{name}' THEN {key}" for name, key in first.items())
     return f"CASE {column} {cases} ELSE {'NULL' if other is None else other} END"

@@ -51,7 +51,10 @@ class _Stages(ctypes.Structure):
 
 
 class Stages:
-    """The queues and contexts of a report: a queue for each row below a stream, a context for each of a process."""
+    """The queues and contexts of a report.
+
+    A queue for each row below a stream, a context for each of a process.
+    """
 
     def __init__(self, tracks: Tracks, rows: Sequence[Row]) -> None:
         self._rows = rows

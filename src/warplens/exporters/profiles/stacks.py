@@ -67,7 +67,10 @@ class Threads:
 
 
 def wanted(report: Report, kind: str, wall: bool) -> Wanted:
-    """Choose the samples. `kind`: auto, python, native, osrt or tasks. Raises MissingData and UsageError."""
+    """Choose the samples.
+
+    `kind`: auto, python, native, osrt or tasks. Raises MissingData and UsageError.
+    """
     return Wanted(kind_of(report, kind, wall=wall), wall)
 
 

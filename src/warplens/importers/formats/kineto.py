@@ -61,7 +61,10 @@ DROPS: tuple[str, ...] = (
 
 
 def recognises(path: Path) -> bool:
-    """Say whether the file seems to be a Chrome trace, packed or not; or the folder to hold such files."""
+    """Say whether the file seems to be a Chrome trace, packed or not.
+
+    Or the folder to hold such files.
+    """
     return any(is_readable(file) for file in traces(path)) if path.is_dir() else is_trace(path)
 
 

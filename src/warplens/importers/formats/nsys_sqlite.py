@@ -77,7 +77,10 @@ def _is_sqlite(path: Path) -> bool:
 
 
 def parts(source: Path) -> list[Path]:
-    """Return the SQLite files in a folder, those of lower ranks first; `read` says which cannot be read."""
+    """Return the SQLite files in a folder, those of lower ranks first.
+
+    `read` says which cannot be read.
+    """
     return in_order(path for path in source.iterdir() if path.suffix in SUFFIXES and path.is_file())
 
 

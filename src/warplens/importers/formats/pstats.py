@@ -1,4 +1,4 @@
-"""Profiles of Python's `cProfile` and `profile`, and those that Python 3.15's sampling profiler writes with `--pstats`.
+"""Profiles of Python's `cProfile` and `profile`, and of Python 3.15's sampling profiler (`--pstats`).
 
 ## Made by
 `python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`, `python -m profiling.tracing -o FILE` and

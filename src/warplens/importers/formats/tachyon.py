@@ -1,4 +1,6 @@
-"""Recordings of Python 3.15's sampling profiler (Tachyon), as its `--binary` writes them, packed with zstd or not.
+"""Recordings of Python 3.15's sampling profiler (Tachyon), as `--binary` writes them.
+
+Packed with zstd or not.
 
 ## Made by
 `python -m profiling.sampling run --binary -o FILE` and `… attach --binary -o FILE PID` (3.15 and later).
@@ -104,7 +106,10 @@ class _Taken:
         self._states = 0  # bits that any sample had
 
     def add(self, thread: Sampled, kept: int, ticks: list[tuple[int, int]]) -> None:
-        """Take ticks of a thread with the same stack, of which the outermost `kept` frames were there before."""
+        """Take ticks of a thread with the same stack.
+
+        Its outermost `kept` frames were there before.
+        """
         rows = self._rows.get(id(thread))
         if rows is None:
             rows = self._rows[id(thread)] = _Rows(thread)

@@ -1,4 +1,7 @@
-"""Facts and diagnostics of a whole trace: missing parts, events without a place in the report, when it was made."""
+"""Facts and diagnostics of a whole trace.
+
+Missing parts, events without a place in the report, the time of its making.
+"""
 
 from __future__ import annotations
 

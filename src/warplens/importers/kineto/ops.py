@@ -99,7 +99,10 @@ def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Arr
 def _backward(
     ranges: KinetoRanges, at: Int32Array, sequence: Int64Array, forward_thread: Int64Array, flowed: Int64Array
 ) -> tuple[BoolArray, Int64Array]:
-    """Say which operations belong to the backward pass, and return the place of the forward one where it is known."""
+    """Say which operations belong to the backward pass.
+
+    Return the place of the forward one if known.
+    """
     numbered = sequence != NULL
     is_backward = (numbered & (forward_thread != NULL32) & (forward_thread > 0)) | (flowed >= 0)
     forward = flowed.copy()

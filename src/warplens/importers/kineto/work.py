@@ -230,7 +230,7 @@ class KinetoWork:
             self.trace.say("info", "no-call", message, count)
 
     def _placed(self, kind: str) -> tuple[Any, dict[str, Any], Int64Array]:
-        """Return the order of a kind's rows, the columns that tables of GPU work share, and which event each row was."""
+        """Return the order of a kind's rows, the common columns of GPU work, and the event of each row."""
         trace = self.trace
         start, end, correlation, stream, device, context = trace.take(
             kind, "start", "end", "correlation", "stream", "device", "context"

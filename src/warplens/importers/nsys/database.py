@@ -1,4 +1,7 @@
-"""The interface to an nsys export in any of its formats; a column that the file lacks reads as null."""
+"""The interface to an nsys export in any of its formats.
+
+A column that the file lacks reads as null.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,9 @@ class Database(ABC):
     def grouped(
         self, table: str, key: str, start: str, end: str, where: Where = ()
     ) -> list[tuple[int, int, int]]:
-        """Return each value of the column `key` with the least `start` and the greatest `end` (or start); null and absent ones count as 0.
+        """Return each value of `key` with the least `start` and the greatest `end` (or start).
+
+        Null and absent ones count as 0.
 
         Only of rows with times that can be; where the table or its `start` is absent there are none. `where`: as for `read`.
         """
@@ -81,7 +86,10 @@ class Database(ABC):
         return table in self.tables and self.tables[table].issuperset(columns)
 
     def strings(self, ids: Int64Array) -> dict[int, str]:
-        """Return the texts of `StringIds` with these ids, and no others: the table may hold what nobody refers to, such as environments."""
+        """Return the texts of `StringIds` with these ids, and no others.
+
+        The table may hold texts that nothing uses, such as environments.
+        """
         texts: dict[int, str] = {}
         if not self.has("StringIds", "id"):
             return texts

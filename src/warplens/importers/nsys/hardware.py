@@ -1,4 +1,7 @@
-"""The tables `devices`, `contexts`, `streams`: from nsys' tables, from the work that ran on them, from names given through NVTX."""
+"""The tables `devices`, `contexts`, `streams`.
+
+From nsys' tables, from the work that ran on them, from names given through NVTX.
+"""
 
 from __future__ import annotations
 

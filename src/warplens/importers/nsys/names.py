@@ -1,4 +1,4 @@
-"""Ids and numbers become dictionary columns: texts of `StringIds`, and labels of enumerations in our words."""
+"""Converts ids and numbers to dictionary columns: texts of `StringIds`, and our labels of enumerations."""
 
 from __future__ import annotations
 

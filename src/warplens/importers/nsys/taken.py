@@ -1,4 +1,4 @@
-"""Columns that all tables of GPU work share: time, order, device, context, stream, and the API call that launched it."""
+"""Common columns of GPU work: time, order, device, context, stream, and the API call that launched it."""
 
 from __future__ import annotations
 

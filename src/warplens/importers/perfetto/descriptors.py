@@ -35,7 +35,10 @@ class TrackDescriptor:
 
 @dataclass
 class Described:
-    """Tracks by uuid; names and commands of processes by pid; names of threads and their process by tid."""
+    """Tracks by uuid; names and commands of processes by pid.
+
+    Names of threads and their process by tid.
+    """
 
     tracks: dict[int, TrackDescriptor] = field(default_factory=dict)
     processes: dict[int, str] = field(default_factory=dict)

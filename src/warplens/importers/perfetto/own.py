@@ -20,7 +20,10 @@ _SPAN = 1 << 62
 
 @dataclass(frozen=True)
 class SliceKind:
-    """What the events of a category are: rows of `table`, called by its column `name` (None: the details say it)."""
+    """The events of a category: rows of `table`, named by its column `name`.
+
+    None: the details have the name.
+    """
 
     table: str
     name: str | None

@@ -66,7 +66,10 @@ class TrackPlaces:
         return np.array([NONE if place is None else getattr(place, name) for place in self.of], np.int64)
 
     def key(self, what: str, report: int, old: Any) -> int:
-        """Return the key in this report of a `process`, `thread` or `task` of a report in the trace; NONE where it is of none."""
+        """Return the key of a `process`, `thread` or `task` of a report in the trace.
+
+        NONE where it is of none.
+        """
         return self._own_keys.get((what, report, old), NONE) if isinstance(old, int) else NONE
 
     def process_of(self, pid: int) -> int:
@@ -180,7 +183,10 @@ class TrackPlaces:
         return TrackPlace(process, thread, task, {**about, "report": number}, loose)
 
     def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> TrackPlace:
-        """Return the place of a track that is no thread's: a task of the thread that it is below, else of the process's first."""
+        """Return the place of a track that is no thread's.
+
+        A task of the thread that it is below, else of the process's first.
+        """
         process, state = self._process(pid)
         main = (
             pid

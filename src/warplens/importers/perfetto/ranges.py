@@ -253,7 +253,10 @@ def _task(context: PerfettoContext, rows: Int64Array) -> pa.Array:
 
 
 def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int64Array]]) -> None:
-    """Write what events carry beyond a number: of warplens's own the payloads, of others all of their annotations as one."""
+    """Write the data of events beyond a number.
+
+    Of warplens's own the payloads, of others all of their annotations as one.
+    """
     for kind, (rows, ids) in events.items():
         if not _is_own(context):
             _annotations(context, kind, rows, ids)

@@ -1,4 +1,7 @@
-"""Tables of warplens's own, from the events of their category: what is in their annotations goes back to where it was."""
+"""Tables of warplens's own exports, from the events of their category.
+
+Annotations go back to their columns.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,10 @@ class PerfettoTrace:
         return partner, int(without)
 
     def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[Int64Array, pa.Array]:
-        """Return the events that have annotations but those whose name (by number) is skipped, and these as JSON objects."""
+        """Return the events with annotations, and these as JSON objects.
+
+        Without those whose name (by number) is skipped.
+        """
         native.call("perfetto_reader_json", self._reader, skipped)
         parts = (
             native.call(f"perfetto_reader_json_{name}", self._reader)

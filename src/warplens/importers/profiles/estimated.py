@@ -17,7 +17,7 @@ _LEAST = 1e-6  # of all time: rarer functions get no separate place
 
 @dataclass
 class ProfiledFunction:
-    """Times in ns: by itself, with all that it called, and of the latter what each caller (its position) had."""
+    """Times in ns: self, total, and the total by caller (its position)."""
 
     own: int
     total: float

@@ -32,7 +32,10 @@ class FrameTree(Generic[Key]):
         self._python: list[bool] = []  # of each row, whether it or a caller is Python's
 
     def add(self, stack: Iterable[Key]) -> int:
-        """Take a stack, the outermost frame first; the key of its innermost frame, -1 for an empty stack."""
+        """Take a stack, the outermost frame first.
+
+        The key of its innermost frame, -1 for an empty stack.
+        """
         parent = -1
         for key in stack:
             parent = self.below(parent, key)
@@ -74,7 +77,10 @@ class ThreadSamples:
         gil: bool | None = None,
         exception: bool | None = None,
     ) -> None:
-        """Take ticks with the same stack: first and last one, how many, ns that they stand for, key of the innermost frame (-1: none)."""
+        """Take ticks with the same stack.
+
+        First and last one, how many, ns that they stand for, key of the innermost frame (-1: none).
+        """
         row = (
             begin,
             end,

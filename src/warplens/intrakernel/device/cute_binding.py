@@ -1,4 +1,7 @@
-"""A buffer as an argument of CuTe DSL functions: its address when the kernel runs, its plan while the kernel is compiled."""
+"""A buffer as an argument of CuTe DSL functions.
+
+Its address when the kernel runs, its plan while the kernel is compiled.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,10 @@ def _linear(name: str, at: str, of: str) -> str:
 
 
 def _place(plan: Plan) -> str:
-    """Set warp and place (its number among the warps that record); leave where it is none of them."""
+    """Set warp and place (its number among the warps that record).
+
+    Leave where it is none of them.
+    """
     if not plan.warp_mask:
         chosen = f"{_leave_unless(f'setp.lt.u32 p, warp, {plan.warps};')} mov.u32 place, warp;"
     else:
@@ -75,7 +78,10 @@ def _place(plan: Plan) -> str:
 
 
 def _number(plan: Plan) -> str:
-    """Set cta and number, the unit's; leave where this CTA is not sampled or the buffer has no such unit."""
+    """Set cta and number, the unit's.
+
+    Leave where this CTA is not sampled or the buffer has no such unit.
+    """
     every = plan.sample_blocks
     sampled = f"rem.u32 x, cta, {every}; {_leave_unless('setp.eq.u32 p, x, 0;')}" if every > 1 else ""
     if plan.mode == "claim":

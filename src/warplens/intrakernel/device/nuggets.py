@@ -37,7 +37,10 @@ def read_globaltimer() -> Int64:
 
 
 class profile_region:
-    """Time a block, by lane 0 of warp 0 of each CTA: `with profile_region(prof_buf, max_events, tag, tid):`."""
+    """Time a block, by lane 0 of warp 0 of each CTA.
+
+    `with profile_region(prof_buf, max_events, tag, tid):`.
+    """
 
     __dsl_trace_time_ctxmgr__ = True
 
@@ -100,7 +103,10 @@ def profile_stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any) -> Non
 
 
 def _constant(value: Any) -> int | None:
-    """The number that a Python int or an Int32 of one stands for; None for a value of the running kernel."""
+    """The number that a Python int or an Int32 of one stands for.
+
+    None for a value of the running kernel.
+    """
     number = getattr(value, "value", value)
     return number if isinstance(number, int) else None
 

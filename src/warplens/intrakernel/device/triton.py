@@ -16,7 +16,10 @@ _Any = TypeVar("_Any", bound=Callable[..., Any])
 
 
 def _device(function: _Any) -> _Any:
-    """Let kernels call `function`. Compilers pass `_semantic`; the interpreter calls it as it is."""
+    """Let kernels call `function`.
+
+    Compilers pass `_semantic`; the interpreter calls it as it is.
+    """
 
     @wraps(function)
     def call(*words: Any, **named: Any) -> Any:
@@ -98,7 +101,10 @@ def profiler(prof: Any, _semantic: Any = None) -> Any:
 
 @_device
 def start(p: Any, _semantic: Any = None) -> Any:
-    """Read the clock for a region that `stop` ends: a 32-bit number, which may be carried through loops and branches."""
+    """Read the clock for a region that `stop` ends.
+
+    A 32-bit number, which may be carried through loops and branches.
+    """
     if isinstance(p, _Compiled):
         return _emit(ptx.now(p.plan), [], _semantic) if p.plan.enabled else _semantic.to_tensor(0)
     return p.now()

@@ -143,7 +143,10 @@ def profiler(prof: CuteBinding, *, enabled: bool = True) -> Profiler:
 
 
 class _Region:
-    """A region as a block. It opens no scope of the compiler's, so what is bound inside lives on."""
+    """A region as a block.
+
+    It opens no scope of the compiler's, so what is bound inside lives on.
+    """
 
     __dsl_trace_time_ctxmgr__ = True  # how CuTe DSL calls managers that only run while a kernel is compiled
 

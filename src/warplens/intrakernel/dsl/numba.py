@@ -69,7 +69,10 @@ __all__ = ["bind", "profiler", "start", "stop", "mark", "finish", "ways", "examp
 
 
 class NumbaBinding(NamedTuple):
-    """A buffer as a kernel's argument: its address. Each plan has a class that knows how to record."""
+    """A buffer as a kernel's argument: its address.
+
+    Each plan has a class that knows how to record.
+    """
 
     pointer: int
 
@@ -93,7 +96,10 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> N
 
 
 def __getattr__(name: str) -> Any:
-    """Import what kernels call when a kernel first does: it needs Numba, and describing this language does not."""
+    """Import the functions for kernels at their first use.
+
+    They need Numba, and describing this language does not.
+    """
     if name in __all__:
         return getattr(_device(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
