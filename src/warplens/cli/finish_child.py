@@ -1,4 +1,7 @@
-"""The child process that finishes what a program recorded of itself; what there is to say, the program says."""
+"""The child process that finishes what a program recorded of itself.
+
+What there is to say, the program says.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,10 @@ def _broken_pipes_told() -> Iterator[None]:
 
 
 class Commands(click.Group):
-    """The commands of the catalog, imported only when called; without a command's name, `profile` is meant."""
+    """The commands of the catalog, imported only when called.
+
+    Without a command's name, `profile` is meant.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -125,7 +128,10 @@ def _names(ctx: click.Context) -> Iterator[str]:
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Run one command line and return its exit code; what goes wrong is printed here and nowhere else."""
+    """Run one command line and return its exit code.
+
+    What goes wrong is printed here and nowhere else.
+    """
     without_pandas()
     if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run

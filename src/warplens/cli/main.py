@@ -27,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _settle() -> None:
-    """Flush, and send what cannot be written nowhere: else the interpreter's own last flush would change the exit code to 120."""
+    """Flush, and discard unwritable output.
+
+    Otherwise the interpreter's last flush would change the exit code to 120.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,6 +1,4 @@
-"""Records a small kernel and writes a trace of its inside.
-
-`python -m warplens.intrakernel.example`.
+"""Records a small kernel and writes a trace: `python -m warplens.intrakernel.example`.
 
 Without `--dsl` it takes the best way that is there: a language on a GPU, else in its interpreter or simulator, else the header for
 CUDA C++ with the compiler of the host. What was recorded is checked before it is written.

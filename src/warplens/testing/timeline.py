@@ -94,7 +94,10 @@ class Drawn:
 
 
 def draw(picture: str) -> list[Drawn]:
-    """Read a picture, but for its rows of CUDA and the CPU side; raises ValueError for a line without a `|`."""
+    """Read a picture, but for its rows of CUDA and the CPU side.
+
+    Raises ValueError for a line without a `|`.
+    """
     return [item for item in _read(picture) if isinstance(item, Drawn)]
 
 
@@ -150,7 +153,9 @@ def timeline(
     cpu: _Extra | None = None,
     main: str = "",
 ) -> Manifest:
-    """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
+    """Write the drawn ranges and marks as a part of the report directory `path`.
+
+    Returns its manifest.
 
     `tick_ns`: ns per column; column 0 is `origin`. `ranks`: process -> rank. `diagnostics`: rows of that table.
     `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`; `tasks` and
@@ -397,7 +402,10 @@ def _counters(
     tick: int,
     extra: _Extra,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the counters and their samples; a counter with a decimal point anywhere is a float64."""
+    """Return the counters and their samples.
+
+    A counter with a decimal point anywhere is a float64.
+    """
     numbers = _numbered(drawn, keys, "counter", _COUNTERS_PER_PROCESS)
     counters, samples = [], []
     for (process, domain, name), key in numbers.items():

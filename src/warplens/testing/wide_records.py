@@ -87,7 +87,10 @@ WIDE: dict[str, dict[str, Any]] = {name: _described(*item) for name, item in _FI
 
 
 def wide_record(kind: str, values: Mapping[str, int]) -> bytes:
-    """Return one record; fields that are not named are 0. KeyError for a field that it does not have."""
+    """Return one record; fields that are not named are 0.
+
+    KeyError for a field that it does not have.
+    """
     layout = WIDE[kind]
     places = {name: (code, offset) for name, code, offset in layout["fields"]}
     data = bytearray(layout["size"])

@@ -1,4 +1,4 @@
-"""What one request may cost: sizes, rows and times that a server of one person's reports keeps to, whatever it is asked."""
+"""Limits of one request: sizes, rows and times. They fit a server for one person's reports."""
 
 from __future__ import annotations
 

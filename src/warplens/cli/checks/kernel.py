@@ -121,7 +121,10 @@ class Kernel:
             return False
 
     def shows_addresses(self) -> bool:
-        """Tell whether /proc/kallsyms says where the kernel's functions are; hidden ones are all zero."""
+        """Tell whether /proc/kallsyms says where the kernel's functions are.
+
+        Hidden ones are all zero.
+        """
         try:
             with Path("/proc/kallsyms").open("rb") as file:
                 lines = file.read(4096).splitlines()
@@ -130,7 +133,10 @@ class Kernel:
         return any(line.split()[0].strip(b"0") for line in lines if line.split())
 
     def setting(self, name: str) -> int | None:
-        """Return the number of the sysctl `kernel.name`; None where there is none, or it is hidden."""
+        """Return the number of the sysctl `kernel.name`.
+
+        None where there is none, or it is hidden.
+        """
         try:
             return int(Path("/proc/sys/kernel", name).read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Draw what samples saw as a flame graph in the terminal."""
+"""Draw samples as a flame graph in the terminal."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ def command(
     color: str,
     plain: bool,
 ) -> None:
-    """Draw what samples saw as a flame graph in the terminal: each bar as wide as its share of the time, callees below their callers.
+    """Draw samples as a flame graph in the terminal.
+
+    Each bar is as wide as its share of the time, callees below their callers.
 
     With --baseline shares of the samples are compared, function by function: a differential flame graph. A bar is as wide as its
     share in REPORT, and says by how many percent of all samples that share changed.

@@ -18,7 +18,10 @@ def called(frame: Frame, by: str) -> str:
 
 
 def where(frame: Frame, by: str) -> str:
-    """Return the file and line of a node: of a function the line it begins in; else its module; empty where nothing is known."""
+    """Return the file and line of a node: of a function the line it begins in; else its module.
+
+    Empty where nothing is known.
+    """
     if by == "module":
         return frame.kind
     line = frame.line if by == "line" else frame.first_line

@@ -7,7 +7,10 @@ import sys
 
 
 def colored(choice: str) -> bool:
-    """Say whether to use colours: `choice` is `always`, `never`, or `auto` (a terminal that has them, and no NO_COLOR)."""
+    """Say whether to use colours: `choice` is `always`, `never`, or `auto`.
+
+    `auto`: a terminal that has them, and no NO_COLOR.
+    """
     if choice != "auto":
         return choice == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

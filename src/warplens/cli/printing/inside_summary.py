@@ -1,4 +1,4 @@
-"""What the summary of a recording says about kernels that recorded their inside: how long, how often, how much."""
+"""Formats kernels that recorded their inside for the summary: durations, counts, records."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ _LITTLE = 1 / 16  # of a column: a thread that slept for all the rest slept
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The characters of a picture; `heights` go from hardly busy to fully busy; `shade` waits, `dot` sleeps."""
+    """The characters of a picture; `heights` go from hardly busy to fully busy.
+
+    `shade` waits, `dot` sleeps.
+    """
 
     left: str
     right: str
@@ -51,7 +54,10 @@ ASCII = Glyphs("[", "]", ">", "-", "|", "._:-=+*#", "%", "'", "v", "V", "-", "+"
 
 @dataclass(frozen=True)
 class Style:
-    """`width` characters per line, of which `gutter` are labels; `colors` is 0 (none), 256 or 2^24."""
+    """`width` characters per line, of which `gutter` are labels.
+
+    `colors` is 0 (none), 256 or 2^24.
+    """
 
     width: int
     ascii: bool = False
@@ -159,7 +165,10 @@ def _busy(level: Level, style: Style) -> str:
 
 
 def _band(band: Band, style: Style) -> str:
-    """One row for the states of a thread: of each column what took most of it, of the first state how much."""
+    """One row for the states of a thread: the state that took most of each column.
+
+    Of the first state also how much.
+    """
     pieces: list[tuple[str, str]] = []
     for full, shade, dot in band.columns:
         if shade > full:

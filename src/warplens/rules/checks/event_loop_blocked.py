@@ -51,7 +51,7 @@ _TICKS = 2.5  # intervals between two samples of one callback, at most
 
 @dataclass
 class _Callback:
-    """A callback that kept its loop: the stretches, the functions that they were in, the tasks that had it."""
+    """A callback that kept its loop: the stretches, their functions, and the tasks that had it."""
 
     stretches: list[tuple[int, int, int]] = field(default_factory=list)  # begin, end, id of the first sample
     inside: dict[str, int] = field(default_factory=dict)
@@ -142,7 +142,10 @@ def _callbacks(
 
 
 def _outermost(code: OwnCode, handle: Int64Array, position: int) -> str:
-    """Return the callback of a stack: its outermost own function below the loop, else its outermost one of Python."""
+    """Return the callback of a stack.
+
+    Its outermost own function below the loop, else its outermost one of Python.
+    """
     top, own, at = -1, -1, position
     while at >= 0 and at != handle[position]:
         if code.python[at] == at:
@@ -161,7 +164,10 @@ def _named(code: OwnCode, at: int) -> str:
 
 
 def _waiting(report: Report, selection: Selection, callback: _Callback, cover: Cover) -> str:
-    """Say which tasks could not go on meanwhile, where tasks were sampled; tasks that await the blocking one wait in any case."""
+    """Say which tasks could not go on meanwhile, where tasks were sampled.
+
+    Tasks that await the blocking one wait in any case.
+    """
     if not report.tables["task_samples"]:
         return "No other task of this loop went on meanwhile."
     where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"

@@ -181,7 +181,10 @@ def check(
 
 
 def _stretches(gaps: pa.Table) -> pa.Table:
-    """Return when each thread was late for any of its GPUs: time that two of them lost at once is lost once."""
+    """Return when each thread was late for any of its GPUs.
+
+    Time that two of them lost at once is lost once.
+    """
     thread, start, end = (numbers(gaps, name) for name in ("thread", "start", "end"))
     parts = []
     for own in np.unique(thread).tolist():
@@ -272,7 +275,10 @@ def _finding(
 def _ceiling(
     report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int
 ) -> int:
-    """Return what can be won at most without it: all of its time on the thread, also where a GPU still had work; and all idle time."""
+    """Return the bound and the idle time without it.
+
+    The bound is all of its time on the thread, also where a GPU still had work.
+    """
     thread = finding.evidence[0].thread
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {

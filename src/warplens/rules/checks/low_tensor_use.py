@@ -94,7 +94,7 @@ def check(
 def _products(
     report: Report, selection: Selection, uuid: str | None, rows: int
 ) -> tuple[int, int, int, tuple[Evidence, ...]] | None:
-    """Return of a GPU the time of matrix products and of all kernels, the number of products, and the longest."""
+    """Return the time of a GPU's matrix products and of all kernels, the number of products, and the longest."""
     on = "true" if uuid is None else f"uuid = {quoted(uuid)}"
     of = f"FROM kernels k JOIN devices d USING (process, device) WHERE {on} AND {during(report, selection, 'k.')}"
     names = report.sql(f"SELECT DISTINCT k.demangled AS name {of}").column(0).to_pylist()

@@ -56,7 +56,10 @@ _HIGH, _MEDIUM = 0.10, 0.02  # share of the machine's memory
 
 @dataclass(frozen=True)
 class _Growth:
-    """How a process grew: from `first` to `last` bytes, in the time from `begin` to `end`; the steps that did not come back."""
+    """How a process grew: from `first` to `last` bytes, in the time from `begin` to `end`.
+
+    The steps that did not come back.
+    """
 
     begin: int
     end: int
@@ -162,7 +165,10 @@ def _finding(
 
 
 def _function(report: Report, selection: Selection, process: int, growth: _Growth) -> tuple[str, float]:
-    """Return the function during which most of the growth was, and its share; empty where no Python was sampled."""
+    """Return the function during which most of the growth was, and its share.
+
+    Empty where no Python was sampled.
+    """
     try:
         code, threads = python_time(report, selection)
     except MissingData:
@@ -197,7 +203,10 @@ def _add(sums: dict[str, float], code: OwnCode, time: ThreadTime, growth: _Growt
 
 
 def _range(report: Report, selection: Selection, process: int, growth: _Growth) -> tuple[str, float]:
-    """Return the name of the shortest NVTX ranges during which most of the growth was, and its share; empty where there are none."""
+    """Return the shortest NVTX ranges during most of the growth, and their share.
+
+    By name; empty where there are none.
+    """
     if not report.tables["nvtx_ranges"]:
         return "", 0.0
     ranges = rows(report, selection, "message", "nvtx_ranges", f"process = {process} AND message IS NOT NULL")

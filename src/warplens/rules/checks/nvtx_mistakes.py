@@ -133,7 +133,10 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
 
 
 def _some_at_once(threads: pa.Table) -> Iterator[list[int]]:
-    """Return the threads in groups that have few enough ranges to be looked at together; a thread with many stands alone."""
+    """Return the threads in groups that have few enough ranges to be looked at together.
+
+    A thread with many stands alone.
+    """
     group: list[int] = []
     ranges = 0
     for row in threads.to_pylist():

@@ -105,7 +105,10 @@ def _streams(report: Report, text: str) -> set[tuple[int, int]]:
 
 
 def _small(report: Report, gpu: GpuOperations) -> BoolArray:
-    """Return which operations are kernels with at most half as many blocks as there are multiprocessors; none where that is not known."""
+    """Return which operations are kernels with few blocks.
+
+    At most half as many as there are multiprocessors; none where that is unknown.
+    """
     text = f"""SELECT k.id FROM kernels k JOIN devices d USING (process, device) WHERE process = {gpu.process} AND device = {gpu.device}
                AND k.grid_x::BIGINT * k.grid_y * k.grid_z * 2 <= d.multiprocessors"""
     return np.asarray((gpu.kind == KERNEL) & np.isin(gpu.id, report.sql(text).column(0).to_numpy()), bool)

@@ -207,7 +207,10 @@ class _Lines:
         self._files: dict[str, list[str] | None] = {}
 
     def kind(self, position: int) -> str | None:
-        """Return what the innermost line of Python in a stack waits for; None where it says nothing of it."""
+        """Return what the innermost line of Python in a stack waits for.
+
+        None where it says nothing of it.
+        """
         at = int(self._code.python[position])
         if at < 0 or self._code.importing[position]:
             return None

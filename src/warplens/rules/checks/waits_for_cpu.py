@@ -100,7 +100,10 @@ def _words(
     names: dict[int, str],
     span: int,
 ) -> tuple[str, str]:
-    """Return the cause and the fix: this run wants more CPUs than there are, others use them, or a limit keeps them away."""
+    """Return the cause and the fix.
+
+    This run wants more CPUs than there are, others use them, or a limit keeps them away.
+    """
     there = cpus(report)
     wanted = sum(load.running + load.runnable for load in known) / span
     own, others = used(report, selection, sum(load.running for load in known))

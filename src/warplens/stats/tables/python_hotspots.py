@@ -48,7 +48,9 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 def table(
     report: Report, selection: Selection, *, calls: bool = False, wall: bool = False, min_percent: float = 0.5
 ) -> pa.Table:
-    """Return the functions, the most own time first; MissingData where there are neither samples nor traced calls.
+    """Return the functions, the most own time first.
+
+    MissingData where there are neither samples nor traced calls.
 
     Args:
         report: the report.

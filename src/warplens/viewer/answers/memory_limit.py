@@ -34,7 +34,7 @@ _SERIES = ("nvtx_counter_samples", "gpu_metrics", "gpu_memory", "tensor_memory",
 
 
 def weigh(report: Report) -> None:
-    """Raise ReportError for a report whose tables are larger than any that we write, or than a page could show."""
+    """Raise ReportError for a report with larger tables than we write, or than a page could show."""
     for table in TABLES:
         rows = size = 0
         for piece in report.stored.pieces(table):

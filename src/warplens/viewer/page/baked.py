@@ -1,4 +1,4 @@
-"""What a page that has no server is given to answer from: the answers of `Answers`, for all of the report at several zooms.
+"""The answers for a page without a server: those of `Answers`, for all of the report at several zooms.
 
 Keys are those that `web/src/data/embedded.ts` asks for. Nothing is computed here: each level is a viewport of the index over the whole
 report, the finest one of single events; the page only picks a level and cuts it.
@@ -31,7 +31,10 @@ _Told = Callable[[str, float], None]
 
 
 def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield every answer with its key. Raises UsageError where the reports are too long for a page; `told` hears how far it is."""
+    """Yield every answer with its key.
+
+    Raises UsageError where the reports are too long for a page; `told` hears how far it is.
+    """
     reports = answers.view.reports
     total = sum(lane.events for opened in reports for lane in opened.every_lane.all)
     if total > MOST_EVENTS:

@@ -1,4 +1,7 @@
-"""The server's addresses: the page, and `/api/1/` with one for each thing that the page asks (docs/dev/formats/viewer.md)."""
+"""The server's addresses: the page, and `/api/1/` with one for each request of the page.
+
+See docs/dev/formats/viewer.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads the parameters of a request, each with its type and bounds; UsageError names a wrong one."""
+"""Reads the parameters of a request, each with its type and bounds.
+
+UsageError names a wrong one.
+"""
 
 from __future__ import annotations
 

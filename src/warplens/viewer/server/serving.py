@@ -61,7 +61,10 @@ class Door:
 
 
 def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> Door:
-    """Begin to listen on a port, 0: a free one. Raises UsageError where that is not allowed or not possible."""
+    """Begin to listen on a port, 0: a free one.
+
+    Raises UsageError where that is not allowed or not possible.
+    """
     if host not in _LOCALS and not allow_remote:
         raise UsageError(
             f"--host {host} lets other machines in: say --allow-remote as well, or stay here and forward the port with ssh.\n"
@@ -155,7 +158,10 @@ class Server:
 
     @property
     def busy(self) -> bool:
-        """Whether threads compute what may take seconds: they cannot be interrupted, and Python ends badly under them."""
+        """Whether threads compute slow answers.
+
+        They cannot be interrupted, and Python ends badly under them.
+        """
         return self.workers.busy or any(opened.growing for opened in self.view.reports)
 
     @property

@@ -1,4 +1,7 @@
-"""Runs requests in separate threads. Quick ones, those of seconds, and SQL have their own, so that no viewport waits."""
+"""Runs requests in separate threads.
+
+Quick ones, those of seconds, and SQL have their own, so that no viewport waits.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ class Busy(Exception):
 
 
 class Workers:
-    """Threads for three sorts of work. Answers of heavy work are kept: the same request, later or meanwhile, gets the same answer."""
+    """Threads for three sorts of work.
+
+    Answers of heavy work are kept: the same request, later or meanwhile, gets the same answer.
+    """
 
     def __init__(self, quick: int = 4, heavy: int = 2, sql: int = 2) -> None:
         self._quick = ThreadPoolExecutor(quick, "quick")
@@ -35,7 +41,10 @@ class Workers:
         return await asyncio.wrap_future(self._quick.submit(work))
 
     async def sql(self, work: Work) -> Any:
-        """Return what a question returns that ends itself when it takes too long; Busy where too many wait."""
+        """Return what a question returns that ends itself when it takes too long.
+
+        Busy where too many wait.
+        """
         return await asyncio.wrap_future(self._submit(self._sql, work))
 
     async def heavy(self, key: Hashable, work: Work, seconds: float = limits.HEAVY_S) -> Any:
