@@ -1,4 +1,4 @@
-"""Which numbers occur: what is the same for all rows of a number is then done once."""
+"""Distinct numbers of a column, so that work per number is done once."""
 
 from __future__ import annotations
 

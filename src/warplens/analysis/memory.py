@@ -1,4 +1,4 @@
-"""How much memory each process had at most."""
+"""Peak memory of each process."""
 
 from __future__ import annotations
 

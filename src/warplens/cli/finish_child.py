@@ -1,4 +1,6 @@
-"""The child process that finishes what a program recorded of itself.
+"""Child process that converts a self-recorded spool.
+
+It returns its messages as JSON, the parent prints them.
 
 What there is to say, the program says.
 """

@@ -1,4 +1,4 @@
-"""What happens when the program has ended: the report is finished, behind a progress bar, and summed up."""
+"""Finishes the report after the program ended, behind a progress bar, and prints the summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps away what no command needs: imports, and memory that is free."""
+"""Avoids unneeded imports, and returns free memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table `gpu_metrics`: what the launcher sampled of the GPUs, from `gpu_metrics.jsonl` in the spool."""
+"""The table `gpu_metrics`, from the launcher's samples in `gpu_metrics.jsonl` in the spool."""
 
 from __future__ import annotations
 

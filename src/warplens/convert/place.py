@@ -1,4 +1,4 @@
-"""What the tables of one process share: its keys, its threads, the clock, and a tally of what was odd."""
+"""Shared by the tables of one process: its keys, threads, clock, and a tally of odd records."""
 
 from __future__ import annotations
 

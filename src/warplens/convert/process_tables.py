@@ -1,4 +1,4 @@
-"""The tables of one process: those with times slice by slice, then what was defined in it."""
+"""The tables of one process: those with times slice by slice, then its definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people call a process: its program, or the script or module that an interpreter runs."""
+"""Finds the name of a process: its program, or the script or module that an interpreter runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strings of the spool as columns: what each string id stands for, worked out once for a process."""
+"""Strings of the spool as columns: each string id is resolved once for a process."""
 
 from __future__ import annotations
 

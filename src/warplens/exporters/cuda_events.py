@@ -1,4 +1,4 @@
-"""What CUDA did, as exporters need it: piece by piece, each event with its row, name, details and arrow."""
+"""CUDA events for exporters, piece by piece, each with its row, name, details and arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a framework said of its operations, for the ranges that they are: shapes, types, numbers."""
+"""Details of a framework's operations for their ranges: shapes, types, numbers."""
 
 from __future__ import annotations
 

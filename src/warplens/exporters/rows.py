@@ -1,4 +1,4 @@
-"""Rows of a timeline beside those of ranges: found by what is on them, and what they are below."""
+"""Rows of a timeline beside those of ranges, with the rows above them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Conditions on what changed, such as `step.p50 > +5%`: those that hold make `warplens diff` fail in CI."""
+"""Conditions on changes, such as `step.p50 > +5%`.
+
+One that holds makes `warplens diff` fail in CI.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says what a file seems to be that is not what its name says."""
+"""Guesses the format of a file whose name does not fit its content."""
 
 from __future__ import annotations
 

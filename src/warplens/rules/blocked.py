@@ -1,4 +1,4 @@
-"""The finding about copies and memsets that make the host wait: which calls, and what they cost.
+"""The finding about copies and memsets that block the host: the calls and their cost.
 
 Each rule words it.
 """

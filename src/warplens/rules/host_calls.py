@@ -1,4 +1,4 @@
-"""Calls that make the host wait, and what the GPU does without because of them."""
+"""Calls that make the host wait, and the GPU time lost because of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles as tables: what samples were taken in, by function, or as a tree of who called whom."""
+"""Profiles as tables: samples by function, or as a tree of callers."""
 
 from __future__ import annotations
 

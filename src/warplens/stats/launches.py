@@ -1,4 +1,4 @@
-"""From the call to the kernel: launches with their times, and sizes of grid and block as nsys prints them."""
+"""Launches with their times, and sizes of grid and block as nsys prints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process and GPU a row is about: columns that a table has only where there is more than one."""
+"""Columns for the process and GPU of a row. A table has them only where there is more than one."""
 
 from __future__ import annotations
 

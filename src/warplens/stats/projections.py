@@ -1,4 +1,4 @@
-"""NVTX ranges with what they launched on the GPU, each with its place among the others."""
+"""NVTX ranges with their GPU work, each with its place among the others."""
 
 from __future__ import annotations
 

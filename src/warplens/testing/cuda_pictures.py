@@ -1,4 +1,4 @@
-"""The rows of a drawn timeline that show CUDA: API calls, what the GPU did, waits, memory, metrics.
+"""The CUDA rows of a drawn timeline: API calls, GPU work, waits, memory, metrics.
 
 `testing.timeline` explains them.
 

@@ -1,4 +1,4 @@
-"""Makes spool files in Python, byte by byte as the format says: for tests of the reader and of finishing."""
+"""Makes spool files in Python, byte by byte, for tests of the reader and of finishing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of wide chunks, byte by byte as the format says: for tests and benchmarks that make spools."""
+"""Makes the records of wide chunks, byte by byte, for tests and benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a report as a tree: host → process → thread → what it did.
+"""The rows of a report as a tree: host → process → thread → its events.
 
 Host → GPU → context → stream → what ran on it.
 

@@ -1,4 +1,4 @@
-"""What the other threads and processes of a run did while its main thread waited."""
+"""Sums the work of other threads and processes while the main thread waited."""
 
 from __future__ import annotations
 

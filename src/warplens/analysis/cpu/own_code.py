@@ -1,4 +1,4 @@
-"""Whose code a stack was in: the program's own functions, imports, installed packages.
+"""Classifies stacks by owner: the program's own functions, imports, installed packages.
 
 For all frames of a report at once.
 """

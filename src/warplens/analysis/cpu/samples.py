@@ -1,4 +1,4 @@
-"""Samples summed by thread and stack: what trees, hotspots and exports of profiles are made of."""
+"""Sums samples by thread and stack, for trees, hotspots and exports of profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How threads of Python spent their time: each sample with how long its thread ran and waited meanwhile.
+"""Divides the time of Python threads: each sample with its thread's running and waiting time.
 
 Samples are rarer where no CPU is free, for the sampler neither. So the sums of the scheduler count, where they are there, and samples say
 only what was done in them.

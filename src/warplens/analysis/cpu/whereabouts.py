@@ -1,4 +1,4 @@
-"""Where the time of a program went, from samples of Python.
+"""Divides the time of a program, from samples of Python.
 
 Functions, imports, start-up, waiting, waiting for a CPU.
 

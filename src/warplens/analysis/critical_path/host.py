@@ -1,4 +1,4 @@
-"""The host's side of a graph: what each thread that calls CUDA does, one thing after the other."""
+"""The host's side of a dependency graph: the calls of each thread that uses CUDA, in order."""
 
 from __future__ import annotations
 

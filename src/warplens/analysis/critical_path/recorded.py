@@ -1,4 +1,4 @@
-"""Reads what a graph is made of: calls of CUDA, what GPUs did, events and waits, cut to a window of time."""
+"""Reads the input of a dependency graph: CUDA calls, GPU work, events and waits of a window."""
 
 from __future__ import annotations
 

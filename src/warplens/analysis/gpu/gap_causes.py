@@ -1,4 +1,4 @@
-"""Why a gap is there: gaps between operations, each cut into pieces by cause.
+"""Finds the causes of gaps between operations, and cuts each gap into pieces by cause.
 
 `analysis.gpu.idle` defines the causes.
 

@@ -1,4 +1,4 @@
-"""How the time of GPUs is parted: unions of what ran, and sums of idle time by cause."""
+"""Divides the time of GPUs: unions of operations, and sums of idle time by cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls of CUDA wait until the GPU is done: by name, as all sources know it."""
+"""Names of the CUDA calls that wait for the GPU, as all sources have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which role of a kernel the others wait for: how long each works, waits, and works while others wait."""
+"""Finds the role of a kernel that the others wait for: times of work, waits, and work while others wait."""
 
 from __future__ import annotations
 

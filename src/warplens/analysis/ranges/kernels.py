@@ -1,4 +1,4 @@
-"""Which kernels each NVTX range launched, summed up by range, thread and kernel."""
+"""Kernels launched in each NVTX range, summed by range, thread and kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `warplens doctor` says about the Python binding behind `warplens.nvtx`."""
+"""Checks the Python binding behind `warplens.nvtx` for `warplens doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks the kernel what it lets a process see of itself, by the system calls that the agent makes."""
+"""Checks the kernel's permissions by the system calls that the agent makes."""
 
 from __future__ import annotations
 

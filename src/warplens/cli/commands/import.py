@@ -40,7 +40,8 @@ Examples:
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:
     """Make a report of another tool's recording.
 
-    For example of an export of Nsight Systems: a file, or a folder of files."""
+    For example of an export of Nsight Systems: a file, or a folder of files.
+    """
     give_back_early()
     from warplens.importers.importing import import_file
 

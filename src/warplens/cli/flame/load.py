@@ -1,4 +1,4 @@
-"""Asks a report for the tree of what its samples saw."""
+"""Reads the tree of samples from a report."""
 
 from __future__ import annotations
 

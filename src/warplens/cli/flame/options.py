@@ -1,4 +1,4 @@
-"""Options that say which samples are looked at; the same for every command that shows samples."""
+"""Options that select samples, for every command that shows samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the nodes of a flame graph are called, and where they are."""
+"""Names and places of the nodes of a flame graph."""
 
 from __future__ import annotations
 

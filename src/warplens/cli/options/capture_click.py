@@ -1,4 +1,4 @@
-"""The options that say when to record, for commands made with click."""
+"""The recording options for commands made with click."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that say what is recorded of the CPU side: as they are typed, and what they mean.
+"""The CPU options: as they are typed, and their meaning.
 
 Without click.
 """

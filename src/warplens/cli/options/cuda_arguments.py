@@ -1,4 +1,4 @@
-"""The options that say what of CUDA is recorded: as they are typed, and what they mean.
+"""The CUDA options: as they are typed, and their meaning.
 
 Without click.
 """

@@ -1,4 +1,4 @@
-"""The options that say what is sampled of the GPUs: as they are typed, and what they mean.
+"""The options of GPU sampling: as they are typed, and their meaning.
 
 Without click.
 """

@@ -1,4 +1,4 @@
-"""Whether what is drawn may have colours and characters beyond ASCII."""
+"""Decides whether output may have colours and characters beyond ASCII."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between two recordings, as text, Markdown and JSON."""
+"""Formats the differences of two recordings as text, Markdown and JSON."""
 
 from __future__ import annotations
 

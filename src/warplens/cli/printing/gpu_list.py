@@ -1,4 +1,4 @@
-"""The GPUs of a report as lines of text: each once, with what it is and who could use it."""
+"""Lists the GPUs of a report as text: each once, with its model and its processes."""
 
 from __future__ import annotations
 

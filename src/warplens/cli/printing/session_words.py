@@ -1,4 +1,4 @@
-"""What the commands for running sessions say about one."""
+"""Formats the answers of running sessions for the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time axis: where ticks go, and what they say."""
+"""The time axis: places and labels of ticks."""
 
 from __future__ import annotations
 

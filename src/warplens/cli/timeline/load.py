@@ -1,4 +1,4 @@
-"""Asks a report for what a picture of its timeline needs."""
+"""Reads the rows of a terminal timeline from a report."""
 
 from __future__ import annotations
 

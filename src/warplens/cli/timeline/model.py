@@ -1,4 +1,4 @@
-"""What the terminal timeline shows: tracks with lanes, lanes with bars, in columns."""
+"""The data of the terminal timeline: tracks with lanes, lanes with bars, in columns."""
 
 from __future__ import annotations
 

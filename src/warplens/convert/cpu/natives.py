@@ -1,4 +1,4 @@
-"""Frames of native code: which file they are in, and what the symbols of that file say about them."""
+"""Frames of native code: their files, and the functions and lines of their symbols."""
 
 from __future__ import annotations
 

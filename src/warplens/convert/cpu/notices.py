@@ -1,4 +1,4 @@
-"""What happened to the recording of the CPU side, in sentences."""
+"""Notes about the recording of the CPU side, as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why threads were blocked: the OS call, or the wait for the GIL, that each was in when it stopped."""
+"""Finds why threads were blocked: the OS call, or the wait for the GIL, at that time."""
 
 from __future__ import annotations
 

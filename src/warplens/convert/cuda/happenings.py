@@ -1,4 +1,4 @@
-"""The tables `um_events`, `overhead` and `external_ids`: what happened on the side."""
+"""The tables `um_events`, `overhead` and `external_ids`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to the recording of CUDA itself, in sentences."""
+"""Notes about the recording of CUDA itself, as sentences."""
 
 from __future__ import annotations
 

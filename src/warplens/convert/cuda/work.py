@@ -1,4 +1,4 @@
-"""What GPUs did: the tables `kernels`, `memcpys`, `memsets` and `graphs`, each from one type of records."""
+"""GPU work: the tables `kernels`, `memcpys`, `memsets` and `graphs`, each from one type of records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernel a launch was: the first one that its thread launched after it said so, and that can be it."""
+"""Finds the kernel of each launch: the first matching one that its thread launched after the note."""
 
 from __future__ import annotations
 

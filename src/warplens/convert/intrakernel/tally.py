@@ -1,4 +1,4 @@
-"""What was found in the buffers of all launches of a process, launch by launch."""
+"""Sums over the buffers of all launches of a process, launch by launch."""
 
 from __future__ import annotations
 

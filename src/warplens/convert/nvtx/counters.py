@@ -1,4 +1,4 @@
-"""The table `nvtx_counters`: what programs count, and what their definitions say about it."""
+"""The table `nvtx_counters`: counters of programs, and their definitions."""
 
 from __future__ import annotations
 

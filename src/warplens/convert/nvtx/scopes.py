@@ -1,4 +1,4 @@
-"""What counters and events belong to: NVTX's scopes as paths."""
+"""Scopes of counters and events, as paths."""
 
 from __future__ import annotations
 

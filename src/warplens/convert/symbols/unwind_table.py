@@ -1,4 +1,4 @@
-"""Where functions begin, from the table of unwind rules: it is there where symbols are stripped."""
+"""Finds the begins of functions in the table of unwind rules. Stripped files have it, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples in Chrome's JSON: the tree of stacks and what threads were seen in, behind the events."""
+"""Samples in Chrome's JSON: the tree of stacks and the samples of threads, behind the events."""
 
 from __future__ import annotations
 

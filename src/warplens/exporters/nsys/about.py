@@ -1,4 +1,4 @@
-"""What an export says about the recording: processes, threads, hosts, devices, metrics, the export itself."""
+"""Writes facts about the recording: processes, threads, hosts, devices, metrics, the export itself."""
 
 from __future__ import annotations
 

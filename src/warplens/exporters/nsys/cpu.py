@@ -1,4 +1,4 @@
-"""What CPUs ran and what was done with files: samples, switches, file accesses."""
+"""Writes CPU samples, context switches and file accesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How most tables of an export come from those of a report: a SELECT for each.
+"""SELECTs that make most tables of an export from those of a report.
 
 A column called `NAME@` holds texts, of which the file has the numbers; `NAME#` holds stacks, of which it has call chains. `$origin` stands
 for the begin of the report.

@@ -1,4 +1,7 @@
-"""What GPUs did as Perfetto's stages (perfetto/trace/gpu/gpu_render_stage_event.proto) in place of slices."""
+"""GPU work as Perfetto's stages in place of slices.
+
+See perfetto/trace/gpu/gpu_render_stage_event.proto.
+"""
 
 from __future__ import annotations
 

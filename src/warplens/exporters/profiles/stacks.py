@@ -1,4 +1,4 @@
-"""Samples for exporters of profiles: which ones, of which threads, and what their frames are called."""
+"""Samples for exporters of profiles: the selected ones with their threads and names of frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GPUs did over time, as plots: how busy they were, why they were idle, the memory that was used."""
+"""Plots of GPUs over time: busy share, causes of idle time, used memory."""
 
 from __future__ import annotations
 

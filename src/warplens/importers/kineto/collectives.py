@@ -1,4 +1,4 @@
-"""Communication between ranks: the table `collectives`, from what PyTorch says of its NCCL calls."""
+"""Communication between ranks: the table `collectives`, from PyTorch's records of NCCL calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Call chains become the tree of stacks: the table `frames`, and the column `stack` of what has a chain."""
+"""Converts call chains to the tree of stacks: the table `frames`, and the columns `stack`."""
 
 from __future__ import annotations
 

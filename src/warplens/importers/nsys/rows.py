@@ -1,4 +1,4 @@
-"""Rows of one table of a foreign database, whatever of it is there: what is absent reads as null."""
+"""Reads rows of one table of a foreign database. Absent columns read as null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads tables of a SQLite file whatever its schema: what is there has the type asked for."""
+"""Reads tables of a SQLite file of any schema, as the requested types."""
 
 from __future__ import annotations
 

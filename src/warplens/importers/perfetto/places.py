@@ -1,4 +1,4 @@
-"""Which process, thread and task each track is of, and the keys that these get in the report."""
+"""Maps each track to a process, thread and task, with their keys in the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace as columns: what the native decoder (native/reader/perfetto/decoder.h) makes of a file."""
+"""A trace as columns, from the native decoder (native/reader/perfetto/decoder.h)."""
 
 from __future__ import annotations
 

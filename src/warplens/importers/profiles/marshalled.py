@@ -1,4 +1,4 @@
-"""Reads what `marshal` wrote, as far as profiles need it: dicts, tuples, texts and numbers.
+"""Reads files of `marshal` as far as profiles need it: dicts, tuples, texts and numbers.
 
 Whatever else is in a file is refused.
 

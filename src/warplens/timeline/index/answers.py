@@ -1,4 +1,4 @@
-"""What an index answers: rectangles of a view, slices that were looked up, sums over a time.
+"""Answers of an index: rectangles of a view, slices, sums over a time.
 
 Times are ns on the report's clock.
 """

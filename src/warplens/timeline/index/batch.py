@@ -1,4 +1,4 @@
-"""What the native functions of the index take: a batch of rows, numbers of tracks and names."""
+"""Batches for the native functions of the index: rows, numbers of tracks and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the index of a part lies, whether it is of the files that are there, and how it is made of them."""
+"""Builds the index of a part, finds it, and checks that it belongs to the present files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is on a timeline: from which table, on which tracks, under which name.
+"""The layers of a timeline: for each its table, tracks and names.
 
 One line for each layer.
 """

@@ -1,4 +1,4 @@
-"""What is drawn as a plot: counters of programs, metrics of GPUs, memory of processes and of tensors."""
+"""Plots: counters of programs, metrics of GPUs, memory of processes and of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the events of a layer are rows of, and which column says what they are called."""
+"""The table behind each layer's events, and the column with their name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part of time, selected by dragging: how busy each track was, and what ran, by name."""
+"""A selected stretch of time: busy share of each track, and time by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask: the browser that has the token, from our own page, by a name of this machine.
+"""Admits only the browser that has the token, from our own page, by a name of this machine.
 
 All others are refused unread.
 """
