@@ -321,7 +321,10 @@ def take(steps: list[Step], words: argparse.Namespace, results: Results, began: 
 
 
 def main() -> int:
-    """Run the steps that were asked for, and say how each ended; 1 where one failed, was stopped or had no time left."""
+    """Run the steps that were asked for, and say how each ended.
+
+    1 where one failed, was stopped or had no time left.
+    """
     every = steps()
     words = arguments(every)
     chosen = [step for step in every if not words.names or {step.name, step.group} & set(words.names)]

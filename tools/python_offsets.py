@@ -226,7 +226,10 @@ def offsets(fields: list[tuple[str, str]], include: str) -> str:
 
 
 def row(python: str) -> tuple[Version, str]:
-    """Return the version of an interpreter, and its row; raises CalledProcessError where its headers do not compile."""
+    """Return the version of an interpreter, and its row.
+
+    Raises CalledProcessError where its headers do not compile.
+    """
     code = "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1]); print('t' in sys.abiflags)"
     include, number, free_threaded = ask(python, code).splitlines()
     its = Version(int(number), free_threaded == "True")

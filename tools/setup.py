@@ -90,7 +90,10 @@ def _got(*command: str) -> bool:
 
 
 def install(python: Path) -> dict[str, str]:
-    """Install what the lock file pins; the names of what could not be had in that version, each with what was done instead."""
+    """Install what the lock file pins.
+
+    The names of what could not be had in that version, each with what was done instead.
+    """
     pip = [
         str(python),
         "-m",

@@ -276,7 +276,10 @@ def sources() -> list[str]:
 
 
 def copy_checkout(to: str = CHECKOUT) -> None:
-    """Copy the checkout into the root file system. Files that did not change keep their time, so that nothing is built anew for them."""
+    """Copy the checkout into the root file system.
+
+    Files that did not change keep their time, so that nothing is built anew for them.
+    """
     target = SYSTEM / to.lstrip("/")
     names = sources()
     kept = {target / name for name in names}
