@@ -1,4 +1,6 @@
-"""Processes that have ended while the recording goes on: each is converted whole, small ones together, as at the end of a recording.
+"""Converts processes that ended while the recording goes on.
+
+Each whole, small ones together, as at the end of a recording.
 
 What is known of them then must be what is known at the end; `Processes.check` compares.
 """
@@ -32,7 +34,10 @@ class _Whole(NamedTuple):
 
 @dataclass
 class Ended:
-    """Those of one recording, written into `part`. `processes` has what was converted, and goes on when the recording is over."""
+    """Those of one recording, written into `part`.
+
+    `processes` has what was converted, and goes on when the recording is over.
+    """
 
     part: PartWriter
     processes: Processes = field(init=False)
@@ -43,7 +48,10 @@ class Ended:
         self.processes = Processes(self.part)
 
     def look(self, spools: Iterable[Path], followed: Container[str]) -> None:
-        """Look which of the spools are those of processes that have ended; some are `followed` by others."""
+        """Look which of the spools are those of processes that have ended.
+
+        Some are `followed` by others.
+        """
         for path in spools:
             name = path.name
             if name in self._left or name in self.processes.converted or name in self._waiting:
@@ -73,7 +81,9 @@ class Ended:
     def step(
         self, keys: Mapping[str, int], capture: Capture, samples: list[ClockSample], pace: Callable[[], bool]
     ) -> bool:
-        """Convert those whose keys are known, and the end of whose process is on the log of the clocks; say whether there was any.
+        """Convert ended processes with known keys; say whether there was any.
+
+        The clock log has to reach their end.
 
         `pace` is called now and then, and may wait; where it says that the recording is over, no other process is begun.
         """

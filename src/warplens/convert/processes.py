@@ -1,4 +1,4 @@
-"""Processes become rows: the large tables of each are written, and what the small tables will say of it is kept."""
+"""Converts processes to rows: writes their large tables, and keeps the facts for the small ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Spool(NamedTuple):
 
 @dataclass
 class Converted:
-    """A process whose tables are written. `begin`, `end`: when it did what is known of it first and last, ns of the report.
+    """A process whose tables are written.
+
+    `begin`, `end`: when it did what is known of it first and last, ns of the report.
 
     `last_seen`: the last time in it, ns of its spool's clock; `bounds`: what was known of its recording. `threads`: rows of that table.
     """
@@ -85,7 +87,9 @@ class ClockMap:
 
 @dataclass
 class Processes:
-    """Converts processes in order of their keys. `converted` has them by the names of their spool files.
+    """Converts processes in order of their keys.
+
+    `converted` has them by the names of their spool files.
 
     `changing`: a flight recorder may be writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
     """
@@ -111,7 +115,10 @@ class Processes:
         self._rows = rows_per_slice()
 
     def clock(self, clock: Clock) -> ClockMap:
-        """Return the correction of a clock, which is the same for all processes of a host: a long run has many readings."""
+        """Return the correction of a clock, the same for all processes of a host.
+
+        A long run has many readings.
+        """
         if clock not in self._corrections:
             self._corrections[clock] = ClockMap(clocks.correction(clock, self._samples))
         return self._corrections[clock]
@@ -124,7 +131,9 @@ class Processes:
         follower: Follower | None = None,
         tell: Tell = lambda part: None,
     ) -> None:
-        """Convert a process; a small one waits for the next ones. `tell` hears which part of it is done.
+        """Convert a process; a small one waits for the next ones.
+
+        `tell` hears which part of it is done.
 
         Of one that was followed, threads and notes may come with `finish`.
         """
@@ -141,7 +150,7 @@ class Processes:
         self._small.add(Member(spool.path, key, small, bounds=bounds))
 
     def check(self, name: str, key: int, bounds: Bounds) -> None:
-        """Raise Surprise where the process with the spool file `name` was converted as another one than it turned out to be."""
+        """Raise Surprise if the process of spool `name` was converted as another one."""
         one = self.converted[name]
         if one.key != key:
             raise Surprise("a process that began earlier was seen later")
@@ -218,7 +227,10 @@ class Processes:
                 finish()
 
     def _convert_small(self) -> None:
-        """Convert the processes that wait, together; each alone where they are few, or anything about them is odd."""
+        """Convert the processes that wait, together.
+
+        Each alone where they are few, or anything about them is odd.
+        """
         members, self._small = self._small.members, SmallProcesses()
         if len(members) < FEW or not self._convert_together(members):
             for member in members:
@@ -248,7 +260,11 @@ class Processes:
         return True
 
     def finish(self) -> None:
-        """Write all that is left. Of processes that were followed, nobody knew before which calls and samples lie in their ranges."""
+        """Write all that is left.
+
+        Of processes that were followed, nobody knew before which calls and samples lie in their
+        ranges.
+        """
         self.flush()
         if not self._later:
             return
@@ -292,7 +308,7 @@ class _Slices:
 
     @property
     def done(self) -> float:
-        """Which part of them was made; of few, none is said."""
+        """Return the finished share of the slices, 0 to 1; 0 while their number is unknown."""
         return (self.number + 1) / self._count if self._count else 0.0
 
 

@@ -1,4 +1,7 @@
-"""From the register of processes to their lives: one for each program that ran in a process, with its parent, beginning and end."""
+"""Converts the register of processes to lives: one for each program that ran in a process.
+
+With its parent, beginning and end.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ _UNHEARD = "could not be followed"
 
 @dataclass(slots=True, eq=False)
 class Life:
-    """One program in one process, from its beginning to its end, to its next program, or to the end of what is known.
+    """One program in one process.
+
+    It ends with the process, with its next program, or where the register ends.
 
     `began`: launch, fork, spawn, exec, or empty. `ended`: exit, signal, exec, running, or None. `end` is None where it is not known.
     `foreign` says why the program could not be followed. `pid` 0: not known. `texts` are the executable and the command line.
@@ -111,7 +116,10 @@ class _Tree:
         return self.settle(life)
 
     def settle(self, life: Life) -> Life:
-        """It became the program that was announced, though that was never heard; return that one's life."""
+        """It became the program that was announced, though that was never heard.
+
+        Return that one's life.
+        """
         entry, life.next = life.next, None
         if entry is None or life.end is not None:
             return life
@@ -126,7 +134,9 @@ class _Tree:
 
 
 def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
-    """Return the lives that the entries (in order of time) tell of; `primary` is the process that the launcher started.
+    """Return the lives that the entries (in order of time) tell of.
+
+    `primary` is the process that the launcher started.
 
     Process ids are reused and programs replace each other in a process: only the order of time tells which life is meant.
     """
@@ -141,7 +151,9 @@ def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
 
 
 def fold(all_lives: list[Life], recorded: Container[int]) -> list[Life]:
-    """Return `found` without the fork children that only went on to become another program: that program's life begins with the fork.
+    """Return `found` without the fork children that only started another program.
+
+    That program's life begins with the fork.
 
     `recorded` has the `id()` of lives that stay whatever they did.
     """

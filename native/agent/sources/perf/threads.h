@@ -13,7 +13,7 @@ struct SubjectThread {
   ThreadState state;
 };
 
-//! Of our own process `main_tid` alone: the threads that it begins come with it.
+//! In this process `main_tid` alone: the threads that it begins come with it.
 std::vector<SubjectThread> subject_threads(int main_tid);
 
 }  // namespace warplens::agent

@@ -1,4 +1,4 @@
-"""Time divided by what was done in it: by own function, by package, by what was waited for."""
+"""Divides time by function, by package and by the cause of waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Name = TypeVar("_Name")
 _MOST = 8
-_OWN = 0.2  # share of the time from which on a program has code of its own
+_OWN = 0.2  # least share of the time in its own code for a program to have any
 MOSTLY = 0.5  # share of a function from which on what it calls, or its line, is worth naming
 # Where Python waits, by the file of its innermost function.
 _WAITS = (
@@ -75,7 +75,10 @@ def _summed(stack: Int64Array, weight: Float64Array) -> Iterator[tuple[int, floa
 
 
 def functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: NativePlaces) -> list[Piece]:
-    """Time by own function; where a program has none of its own (a tool that is installed), by package."""
+    """Return time by own function.
+
+    By package if the program has no functions itself (an installed tool).
+    """
     own = code.own[stack]
     if float(weight[own >= 0].sum()) < _OWN * float(weight.sum()):
         return packages(code, stack, weight)

@@ -1,4 +1,4 @@
-"""The last words of a recording: what was lost, what was recorded, what it cost, what took long, what to do next."""
+"""The summary of a recording: losses, counts, cost, longest work, next commands."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
 
 
 def _fitting(parts: list[list[str]], first: list[str], room: int) -> Iterator[str]:
-    """Yield the lines of the parts, `room` at most: where the time went has its lines before others have theirs."""
+    """Yield the lines of the parts, `room` at most. The lines about time come before others."""
     kept = min(len(first), room)
     room -= kept
     for part in parts:
@@ -218,7 +218,10 @@ def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
 
 
 def _judged(report: Report, manifest: Manifest, wall: int) -> Judgement | None:
-    """What the rules say of the run; None of runs too short for anybody to ask, and of one part of several."""
+    """What the rules say of the run.
+
+    None of runs too short for anybody to ask, and of one part of several.
+    """
     if wall < _LEAST_NS or len(report.manifests) > 1:
         return None
     from warplens.report import Selection
@@ -247,7 +250,10 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
 
 
 def _findings(judgement: Judgement | None) -> Iterator[str]:
-    """The findings that `analyze` puts first, with what a fix is worth; the first title has two lines."""
+    """The findings that `analyze` puts first, with what a fix is worth.
+
+    The first title has two lines.
+    """
     shown = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
     worth = [finding for finding in shown if finding.severity != "low"] or shown
     for index, finding in enumerate(worth[:_FINDINGS]):
@@ -374,7 +380,9 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
     rows = [row for row in report.table("capture_windows").to_pylist() if row["part"] == manifest.part]
     rows.sort(key=lambda row: row["number"])
     recorder = any(row["code"] == "keep-last" for row in report.table("diagnostics", ["code"]).to_pylist())
-    if not windows.worth_telling(rows) and not (rows and recorder):  # what is missing then has to be said
+    if not windows.worth_telling(rows) and not (
+        rows and recorder
+    ):  # then the summary has to name the missing data
         return
     for index, line in enumerate(windows.lines(rows, report.origin)):
         yield _line("" if index else "Windows", line)

@@ -2,12 +2,12 @@
 
 ## What maps to what
 - A process and a thread: `pid` and `tid`, with metadata events for their names.
-- Push/pop ranges: complete events (`X`). Those that cross another domain's ranges: on a thread of their own, named after it.
+- Push/pop ranges: complete events (`X`). Those that cross another domain's ranges: on a separate thread, named after it.
 - Start/end ranges: async events (`b`, `e`), told apart by their id.
-- Tasks (asyncio, trio, generators): threads of their own, named after them, sorted behind the thread they were first seen on.
+- Tasks (asyncio, trio, generators): separate threads, named after them, sorted behind the thread they were first seen on.
 - Marks: instants (`i`) of their thread or task.
 - Counters: counter events (`C`) of their process, the unit behind the name; those of changes (`delta`) are summed up.
-- CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a process of its own with a thread for each stream
+- CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a separate process with a thread for each stream
   (kernels, and graphs where no kernel is shown), for its copies by direction, memsets and graphs. Arrows (`s`, `f`) lead from a call
   to the first piece of work that it started. Waits, unified memory and overhead of the recording: threads. Details: `args`.
 - What kernels recorded inside (`warplens.intrakernel`): threads of their GPU, `Inside NAME #LAUNCH` for the launch and `… SM 3 Warp 0`

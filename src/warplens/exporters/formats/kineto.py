@@ -1,4 +1,6 @@
-"""Traces as PyTorch's profiler (Kineto) writes them, for Holistic Trace Analysis, TraceLens and other tools that read those.
+"""Traces as PyTorch's profiler (Kineto) writes them.
+
+For Holistic Trace Analysis, TraceLens and other tools that read those.
 
 ## What maps to what
 - NVTX ranges: `user_annotation`, and on each stream that they launched work on `gpu_user_annotation`; those of the domain `pytorch`:
@@ -75,7 +77,7 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
 
 
 def files(report: Report, *, pid: int = 0) -> dict[str, dict[str, Any]]:
-    """Return the files that a report becomes: what is put into each name, with the options that write it; none where it is one file."""
+    """Return the files of a report with the options that write each; none if it is one file."""
     processes = [] if pid else _on_gpu(report)
     if len(processes) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""speedscope's JSON, for www.speedscope.app: what each thread was seen in, in the order of time or summed up.
+"""speedscope's JSON, for www.speedscope.app: the stacks of each thread, in the order of time or summed up.
 
 ## What maps to what
 - A thread: a sampled profile, named after its process and thread. Its time counts from the begin of the report, in ns.

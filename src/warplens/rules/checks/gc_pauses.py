@@ -108,7 +108,10 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
 
 
 def _advice(report: Report, selection: Selection) -> str:
-    """Return what helps, by how the pauses of generation 2 change over the run of the process that has most of them, and its price."""
+    """Return the fix and its price, by the trend of generation 2's pauses.
+
+    In the process that has most of them.
+    """
     everything = rows(report, selection, "process, generation, collected", table="gc")
     process, generation, start, end = (
         numbers(everything, name) for name in ("process", "generation", "start", "end")
@@ -141,7 +144,10 @@ def _price(freed: int) -> str:
 
 
 def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out what lies in none of the NVTX ranges of its process: it may be the start-up. Without ranges, everything counts."""
+    """Leave out what lies in none of the NVTX ranges of its process: it may be the start-up.
+
+    Without ranges, everything counts.
+    """
     if not pauses:
         return []
     ranges = rows(report, selection, "process", table="nvtx_ranges", where="depth = 0")

@@ -17,7 +17,7 @@ else Python samples of threads that ran; `:wall` takes the Python samples of thr
 waiting: where the calls of the C library came from that were longer than --osrt-backtrace-threshold. A function that calls itself counts
 once in its Total. Frames are the same function where name, library and (Python) file and first line are; processes are put together.
 Rows with less than `:min-percent` of all samples are left out, and with it what a tree has below them.
-With --filter-nvtx: what threads did in such ranges of their own, in all of that name or in the one whose index is given. Of a sample
+With --filter-nvtx: what threads did in their own ranges of that name, in all of them or in the one whose index is given. Of a sample
 that lasts over an edge, its share.
 
 ## Traps

@@ -1,4 +1,4 @@
-"""What is drawn as a plot: counters of programs, metrics of GPUs, memory of processes and of tensors."""
+"""Plots: counters of programs, metrics of GPUs, memory of processes and of tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _BLOCK = 256  # samples that are summed up at a time
 
 
 class Counter:
-    """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`; NaN: nothing is known."""
+    """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`.
+
+    NaN: nothing is known.
+    """
 
     def __init__(
         self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any
@@ -51,7 +54,7 @@ class Counter:
     def plot(
         self, begin: int, end: int, width: int
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-        """Return time, lowest, highest and last value of each of `width` columns of [begin, end) that has a sample.
+        """Return time, lowest, highest and last value of each column of [begin, end) with a sample. There are `width` columns.
 
         Before them comes the value that holds at `begin`, at the time of its sample.
         """
@@ -148,7 +151,10 @@ def _metrics(report: Report) -> Iterator[Counter]:
 
 
 def _memory(report: Report) -> Iterator[Counter]:
-    """The levels of memory as the stats have them; pinned and pageable memory of the host as CUDA told its totals."""
+    """The levels of memory as the stats have them.
+
+    Pinned and pageable memory of the host as CUDA told its totals.
+    """
     from warplens.analysis.gpu.memory_levels import levels
 
     names = {"CUDA": "Memory", "tensors": "Memory of tensors", "reserved": "Memory reserved for tensors"}
@@ -173,7 +179,10 @@ def _since_last(times: Any, values: Any) -> tuple[Any, Any]:
 
 
 def _split(report: Report, table: str, keys: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
-    """Yield times and values of a table by what they belong to. Without SQL: loading DuckDB takes longer than sorting."""
+    """Yield times and values of a table by what they belong to.
+
+    Without SQL: loading DuckDB takes longer than sorting.
+    """
     rows = report.table(table, [*keys, "start", "value"])
     times, values = (np.asarray(rows.column(name).to_numpy()) for name in ("start", "value"))
     of = np.zeros(len(times), np.int64)

@@ -1,4 +1,7 @@
-"""One event: everything that its row says, its payload and stack, the ranges around it, and what belongs to it on other tracks."""
+"""The details of one event.
+
+All of its row, its payload and stack, the ranges around it, and its relatives on other tracks.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,10 @@ class _Details:
         ]
 
     def _links(self) -> list[dict[str, Any]]:
-        """Launch, work and waits of one API call; the range that it was made in; what a collective is."""
+        """Launch, work and waits of one API call; the range that it was made in.
+
+        What a collective is.
+        """
         values, name = self._values, self._table.name
         found: list[tuple[str, str, int | None, int | None]] = []
         api = self._id if name == "cuda_api" else values.get("api")
@@ -281,7 +287,10 @@ class _Details:
         return found
 
     def _parents(self) -> list[dict[str, Any]]:
-        """The ranges around it, the outermost first: of its own table where that nests, else the NVTX ranges that it was in."""
+        """The ranges around it, the outermost first.
+
+        Of its table if that nests, else the NVTX ranges around it.
+        """
         lanes = self._opened.every_lane
         if self._launched is not None:
             return self._regions_around(self._launched)
