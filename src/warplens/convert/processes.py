@@ -1,4 +1,4 @@
-"""Processes become rows: the large tables of each are written, and what the small tables will say of it is kept."""
+"""Processes become rows: large tables are written, what small ones will say of each is kept."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ class Spool(NamedTuple):
 
 @dataclass
 class Converted:
-    """A process whose tables are written. `begin`, `end`: when it did what is known of it first and last, ns of the report.
+    """A process whose tables are written.
 
-    `last_seen`: the last time in it, ns of its spool's clock; `bounds`: what was known of its recording. `threads`: rows of that table.
+    `begin`, `end`: when it did what is known of it first and last, ns of the report. `last_seen`:
+    the last time in it, ns of its spool's clock. `bounds`: what was known of its recording. `threads`:
+    rows of that table.
     """
 
     key: int
@@ -85,9 +87,10 @@ class ClockMap:
 
 @dataclass
 class Processes:
-    """Converts processes in order of their keys. `converted` has them by the names of their spool files.
+    """Converts processes in order of their keys.
 
-    `changing`: a flight recorder may be writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
+    `converted` has them by the names of their spool files. `changing`: a flight recorder may be
+    writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
     """
 
     part: PartWriter
@@ -111,7 +114,7 @@ class Processes:
         self._rows = rows_per_slice()
 
     def clock(self, clock: Clock) -> ClockMap:
-        """Return the correction of a clock, which is the same for all processes of a host: a long run has many readings."""
+        """Return the correction of a clock: all processes of a host have the same."""
         if clock not in self._corrections:
             self._corrections[clock] = ClockMap(clocks.correction(clock, self._samples))
         return self._corrections[clock]
@@ -124,7 +127,7 @@ class Processes:
         follower: Follower | None = None,
         tell: Tell = lambda part: None,
     ) -> None:
-        """Convert a process; a small one waits for the next ones. `tell` hears which part of it is done.
+        """Convert a process; a small one waits for the next. `tell` hears which part of it is done.
 
         Of one that was followed, threads and notes may come with `finish`.
         """
@@ -141,7 +144,7 @@ class Processes:
         self._small.add(Member(spool.path, key, small, bounds))
 
     def check(self, name: str, key: int, bounds: Bounds) -> None:
-        """Raise Surprise where the process with the spool file `name` was converted as another one than it turned out to be."""
+        """Raise Surprise where what was known of a process when it was converted was wrong."""
         one = self.converted[name]
         if one.key != key:
             raise Surprise("a process that began earlier was seen later")
@@ -216,7 +219,7 @@ class Processes:
                 finish()
 
     def _convert_small(self) -> None:
-        """Convert the processes that wait, together; each alone where they are few, or anything about them is odd."""
+        """Convert the processes that wait: together, or each alone where they are few or odd."""
         members, self._small = self._small.members, SmallProcesses()
         if len(members) < FEW or not self._convert_together(members):
             for member in members:
@@ -244,7 +247,7 @@ class Processes:
         return True
 
     def finish(self) -> None:
-        """Write all that is left. Of processes that were followed, nobody knew before which calls and samples lie in their ranges."""
+        """Write all that is left: of processes that were followed, what gets the ranges around it."""
         self.flush()
         if not self._later:
             return

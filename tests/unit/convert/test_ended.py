@@ -32,7 +32,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Family:
-    """A process that goes on, and many that it starts: each is there for a while, some are killed, some annotate themselves."""
+    """A process that goes on, and many that it starts: some are killed, some annotate themselves."""
 
     def __init__(self, seed: int, count: int = 20) -> None:
         self._random = rng = random.Random(seed)
@@ -93,7 +93,7 @@ class Family:
 def recorded(
     folder: Path, family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[pending.Pending, Begun | None]:
-    """Look at the recording every two seconds; return its note, and what was written by its end, None where that was given up."""
+    """Look every two seconds; return the note, and what was written: None where it was given up."""
     spool = folder / "spool"
     spool.mkdir(parents=True)
     family.write(spool, 2 * SECOND)
@@ -146,7 +146,7 @@ def test_what_was_converted_is_not_read_again(tmp_path: Path, monkeypatch: pytes
     sizes = {name: Path(note.spool, name).stat().st_size for name in writing.ended.processes.converted}
     for name, size in sizes.items():  # nothing of it but its head is left
         path = Path(note.spool, name)
-        path.write_bytes(path.read_bytes()[: 3 * sw.PAGE].ljust(size, b"\0"))
+        path.write_bytes(path.read_bytes()[: sw.first_chunk()].ljust(size, b"\0"))
     finish.finish(note, note.report, begun=writing)
     assert tables(note.report)["frames"].num_rows == tables(tmp_path / "end.warplens")["frames"].num_rows
 
@@ -167,7 +167,7 @@ def test_the_killed_and_the_living_wait(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_turns_out_otherwise_is_read_again(
     tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that began before others was seen after them, or a window was closed earlier than anybody thought."""
+    """A process that began before others was seen after them, or a window was closed early."""
     family = Family(2)
     note, writing = recorded(tmp_path, family, monkeypatch)
     assert writing is not None
