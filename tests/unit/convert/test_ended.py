@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from tests.support.thorough import few
 from tests.unit.convert.history import SECOND, History
 from tests.unit.convert.test_following import tables
 from tests.unit.convert.test_small_processes import process
+from warplens import native
 from warplens.convert import begun, ended, finish, following
 from warplens.convert.begun import Begun
 from warplens.convert.following import Surprise
+from warplens.convert.symbols.elf import Elf
+from warplens.convert.symbols.lookup import Symbols
 from warplens.handover import pending, seals
 from warplens.testing import spool_writer as sw
 
@@ -183,3 +187,37 @@ def test_what_turns_out_otherwise_is_read_again(
             sw.control([(400, 2 * SECOND + 5, 1, 0, 0), (8 * SECOND, 0, 1, 0, 0)])
         )
     compare(tmp_path, note, writing)
+
+
+def test_native_code_is_looked_up_while_a_process_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading the symbols of a program takes longer than all else at the end of a short run."""
+    library = Path(native.__file__).parents[1] / "_lib" / "libwarplens_desk.so"
+    with closing(Elf(library)) as file:
+        build_id = file.build_id
+    texts = {1: str(library), 2: build_id or ""}
+    frames = [
+        {"node": node, "domain": 1, "module": 1, "offset": 0x20000 + 64 * node} for node in range(1, 40)
+    ]
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    family = Family(1, count=0)
+    family.write(spool, 2 * SECOND)
+    (path,) = spool.glob("*.spool")
+    more = [
+        sw.strings(texts),
+        sw.wide("cpu_module", [{"module": 1, "name": 1, "build_id": 2}]),
+        sw.wide("cpu_frame", frames, sequence=1),
+    ]
+    path.write_bytes(sw.spool([path.read_bytes()[sw.first_chunk() :], *more]))
+    note = pending.begin(tmp_path / "r.warplens", spool, name="one")
+    writing = Begun(note)
+    writing.step(5 * SECOND)
+    shutil.copytree(spool, tmp_path / "end")
+    finish.finish(tmp_path / "end", tmp_path / "end.warplens")
+    monkeypatch.setattr(Symbols, "_read", None)
+    finish.finish(note, note.report, begun=writing)
+    rows = tables(note.report)["frames"]
+    assert rows.equals(tables(tmp_path / "end.warplens")["frames"])
+    assert len(set(rows.column("function").to_pylist())) > 3
