@@ -33,6 +33,7 @@ MIB = 1 << 20
 _LOOK_S = 1.0
 _POINTS = 60  # of each line of the picture
 _EXIT = 7
+_NO_CONVERTER = 128 * MIB  # a container that has less free: the report is written at the end
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ def rows(result: Run, *, drawn: bool = True) -> list[Row]:
             "s",
             "the run, s",
             result.seconds,
+            budget=0.5 + 0.02 * result.seconds if result.memory > _NO_CONVERTER else None,
+            budget_on="value",
             note=f"with the report{killed}",
         ),
     ]
