@@ -1,7 +1,7 @@
 """Processes that have ended while the recording goes on: each is converted whole.
 
 Small ones are converted together, as at the end of a recording.
-What is known of them then must be what is known at the end; `Processes.check` compares.
+What is known of them then must be what is known at the end; `ProcessWriter.check` compares.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from warplens.convert.processes import Processes, Spool
+from warplens.convert.processes import ProcessWriter, Spool
 from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
 from warplens.handover import pending as pendings
@@ -39,13 +39,13 @@ class Ended:
     """
 
     part: PartWriter
-    processes: Processes = field(init=False)
+    processes: ProcessWriter = field(init=False)
     _waiting: dict[str, _Whole] = field(default_factory=dict)
     # names of spools that are read when the recording is over
     _left: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.processes = Processes(self.part)
+        self.processes = ProcessWriter(self.part)
 
     def look(self, spools: Iterable[Path], followed: Container[str]) -> None:
         """Look which spools are those of processes that have ended; some are `followed` by others."""

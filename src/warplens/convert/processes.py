@@ -86,7 +86,7 @@ class ClockMap:
 
 
 @dataclass
-class Processes:
+class ProcessWriter:
     """Converts processes in order of their keys.
 
     `converted` has them by the names of their spool files. `changing`: a flight recorder may be
