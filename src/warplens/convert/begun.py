@@ -108,7 +108,7 @@ class Begun:
         """Return the files that have grown enough, each with a follower."""
         for path in large:
             if path.name not in self.followers and path.name in keys:
-                self.followers[path.name] = Follower(path, keys[path.name], self.part.write, now)
+                self.followers[path.name] = Follower(path, keys[path.name], self.part.write, begun_ns=now)
         return [
             path
             for path in large
@@ -146,7 +146,7 @@ def remove_begun(report: Path, manifest: Manifest) -> None:
         for table in TABLES:
             try:
                 folder.remove(
-                    f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, 0)}{DURING}"
+                    f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, generation=0)}{DURING}"
                 )
             except OSError:
                 continue

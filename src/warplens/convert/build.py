@@ -108,7 +108,7 @@ class Builder:
             done += sizes[number]
         processes.finish()
         for number, spool in enumerate(files):
-            self._take(number, spool.process, processes.converted[spool.path.name], processes)
+            self._take(number, spool.process, processes.converted[spool.path.name], processes=processes)
 
     def _bounds(self, number: int, spool: Spool, last: int) -> Bounds:
         """Return what is known of the recording of a process. `last`: when the last program began that had the launched process's id."""
@@ -144,10 +144,12 @@ class Builder:
                     continue
                 self.unreadable.append(path)
                 message = f"{error}; the file is kept in the report's raw directory"
-                self._notes.append((Note("error", "spool-unreadable", "spool", message), None))
+                self._notes.append((Note("error", "spool-unreadable", "spool", message=message), None))
         if unbegun and self.as_of is None:
             message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
-            self._notes.append((Note("info", "spool-not-begun", "spool", message, unbegun), None))
+            self._notes.append(
+                (Note("info", "spool-not-begun", "spool", message=message, count=unbegun), None)
+            )
         primary = self._launch.pid
         found.sort(
             key=lambda one: (
@@ -181,13 +183,17 @@ class Builder:
 
     def _take(self, number: int, process: Process, one: Converted, processes: ProcessWriter) -> None:
         """Take what the small tables say of a process."""
-        self._family.add_spool(number, one.key, process, one.begin, one.end, one.head.end_ns != 0)
+        self._family.add_spool(
+            number, one.key, process, begin=one.begin, end=one.end, orderly=one.head.end_ns != 0
+        )
         if fixed := processes.clock(one.head.clock).fixed:
             message = (
                 f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {process.pid}; "
                 f"times were corrected with {len(fixed[0])} clock readings"
             )
-            self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), one.key))
+            self._notes.append(
+                (Note("info", "clock-corrected", "report", message=message, count=len(fixed[0])), one.key)
+            )
         self._notes += [(note, one.key) for note in one.notes]
         self._threads += one.threads
 
@@ -202,7 +208,7 @@ class Builder:
         if offset is None:
             offset = 0
             message = "the clock log is missing: this part cannot be put on the clock of other hosts"
-            self._notes.append((Note("warning", "no-clock-log", "report", message), None))
+            self._notes.append((Note("warning", "no-clock-log", "report", message=message), None))
         kind = self._control.clock.kind if self._control else "monotonic"
         primary = self._family.primary()
         return Facts(

@@ -61,14 +61,16 @@ class Family:
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
             text = f"{register.damaged} places in the register of processes are damaged or cut off; processes may be missing"
-            family.notes.append(Note("warning", "register-damaged", "spool", text, register.damaged))
+            family.notes.append(
+                Note("warning", "register-damaged", "spool", message=text, count=register.damaged)
+            )
         if register.unread:
             text = f"{register.unread:,} bytes of the register of processes were not read: it is too long"
-            family.notes.append(Note("warning", "register-too-long", "spool", text))
+            family.notes.append(Note("warning", "register-too-long", "spool", message=text))
         if foreign := Counter(life.foreign for life in family._lives if life.foreign in REASONS.values()):
             kinds = ", ".join(f"{count:,} x {reason}" for reason, count in foreign.most_common())
             text = f"Programs ran that cannot be recorded: {kinds}. `warplens info` lists them; what they started in turn may be missing."
-            family.notes.append(Note("info", "not-followed", "launcher", text, foreign.total()))
+            family.notes.append(Note("info", "not-followed", "launcher", message=text, count=foreign.total()))
         return family
 
     def go_on(self, now: int) -> None:
@@ -205,7 +207,7 @@ class Family:
             root = next((row for row in self.rows if row["parent"] is None), self.rows[0])
             root["primary"] = True
             message = f"the launcher did not note which process it started; taking the first one, {root['pid']}, for it"
-            self.notes.append(Note("warning", "no-launch-record", "report", message))
+            self.notes.append(Note("warning", "no-launch-record", "report", message=message))
 
     def known(self) -> Process:
         """Return the facts of a process whose boot is known."""

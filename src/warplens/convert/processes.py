@@ -137,11 +137,11 @@ class ProcessWriter:
                 small = small_spools.read(*spool)
         if small is None:
             self._convert_small()
-            self._add(spool.path, key, bounds, follower, tell)
+            self._add(spool.path, key, bounds, follower=follower, tell=tell)
             return
         if not self._small.takes(small):
             self._convert_small()
-        self._small.add(Member(spool.path, key, small, bounds))
+        self._small.add(Member(spool.path, key, small, bounds=bounds))
 
     def check(self, name: str, key: int, bounds: Bounds) -> None:
         """Raise Surprise where what was known of a process when it was converted was wrong."""
@@ -204,7 +204,9 @@ class ProcessWriter:
                 follower.check_last(Domains(spool.names, spool.strings))
             first = events.counts().first
             begin = spool.process.start_ns or (first if first < 1 << 62 else 0)
-            converted = _converted(key, clock, spool.process, spool.head, begin, spool.last_seen, bounds)
+            converted = _converted(
+                key, clock, spool.process, head=spool.head, begin=begin, last=spool.last_seen, bounds=bounds
+            )
             self.converted[path.name] = converted
 
             def finish() -> None:
@@ -214,7 +216,7 @@ class ProcessWriter:
                 _add_threads(converted, spool, clock)
 
             if follower is not None and tables.records:
-                self._later.append(_Later(opened.pop_all(), tables, key, finish))
+                self._later.append(_Later(opened.pop_all(), tables, key, finish=finish))
             else:
                 finish()
 
@@ -223,13 +225,13 @@ class ProcessWriter:
         members, self._small = self._small.members, SmallProcesses()
         if len(members) < FEW or not self._convert_together(members):
             for member in members:
-                self._add(member.path, member.key, member.bounds, None, lambda part: None)
+                self._add(member.path, member.key, member.bounds, follower=None, tell=lambda part: None)
 
     def _convert_together(self, members: Sequence[Member]) -> bool:
         clock = self.clock(members[0].spool.head.clock)
         try:
             with self.timings.stage("order"):
-                merged = MergedTables(members, members[0].bounds.windows, clock.all, self.symbols)
+                merged = MergedTables(members, members[0].bounds.windows, clock.all, symbols=self.symbols)
         except SpoolError:
             return False
         with self.timings.stage("write"):
@@ -239,10 +241,12 @@ class ProcessWriter:
             members, merged.last_seen(), merged.notes(), merged.threads(), strict=True
         ):
             head, process = member.spool.head, member.spool.process
-            one = _converted(member.key, clock, process, head, process.start_ns, seen, member.bounds)
+            one = _converted(
+                member.key, clock, process, head=head, begin=process.start_ns, last=seen, bounds=member.bounds
+            )
             _add_notes(one, notes, clock)
             for thread in threads:
-                _add_thread(one, thread.index, thread.tid, None, thread.start, clock)
+                _add_thread(one, thread.index, thread.tid, name=None, start=thread.start, clock=clock)
             self.converted[member.path.name] = one
         return True
 
@@ -306,7 +310,7 @@ def _converted(
     key: int, clock: ClockMap, process: Process, head: Head, begin: int, last: int, bounds: Bounds
 ) -> Converted:
     end = max(min(head.end_ns, bounds.until) if head.end_ns <= 1 << 62 else 0, last, begin)
-    return Converted(key, process, head, clock(begin), clock(end), last, bounds)
+    return Converted(key, process, head, begin=clock(begin), end=clock(end), last_seen=last, bounds=bounds)
 
 
 def _add_notes(one: Converted, notes: Iterable[Note], clock: ClockMap) -> None:
@@ -320,7 +324,7 @@ def _add_threads(one: Converted, spool: SpoolFile, clock: ClockMap) -> None:
         tid, name, start = names.threads.get(index, (0, 0, 0))
         given = strings.get(names.tids.get(tid, 0)) if tid else None
         first = min(start or seen.get(index, 0), seen.get(index, start))
-        _add_thread(one, index, tid, given or strings.get(name) or None, first, clock)
+        _add_thread(one, index, tid, name=given or strings.get(name) or None, start=first, clock=clock)
 
 
 def _add_thread(one: Converted, index: int, tid: int, name: str | None, start: int, clock: ClockMap) -> None:

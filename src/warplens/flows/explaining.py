@@ -37,7 +37,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Part:
+class DifferencePart:
     """A part of the difference: `kind` and `name` of a cause, `detail`: most of it (`before -> after` where that changed); ns.
 
     `noise`: what the change must exceed to be one, where samples saw it, else 0. `lacks`: the side (`before`, `after`) whose recording
@@ -69,7 +69,7 @@ class Explanation:
     per: str
     before: float
     after: float
-    parts: tuple[Part, ...]
+    parts: tuple[DifferencePart, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -117,7 +117,7 @@ def explain(
         return None
     gpu = all(one.device is not None for one in known)
     made = [
-        accounts.account(report, selection, one, loop, gpu=gpu)
+        accounts.account(report, selection, one, loop=loop, gpu=gpu)
         for report, one, loop in zip(reports, known, loops, strict=True)
     ]
     sides = [
@@ -126,7 +126,7 @@ def explain(
     ]
     if sides[0] is None or sides[1] is None:
         return None
-    return _explanation(sides[0], sides[1], before, after, [note] if note else [])
+    return _explanation(sides[0], sides[1], before, after=after, notes=[note] if note else [])
 
 
 def _loops(
@@ -164,7 +164,9 @@ def _together(side: Sequence[Account]) -> Account | None:
             mean, max(between, within) / len(own), max(own, key=lambda entry: entry.ns).detail
         )
     first = side[0]
-    return Account(first.where, first.per, first.units, fmean(one.whole for one in side), entries)
+    return Account(
+        first.where, first.per, first.units, whole=fmean(one.whole for one in side), entries=entries
+    )
 
 
 def _explanation(
@@ -175,7 +177,11 @@ def _explanation(
         own = [side.entries.get(key, _NOTHING) for side in (first, second)]
         noise = _CERTAIN * math.sqrt(own[0].variance + own[1].variance)
         lacks = _lacking(key[0], before, after)
-        parts.append(Part(*key, _detail(own), own[0].ns, own[1].ns, noise, lacks))
+        parts.append(
+            DifferencePart(
+                *key, detail=_detail(own), before=own[0].ns, after=own[1].ns, noise=noise, lacks=lacks
+            )
+        )
     for kind in dict.fromkeys(part.kind for part in parts if part.lacks):
         lacking = next(part.lacks for part in parts if part.kind == kind)
         notes.append(f"{kind}: not recorded {lacking}; there such time is part of others.")
@@ -197,9 +203,13 @@ def _explanation(
     ]
     if rest:
         noise = math.hypot(*(part.noise for part in rest))
-        shown.append(Part("", f"{len(rest):,} others", "", left[0], left[1], noise))
+        shown.append(
+            DifferencePart("", f"{len(rest):,} others", "", before=left[0], after=left[1], noise=noise)
+        )
     where = first.where if first.where == second.where else f"{first.where} -> {second.where}"
-    return Explanation(where, first.per, first.whole, second.whole, tuple(shown), tuple(notes))
+    return Explanation(
+        where, first.per, first.whole, after=second.whole, parts=tuple(shown), notes=tuple(notes)
+    )
 
 
 def _detail(own: Sequence[Entry]) -> str:

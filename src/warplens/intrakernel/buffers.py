@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from warplens.spool.intrakernel import Decoded
+    from warplens.spool.kernels.decoded import Decoded
 
 _LARGEST = 1 << 32  # bytes that a rerun may grow a buffer to
 
@@ -152,7 +152,7 @@ class Buffer:
         return bytes(data)
 
     def decode(self) -> Decoded:
-        """Read and decode what the last launch recorded; see `warplens.spool.intrakernel.Decoded`. Needs NumPy."""
+        """Read and decode what the last launch recorded; see `warplens.spool.kernels.decoded.Decoded`. Needs NumPy."""
         return decode(self.read(), generation=self.generation)
 
     @property

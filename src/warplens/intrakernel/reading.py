@@ -6,13 +6,13 @@ from warplens.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from warplens.spool.intrakernel import Decoded
+    from warplens.spool.kernels.decoded import Decoded
 
 
 def decode(
     data: bytes | bytearray | memoryview, *, generation: int | None = None, layout: str = "warplens"
 ) -> Decoded:
-    """Decode the bytes of a buffer; see `warplens.spool.intrakernel.decode`. ImportError names NumPy where it is absent.
+    """Decode the bytes of a buffer; see `warplens.spool.kernels.decoding.decode`. ImportError names NumPy where it is absent.
 
     UsageError for a `Buffer`, which decodes itself.
     """
@@ -20,6 +20,6 @@ def decode(
         raise UsageError(
             "decode() takes bytes, as buffer.read() returns them; a buffer decodes itself: buffer.decode()"
         )
-    from warplens.spool.intrakernel import decode as decode_bytes
+    from warplens.spool.kernels.decoding import decode as decode_bytes
 
     return decode_bytes(data, generation=generation, layout=layout)

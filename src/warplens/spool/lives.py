@@ -64,7 +64,15 @@ class _Tree:
     def begin(
         self, entry: Entry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None
     ) -> Life:
-        life = Life(pid, entry.ppid, entry.time, began, parent or self.of(entry.ppid), texts, entry.cut)
+        life = Life(
+            pid,
+            entry.ppid,
+            entry.time,
+            began=began,
+            parent=parent or self.of(entry.ppid),
+            texts=texts,
+            cut=entry.cut,
+        )
         life.rank, life.local_rank = entry.rank, entry.local_rank
         self.lives.append(life)
         if pid:
@@ -85,7 +93,7 @@ class _Tree:
     def replace(self, entry: Entry, earlier: Life) -> Life:
         """Another program in the process of `earlier`."""
         earlier.end, earlier.ended = entry.time, "exec"
-        life = self.begin(entry, earlier.pid, "exec", entry.texts, earlier)
+        life = self.begin(entry, earlier.pid, "exec", texts=entry.texts, parent=earlier)
         life.ppid = earlier.ppid
         life.rank = earlier.rank if life.rank is None else life.rank
         life.local_rank = earlier.local_rank if life.local_rank is None else life.local_rank
@@ -98,7 +106,7 @@ class _Tree:
             life = self.current[entry.pid] = unnamed.pop(0)
             life.pid = entry.pid
         if life is None:
-            life = self.begin(entry, entry.pid, began, ())
+            life = self.begin(entry, entry.pid, began, texts=())
             life.heard = False
         return self.settle(life)
 
@@ -132,14 +140,14 @@ def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
     return tree.lives
 
 
-def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
+def fold(all_lives: list[Life], recorded: Container[int]) -> list[Life]:
     """Return `found` without the fork children that only went on to become another program: that program's life begins with the fork.
 
     `recorded` has the `id()` of lives that stay whatever they did.
     """
     gone: dict[int, Life] = {}
     kept = []
-    for life in found:
+    for life in all_lives:
         earlier = life.parent
         if (
             life.began == "exec"
@@ -149,7 +157,7 @@ def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
         ):
             gone[id(earlier)] = life
             life.began, life.start, life.parent = "spawn", earlier.start, earlier.parent
-    for life in found:
+    for life in all_lives:
         if id(life) in gone:
             continue
         while life.parent is not None and id(life.parent) in gone:

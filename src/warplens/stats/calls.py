@@ -43,7 +43,7 @@ def calls_sum(
         report,
         selection,
         chosen(report, selection, table),
-        {**apart, **keys},
+        keys={**apart, **keys},
         missing=missing,
         per=(),
         where="true",
@@ -52,7 +52,7 @@ def calls_sum(
         pa.table(
             {
                 "Time (%)": rows.column("share"),
-                **block(rows, "Total Time (ns)", "ns", count),
+                **block(rows, "Total Time (ns)", "ns", count=count),
                 **located(report, rows),
                 **{name: rows.column(name) for name in keys},
             }

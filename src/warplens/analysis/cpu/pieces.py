@@ -92,13 +92,15 @@ def functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: Na
     for key, one in sorted(spent.items(), key=lambda item: -item[1].ns)[:_MOST]:
         callee, in_callee = _most(one.below)
         if key == _AROUND:
-            pieces.append(Piece(round(one.ns), "package", "around your code", f"most in {callee}"))
+            pieces.append(Piece(round(one.ns), "package", "around your code", place=f"most in {callee}"))
             continue
         line, at_line = _most(one.lines)
         name = key[1].rpartition("/")[2]
         place = f"{name}:{line}" if at_line >= MOSTLY * one.ns else name
         inside = f"in {callee}" if callee and in_callee >= MOSTLY * one.ns else native.where(key)
-        pieces.append(Piece(round(one.ns), "function", key[0], f"{place}{', ' + inside if inside else ''}"))
+        pieces.append(
+            Piece(round(one.ns), "function", key[0], place=f"{place}{', ' + inside if inside else ''}")
+        )
     return pieces
 
 
@@ -119,7 +121,7 @@ def packages(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Pie
     sums = {package: sum(functions.values()) for package, functions in spent.items()}
     largest = sorted(sums, key=lambda package: -sums[package])[:_MOST]
     return [
-        Piece(round(sums[package]), "package", package, f"most in {_most(spent[package])[0]}")
+        Piece(round(sums[package]), "package", package, place=f"most in {_most(spent[package])[0]}")
         for package in largest
     ]
 
@@ -140,7 +142,7 @@ def waits(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece]
         places = spent.setdefault(kind, {})
         places[place] = places.get(place, 0.0) + ns
     return [
-        Piece(round(sum(places.values())), "waiting", f"waits {kind}", _most(places)[0])
+        Piece(round(sum(places.values())), "waiting", f"waits {kind}", place=_most(places)[0])
         for kind, places in spent.items()
     ]
 

@@ -19,7 +19,7 @@ def help_option(name: str, family: str, noun: str) -> Decorator:
         name,
         noun,
         catalog.family(family).noun,
-        lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)},
+        texts=lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)},
     )
 
 
@@ -31,7 +31,7 @@ def help_tables(name: str) -> Decorator:
 
         return {table.name: (table.text, table.described) for table in TABLES.values()}
 
-    return _option(name, "tables and columns", "table", texts)
+    return _option(name, "tables and columns", "table", texts=texts)
 
 
 def _of_unit(unit: Unit) -> str:

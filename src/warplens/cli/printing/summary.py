@@ -111,7 +111,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     lost, ended = [*_lost(report, manifest)], [*_ended(manifest)]
     wall = manifest.end - manifest.origin
     beside = facts["ranges"] or any(manifest.rows(table) for table in _GPU)
-    times = whereabouts(report, low, high, _PLACES if beside else _MOST_PLACES)
+    times = whereabouts(report, low, high, most=_PLACES if beside else _MOST_PLACES)
     where = (
         [*where_it_went(times, facts["recorded"] > 1)]
         if times is not None
@@ -129,7 +129,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     judgement = _judged(report, manifest, wall)
     parts[1] += [*_loop(report, judgement)]
     judged = [*_findings(judgement)]
-    last = [*judged, *_next(report, manifest, facts, times, bool(judged))]
+    last = [*judged, *_next(report, manifest, facts, times=times, judged=bool(judged))]
     yield ""
     yield from lost
     yield from _fitting(parts, where, max(_MOST_LINES - 1 - len(last) - len(lost), 0))
@@ -167,7 +167,7 @@ def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
     if spent and wall > 0:
         words.append(f"{duration(spent)} of CPU time: {spent / wall:.2f} of {counted(cpus, 'CPU')}")
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
-    most = largest(report, low, high, manifest.usage.get("max_rss", 0))
+    most = largest(report, low, high, primary=manifest.usage.get("max_rss", 0))
     if most is not None:
         several = (
             sum(low <= key <= high for key in report.table("processes", ["process"])["process"].to_pylist())
@@ -176,7 +176,7 @@ def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
         words.append(
             f"at most {size(most[0])} of memory{' in ' + printable(most[1]) if several and most[1] else ''}"
         )
-    words += _load(report, wall, spent, cpus)
+    words += _load(report, wall, spent, cpus=cpus)
     if words:
         yield from _wrapped(click.style("Used".ljust(_LABEL), bold=True), "; ".join(words))
 
@@ -205,7 +205,7 @@ def where_it_went(times: Whereabouts, several: bool) -> Iterator[str]:
 
 
 def _programs(report: Report, low: int, high: int) -> Iterator[str]:
-    for index, text in enumerate(where.programs(report, low, high, _WIDTH - _LABEL)):
+    for index, text in enumerate(where.programs(report, low, high, width=_WIDTH - _LABEL)):
         yield _line("" if index else "Time", text)
 
 

@@ -83,10 +83,10 @@ class Natives:
             asked, back = np.unique(offset[some] - (flags[some] & _RETURN), return_inverse=True)
             if module.path == ANONYMOUS:
                 names = [Where(name) if name else None for name in generated().find(asked)]
-                self._take(mine, back.reshape(-1), GENERATED, names)
+                self._take(mine, back.reshape(-1), GENERATED, found=names)
             else:
                 found = symbols.look_up(module.path, module.build_id, asked)
-                self._take(mine, back.reshape(-1), f"[{module.name}]", found)
+                self._take(mine, back.reshape(-1), f"[{module.name}]", found=found)
 
     def look_up_kernel(
         self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols

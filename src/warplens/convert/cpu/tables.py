@@ -75,7 +75,16 @@ class CpuTables:
         self._wide = {kind: spool.wide[kind] for kind in KINDS if kind in spool.wide}
         self.records = sum(len(records) for records in self._wide.values())
         spans = Spans(spool.bounds.windows if spool.bounds.windows is not None else spool.bounds.only)
-        self._place = Place(process, first, thread_base, clock, spool.strings, spans, threads, most)
+        self._place = Place(
+            process,
+            first,
+            thread_base,
+            clock=clock,
+            strings=spool.strings,
+            spans=spans,
+            threads=threads,
+            most=most,
+        )
         self._frames: Frames | None = None
         self._watched: list[tuple[Watched, Chosen, Make]] = []
         self._chosen: dict[tuple[str, tuple[int, ...] | None], Chosen] = {}
@@ -104,11 +113,11 @@ class CpuTables:
     def finish(self, progress: Callable[[float], None]) -> None:
         """Write what is left, after the last slice. `progress` hears which part of the records is done."""
         for watched, chosen, make in self._watched:
-            self._add(watched.finish(), chosen, make, progress)
+            self._add(watched.finish(), chosen, make, progress=progress)
         self._watched = []
         for kind, of, maker in self._others():
             if some := self._choose(kind, of):
-                self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress)
+                self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress=progress)
         if self._frames is not None:
             for rows in self._frames.tables(self._wide.get("cpu_module"), self._symbols):
                 self._write("frames", rows)
@@ -135,7 +144,7 @@ class CpuTables:
             return []
         spool, pid = self._spool, self._spool.process.pid
         told = notices.notes(notices.read(self._wide.get("cpu_notice"), spool.strings), pid)
-        return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid)]
+        return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid=pid)]
 
     def _others(self) -> Iterator[tuple[str, tuple[int, ...], Callable[[Chosen], Make]]]:
         """Return the tables whose rows have no range: from which records and domains, and what makes their rows."""
@@ -150,7 +159,7 @@ class CpuTables:
         yield (
             "cpu_state",
             samples.STATES,
-            lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock)),
+            lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock=lock)),
         )
 
     def _choose(self, kind: str, of: tuple[int, ...] | None) -> Chosen | None:

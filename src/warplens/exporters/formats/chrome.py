@@ -88,9 +88,9 @@ def write(report: Report, out: Path) -> None:
 
 
 def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
-    yield [named("process_name", process.pid, None, process.name) for process in tracks.processes]
+    yield [named("process_name", process.pid, None, name=process.name) for process in tracks.processes]
     yield [
-        named("thread_name", tracks.processes[thread.process].pid, thread.tid, thread.name)
+        named("thread_name", tracks.processes[thread.process].pid, thread.tid, name=thread.name)
         for thread in tracks.threads
     ]
     yield list(_tasks(tracks))
@@ -100,9 +100,17 @@ def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
             family = tracks.family(batch)
             lane = lanes.add(batch, family)
             args = _args(batch, _payloads(report, "range", batch))
-            yield _ranges(batch, args, tracks, report.origin, family.tolist(), lane.tolist(), crossing)
+            yield _ranges(
+                batch,
+                args,
+                tracks,
+                origin=report.origin,
+                families=family.tolist(),
+                lanes=lane.tolist(),
+                crossing=crossing,
+            )
     for batch in batches(report, "nvtx_marks", tracks.columns(MARK_COLUMNS), most=_ROWS):
-        yield _marks(batch, _args(batch, _payloads(report, "mark", batch)), tracks, report.origin)
+        yield _marks(batch, _args(batch, _payloads(report, "mark", batch)), tracks, origin=report.origin)
     yield from _counters(report, tracks)
     yield from cuda_and_cpu(report, tracks)
     for number, lane_number in sorted(crossing):
@@ -114,7 +122,7 @@ def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
                 "thread_name",
                 process.pid,
                 _tid(tracks, number) + lane_number * _OVERLAP,
-                f"{name} (overlapping)",
+                name=f"{name} (overlapping)",
             )
         ]
 
@@ -140,7 +148,7 @@ def _tasks(tracks: Tracks) -> Iterator[str]:
         yield sort_index(pid, thread.tid, next(place))
         for index in of_thread.get(number, []):
             tid = _tid(tracks, tracks.first_task + index)
-            yield named("thread_name", pid, tid, tracks.tasks[index].name)
+            yield named("thread_name", pid, tid, name=tracks.tasks[index].name)
             yield sort_index(pid, tid, next(place))
 
 
@@ -256,8 +264,8 @@ def _args(batch: pa.RecordBatch, payloads: list[str]) -> Iterator[str]:
 def _payloads(report: Report, kind: str, batch: pa.RecordBatch) -> list[str]:
     """The structured payloads of each row as arguments; empty altogether where there are none."""
     ids = values(batch, "id", -1)
-    found = carried(report, kind, ids, _payload)
-    return [found.get(id, "") for id in ids.tolist()] if found else []
+    payloads = carried(report, kind, ids, shape=_payload)
+    return [payloads.get(id, "") for id in ids.tolist()] if payloads else []
 
 
 def _payload(event: Carried) -> str:

@@ -306,8 +306,8 @@ class _Writer:
     def _clocks(self) -> list[tuple[int, int]]:
         first = self.report.manifests[0]
         rows = self.report.table("clocks", ["host", "monotonic", "realtime"]).to_pylist()
-        found = [(row["monotonic"], row["realtime"]) for row in rows if row["host"] == first.host]
-        return found or [(first.origin, first.origin + first.realtime_offset)]
+        clocks = [(row["monotonic"], row["realtime"]) for row in rows if row["host"] == first.host]
+        return clocks or [(first.origin, first.origin + first.realtime_offset)]
 
     def _drain(self, encoder: native.Handle) -> None:
         """Write what describes the batch, then the batch."""

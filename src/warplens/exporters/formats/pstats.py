@@ -65,7 +65,9 @@ def write(
         selection: which part of the report.
     """
     traced = report.tables["python_calls"] > 0 and (calls or not report.tables["samples"])
-    entries = _by_calls(report, selection or ALL) if traced else _by_samples(report, selection, kind, wall)
+    entries = (
+        _by_calls(report, selection or ALL) if traced else _by_samples(report, selection, kind, wall=wall)
+    )
     with output(out) as file:
         file.write(marshal.dumps(entries.stats(), _MARSHAL))
 

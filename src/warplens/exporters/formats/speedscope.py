@@ -97,7 +97,7 @@ class _Writer:
     def profiles(self, which: Wanted, selection: Selection | None) -> Iterator[Iterator[str]]:
         """Yield the pieces of each thread's profile: the threads with most time first."""
         for thread in threads_with_samples(self.report, selection, which):
-            rows = of_thread(self.report, selection, which, thread)
+            rows = of_thread(self.report, selection, which, thread=thread)
             stacks = self.labels.frames.positions(rows.column("stack")).tolist()
             times = (rows.column(name).to_pylist() for name in ("start", "weight"))
             yield self._profile(thread, list(zip(*times, stacks, strict=True)))

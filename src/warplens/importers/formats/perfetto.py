@@ -110,7 +110,7 @@ def _begins_with_message(packet: bytes) -> bool:
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     """Write the tables of `source` to the part. Raises NotAReport for a file without packets, ReportError for a broken one."""
     with PerfettoTrace(source, lambda done: progress("packets", 0.5 * done)) as trace:
-        return _read(source, trace, part, progress)
+        return _read(source, trace, part, progress=progress)
 
 
 def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progress) -> Facts:
@@ -132,10 +132,21 @@ def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progre
         else time
     )
     end = np.maximum(end, time)
-    places = TrackPlaces(trace, about, ours, part)
+    places = TrackPlaces(trace, about, ours, part=part)
     details = Details(trace, partner)
     context = PerfettoContext(
-        trace, about, ours, clocks, places, part, tally, details, time, end, partner, last
+        trace,
+        about,
+        ours,
+        clocks=clocks,
+        places=places,
+        part=part,
+        tally=tally,
+        details=details,
+        time=time,
+        end=end,
+        partner=partner,
+        last=last,
     )
     progress("ranges", 0.6)
     ranges.write(context)

@@ -65,4 +65,4 @@ def take_place(
         if named is not None:
             files.remove_tree(named.path)
         raise
-    return Place(report, created, spool, note)
+    return Place(report, created, spool, note=note)

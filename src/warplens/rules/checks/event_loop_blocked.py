@@ -83,7 +83,7 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
         inside = (handle[time.stack] >= 0) & ~code.importing[time.stack]
         if not inside.any():
             continue
-        callbacks, seen = _callbacks(code, handle, time, inside, round(longest * 1e6))
+        callbacks, seen = _callbacks(code, handle, time, inside=inside, longest=round(longest * 1e6))
         for function, callback in callbacks.items():
             cover = Cover(
                 [start for start, _, _ in callback.stretches], [last for _, last, _ in callback.stretches]
@@ -93,7 +93,13 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
             bound = ceiling(report, selection, cover)
             if bound:
                 findings.append(
-                    _finding(function, callback, cover, bound, _waiting(report, selection, callback, cover))
+                    _finding(
+                        function,
+                        callback,
+                        cover,
+                        bound=bound,
+                        waiting=_waiting(report, selection, callback, cover=cover),
+                    )
                 )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
@@ -165,7 +171,7 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
     if not report.tables["task_samples"]:
         return "No other task of this loop went on meanwhile."
     where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"
-    others = rows(report, selection, "number, task", "task_samples", where)
+    others = rows(report, selection, "number, task", table="task_samples", where=where)
     # a row lasts until the tick that saw something else, which may be late
     shortest = min(last - start for start, last, _ in callback.stretches)
     late = cover.within(others["start"].to_numpy(), others["end"].to_numpy()) > shortest // 2

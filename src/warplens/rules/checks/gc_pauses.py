@@ -53,10 +53,10 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
         longest: pauses count that last longer than this, ms.
         least: percent of the time looked at that they must take.
     """
-    needed(report, selection, "gc", "Python garbage collection data", "gc")
+    needed(report, selection, "gc", what="Python garbage collection data", source="gc")
     long = f'"end" - "start" > {round(longest * 1e6)}'
     collections = rows(
-        report, selection, "id, process, thread, generation, collected", "gc", long
+        report, selection, "id, process, thread, generation, collected", table="gc", where=long
     ).to_pylist()
     gpu = idle(report, selection)
     collections = _in_the_work(report, selection, collections)
@@ -109,7 +109,7 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
 
 def _advice(report: Report, selection: Selection) -> str:
     """Return what helps, by how the pauses of generation 2 change over the run of the process that has most of them, and its price."""
-    everything = rows(report, selection, "process, generation, collected", "gc")
+    everything = rows(report, selection, "process, generation, collected", table="gc")
     process, generation, start, end = (
         numbers(everything, name) for name in ("process", "generation", "start", "end")
     )
@@ -144,7 +144,7 @@ def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, An
     """Leave out what lies in none of the NVTX ranges of its process: it may be the start-up. Without ranges, everything counts."""
     if not pauses:
         return []
-    ranges = rows(report, selection, "process", "nvtx_ranges", "depth = 0")
+    ranges = rows(report, selection, "process", table="nvtx_ranges", where="depth = 0")
     process, start, end = (numbers(ranges, name) for name in ("process", "start", "end"))
     kept = []
     for own in {row["process"] for row in pauses}:

@@ -76,9 +76,11 @@ def table(
     profile = SampleProfile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
     least = profile.weight * min_percent / 100
     if tree != "flat":
-        profile_table = as_tree(report, profile, by, tree, depth=depth, least=least)
+        profile_table = as_tree(report, profile, by, tree=tree, depth=depth, least=least)
     else:
-        profile_table = by_group(report, profile, by, least) if by in GROUPS else by_frame(profile, by, least)
+        profile_table = (
+            by_group(report, profile, by, least=least) if by in GROUPS else by_frame(profile, by, least)
+        )
     number = f"{int(profile.weights.count.sum()):,}"
     what = (
         f"{number} {wanted} samples of threads that ran{' or waited' if wall else ''}"

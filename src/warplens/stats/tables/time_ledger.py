@@ -99,7 +99,10 @@ def table(report: Report, selection: Selection) -> pa.Table:
     """
     begin, end = selection.window(report) or report.span
     many = sum(report.tables[name] for name in _DIVIDED) > _MOST
-    rows = [*_of_gpus(report, selection), *(() if many else _of_threads(report, selection, begin, end))]
+    rows = [
+        *_of_gpus(report, selection),
+        *(() if many else _of_threads(report, selection, begin=begin, end=end)),
+    ]
     if not rows and many:
         raise MissingData("has too many rows for threads to be divided by them, and no GPU.")
     if not rows or end <= begin:
@@ -135,10 +138,10 @@ def _of_gpus(report: Report, selection: Selection) -> Iterator[_Row]:
             ("copies alone", ran.memory),
         ):
             if time:
-                yield _Row(where, cause, None, time)
+                yield _Row(where, cause, None, time=time)
         for cause, time in sorted(one.idle.items(), key=lambda item: -item[1]):
             if time:
-                yield _Row(where, cause, None, time)
+                yield _Row(where, cause, None, time=time)
 
 
 def _of_threads(report: Report, selection: Selection, begin: int, end: int) -> Iterator[_Row]:
@@ -148,12 +151,12 @@ def _of_threads(report: Report, selection: Selection, begin: int, end: int) -> I
     for process, thread in sorted(leading(report, selection).items()):
         sums: dict[str, int] = {}
         most: dict[str, str] = {}
-        for culprit in culprits(report, thread, begin, end):
+        for culprit in culprits(report, thread, begin=begin, end=end):
             most.setdefault(culprit.kind, culprit.name)
             sums[culprit.kind] = sums.get(culprit.kind, 0) + culprit.time
         where = f"{names.get(thread) or 'thread'} of process {pids.get(process, process)}"
         for kind, time in sorted(sums.items(), key=lambda item: -item[1]):
-            yield _Row(where, kind if kind != UNKNOWN else "not known", most[kind] or None, time)
+            yield _Row(where, kind if kind != UNKNOWN else "not known", most[kind] or None, time=time)
 
 
 def _pids(report: Report) -> dict[int, int]:

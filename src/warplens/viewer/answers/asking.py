@@ -23,7 +23,7 @@ _MORE = 1 << 20  # bytes of an answer beside its table
 _BESIDE = "ask about less time, or add LIMIT and WHERE"
 
 
-class Processes:
+class SqlProcesses:
     """Processes that answer SQL; each is kept for the next question, as one takes most of a second to begin."""
 
     def __init__(self, most: int = limits.SQL_AT_ONCE) -> None:

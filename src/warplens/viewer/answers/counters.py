@@ -117,10 +117,10 @@ def _of_programs(report: Report) -> Iterator[Counter]:
             "nvtx_counters",
             str(facts["counter"]),
             name,
-            facts["unit"] or "",
-            Where(facts["process"]),
-            times,
-            values,
+            unit=facts["unit"] or "",
+            where=Where(facts["process"]),
+            times=times,
+            values=values,
         )
 
 
@@ -129,15 +129,16 @@ def _metrics(report: Report) -> Iterator[Counter]:
     for (host, gpu, uuid, metric, unit), times, values in _split(
         report, "gpu_metrics", ("host", "gpu", "uuid", "metric", "unit")
     ):
-        where = Where(host=host, gpu=gpu, uuid=uuid)
+        held_from, held = _since_last(times, values)
         found.append(
             Counter(
                 "gpu_metrics",
                 f"{host}/{gpu}/{metric}",
                 metric,
-                unit or "",
-                where,
-                *_since_last(times, values),
+                unit=unit or "",
+                where=Where(host=host, gpu=gpu, uuid=uuid),
+                times=held_from,
+                values=held,
             )
         )
     rank = {name: place for place, name in enumerate(_FIRST)}
@@ -157,10 +158,10 @@ def _memory(report: Report) -> Iterator[Counter]:
             "gpu_memory",
             f"{level.process}/{level.device}/{level.series}",
             names[level.series],
-            "bytes",
-            where,
-            level.time,
-            level.value,
+            unit="bytes",
+            where=where,
+            times=level.time,
+            values=level.value,
         )
 
 

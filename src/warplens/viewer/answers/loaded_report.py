@@ -154,7 +154,7 @@ class Opened:
         return found
 
     def _rows(self, lanes: Lanes) -> list[dict[str, Any]]:
-        return track_nodes(self.number, self.origin, self.entities, lanes, self.counters)
+        return track_nodes(self.number, self.origin, self.entities, lanes=lanes, counters=self.counters)
 
     @property
     def warnings(self) -> int:

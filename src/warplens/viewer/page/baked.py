@@ -84,7 +84,7 @@ def _report(answers: Answers, opened: Opened, told: _Told) -> Iterator[tuple[str
     slices = _Slices(opened, levels[-1])
     yield f"alike/{number}", encoded(dict(_alike(answers, slices, told)))
     wanted = [*_evidence(kept["findings"]), *slices.longest()]
-    yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told)))
+    yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told=told)))
 
 
 def _span(opened: Opened) -> tuple[int, int]:
@@ -133,7 +133,7 @@ def _plots(answers: Answers, opened: Opened) -> Iterator[tuple[float, bytes]]:
         is_finest = 2 * width >= samples
         yield (
             (0.0 if is_finest else (end - begin) / width),
-            answers.plots(opened.number, begin, end, width, list(opened.counters)),
+            answers.plots(opened.number, begin, end, width=width, tracks=list(opened.counters)),
         )
         if is_finest:
             return

@@ -39,12 +39,12 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
                 "script",
                 _safe_script(_content(files, match["script"])),
                 "script-src",
-                hashes,
-                ' type="module"',
+                hashes=hashes,
+                attributes=' type="module"',
             )
         href = _HREF.search(match[0])
         if match["link"] == "stylesheet" and href is not None:
-            return _inline("style", _safe_style(_content(files, href[1])), "style-src", hashes)
+            return _inline("style", _safe_style(_content(files, href[1])), "style-src", hashes=hashes)
         if match["link"] == "icon" and href is not None:
             icon = files[_path(href[1])]
             return (
