@@ -48,9 +48,9 @@ class Spool(NamedTuple):
 class Converted:
     """A process whose tables are written.
 
-    `begin`, `end`: when it did what is known of it first and last, ns of the report.
-
-    `last_seen`: the last time in it, ns of its spool's clock; `bounds`: what was known of its recording. `threads`: rows of that table.
+    `begin`, `end`: when it did what is known of it first and last, ns of the report. `last_seen`:
+    the last time in it, ns of its spool's clock. `bounds`: what was known of its recording. `threads`:
+    rows of that table.
     """
 
     key: int
@@ -86,12 +86,11 @@ class ClockMap:
 
 
 @dataclass
-class Processes:
+class ProcessWriter:
     """Converts processes in order of their keys.
 
-    `converted` has them by the names of their spool files.
-
-    `changing`: a flight recorder may be writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
+    `converted` has them by the names of their spool files. `changing`: a flight recorder may be
+    writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
     """
 
     part: PartWriter
@@ -115,10 +114,7 @@ class Processes:
         self._rows = rows_per_slice()
 
     def clock(self, clock: Clock) -> ClockMap:
-        """Return the correction of a clock, the same for all processes of a host.
-
-        A long run has many readings.
-        """
+        """Return the correction of a clock: all processes of a host have the same."""
         if clock not in self._corrections:
             self._corrections[clock] = ClockMap(clocks.correction(clock, self._samples))
         return self._corrections[clock]
@@ -131,9 +127,7 @@ class Processes:
         follower: Follower | None = None,
         tell: Tell = lambda part: None,
     ) -> None:
-        """Convert a process; a small one waits for the next ones.
-
-        `tell` hears which part of it is done.
+        """Convert a process; a small one waits for the next. `tell` hears which part of it is done.
 
         Of one that was followed, threads and notes may come with `finish`.
         """
@@ -227,10 +221,7 @@ class Processes:
                 finish()
 
     def _convert_small(self) -> None:
-        """Convert the processes that wait, together.
-
-        Each alone where they are few, or anything about them is odd.
-        """
+        """Convert the processes that wait: together, or each alone where they are few or odd."""
         members, self._small = self._small.members, SmallProcesses()
         if len(members) < FEW or not self._convert_together(members):
             for member in members:
@@ -260,11 +251,7 @@ class Processes:
         return True
 
     def finish(self) -> None:
-        """Write all that is left.
-
-        Of processes that were followed, nobody knew before which calls and samples lie in their
-        ranges.
-        """
+        """Write all that is left: of processes that were followed, what gets the ranges around it."""
         self.flush()
         if not self._later:
             return
