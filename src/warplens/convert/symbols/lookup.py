@@ -65,9 +65,10 @@ class Symbols:
         return self._kernel.find(addresses)
 
     def notes(self) -> list[Note]:
-        """Which files could not be used."""
+        """Which files could not be used; in whatever order processes were converted, they stand in the same one."""
         found = []
-        for why, paths in self._missing.items():
+        for why, paths in sorted(self._missing.items()):
+            paths.sort()
             some = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
             message = f"native code of {some} has the name of its file alone: {why}"
             found.append(Note("info", "no-symbols", "report", message, len(paths)))
