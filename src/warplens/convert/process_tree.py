@@ -41,6 +41,7 @@ class Family:
     _mine: dict[int, Life] = field(default_factory=dict)  # position in `spools` -> its life
     _keys: dict[int, int] = field(default_factory=dict)  # id of a life -> key
     _broken: frozenset[int] = frozenset()
+    _inside: frozenset[int] = frozenset()  # ids of lives that have a spool of their own agent
 
     @classmethod
     def of(
@@ -60,6 +61,9 @@ class Family:
         register = read_register(directory)
         found = lives(register.entries, launch.pid)
         family._mine = dict(_matched(found, spools))
+        family._inside = frozenset(
+            id(life) for number, life in family._mine.items() if not spools[number].outside
+        )
         family._lives = fold(found, {id(life) for life in family._mine.values()})
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
@@ -153,6 +157,8 @@ class Family:
             launch.pid is not None
             and facts.pid == launch.pid
             and not any(row["primary"] for row in self.rows)
+            # Watched from outside until the agent came: what its agent recorded says more.
+            and not (facts.outside and id(life) in self._inside)
         )
         command = (
             facts.command or (life.command if life is not None else ()) or (launch.command if primary else ())

@@ -26,8 +26,8 @@ FRAMES = Table(
         Column(
             "function",
             "dict",
-            "Function: qualified name of Python, demangled name of C++; where there is no symbol `[file]+0x12`, "
-            "by the begin of the function, or `[file]`; `[generated code]`.",
+            "Function: qualified name of Python, demangled name of C++. Without a symbol: `[file]+0x12`, where it begins, "
+            "or `[file]`; `[generated code]`.",
         ),
         Column(
             "module",

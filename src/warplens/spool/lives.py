@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from warplens.spool.registry import EXEC, EXIT, FOREIGN, FORK, PROGRAM, REASONS, RUNNING, WAITED, Entry
 
 LAUNCH = "launch"
+_AT_ONCE_NS = 100_000_000  # so soon behind its try ends a child that could not become another program
 _UNHEARD = "could not be followed"
 
 
@@ -41,6 +42,7 @@ class Life:
     foreign: str | None = None
     heard: bool = True  # false: others told of it, but the program itself has not been heard
     next: Entry | None = None  # the program that it is about to become
+    tried: tuple[Entry, str] | None = None  # the last one that it could not become, a fork child, and why
 
     @property
     def executable(self) -> str:
@@ -206,6 +208,8 @@ def _announced(tree: _Tree, entry: Entry) -> None:
     life = tree.current.get(entry.pid) if entry.pid else None
     if not entry.texts:
         if life is not None and life.end is None:
+            if life.began == "fork" and life.next is not None:
+                life.tried = life.next, _not_started(entry.status)
             life.next = None  # it did not become another program
             life.foreign = life.foreign if life.heard else _not_started(entry.status)
         return
@@ -237,6 +241,10 @@ def _exit(tree: _Tree, entry: Entry) -> None:
     if life.ended is None:
         life.end, life.ended, life.exit_status = entry.time, "exit", _status(entry.status)
         life.usage = entry.usage
+    if life.tried is not None and entry.status and entry.time - life.tried[0].time < _AT_ONCE_NS:
+        # It was there for that program alone.
+        announced, life.foreign = life.tried
+        life.texts, life.cut = announced.texts, announced.cut
 
 
 def _waited(tree: _Tree, entry: Entry) -> None:

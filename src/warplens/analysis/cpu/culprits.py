@@ -455,7 +455,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
             stacks = rows.column("stack").take(pa.array(which))
             inner, leaf = python.positions(stacks), shown.positions(stacks)
             # A function of an installed package stands under the line of the program's own code that called it: that can be changed.
-            places, code = np.unique(np.where(inner == len(python) - 1, leaf, inner), return_inverse=True)
+            places, code = np.unique(np.where(python.interpreted[inner], inner, leaf), return_inverse=True)
             frames = [shown.frame(int(position)) for position in places]
             texts = [
                 _sampled(own_code, place, frame) for place, frame in zip(places.tolist(), frames, strict=True)

@@ -129,6 +129,7 @@ class CpuTables:
         for kind, of, maker in self._others():
             if some := self._choose(kind, of):
                 self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress=progress)
+        self._place.threads.name(self._spool.wide.get("cuda_thread"))
         if self._frames is not None:
             for rows in self._frames.tables(self._wide.get("cpu_module"), self._symbols):
                 self._write("frames", rows)

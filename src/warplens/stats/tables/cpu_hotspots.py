@@ -24,8 +24,9 @@ that lasts over an edge, its share.
 - It is a sample: a row with n samples is off by about the square root of n. Below 10 samples, believe nothing.
 - Self adds up to 100 %, Total does not.
 - Without :wall, a thread that waits is not there: thread_state_sum and osrt_sum say for what it waits.
-- `[no stack]`: the thread was seen, its stack could not be read. What Python calls in C is in the Total of the Python function, and in its
-  Self where samples are Python's alone.
+- `[no stack]`: the thread was seen, its stack could not be read. Stacks with Python in them begin with Python: what called
+  the interpreter is left out. What Python calls in C is in the Total of the Python function, and in its Self where samples
+  are Python's alone.
 - In a bottom-up tree the Total of a caller is the root's own time when called this way.
 """
 
