@@ -14,7 +14,9 @@ MANIFESTS = "manifest.d"
 PENDING = "pending.d"
 TABLES = "tables"
 PACKED = ".spool.packed"  # how the names of packed copies of spool files end
-_NO_PERMISSION = "You may not read the report {}: no permission for {}.\nAsk its owner for a copy, or for `chmod -R a+rX`."
+_NO_PERMISSION = (
+    "You may not read the report {}: no permission for {}.\nAsk its owner for a copy, or for `chmod -R a+rX`."
+)
 TOKEN = "token"  # in a spool, and in the note that names it: they belong together
 
 
@@ -37,7 +39,7 @@ def check_readable(path: Path) -> None:
     reports = (path, path.with_name(path.name + SUFFIX)) if path.name else (path,)
     for folder in [folder for report in reports for folder in (report, report / MANIFESTS, report / TABLES)]:
         try:
-            mode = os.stat(folder).st_mode
+            mode = folder.stat().st_mode
         except PermissionError as error:
             raise ReportError(_NO_PERMISSION.format(path, folder)) from error
         except (OSError, ValueError):

@@ -14,7 +14,7 @@ from warplens.report import Report
 MS = 1_000_000
 LIB = "/venv/lib/python3.11/site-packages"
 FILES = {
-    **{name: "/app/serve.py" for name in ("main", "handle", "beat")},
+    **dict.fromkeys(("main", "handle", "beat"), "/app/serve.py"),
     "poll": f"{LIB}/joblib/parallel.py",
     "select": "/usr/lib/python3.11/selectors.py",
     "commit": f"{LIB}/sqlalchemy/session.py",
@@ -50,7 +50,7 @@ def pieces(tmp_path: Path, picture: str) -> tuple[Report, list[tuple[str, str, s
 
 def test_a_server_names_where_its_requests_wait(tmp_path: Path) -> None:
     _, shown = pieces(tmp_path, SERVER)
-    kinds = dict((kind, (text, place)) for kind, text, place in shown)
+    kinds = {kind: (text, place) for kind, text, place in shown}
     assert kinds["waiting"][0] == "waits for events: sockets, timers"
     assert kinds["others"] == ("2 other threads ran", "")
     assert kinds["waited"] == ("waited (sleep, file or lock)", "handle  serve.py:9, in sqlalchemy")

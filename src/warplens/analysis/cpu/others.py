@@ -20,7 +20,10 @@ _LEAST = 0.1  # share of what ran from which on a part has a line
 _LEAST_WAIT = 0.1  # share of the run
 _ELSEWHERE = 0.8  # share of what ran from which on other processes did it
 _IDLE = 0.95  # share of its time that a thread waits at one place: a helper that is not needed now
-_WORTH = ("(sleep, file or lock)", "for the network")  # who waits for other threads or for events waits for work
+_WORTH = (
+    "(sleep, file or lock)",
+    "for the network",
+)  # who waits for other threads or for events waits for work
 
 
 def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list[ThreadTime]) -> list[Piece]:
@@ -33,7 +36,9 @@ def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list
     active = [time for time in threads if time.ran.any()]
     loading = code.importing[stack]
     parts = [
-        Piece(round(ran[loading].sum()), "part", "imports", imported(report, [time.thread for time in active])),
+        Piece(
+            round(ran[loading].sum()), "part", "imports", imported(report, [time.thread for time in active])
+        ),
         *functions(code, stack[~loading], ran[~loading], native),
     ]
     shown = sorted((part for part in parts if part.ns >= _LEAST * whole), key=lambda part: -part.ns)[:_PARTS]

@@ -36,7 +36,10 @@ Examples:
 )
 @window_option
 @click.option(
-    "--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT, DESCRIBE, SHOW or SUMMARIZE alone."
+    "--any",
+    "anything",
+    is_flag=True,
+    help="Any statement of DuckDB's dialect, not one SELECT, DESCRIBE, SHOW or SUMMARIZE alone.",
 )
 @help_tables("--help-tables")
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
