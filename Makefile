@@ -36,6 +36,7 @@ native: $(BUILD)/build.ninja ## build the agent and the libraries into src/
 	@MAKEFLAGS= $(BIN)/cmake --build $(BUILD) -- --quiet
 	@$(BIN)/cmake --install $(BUILD) --prefix src >$(BUILD)/install.log
 	@$(PY) tools/web.py bundle --fetch
+	@$(PY) -m compileall -q src/warplens
 
 web: $(STAMP) ## build the page of `warplens view` into src/ (Node.js of the machine, else from PyPI)
 	@$(PY) tools/web.py build --fetch

@@ -86,9 +86,9 @@ class Cover:
 
     def without(self, other: Cover) -> Cover:
         """Return what of this one the other does not cover."""
-        if not len(self.start):
-            return self
-        return self.both(Cover(*gaps(other.start, other.end, int(self.start[0]), int(self.end[-1]))))
+        # Without [3, 4) and [6, 7), [2, 9) begins at 2, 4, 7 and ends at 3, 6, 9: each in order, begins and ends are pairs.
+        first, last = intersection(self.start, self.end, other.start, other.end)
+        return Cover(np.sort(np.concatenate((self.start, last))), np.sort(np.concatenate((first, self.end))))
 
 
 def _times(values: npt.ArrayLike) -> Int64Array:

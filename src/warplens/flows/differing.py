@@ -11,14 +11,20 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
 from warplens.analysis.comparison import compare as comparing
+from warplens.flows import explaining
+from warplens.flows.explaining import Explanation, Fact
 from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from warplens.report.report import Report
+    from warplens.rules.base import Finding
 
-Status = Literal["same", "changed", "added", "removed", "renamed"]
+Status = Literal[
+    "same", "changed", "added", "removed", "renamed", "not recorded before", "not recorded after"
+]
+FindingStatus = Literal["appeared", "gone", "both", "not judged before", "not judged after"]
 _CERTAIN = 3.0  # a change is one where it exceeds so many standard errors: of hundreds of kernels, two would name some that only wobble
 _ALIKE = 0.5  # how much of two steps must be the same for places in them to mean anything
 _PER_RUN = (comparing.STEP, "gpu")
@@ -43,13 +49,17 @@ class Figures:
 
 @dataclass(frozen=True)
 class Change:
-    """One kind and name in both sides. `after_name`: what it is called in the second, where it was renamed."""
+    """One kind and name in both sides. `after_name`: what it is called in the second, where it was renamed.
+
+    `lacks`: `before` or `after`, the side whose recording did not look at such things.
+    """
 
     kind: str
     name: str
     before: Figures | None
     after: Figures | None
     after_name: str = ""
+    lacks: Literal["", "before", "after"] = ""
 
     @property
     def delta(self) -> float:
@@ -78,6 +88,8 @@ class Change:
     @property
     def status(self) -> Status:
         """What became of it."""
+        if self.lacks:
+            return "not recorded before" if self.lacks == "before" else "not recorded after"
         if self.before is None or self.after is None:
             return "added" if self.before is None else "removed"
         if self.after_name:
@@ -87,25 +99,33 @@ class Change:
 
 @dataclass(frozen=True)
 class FindingChange:
-    """A finding of one side that the other does not have, or in both: what it costs at most in each, ns (null: not there, or no price)."""
+    """A finding of one side that the other does not have, or in both: what it costs at most in each, ns (null: not there, or no price).
+
+    `not judged before` and `not judged after`: that side lacks the data that the rule needs.
+    """
 
     rule: str
     subject: str
     title: str
     before: int | None
     after: int | None
-    status: Literal["appeared", "gone", "both"]
+    status: FindingStatus
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The changes, greatest first within their kind. `per`: what times are of, `step` or `run`. `steps`: how many each side has."""
+    """The changes, greatest first within their kind. `per`: what times are of, `step` or `run`. `steps`: how many each side has.
+
+    `run`: figures of the whole runs. `explained`: what the difference of their time consists of; None: the reports do not say.
+    """
 
     per: Literal["step", "run"]
     steps: tuple[int, int]
     changes: tuple[Change, ...]
     findings: tuple[FindingChange, ...]
     notes: tuple[str, ...] = field(default=())
+    run: tuple[Fact, ...] = field(default=())
+    explained: Explanation | None = None
 
     def of(self, kind: str) -> list[Change]:
         """Return the changes of one kind."""
@@ -146,12 +166,30 @@ def diff(
     first, second = (
         _side([table for table, _ in own], count, per) for own, count in zip(tables, counts, strict=True)
     )
-    changes = [Change(*key, first.get(key), second.get(key)) for key in sorted(first.keys() | second.keys())]
+    lacks = {kind: _lacks(kind, *sides) for kind in comparing.KINDS}
+    changes = [
+        Change(*key, first.get(key), second.get(key), lacks=lacks[key[0]])
+        for key in sorted(first.keys() | second.keys())
+    ]
     changes = _renamed(changes, *(own[0][1] for own in tables))
     changes.sort(key=lambda change: (comparing.KINDS.index(change.kind), -abs(change.delta), change.name))
     judged = _findings(sides[0], sides[1], chosen) if rules else ()
     total = tuple(sum(count) for count in counts)
-    return Difference(per, (total[0], total[1]), tuple(changes), judged, tuple(_notes(per, counts)))
+    return Difference(
+        per,
+        (total[0], total[1]),
+        tuple(changes),
+        judged,
+        tuple(_notes(per, counts)),
+        explaining.facts(sides[0], sides[1], chosen, steps),
+        explaining.explain(sides[0], sides[1], chosen, steps),
+    )
+
+
+def _lacks(kind: str, before: Sequence[Report], after: Sequence[Report]) -> Literal["", "before", "after"]:
+    """Return which side's recording did not look at what is of a kind; empty: both did, or neither."""
+    could = [any(comparing.looked_at(report, kind) for report in side) for side in (before, after)]
+    return "" if could[0] == could[1] else "before" if could[1] else "after"
 
 
 def _notes(per: str, counts: Sequence[Sequence[int]]) -> Iterable[str]:
@@ -293,22 +331,26 @@ def _findings(
 ) -> tuple[FindingChange, ...]:
     from warplens.rules.judging import judge
 
-    sides = [
-        {(f.rule, f.subject): f for report in side for f in judge(report, selection).findings}
-        for side in (before, after)
-    ]
+    judged = [[judge(report, selection) for report in side] for side in (before, after)]
+    sides = [{(f.rule, f.subject): f for one in side for f in one.findings} for side in judged]
+    blind = [set.intersection(*(set(one.not_judged) for one in side)) for side in judged]
     changes = []
     for key in sorted(sides[0].keys() | sides[1].keys()):
         own = [side.get(key) for side in sides]
         told = next(finding for finding in reversed(own) if finding is not None)
-        status: Literal["appeared", "gone", "both"] = (
-            "appeared" if own[0] is None else "gone" if own[1] is None else "both"
-        )
         first, second = (None if finding is None else finding.bound for finding in own)
-        changes.append(FindingChange(*key, told.title, first, second, status))
+        changes.append(FindingChange(*key, told.title, first, second, _became(key[0], own, blind)))
     return tuple(
         sorted(
             changes,
             key=lambda change: (change.status == "both", -abs((change.after or 0) - (change.before or 0))),
         )
     )
+
+
+def _became(rule: str, own: Sequence[Finding | None], blind: Sequence[set[str]]) -> FindingStatus:
+    if own[0] is None:
+        return "not judged before" if rule in blind[0] else "appeared"
+    if own[1] is None:
+        return "not judged after" if rule in blind[1] else "gone"
+    return "both"

@@ -21,6 +21,9 @@ from warplens.viewer.answers.answers import View
 from warplens.viewer.answers.loaded_report import Opened
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warplens.flows.explaining import Explanation
     from warplens.viewer.bundle import File
     from warplens.viewer.server.app import News
 
@@ -28,6 +31,7 @@ _FOLLOW_S = 2.0
 _KEPT_S = 30 * 86_400.0
 _REST, _LONGEST_S = 4, 30.0
 _MOST_ANCHORS = 2_000
+_EXPLAINED = "what explains it"
 Progress = Callable[[str, float], None]
 
 
@@ -88,6 +92,9 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
         found = diff(before, after)
         anchors = [*_steps(before, after), *_ranges(before, after)]
     tables = []
+    if found.explained is not None:
+        rows, note = _explained(found.explained)
+        tables.append(shown(_EXPLAINED, rows, note=note))
     for kind in dict.fromkeys(change.kind for change in found.changes):
         rows = [
             {
@@ -114,9 +121,31 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
             for one in found.findings
         ]
         tables.append(shown("findings", pa.Table.from_pylist(told)))
-    if tables and found.notes:
-        tables[0]["note"] = " ".join(found.notes)
+    changes = [table for table in tables if table["title"] != _EXPLAINED]
+    if changes and found.notes:
+        changes[0]["note"] = " ".join(found.notes)
     return {"tables": tables, "anchors": anchors[:_MOST_ANCHORS]}
+
+
+def _explained(whole: Explanation) -> tuple[pa.Table, str]:
+    """The parts of the difference as a table, and what they are parts of."""
+    import pyarrow as pa
+
+    rows = [
+        {
+            "cause": part.kind,
+            "name": part.name,
+            "most": part.detail,
+            "before (ns)": part.before,
+            "after (ns)": part.after,
+            "delta (ns)": part.delta,
+            "of it (%)": 100 * part.delta / whole.delta if whole.delta else None,
+            "not recorded": part.lacks,
+        }
+        for part in whole.parts
+    ]
+    note = f"Of one {whole.per}; {whole.where}. The rows add up to the difference. {' '.join(whole.notes)}"
+    return pa.Table.from_pylist(rows), note.strip()
 
 
 def _steps(before: Report, after: Report) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
 _HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that a fix is expected to win
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """A row to jump to: `table` and `id` (null where a table has no ids), its times (ns, the report's clock), what it is, and figures."""
 
@@ -42,7 +42,7 @@ class Evidence:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One thing that costs time.
 

@@ -41,16 +41,16 @@ def blocked(
     rows_kept = located(report, evidence(blocking, spent, rows))
     return [
         Finding(
-            rule,
-            subject,
-            title,
-            cause,
-            fix,
-            rows_kept,
-            len(blocking),
-            spent.bound,
-            spent.estimate,
-            "medium",
+            rule=rule,
+            subject=subject,
+            title=title,
+            cause=cause,
+            fix=fix,
+            evidence=rows_kept,
+            occurrences=len(blocking),
+            bound=spent.bound,
+            estimate=spent.estimate,
+            confidence="medium",
             claim=spent.claim,
         )
     ]

@@ -33,13 +33,13 @@ class Blocked:
         """Return the longest calls."""
         return most(
             Evidence(
-                "osrt",
-                row["id"],
-                row["start"],
-                row["end"],
-                f"{row['name']}{' of ' + row['target'] if row['target'] else ''} for {duration(row['end'] - row['start'])}",
-                row["process"],
-                row["thread"],
+                table="osrt",
+                id=row["id"],
+                start=row["start"],
+                end=row["end"],
+                text=f"{row['name']}{' of ' + row['target'] if row['target'] else ''} for {duration(row['end'] - row['start'])}",
+                process=row["process"],
+                thread=row["thread"],
                 values={} if row["bytes"] is None else {"bytes": row["bytes"]},
             )
             for row in self.calls

@@ -88,7 +88,15 @@ class GpuOperations:
         kind = GRAPH if place is None else int(self.kind[place])
         ended = None if place is None else int(self.id[place])
         text = f"{self.label} idle" if place is None else f"{self.label} idle until the next {_NAMES[kind]}"
-        return Evidence(TABLES[kind], ended, begin, end, text, process=self.process, device=self.device)
+        return Evidence(
+            table=TABLES[kind],
+            id=ended,
+            start=begin,
+            end=end,
+            text=text,
+            process=self.process,
+            device=self.device,
+        )
 
 
 def gpus(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:

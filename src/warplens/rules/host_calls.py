@@ -177,9 +177,18 @@ def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ..
         values: dict[str, Any] = {"gpu_idle_ns": int(cost.idle[place])}
         if host_calls.bytes[place] >= 0:
             values["bytes"] = int(host_calls.bytes[place])
-        span = (int(host_calls.start[place]), int(host_calls.end[place]))
-        about = {"process": int(host_calls.process[place]), "thread": int(host_calls.thread[place])}
-        rows.append(Evidence("cuda_api", int(host_calls.id[place]), *span, what, values=values, **about))
+        rows.append(
+            Evidence(
+                table="cuda_api",
+                id=int(host_calls.id[place]),
+                start=int(host_calls.start[place]),
+                end=int(host_calls.end[place]),
+                text=what,
+                process=int(host_calls.process[place]),
+                thread=int(host_calls.thread[place]),
+                values=values,
+            )
+        )
     return tuple(rows)
 
 

@@ -98,14 +98,16 @@ def judge(
         return Judgement((), (), nothing, begin, end, report.origin)
     findings: list[Finding] = []
     silent, not_judged = [], {}
-    loop = judged_loop(report, selection)
+    scopes = {unit.id: unit.constant("SCOPE") for unit in asked}
+    loop = judged_loop(report, selection) if any(scope != "run" for scope in scopes.values()) else None
     inner = (
         selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
     )
     for unit in asked:
-        whole = unit.constant("SCOPE") == "run"
         scope, looked_at = (
-            (selection, end - begin) if loop is None or whole else (inner, loop.end - loop.begin)
+            (selection, end - begin)
+            if loop is None or scopes[unit.id] == "run"
+            else (inner, loop.end - loop.begin)
         )
         try:
             own = unit.load().check(report, scope, **(options or {}).get(unit.id, {}))
@@ -152,18 +154,27 @@ def marked_repeats(findings: Sequence[Finding]) -> list[Finding]:
     """
     result = [finding for finding in findings if finding.claim is None]
     owners: list[tuple[str, Cover]] = []
-    taken = Cover([], [])
+    taken: list[
+        Cover
+    ] = []  # without what the others have; each is longer than the next, so that few are united again
     for finding in sorted((finding for finding in findings if finding.claim is not None), key=_by_saving):
         claim = finding.claim
         assert claim is not None
-        rest = claim.without(taken)
+        rest = claim
+        for cover in taken:
+            rest = rest.without(cover)
         if owners and rest.total * 5 < claim.total:
             result.append(
                 replace(finding, same_as=max(owners, key=lambda owner: owner[1].both(claim).total)[0])
             )
             continue
         owners.append((finding.rule, claim))
-        taken = Cover(np.concatenate((taken.start, claim.start)), np.concatenate((taken.end, claim.end)))
+        taken.append(rest)
+        while len(taken) > 1 and len(taken[-2].start) <= len(taken[-1].start):
+            last, before = taken.pop(), taken.pop()
+            taken.append(
+                Cover(np.concatenate((before.start, last.start)), np.concatenate((before.end, last.end)))
+            )
         result.append(finding)
     return result
 

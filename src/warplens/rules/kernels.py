@@ -67,11 +67,11 @@ def evidence(
     order = np.lexsort((of.start[some], -costs))[:rows]
     return tuple(
         Evidence(
-            "intrakernel_launches",
-            int(of.id[some[at]]),
-            int(of.start[some[at]]),
-            int(of.end[some[at]]),
-            described[at],
+            table="intrakernel_launches",
+            id=int(of.id[some[at]]),
+            start=int(of.start[some[at]]),
+            end=int(of.end[some[at]]),
+            text=described[at],
             process=of.groups[int(of.group[some[at]])][0],
             device=None
             if of.groups[int(of.group[some[at]])][1] < 0

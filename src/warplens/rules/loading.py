@@ -119,7 +119,13 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
                 _NAMES.fullmatch(row["message"]) or row["id"] in recurring.get(thread, ())
             ):
                 yield Evidence(
-                    "nvtx_ranges", row["id"], row["start"], row["end"], row["message"], row["process"], thread
+                    table="nvtx_ranges",
+                    id=row["id"],
+                    start=row["start"],
+                    end=row["end"],
+                    text=row["message"],
+                    process=row["process"],
+                    thread=thread,
                 )
                 reach[thread] = row["end"]
 
@@ -141,7 +147,15 @@ def _read(
         pc.is_in(calls.column("stack"), value_set=pa.array(loads, pa.int64()))
     ).to_pylist():
         text = f"{row['name']} in {places[row['stack']].function}"
-        yield Evidence("osrt", row["id"], row["start"], row["end"], text, row["process"], row["thread"])
+        yield Evidence(
+            table="osrt",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=text,
+            process=row["process"],
+            thread=row["thread"],
+        )
 
 
 def _sampled(
@@ -182,7 +196,17 @@ def _sampled(
             continue
         last[thread] = len(joined)
         text = place.caller or str(place.function)
-        joined.append(Evidence("samples", row["id"], start, row["end"], text, row["process"], thread))
+        joined.append(
+            Evidence(
+                table="samples",
+                id=row["id"],
+                start=start,
+                end=row["end"],
+                text=text,
+                process=row["process"],
+                thread=thread,
+            )
+        )
     covers = {
         thread: Cover([row.start for row in own], [row.end for row in own]) for thread, own in known.items()
     }

@@ -36,9 +36,18 @@ def ask(*words: str | Path) -> Result:
 def test_text(two: tuple[Path, Path]) -> None:
     result = ask(*two)
     assert result.exit_code == 0, result.output
-    (line,) = [line for line in result.stdout.splitlines() if line.endswith("gemm")]
+    (line,) = [line for line in result.stdout.splitlines() if line.endswith(" 1 gemm")]
     assert line.split()[:8] == ["10.5", "us", "20.5", "us", "+10.0", "us", "+95.2%", "2.12"]
     assert "Steps, mean of one" in result.stdout
+
+
+def test_text_begins_with_the_run_and_the_reason(two: tuple[Path, Path]) -> None:
+    lines = [line for line in ask(*two).stdout.splitlines() if line.strip()]
+    assert lines[0] == " ** The run:"
+    title = next(number for number, line in enumerate(lines) if line.startswith(" ** One step took as long"))
+    assert lines[title].endswith("GPU 0, and what the host did while it was idle:")
+    assert "kernel: gemm" in [line[36:].strip() for line in lines[title:]]
+    assert any(line.endswith("all of it") for line in lines[title:])
 
 
 def test_a_condition_that_holds_exits_with_1(two: tuple[Path, Path]) -> None:
@@ -66,6 +75,8 @@ def test_markdown_and_files(two: tuple[Path, Path], tmp_path: Path) -> None:
     assert ask("-f", "markdown", "-o", out, "--fail-if", "step.p50 > +5%", *two).exit_code == 0
     text = out.read_text("utf-8")
     assert "**ok** `step.p50 > +5%`" in text
+    assert "**One step took as long as before" in text
+    assert "| kernel: gemm |" in text
     assert "| 10.5 us | 20.5 us | +10.0 us | +95.2% | 2.12 us |  | gemm |" in text
     assert "--force-overwrite" in str(ask("-f", "markdown", "-o", out, *two).exception)
     assert ask("-f", "markdown", "-o", out, "--force-overwrite", *two).exit_code == 0

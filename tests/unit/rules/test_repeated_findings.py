@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import pytest
+
 from tests.support.reports.simulated_gpu import Machine
+from warplens.analysis import intervals
 from warplens.analysis.intervals import Cover
+from warplens.arrays import Int64Array
 from warplens.report import Selection
 from warplens.report import open as open_report
+from warplens.rules import judging
 from warplens.rules.base import Finding
 from warplens.rules.judging import judge, marked_repeats
 
@@ -16,7 +23,18 @@ MS, US = 1_000_000, 1_000
 
 def finding(rule: str, claim: Cover | None, estimate: int | None) -> Finding:
     bound = claim.total if claim is not None else 100
-    return Finding(rule, rule, "t", "c", "f", (), 1, bound, estimate, claim=claim)
+    return Finding(
+        rule=rule,
+        subject=rule,
+        title="t",
+        cause="c",
+        fix="f",
+        evidence=(),
+        occurrences=1,
+        bound=bound,
+        estimate=estimate,
+        claim=claim,
+    )
 
 
 def same(*findings: Finding) -> dict[str, str | None]:
@@ -43,6 +61,39 @@ def test_several_findings_may_have_the_time_together() -> None:
 
 def test_a_finding_without_a_claim_stays_as_it_is() -> None:
     assert same(finding("a", None, 5), finding("b", None, 5)) == {"a": None, "b": None}
+
+
+def test_the_union_of_claims_is_not_built_anew_for_each_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, each, united = 128, 50, 0
+    start = np.arange(count * each, dtype=np.int64) * 10
+    claims = [
+        Cover(start[n * each : (n + 1) * each], start[n * each : (n + 1) * each] + 5) for n in range(count)
+    ]
+    plain = intervals.union
+
+    def counting(first: npt.ArrayLike, last: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+        nonlocal united
+        united += len(np.asarray(first))
+        return plain(first, last)
+
+    monkeypatch.setattr(intervals, "union", counting)
+    known = same(*(finding(f"r{n}", claim, n) for n, claim in enumerate(claims)))
+    assert set(known.values()) == {None}
+    assert united < count * each * 12  # anew for each: 64 times
+
+
+def test_rules_about_the_whole_run_do_not_need_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine()
+    machine.launch(2 * MS)
+    asked: list[object] = []
+    monkeypatch.setattr(judging, "judged_loop", lambda *both: asked.append(both))
+    with open_report(machine.write(tmp_path / "r.warplens")) as report:
+        judge(report, Selection(), ["startup"])
+        assert asked == []
+        judge(report, Selection(), ["startup", "small_kernels"])
+    assert len(asked) == 1
 
 
 def test_a_wait_and_what_the_host_does_besides_are_two_findings(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.ops import MIGRATIONS
+from warplens.analysis.steps.leading import leading
 from warplens.arrays import Int32Array, Int64Array
 from warplens.report.row_groups import Reader, RowGroup, each, row_groups, stream
 
@@ -40,6 +41,7 @@ _OPERATIONS: dict[str, Callable[..., str]] = {
     "um_events": lambda kind: f"[CUDA memcpy Unified {MIGRATIONS.get(kind, kind)}]",
     "graphs": lambda graph: f"[CUDA graph {graph}]" if graph else "[CUDA graph]",
 }
+_WAITS = ["wait for events", "sleep", "lock", "process"]  # groups of OS calls
 _HOST = {
     "nvtx_ranges": ("range", ("domain", "message")),
     "cuda_api": ("api", ("name",)),
@@ -193,11 +195,16 @@ def _host(
 ) -> None:
     window = selection.window(report)
     reader, tell = Reader(table, window), {"nvtx_ranges": _range}.get(table, str)
+    leaders = pa.array(leading(report, selection).values() if table == "osrt" else [], pa.int64())
+    more = {"nvtx_ranges": ["unfinished"], "osrt": ["thread", "group"]}.get(table, [])
 
     def read_group(group: RowGroup) -> None:
-        marked = table == "nvtx_ranges" and group.may_be_true("unfinished")
-        rows = reader.read(group, ["process", "start", "end", *names, *(["unfinished"] if marked else [])])
-        rows = rows.filter(pc.invert(rows.column("unfinished"))) if marked else rows
+        own = [column for column in more if column != "unfinished" or group.may_be_true(column)]
+        rows = reader.read(group, ["process", "start", "end", *names, *own])
+        if "unfinished" in own:
+            rows = rows.filter(pc.invert(rows.column("unfinished")))
+        if "group" in own:
+            rows = rows.filter(pc.or_(pc.is_in(rows.column("thread"), value_set=leaders), _works(rows)))
         if rows.num_rows:
             process, start, end = (
                 np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
@@ -208,6 +215,13 @@ def _host(
     groups = row_groups(report, table, window)
     if groups:
         each(groups, read_group)
+
+
+def _works(rows: pa.Table) -> pa.ChunkedArray:
+    """Return which OS calls do something: threads of a pool wait for work, and that says nothing of the run."""
+    waits = pc.is_in(pc.cast(rows.column("group"), pa.string()), value_set=pa.array(_WAITS))
+    accepts = pc.is_in(pc.cast(rows.column("name"), pa.string()), value_set=pa.array(["accept", "accept4"]))
+    return pc.invert(pc.or_(waits, accepts))
 
 
 def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
@@ -249,4 +263,9 @@ def _coded(
 
 def _range(domain: str, message: str) -> str:
     """Return domain and message; names that count, as PyTorch and people's loops make them, would never meet their like."""
-    return f"{domain}:{_NUMBER.sub('#', _COUNTERS.sub('', message))}"
+    return f"{domain}:{unnumbered(message)}"
+
+
+def unnumbered(name: str) -> str:
+    """Return a name without the number at its end: `batch 7` and `batch 8` are `batch#`."""
+    return _NUMBER.sub("#", _COUNTERS.sub("", name))

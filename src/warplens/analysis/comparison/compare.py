@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 STEP = "step"
 KINDS = (STEP, "gpu", "kernel", KIND, "memory", "graph", "range", "api", "os")
+_CUDA = ("kernels", "memcpys", "memsets", "graphs", "cuda_api")
+_SOURCES = {
+    **dict.fromkeys(("gpu", "kernel", "memory", "graph", "api"), (_CUDA, "cuda")),
+    "range": (("nvtx_ranges", "nvtx_marks"), "nvtx"),
+    "os": (("osrt",), "osrt"),
+}
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
 _NOTHING = ComparableRows(
     "", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
@@ -39,6 +45,13 @@ def training_steps(report: Report, selection: Selection, name: str | None) -> pa
         if name is not None:
             raise
         return None
+
+
+def looked_at(report: Report, kind: str) -> bool:
+    """Return whether a recording looked at things of a kind: it has some, or the source of them was on."""
+    tables, source = _SOURCES.get(kind, ((), ""))
+    on = any(manifest.sources.get(source, {}).get("on") for manifest in report.manifests)
+    return not tables or any(report.tables[table] for table in tables) or on
 
 
 def figures(report: Report, selection: Selection, step_rows: pa.Table | None) -> tuple[pa.Table, list[str]]:

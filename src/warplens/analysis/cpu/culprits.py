@@ -147,8 +147,11 @@ def _descending(group: Int64Array, values: Int64Array) -> Int64Array:
     return np.lexsort((-values, group))
 
 
-def pieces(report: Report, stretches: pa.Table) -> pa.Table:
-    """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch."""
+def pieces(report: Report, stretches: pa.Table, *, starved: bool = True) -> pa.Table:
+    """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch.
+
+    `starved`: whether time without a free CPU is a cause; else it belongs to what the thread was doing.
+    """
     thread, start, end = (_numbers(stretches.column(name)) for name in ("thread", "start", "end"))
     some = np.flatnonzero(end > start)
     empty = pa.table(
@@ -169,7 +172,9 @@ def pieces(report: Report, stretches: pa.Table) -> pa.Table:
     for low in range(0, len(threads), at_once):
         own = threads[low : low + at_once]
         mine = some[(thread[some] >= own[0]) & (thread[some] <= own[-1])]
-        parts.append(_pieces(report, own, origin, length, thread[mine], start[mine], end[mine], mine))
+        parts.append(
+            _pieces(report, own, origin, length, thread[mine], start[mine], end[mine], mine, starved)
+        )
     return pa.concat_tables(parts)
 
 
@@ -182,6 +187,7 @@ def _pieces(
     start: Int64Array,
     end: Int64Array,
     number: Int64Array,
+    starved: bool,
 ) -> pa.Table:
     # All threads on one line: thread i occupies [i * length, (i + 1) * length). Then one pass of interval algebra serves all threads.
     shift = np.searchsorted(threads, thread) * length - origin
@@ -206,7 +212,7 @@ def _pieces(
         keep, *left_over = _without(*left, piece, first, last)
         owner, left = owner[keep], (left_over[0], left_over[1])
 
-    for leaf in (_gc, _gil, _api, _imports, _os, _states):
+    for leaf in (_gc, _gil, _api, _imports, _os, *([_states] if starved else [])):
         take(leaf(report, line))
     ranges = _ranges(report, line)
     take(ranges, around=False)

@@ -103,8 +103,9 @@ def command(
 ) -> None:
     """Compare two recordings: what became slower, what faster, and what is noise.
 
-    Times are of one step where both have steps, else of the whole run. A change is told where it exceeds three times the standard
-    error that the repeats within the recordings show.
+    First the figures of the run, then the causes that its difference consists of, which add up to it, then tables of each kind.
+    Times are of one step where both have steps, else of the whole run. A change is told where it exceeds three times the standard error
+    that the repeats within the recordings show.
     """
     from warplens.flows.differing import diff
     from warplens.flows.gating import Condition

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from warplens.cli.printing import explained
+from warplens.cli.printing.explained import signed as _signed
 from warplens.cli.printing.findings import escaped
 from warplens.cli.printing.tables import apart, printable
 from warplens.cli.printing.words import counted, duration
 
 if TYPE_CHECKING:
     from warplens.flows.differing import Change, Difference, FindingChange
+    from warplens.flows.explaining import Explanation
     from warplens.flows.gating import Verdict
 
 SCHEMA = "warplens.diff/1"
@@ -31,6 +34,7 @@ _FIGURES = 76  # columns before the name
 
 def as_text(difference: Difference, verdicts: Sequence[Verdict], rows: int, width: int) -> Iterator[str]:
     """Yield the lines for reading: `rows` of each kind, the greatest changes first; what stayed the same is only counted."""
+    yield from explained.as_text(difference, width)
     for kind, title in _TITLES.items():
         own = difference.of(kind)
         if not own:
@@ -63,6 +67,7 @@ def as_markdown(difference: Difference, verdicts: Sequence[Verdict], rows: int, 
     """Yield the lines of a comment on a pull request."""
     for verdict in verdicts:
         yield f"- **{_verdict(verdict)}** `{verdict.text.replace('`', '')}`: {escaped(verdict.told)}"
+    yield from explained.as_markdown(difference)
     for kind, title in _TITLES.items():
         own = difference.of(kind)
         shown = _shown(own, rows)
@@ -102,8 +107,17 @@ def as_json(difference: Difference, verdicts: Sequence[Verdict]) -> dict[str, An
             for change in difference.changes
         ],
         "findings": [asdict(finding) for finding in difference.findings],
+        "run": [asdict(fact) for fact in difference.run],
+        "explained": None if difference.explained is None else _explained(difference.explained),
         "conditions": [asdict(verdict) for verdict in verdicts],
         "notes": list(difference.notes),
+    }
+
+
+def _explained(whole: Explanation) -> dict[str, Any]:
+    return asdict(whole) | {
+        "delta": whole.delta,
+        "parts": [asdict(part) | {"delta": part.delta} for part in whole.parts],
     }
 
 
@@ -160,7 +174,3 @@ def _count(change: Change) -> str:
 
 def _name(change: Change) -> str:
     return printable(change.name if not change.after_name else f"{change.name} -> {change.after_name}")
-
-
-def _signed(ns: float) -> str:
-    return ("+" if ns > 0 else "") + duration(ns)

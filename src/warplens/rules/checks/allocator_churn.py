@@ -98,17 +98,18 @@ def check(
     why, fix = _why(report, allocations.of(mine))
     return [
         Finding(
-            "allocator_churn",
-            "allocation in the loop",
-            f"{counted(number, 'call')} that allocate or free memory after the warm-up took {duration(length)}",
-            f"{listed}, spread over the run. {why}The host launches nothing during these calls, and freeing waits for the GPU; afterwards "
+            rule="allocator_churn",
+            subject="allocation in the loop",
+            title=f"{counted(number, 'call')} that allocate or free memory after the warm-up took {duration(length)}",
+            cause=f"{listed}, spread over the run. {why}The host launches nothing during these calls, and "
+            "freeing waits for the GPU; afterwards "
             f"the GPU did nothing for {duration(spent.estimate)} that the host could have used to launch.",
-            fix,
-            located(report, evidence(allocations, spent, min(rows, number))),
-            number,
-            spent.bound,
-            spent.estimate,
-            "medium",
+            fix=fix,
+            evidence=located(report, evidence(allocations, spent, min(rows, number))),
+            occurrences=number,
+            bound=spent.bound,
+            estimate=spent.estimate,
+            confidence="medium",
             claim=spent.claim,
         ),
         *pools,
@@ -216,25 +217,26 @@ def _pools(report: Report) -> list[Finding]:
         text = f"{size(row['bytes'])} of {size(row['memory'])}"
         findings.append(
             Finding(
-                "allocator_churn",
-                f"GPU {device} preallocated",
-                f"The program took {row['bytes'] / row['memory']:.0%} of GPU {device}'s memory at once",
-                f"{text} were allocated in one piece: a pool, as JAX and TensorFlow make one. Nothing is lost by it, but the table "
+                rule="allocator_churn",
+                subject=f"GPU {device} preallocated",
+                title=f"The program took {row['bytes'] / row['memory']:.0%} of GPU {device}'s memory at once",
+                cause=f"{text} were allocated in one piece: a pool, as JAX and TensorFlow make one. Nothing is lost by it, but the table "
                 "gpu_memory does not tell what the program needs.",
-                "Nothing, unless other programs need the memory: XLA_PYTHON_CLIENT_MEM_FRACTION, or XLA_PYTHON_CLIENT_PREALLOCATE=false.",
-                (
+                fix="Nothing, unless other programs need the memory: XLA_PYTHON_CLIENT_MEM_FRACTION, or "
+                "XLA_PYTHON_CLIENT_PREALLOCATE=false.",
+                evidence=(
                     Evidence(
-                        "gpu_memory",
-                        row["id"],
-                        start,
-                        start,
-                        text,
+                        table="gpu_memory",
+                        id=row["id"],
+                        start=start,
+                        end=start,
+                        text=text,
                         process=row["process"],
                         device=device,
                         values={"bytes": row["bytes"]},
                     ),
                 ),
-                1,
+                occurrences=1,
                 link="https://docs.jax.dev/en/latest/gpu_memory_allocation.html",
             )
         )

@@ -53,18 +53,18 @@ def check(
         longest = max(row["end"] - row["start"] for row in blocker.calls)
         findings.append(
             Finding(
-                "blocked_on_sockets",
-                f"{blocker.name} on {blocker.thread}",
-                f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), 'call')} of {blocker.name}, "
+                rule="blocked_on_sockets",
+                subject=f"{blocker.name} on {blocker.thread}",
+                title=f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), 'call')} of {blocker.name}, "
                 f"{duration(blocker.cover.total)} in all",
-                f"Each waited {average} for the other end. Asked all at once, the answers would "
+                cause=f"Each waited {average} for the other end. Asked all at once, the answers would "
                 f"have been there after about {duration(longest)}.",
-                "Ask ahead and collect the answers later, ask for many things at once, or use several connections.",
-                blocker.evidence(),
-                len(blocker.calls),
-                blocker.bound,
-                max(blocker.lost.total - longest, 0),
-                "medium",
+                fix="Ask ahead and collect the answers later, ask for many things at once, or use several connections.",
+                evidence=blocker.evidence(),
+                occurrences=len(blocker.calls),
+                bound=blocker.bound,
+                estimate=max(blocker.lost.total - longest, 0),
+                confidence="medium",
                 claim=blocker.lost,
             )
         )

@@ -61,19 +61,20 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     about = collectives.take(order).to_pylist()
     return [
         Finding(
-            "collective_skew",
-            "collectives",
-            f"Ranks wait {duration(skew.total)} for each other in collectives; {who[worst]} is last in {times[worst] / len(first):.0%}",
-            f"In {counted(len(first), 'collective')} of {int(collectives.column('members')[0].as_py())} ranks the last came "
+            rule="collective_skew",
+            subject="collectives",
+            title=f"Ranks wait {duration(skew.total)} for each other in collectives; {who[worst]} is last "
+            f"in {times[worst] / len(first):.0%}",
+            cause=f"In {counted(len(first), 'collective')} of {int(collectives.column('members')[0].as_py())} ranks the last came "
             f"{duration(float(np.median(last - first)))} after the first (median; at most {duration(int((last - first).max()))}). "
             "Meanwhile the others only waited.",
-            f"See what {who[worst]} did before its collectives: unequal work, loading of data, logging or saving on one rank, a slower "
+            fix=f"See what {who[worst]} did before its collectives: unequal work, loading of data, logging or saving on one rank, a slower "
             "GPU. Balance the work by its cost.",
-            tuple(_row(row, names) for row in about),
-            len(first),
-            skew.total,
-            min(int(waits.sum()), skew.total),
-            "medium" if hosts == 1 else "low",
+            evidence=tuple(_row(row, names) for row in about),
+            occurrences=len(first),
+            bound=skew.total,
+            estimate=min(int(waits.sum()), skew.total),
+            confidence="medium" if hosts == 1 else "low",
         )
     ]
 
@@ -82,11 +83,11 @@ def _row(row: dict[str, Any], names: dict[tuple[int, int | None], str]) -> Evide
     text = f"{row['name']}: all waited for {names[row['process'], row['device']]}"
     values = {"members": row["members"]}
     return Evidence(
-        "kernels",
-        row["id"],
-        row["first"],
-        row["last"],
-        text,
+        table="kernels",
+        id=row["id"],
+        start=row["first"],
+        end=row["last"],
+        text=text,
         process=row["process"],
         device=row["device"],
         values=values,

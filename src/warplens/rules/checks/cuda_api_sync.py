@@ -58,19 +58,20 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         waited = duration(int((synchronizing.end - synchronizing.start)[mine].sum()))
         findings.append(
             Finding(
-                "cuda_api_sync",
-                name,
-                f"{counted(number, 'call')} of {name} made the host wait {waited}",
-                f"While it waits the host launches nothing. After these calls the GPU had nothing to do for "
+                rule="cuda_api_sync",
+                subject=name,
+                title=f"{counted(number, 'call')} of {name} made the host wait {waited}",
+                cause=f"While it waits the host launches nothing. After these calls the GPU had nothing to do for "
                 f"{duration(spent.estimate)} that the host could have used to launch.",
-                "Leave out waits that only measure or debug; let streams wait for events instead of the host; wait as late as possible. "
+                fix="Leave out waits that only measure or debug; let streams wait for events instead of "
+                "the host; wait as late as possible. "
                 "The rule unneeded_sync says where in the program they are.",
-                located(report, evidence(synchronizing, spent, min(rows, number))),
-                number,
-                spent.bound,
-                spent.estimate,
-                "medium",
-                "low",  # unneeded_sync weighs the same time where it can be won
+                evidence=located(report, evidence(synchronizing, spent, min(rows, number))),
+                occurrences=number,
+                bound=spent.bound,
+                estimate=spent.estimate,
+                confidence="medium",
+                severity="low",  # unneeded_sync weighs the same time where it can be won
                 claim=spent.claim,
             )
         )

@@ -72,16 +72,16 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
         name = threads_of_processes(report).get(waiting.thread, "a thread")
         findings.append(
             Finding(
-                "data_loader",
-                waiting.names[0],
-                f"{capital(name)} waited for data {counted(len(waiting.rows), 'time')}, {duration(waiting.cover.total)} in all",
-                cause,
-                "Load ahead: more workers, with prefetching; make loading cheaper; keep what is needed again.",
-                most(waiting.rows),
-                len(waiting.rows),
-                ceiling(report, selection, waiting.cover),
-                lost.total,
-                "high" if others or gpu is not None else "medium",
+                rule="data_loader",
+                subject=waiting.names[0],
+                title=f"{capital(name)} waited for data {counted(len(waiting.rows), 'time')}, {duration(waiting.cover.total)} in all",
+                cause=cause,
+                fix="Load ahead: more workers, with prefetching; make loading cheaper; keep what is needed again.",
+                evidence=most(waiting.rows),
+                occurrences=len(waiting.rows),
+                bound=ceiling(report, selection, waiting.cover),
+                estimate=lost.total,
+                confidence="high" if others or gpu is not None else "medium",
                 claim=lost,
             )
         )

@@ -186,17 +186,25 @@ def _finding(function: str, callback: _Callback, cover: Cover, bound: int, waiti
     cause = f"It did not return to the loop for up to {duration(longest)}, {duration(cover.total)} in all."
     cause += f" Most of that was in {inner}." if inner != function else ""
     return Finding(
-        "event_loop_blocked",
-        function,
-        f"{function} blocked the event loop {counted(len(callback.stretches), 'time')}, {duration(cover.total)} in all",
-        f"{cause} {waiting}",
-        "Move what blocks into a thread (asyncio.to_thread) or a process, or await a library that does not block.",
-        most(
-            Evidence("samples", id_, start, last, inner, callback.process, callback.thread)
+        rule="event_loop_blocked",
+        subject=function,
+        title=f"{function} blocked the event loop {counted(len(callback.stretches), 'time')}, {duration(cover.total)} in all",
+        cause=f"{cause} {waiting}",
+        fix="Move what blocks into a thread (asyncio.to_thread) or a process, or await a library that does not block.",
+        evidence=most(
+            Evidence(
+                table="samples",
+                id=id_,
+                start=start,
+                end=last,
+                text=inner,
+                process=callback.process,
+                thread=callback.thread,
+            )
             for start, last, id_ in callback.stretches
         ),
-        len(callback.stretches),
-        bound,
+        occurrences=len(callback.stretches),
+        bound=bound,
         confidence="medium",
         claim=cover,
     )

@@ -168,9 +168,17 @@ def _finding(
             step = int(np.searchsorted(numbered, row["start"], "right")) - 1
             where = f"{part.gpu.label}, step {step}" if step >= 0 else part.gpu.label
             text = f"{_operation(row)} on {where}: {duration(each)} of {duration(row['end'] - row['start'])} not hidden"
-            place = part.gpu.process, None, part.gpu.device
             evidence.append(
-                Evidence("kernels", row["id"], row["start"], row["end"], text, *place, {"exposed_ns": each})
+                Evidence(
+                    table="kernels",
+                    id=row["id"],
+                    start=row["start"],
+                    end=row["end"],
+                    text=text,
+                    process=part.gpu.process,
+                    device=part.gpu.device,
+                    values={"exposed_ns": each},
+                )
             )
     evidence.sort(key=lambda row: (-row.values["exposed_ns"], row.start))
     every = sum(sums.values())
@@ -191,17 +199,18 @@ def _finding(
     )
     own = max(min(part.cover.total - part.waiting.total, part.computing) for part in exposed)
     return Finding(
-        "exposed_communication",
-        "communication",
-        f"Communication kept {'GPUs' if len(exposed) > 1 else 'the GPU'} from computing for {duration(bound)}, most of it {best[0]}",
-        f"By operation: {shares}. On {worst.gpu.label} {duration(worst.cover.total)} of {duration(communicated)} of communication were "
+        rule="exposed_communication",
+        subject="communication",
+        title=f"Communication kept {'GPUs' if len(exposed) > 1 else 'the GPU'} from computing for {duration(bound)}, most of it {best[0]}",
+        cause=f"By operation: {shares}. On {worst.gpu.label} {duration(worst.cover.total)} of "
+        f"{duration(communicated)} of communication were "
         f"hidden by no kernel, {worst.cover.total / whole:.1%} of the time{in_steps}.{apart}",
-        _advice(best[0]),
-        tuple(evidence[:rows]),
-        sum(int((part.each > 0).sum()) for part in exposed),
-        bound,
-        min(own, bound),
-        "medium" if last else "low",
+        fix=_advice(best[0]),
+        evidence=tuple(evidence[:rows]),
+        occurrences=sum(int((part.each > 0).sum()) for part in exposed),
+        bound=bound,
+        estimate=min(own, bound),
+        confidence="medium" if last else "low",
         claim=Cover(
             *(np.concatenate([getattr(part.cover, edge) for part in exposed]) for edge in ("start", "end"))
         ),

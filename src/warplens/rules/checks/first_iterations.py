@@ -82,28 +82,28 @@ def check(
     mean = int((numbers(own, "end") - numbers(own, "start")).sum()) / own.num_rows
     return [
         Finding(
-            "first_iterations",
-            name,
-            f"With its first {counted(count, 'step')}, the mean of {name} is {mean / usual - 1:.0%} above what is usual",
-            cause,
-            f"Leave the first {counted(count, 'step')} out of averages and comparisons (--filter-time, --delay, --capture-range), or "
+            rule="first_iterations",
+            subject=name,
+            title=f"With its first {counted(count, 'step')}, the mean of {name} is {mean / usual - 1:.0%} above what is usual",
+            cause=cause,
+            fix=f"Leave the first {counted(count, 'step')} out of averages and comparisons (--filter-time, --delay, --capture-range), or "
             "keep what is compiled.",
-            most(
+            evidence=most(
                 Evidence(
-                    "nvtx_ranges",
-                    row["range"],
-                    row["start"],
-                    row["end"],
-                    row["name"],
-                    row["process"],
-                    row["thread"],
+                    table="nvtx_ranges",
+                    id=row["range"],
+                    start=row["start"],
+                    end=row["end"],
+                    text=row["name"],
+                    process=row["process"],
+                    thread=row["thread"],
                 )
                 for row in own.slice(0, count).to_pylist()
             ),
-            count,
-            lost,
-            0,  # it happens once
-            "high" if count * 4 <= own.num_rows else "medium",
+            occurrences=count,
+            bound=lost,
+            estimate=0,  # it happens once
+            confidence="high" if count * 4 <= own.num_rows else "medium",
         )
     ]
 

@@ -78,22 +78,30 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     if gpu is not None:
         cause += f" GPUs had nothing to do for {duration(lost.total)} of the {duration(pauses.total)}."
     evidence = (
-        Evidence("gc", row["id"], row["start"], row["end"], f"generation {row['generation']}", row["process"], row["thread"],
-                 values={"collected": row["collected"]})
+        Evidence(
+            table="gc",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=f"generation {row['generation']}",
+            process=row["process"],
+            thread=row["thread"],
+            values={"collected": row["collected"]},
+        )
         for row in collections
-    )  # fmt: skip
+    )
     return [
         Finding(
-            "gc_pauses",
-            "Python's garbage collector",
-            f"Python stood still {counted(len(collections), 'time')} to collect garbage, {duration(pauses.total)} in all",
-            cause,
-            _advice(report, selection),
-            most(evidence),
-            len(collections),
-            ceiling(report, selection, pauses),
-            estimate,
-            "high" if gpu is None or lost.total > pauses.total / 2 else "medium",
+            rule="gc_pauses",
+            subject="Python's garbage collector",
+            title=f"Python stood still {counted(len(collections), 'time')} to collect garbage, {duration(pauses.total)} in all",
+            cause=cause,
+            fix=_advice(report, selection),
+            evidence=most(evidence),
+            occurrences=len(collections),
+            bound=ceiling(report, selection, pauses),
+            estimate=estimate,
+            confidence="high" if gpu is None or lost.total > pauses.total / 2 else "medium",
             claim=pauses,
         )
     ]

@@ -150,16 +150,16 @@ def _finding(
         )
         fix = "Move its work into a process of its own, or into code that releases the lock."
     return Finding(
-        "gil_contention",
-        name,
-        f"{capital(name)} held the GIL while others waited, {duration(waits.total)} in all",
-        kind,
-        fix,
-        evidence,
-        number,
-        bound,
-        estimate,
-        "high" if in_long * 2 > waits.total else "medium",
+        rule="gil_contention",
+        subject=name,
+        title=f"{capital(name)} held the GIL while others waited, {duration(waits.total)} in all",
+        cause=kind,
+        fix=fix,
+        evidence=evidence,
+        occurrences=number,
+        bound=bound,
+        estimate=estimate,
+        confidence="high" if in_long * 2 > waits.total else "medium",
         claim=waits,
     )
 
@@ -184,13 +184,13 @@ def _evidence(
     best = places[np.argsort(-lost[places], kind="stable")][:50]
     return most(
         Evidence(
-            "gil",
-            row["id"],
-            row["start"],
-            row["end"],
-            f"{names.get(row['thread'], 'a thread')} waits for the GIL",
-            row["process"],
-            row["thread"],
+            table="gil",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=f"{names.get(row['thread'], 'a thread')} waits for the GIL",
+            process=row["process"],
+            thread=row["thread"],
         )
         for row in waits.take(best).to_pylist()
     )

@@ -52,17 +52,17 @@ def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 
         lost, whole = int((end - start).sum()), gpu.finish - gpu.begin
         order = (end - start).argsort()[::-1][:rows]
         finding = Finding(
-            "gpu_gaps",
-            gpu.label,
-            f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
-            f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
+            rule="gpu_gaps",
+            subject=gpu.label,
+            title=f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
+            cause=f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
             f"stretches of more than {duration(gap * 1e6)}: {lost / whole:.1%} of the time. The longest is "
             f"{duration(int((end - start).max()))}.",
-            "Look at what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
+            fix="Look at what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
             "and NVTX ranges.",
-            most((gpu.gap(int(start[place]), int(end[place])) for place in order), rows),
-            len(start),
-            lost,
+            evidence=most((gpu.gap(int(start[place]), int(end[place])) for place in order), rows),
+            occurrences=len(start),
+            bound=lost,
             confidence="high",
             claim=Cover(start, end),
         )

@@ -76,23 +76,33 @@ def check(
                     f"{gpu.label} in use {share:.1%}",
                     {"in_use_percent": round(100 * float(share), 1)},
                 )
-                times = int(edges[first]), int(edges[behind])
-                stretches.append(Evidence(table, row, *times, text, gpu.process, None, gpu.device, values))
+                stretches.append(
+                    Evidence(
+                        table=table,
+                        id=row,
+                        start=int(edges[first]),
+                        end=int(edges[behind]),
+                        text=text,
+                        process=gpu.process,
+                        device=gpu.device,
+                        values=values,
+                    )
+                )
         if not stretches:
             continue
         lost = int(idle[low].sum())
         part = int(np.diff(edges)[low].sum())
         finding = Finding(
-            "gpu_time_util",
-            gpu.label,
-            f"{gpu.label} was in use for {used[low].sum() / max(part, 1):.0%} of {duration(part)}",
-            f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
+            rule="gpu_time_util",
+            subject=gpu.label,
+            title=f"{gpu.label} was in use for {used[low].sum() / max(part, 1):.0%} of {duration(part)}",
+            cause=f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
             f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for {duration(lost)} in them.",
-            "Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "
+            fix="Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "
             "reasons.",
-            tuple(sorted(stretches, key=lambda row: (row.start - row.end, row.start))[:rows]),
-            len(stretches),
-            lost,
+            evidence=tuple(sorted(stretches, key=lambda row: (row.start - row.end, row.start))[:rows]),
+            occurrences=len(stretches),
+            bound=lost,
             confidence="high",
             claim=(dry := gpu.idle.both(Cover(edges[:-1][low], edges[1:][low]))),
         )

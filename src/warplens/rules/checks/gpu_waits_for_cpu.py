@@ -219,7 +219,12 @@ def _finding(
         text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
         evidence.append(
             Evidence(
-                "nvtx_ranges" if kind == RANGE else "threads", None, first, last, text, thread=row["thread"]
+                table="nvtx_ranges" if kind == RANGE else "threads",
+                id=None,
+                start=first,
+                end=last,
+                text=text,
+                thread=row["thread"],
             )
         )
     lengths = np.sort(np.bincount(np.searchsorted(gaps, where), end - start))[::-1]
@@ -244,22 +249,22 @@ def _finding(
     else:
         title = f"GPUs waited {duration(cover.total)} for the host: {name if kind == FUNCTION else subject}"
     return Finding(
-        "gpu_waits_for_cpu",
-        subject,
-        title,
-        f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
+        rule="gpu_waits_for_cpu",
+        subject=subject,
+        title=title,
+        cause=f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN
             else "Neither ranges nor calls nor samples say what it did."
         ),
-        _ADVICE[kind],
-        most(evidence),
-        len(gaps),
-        cover.total,
-        cover.total,
-        "low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
-        "high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
+        fix=_ADVICE[kind],
+        evidence=most(evidence),
+        occurrences=len(gaps),
+        bound=cover.total,
+        estimate=cover.total,
+        confidence="low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
+        severity="high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
         claim=cover,
     )
 

@@ -83,26 +83,35 @@ def check(
     )
     columns = made.id, made.start, made.end, made.thread
     evidence = [
-        Evidence("cuda_api", key, start, stop, f"graph {at} of {number}", process, thread)
+        Evidence(
+            table="cuda_api",
+            id=key,
+            start=start,
+            end=stop,
+            text=f"graph {at} of {number}",
+            process=process,
+            thread=thread,
+        )
         for at, (key, start, stop, thread) in enumerate(
             zip(*(values.tolist() for values in columns), strict=True), 1
         )
     ]
     return [
         Finding(
-            "graph_capture_warmup",
-            "CUDA graphs",
-            f"{counted(number, 'CUDA graph')} were captured at the start, within {duration(end - begin)}",
-            f"That is start-up, {(end - begin) / whole:.1%} of the time; {counted(launched, 'launch')} of graphs followed. Capturing took "
+            rule="graph_capture_warmup",
+            subject="CUDA graphs",
+            title=f"{counted(number, 'CUDA graph')} were captured at the start, within {duration(end - begin)}",
+            cause=f"That is start-up, {(end - begin) / whole:.1%} of the time; "
+            f"{counted(launched, 'launch')} of graphs followed. Capturing took "
             f"{duration(_capturing(longest, made))} of it; the rest is what the program does in between, such as warm-up runs. The GPU had "
             f"nothing to do for {duration(idle)}.",
-            "Leave the start out of averages and comparisons (--filter-time, --delay, a capture range), or capture fewer batch sizes.",
-            tuple(evidence[:rows]),
-            number,
-            idle or None,
-            0 if idle else None,
-            "high",
-            "low",  # it happens once
+            fix="Leave the start out of averages and comparisons (--filter-time, --delay, a capture range), or capture fewer batch sizes.",
+            evidence=tuple(evidence[:rows]),
+            occurrences=number,
+            bound=idle or None,
+            estimate=0 if idle else None,
+            confidence="high",
+            severity="low",  # it happens once
         )
     ]
 

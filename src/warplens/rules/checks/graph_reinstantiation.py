@@ -78,17 +78,18 @@ def check(
     many = f"{int(launch.sum()):,} {'launch' if launch.sum() == 1 else 'launches'}"
     return [
         Finding(
-            "graph_reinstantiation",
-            "CUDA graphs",
-            f"CUDA graphs were made anew {counted(number, 'time')} for {many}",
-            f"The host spent {duration(length)} on instantiating graphs after the first had been launched, {duration(length / number)} "
+            rule="graph_reinstantiation",
+            subject="CUDA graphs",
+            title=f"CUDA graphs were made anew {counted(number, 'time')} for {many}",
+            cause=f"The host spent {duration(length)} on instantiating graphs after the first had been "
+            f"launched, {duration(length / number)} "
             f"each, though they were hardly launched again; the GPU did nothing for {duration(spent.estimate)} because of it.",
-            "Capture once and launch the same executable graph; update it where parameters change (cudaGraphExecUpdate); pad or bucket "
+            fix="Capture once and launch the same executable graph; update it where parameters change (cudaGraphExecUpdate); pad or bucket "
             "shapes that change.",
-            located(report, evidence(made_only, spent, min(rows, number))),
-            number,
-            spent.bound,
-            spent.estimate,
-            "medium",
+            evidence=located(report, evidence(made_only, spent, min(rows, number))),
+            occurrences=number,
+            bound=spent.bound,
+            estimate=spent.estimate,
+            confidence="medium",
         )
     ]

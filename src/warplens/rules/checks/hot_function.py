@@ -261,16 +261,16 @@ def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> 
         np.concatenate([getattr(time, edge)[mine] for time, mine in one.rows]) for edge in ("since", "until")
     )
     return Finding(
-        "hot_function",
-        name,
-        f"{name} holds {duration(one.bound)}, {one.bound / span:.0%} of the time{alone}{several}".replace(
+        rule="hot_function",
+        subject=name,
+        title=f"{name} holds {duration(one.bound)}, {one.bound / span:.0%} of the time{alone}{several}".replace(
             "%", " %"
         ),
-        cause.replace("%", " %"),
-        fix,
-        most(row for time, mine in one.rows for row in _evidence(time, mine, where)),
-        len(starts),
-        one.bound,
+        cause=cause.replace("%", " %"),
+        fix=fix,
+        evidence=most(row for time, mine in one.rows for row in _evidence(time, mine, where)),
+        occurrences=len(starts),
+        bound=one.bound,
         confidence="high",
         claim=Cover(starts, ends),
     )
@@ -281,11 +281,11 @@ def _evidence(time: ThreadTime, rows: Int64Array, where: str) -> Iterator[Eviden
     ids = time.samples["id"]
     for row in rows[np.argsort(time.since[rows] - time.until[rows], kind="stable")][:50].tolist():
         yield Evidence(
-            "samples",
-            ids[row].as_py(),
-            int(time.since[row]),
-            int(time.until[row]),
-            where,
-            time.process,
-            time.thread,
+            table="samples",
+            id=ids[row].as_py(),
+            start=int(time.since[row]),
+            end=int(time.until[row]),
+            text=where,
+            process=time.process,
+            thread=time.thread,
         )

@@ -55,20 +55,21 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         )
         findings.append(
             Finding(
-                "intrakernel_imbalance",
-                name,
-                f"SMs wait {duration(float(own.sum()))} for slow blocks of {name}",
-                f"In {counted(len(some), 'launch')} SMs were out of work for {even.lost[some].sum() / max(span, 1):.0%} of the time, on "
+                rule="intrakernel_imbalance",
+                subject=name,
+                title=f"SMs wait {duration(float(own.sum()))} for slow blocks of {name}",
+                cause=f"In {counted(len(some), 'launch')} SMs were out of work for "
+                f"{even.lost[some].sum() / max(span, 1):.0%} of the time, on "
                 f"average. In the worst the longest block took {duration(float(even.cta_most[worst]))}, the mean one "
                 f"{duration(even.cta_mean[worst])}; the busiest SM worked "
                 f"{even.busy_most[worst] / max(even.busy_mean[worst], 1):.2f} times as long as the average.",
-                "Share the work out by cost: smaller blocks with the longest first, split-K or stream-K, or tiles from a counter in a "
+                fix="Share the work out by cost: smaller blocks with the longest first, split-K or stream-K, or tiles from a counter in a "
                 "persistent kernel. `warplens stats -r intrakernel_sum:by=sm` says which regions took longer there.",
-                evidence(of, some, own, texts, rows),
-                len(some),
-                bound,
-                min(round(float(own.sum())), bound),
-                "medium",
+                evidence=evidence(of, some, own, texts, rows),
+                occurrences=len(some),
+                bound=bound,
+                estimate=min(round(float(own.sum())), bound),
+                confidence="medium",
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

@@ -65,17 +65,18 @@ def check(
             )
             findings.append(
                 Finding(
-                    "intrakernel_overhead",
-                    name,
-                    f"Recording may have taken up to {duration(bound)} of {name}",
-                    f"Its warps wrote a record every {lived[some].sum() / max(records[some].sum(), 1):.0f} ns on average, and one takes "
+                    rule="intrakernel_overhead",
+                    subject=name,
+                    title=f"Recording may have taken up to {duration(bound)} of {name}",
+                    cause="Its warps wrote a record every "
+                    f"{lived[some].sum() / max(records[some].sum(), 1):.0f} ns on average, and one takes "
                     f"up to {cost:g} ns: up to {min(share, 1.0):.0%} of their time. Its short regions are shorter without.",
-                    "Fewer and larger regions, or fewer warps (`warps=`) or blocks (`sample_blocks=`).",
-                    evidence(of, some, spent[some], texts, rows),
-                    len(some),
-                    bound,
-                    None,
-                    "low",
+                    fix="Fewer and larger regions, or fewer warps (`warps=`) or blocks (`sample_blocks=`).",
+                    evidence=evidence(of, some, spent[some], texts, rows),
+                    occurrences=len(some),
+                    bound=bound,
+                    estimate=None,
+                    confidence="low",
                 )
             )
         missing = np.flatnonzero((of.group == group) & (of.dropped + of.units_lost > 0))
@@ -94,12 +95,12 @@ def check(
             )
             findings.append(
                 Finding(
-                    "intrakernel_overhead",
-                    f"{name}: what was dropped",
-                    f"{name} recorded more than its buffer holds",
-                    f"In {counted(len(missing), 'launch')} {' and '.join(what)}: sums by tag are too small, "
+                    rule="intrakernel_overhead",
+                    subject=f"{name}: what was dropped",
+                    title=f"{name} recorded more than its buffer holds",
+                    cause=f"In {counted(len(missing), 'launch')} {' and '.join(what)}: sums by tag are too small, "
                     "and the end of the kernel is missing.",
-                    "; ".join(
+                    fix="; ".join(
                         filter(
                             None,
                             (
@@ -110,10 +111,10 @@ def check(
                         )
                     )
                     + ".",
-                    evidence(
+                    evidence=evidence(
                         of, missing, (of.dropped + of.units_lost)[missing].astype(np.float64), texts, rows
                     ),
-                    len(missing),
+                    occurrences=len(missing),
                 )
             )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

@@ -104,17 +104,19 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         )
         findings.append(
             Finding(
-                "intrakernel_starved_consumer",
-                name,
-                f"{starves} of {name} wait {duration(float(own))} while {feeds} loads",
-                f"In {counted(len(some), 'launch')} SMs were held up for {own / max(span[some].sum(), 1):.0%} of the time, on average, "
+                rule="intrakernel_starved_consumer",
+                subject=name,
+                title=f"{starves} of {name} wait {duration(float(own))} while {feeds} loads",
+                cause=f"In {counted(len(some), 'launch')} SMs were held up for "
+                f"{own / max(span[some].sum(), 1):.0%} of the time, on average, "
                 f"with {starves} waiting and {feeds} at work; {starves} waited for {part:.0%} of what they recorded.",
-                "More stages in flight, larger copies (TMA, multicast), a second producer warp, or loads that begin before the epilogue.",
-                evidence(of, some, mean[some], texts, rows),
-                len(some),
-                bound,
-                min(round(float(own)), bound),
-                "medium" if (of.sample_blocks[some] == 1).all() else "low",
+                fix="More stages in flight, larger copies (TMA, multicast), a second producer warp, or "
+                "loads that begin before the epilogue.",
+                evidence=evidence(of, some, mean[some], texts, rows),
+                occurrences=len(some),
+                bound=bound,
+                estimate=min(round(float(own)), bound),
+                confidence="medium" if (of.sample_blocks[some] == 1).all() else "low",
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

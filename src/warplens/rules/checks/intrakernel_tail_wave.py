@@ -55,19 +55,20 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         )
         findings.append(
             Finding(
-                "intrakernel_tail_wave",
-                name,
-                f"SMs wait {duration(float(own.sum()))} for the last wave of {name}",
-                f"{counted(int(even.ctas[worst]), 'block')} ran on {counted(int(even.sms[worst]), 'SM')}, {even.resident[worst]} on each "
+                rule="intrakernel_tail_wave",
+                subject=name,
+                title=f"SMs wait {duration(float(own.sum()))} for the last wave of {name}",
+                cause=f"{counted(int(even.ctas[worst]), 'block')} ran on "
+                f"{counted(int(even.sms[worst]), 'SM')}, {even.resident[worst]} on each "
                 f"at a time: {waves[worst]:.2f} waves. The last one had {counted(int(even.last[worst]), 'block')}, and SMs were out of "
                 f"work for {even.lost[some].sum() / max(span, 1):.0%} of the time, on average.",
-                "Choose sizes that fill whole waves, make blocks smaller, or launch as many as fit and let them take tiles (persistent "
+                fix="Choose sizes that fill whole waves, make blocks smaller, or launch as many as fit and let them take tiles (persistent "
                 "kernel, stream-K).",
-                evidence(of, some, own, texts, rows),
-                len(some),
-                bound,
-                min(round(float(own.sum())), bound),
-                "medium",
+                evidence=evidence(of, some, own, texts, rows),
+                occurrences=len(some),
+                bound=bound,
+                estimate=min(round(float(own.sum())), bound),
+                confidence="medium",
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

@@ -66,27 +66,27 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
     names = list(dict.fromkeys(row["name"] for row in late))
     evidence = (
         Evidence(
-            "imports",
-            row["id"],
-            row["start"],
-            row["end"],
-            f"import {row['name']}",
-            row["process"],
-            row["thread"],
+            table="imports",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=f"import {row['name']}",
+            process=row["process"],
+            thread=row["thread"],
         )
         for row in late
     )
     return [
         Finding(
-            "late_imports",
-            names[0],
-            f"{counted(len(late), 'module')} imported in the middle of a step, {duration(lost.total)} in all",
-            f"Most of it: {', '.join(names[:3])}. They run when a function is first called that imports them.",
-            "Import these modules at the top of the program, before the first step.",
-            most(evidence),
-            len(late),
-            lost.total,
-            lost.total,
+            rule="late_imports",
+            subject=names[0],
+            title=f"{counted(len(late), 'module')} imported in the middle of a step, {duration(lost.total)} in all",
+            cause=f"Most of it: {', '.join(names[:3])}. They run when a function is first called that imports them.",
+            fix="Import these modules at the top of the program, before the first step.",
+            evidence=most(evidence),
+            occurrences=len(late),
+            bound=lost.total,
+            estimate=lost.total,
             claim=lost,
         )
     ]

@@ -98,25 +98,25 @@ def _finding(
     longest = np.argsort(numbers(waits, "start") - numbers(waits, "end"), kind="stable")[:50]
     evidence = (
         Evidence(
-            "osrt",
-            row["id"],
-            row["start"],
-            row["end"],
-            f"{names.get(row['thread'], 'a thread')} waits in {row['name']}",
-            row["process"],
-            row["thread"],
+            table="osrt",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=f"{names.get(row['thread'], 'a thread')} waits in {row['name']}",
+            process=row["process"],
+            thread=row["thread"],
         )
         for row in waits.take(pa.array(longest)).to_pylist()
     )
     return Finding(
-        "lock_convoy",
-        function,
-        f"{counted(who, 'thread')} waited for a lock in {function}, {counted(waits.num_rows, 'time')}",
-        f"In {duration(cover.total)} at least one of them stood still there; who waited longest lost {duration(alone)}.",
-        "Do the work outside the lock and take it only to note the result, or give each thread data of its own.",
-        most(evidence),
-        waits.num_rows,
-        cover.total,
-        estimate,
-        "medium",
+        rule="lock_convoy",
+        subject=function,
+        title=f"{counted(who, 'thread')} waited for a lock in {function}, {counted(waits.num_rows, 'time')}",
+        cause=f"In {duration(cover.total)} at least one of them stood still there; who waited longest lost {duration(alone)}.",
+        fix="Do the work outside the lock and take it only to note the result, or give each thread data of its own.",
+        evidence=most(evidence),
+        occurrences=waits.num_rows,
+        bound=cover.total,
+        estimate=estimate,
+        confidence="medium",
     )

@@ -74,15 +74,17 @@ def check(
         spent, whole, number, evidence = products
         findings.append(
             Finding(
-                "low_tensor_use",
-                f"GPU {metric['gpu']}",
-                f"The tensor cores of GPU {metric['gpu']} were active for {metric['tensor']:.1f} % of the time",
-                f"That is the mean of {metric['samples']:,} samples in which at least {active:g} % of the multiprocessors were active, "
+                rule="low_tensor_use",
+                subject=f"GPU {metric['gpu']}",
+                title=f"The tensor cores of GPU {metric['gpu']} were active for {metric['tensor']:.1f} % of the time",
+                cause=f"That is the mean of {metric['samples']:,} samples in which at least {active:g} % "
+                "of the multiprocessors were active, "
                 f"though matrix products took {duration(spent)}, {spent / whole:.0%} of the time of its kernels.",
-                "Use bfloat16 (torch.autocast), allow TF32 (torch.set_float32_matmul_precision('high')), and make sizes multiples of 8.",
-                evidence,
-                number,
-                spent,
+                fix="Use bfloat16 (torch.autocast), allow TF32 "
+                "(torch.set_float32_matmul_precision('high')), and make sizes multiples of 8.",
+                evidence=evidence,
+                occurrences=number,
+                bound=spent,
                 confidence="medium",
             )
         )
@@ -111,7 +113,14 @@ def _products(
     longest = own.take(np.argsort(start - end, kind="stable")[:rows]).to_pylist()
     evidence = tuple(
         Evidence(
-            "kernels", row["id"], row["start"], row["end"], row["name"], row["process"], None, row["device"]
+            table="kernels",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=row["name"],
+            process=row["process"],
+            thread=None,
+            device=row["device"],
         )
         for row in longest
     )

@@ -136,26 +136,26 @@ def _finding(
     order = np.argsort(-growth.steps, kind="stable")[:50]
     evidence = tuple(
         Evidence(
-            "host_metrics",
-            None,
-            int(growth.start[row]),
-            int(growth.start[row + 1]),
-            f"+{size(round(growth.steps[row]))}",
-            process["process"],
+            table="host_metrics",
+            id=None,
+            start=int(growth.start[row]),
+            end=int(growth.start[row + 1]),
+            text=f"+{size(round(growth.steps[row]))}",
+            process=process["process"],
         )
         for row in sorted(
             order[growth.steps[order] > 0].tolist(), key=lambda row: growth.start[row] - growth.start[row + 1]
         )
     )
     return Finding(
-        "memory_growth",
-        f"the memory of {name}",
-        f"{name} grew by {size(growth.bytes)} and did not come back"
+        rule="memory_growth",
+        subject=f"the memory of {name}",
+        title=f"{name} grew by {size(growth.bytes)} and did not come back"
         + (f", most of it in {where}" if where else ""),
-        f"{cause}{', ' + during if during else ''}.",
-        f"See what it keeps. This names the allocations that are not freed: {_memray(process)}",
-        evidence,
-        len(evidence),
+        cause=f"{cause}{', ' + during if during else ''}.",
+        fix=f"See what it keeps. This names the allocations that are not freed: {_memray(process)}",
+        evidence=evidence,
+        occurrences=len(evidence),
         confidence="medium",
         severity=severity,
     )

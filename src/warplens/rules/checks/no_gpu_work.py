@@ -61,14 +61,14 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
         number, failed = (sum(row[name] for row in failing) for name in ("calls", "failed"))
         findings.append(
             Finding(
-                "no_gpu_work",
-                "calls that fail",
-                f"{failed:,} of {counted(number, 'call')} that give work to a GPU failed",
-                f"No GPU did anything for {_processes(failing)}.",
-                "Look up the errors (column result of cuda_api): a kernel that was not built for this GPU, a wrong launch shape, an "
+                rule="no_gpu_work",
+                subject="calls that fail",
+                title=f"{failed:,} of {counted(number, 'call')} that give work to a GPU failed",
+                cause=f"No GPU did anything for {_processes(failing)}.",
+                fix="Look up the errors (column result of cuda_api): a kernel that was not built for this GPU, a wrong launch shape, an "
                 "earlier error that every later call returns.",
-                _calls(report, selection, failing, "coalesce(result, 0) <> 0", rows),
-                failed,
+                evidence=_calls(report, selection, failing, "coalesce(result, 0) <> 0", rows),
+                occurrences=failed,
                 severity="medium",
             )
         )
@@ -76,15 +76,16 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
         number = sum(row["calls"] for row in silent)
         findings.append(
             Finding(
-                "no_gpu_work",
-                "GPU work that is not in the report",
-                f"{counted(number, 'call')} gave work to a GPU, and the report has no kernel, copy or memset",
-                f"What GPUs did for {_processes(silent)} was not recorded, or not exported. The silence of rules about GPUs says nothing "
+                rule="no_gpu_work",
+                subject="GPU work that is not in the report",
+                title=f"{counted(number, 'call')} gave work to a GPU, and the report has no kernel, copy or memset",
+                cause=f"What GPUs did for {_processes(silent)} was not recorded, or not exported. The "
+                "silence of rules about GPUs says nothing "
                 "about it.",
-                "Record GPU work too: warplens profile -t cuda; nsys with -t cuda; PyTorch's profiler with ProfilerActivity.CUDA. "
+                fix="Record GPU work too: warplens profile -t cuda; nsys with -t cuda; PyTorch's profiler with ProfilerActivity.CUDA. "
                 "`warplens doctor` says what keeps CUPTI from recording.",
-                _calls(report, selection, silent, "true", rows),
-                number,
+                evidence=_calls(report, selection, silent, "true", rows),
+                occurrences=number,
                 severity="info",
             )
         )
@@ -105,13 +106,13 @@ def _calls(
     ).to_pylist()
     return tuple(
         Evidence(
-            "cuda_api",
-            row["id"],
-            row["start"],
-            row["end"],
-            f"{row['name']} returned {row['result']}" if row["result"] else row["name"],
-            row["process"],
-            row["thread"],
+            table="cuda_api",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=f"{row['name']} returned {row['result']}" if row["result"] else row["name"],
+            process=row["process"],
+            thread=row["thread"],
             values={"result": row["result"]},
         )
         for row in calls

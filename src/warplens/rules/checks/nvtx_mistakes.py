@@ -77,13 +77,13 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
             begun, ended = ("pushed", "popped") if style == "PushPop" else ("started", "ended")
             findings.append(
                 Finding(
-                    "nvtx_mistakes",
-                    f"unfinished {message or '[no name]'}",
-                    f"{counted(len(unfinished), 'range')} {message or '[no name]'} {begun} and never {ended}",
-                    "They were still open when the process ended by itself: whatever came after each counts as a part of it.",
-                    "Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
-                    most(_rows(unfinished)),
-                    len(unfinished),
+                    rule="nvtx_mistakes",
+                    subject=f"unfinished {message or '[no name]'}",
+                    title=f"{counted(len(unfinished), 'range')} {message or '[no name]'} {begun} and never {ended}",
+                    cause="They were still open when the process ended by itself: whatever came after each counts as a part of it.",
+                    fix="Use `with annotate(…)`, or end the range in a `finally`; in C++ a scoped range.",
+                    evidence=most(_rows(unfinished)),
+                    occurrences=len(unfinished),
                     wrong_when="Where the thread was meant to be in the range until the program ended.",
                 )
             )
@@ -117,14 +117,14 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
     texts = list(dict.fromkeys(row["message"] or "[no name]" for row in crossed))
     return [
         Finding(
-            "nvtx_mistakes",
-            "crossing ranges",
-            f"{counted(number, 'push/pop range')} ended within another that began in it",
-            f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread are meant to nest; these were popped in another order than "
+            rule="nvtx_mistakes",
+            subject="crossing ranges",
+            title=f"{counted(number, 'push/pop range')} ended within another that began in it",
+            cause=f"Such as {', '.join(texts[:3])}. Push/pop ranges of a thread are meant to nest; these were popped in another order than "
             "they were pushed in, which only ranges of different domains can be.",
-            "Use `with annotate(…)`, which nests; start/end ranges for what overlaps.",
-            most(_rows(crossed)),
-            number,
+            fix="Use `with annotate(…)`, which nests; start/end ranges for what overlaps.",
+            evidence=most(_rows(crossed)),
+            occurrences=number,
             confidence="medium",
             wrong_when="Where ranges of two libraries cross, and each is right for itself.",
         )
@@ -159,22 +159,22 @@ def _names(report: Report, least: int) -> list[Finding]:
         place = f"domain {row['domain']}" if row["domain"] else "the default domain"
         findings.append(
             Finding(
-                "nvtx_mistakes",
-                f"names in {place}",
-                f"{row['names']:,} different names for {counted(row['ranges'], 'range')} in {place}",
-                f"Most ranges have a name of their own, such as {row['example']}: nothing is summed by name, and each takes memory.",
-                'Put what changes into the payload: annotate("step", payload=7).',
-                (
+                rule="nvtx_mistakes",
+                subject=f"names in {place}",
+                title=f"{row['names']:,} different names for {counted(row['ranges'], 'range')} in {place}",
+                cause=f"Most ranges have a name of their own, such as {row['example']}: nothing is summed by name, and each takes memory.",
+                fix='Put what changes into the payload: annotate("step", payload=7).',
+                evidence=(
                     Evidence(
-                        "nvtx_ranges",
-                        row["id"],
-                        row["first"],
-                        row["last"],
-                        f"{row['ranges']:,} ranges",
-                        row["process"],
+                        table="nvtx_ranges",
+                        id=row["id"],
+                        start=row["first"],
+                        end=row["last"],
+                        text=f"{row['ranges']:,} ranges",
+                        process=row["process"],
                     ),
                 ),
-                row["names"],
+                occurrences=row["names"],
                 wrong_when="Where a tool of yours reads these names.",
             )
         )
@@ -184,13 +184,13 @@ def _names(report: Report, least: int) -> list[Finding]:
 def _rows(ranges: list[dict[str, Any]]) -> list[Evidence]:
     return [
         Evidence(
-            "nvtx_ranges",
-            row["id"],
-            row["start"],
-            row["end"],
-            row["message"] or "[no name]",
-            row["process"],
-            row["thread"],
+            table="nvtx_ranges",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=row["message"] or "[no name]",
+            process=row["process"],
+            thread=row["thread"],
         )
         for row in ranges
     ]

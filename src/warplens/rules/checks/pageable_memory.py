@@ -86,10 +86,16 @@ def _of(
             text = (
                 f"copy of pageable memory {_DIRECTIONS[direction]}, {much / max(int(length[n]), 1):.1f} GB/s"
             )
-            times = int(gpu.start[n]), int(gpu.end[n])
             evidence.append(
                 Evidence(
-                    "memcpys", int(gpu.id[n]), *times, text, gpu.process, None, gpu.device, {"bytes": much}
+                    table="memcpys",
+                    id=int(gpu.id[n]),
+                    start=int(gpu.start[n]),
+                    end=int(gpu.end[n]),
+                    text=text,
+                    process=gpu.process,
+                    device=gpu.device,
+                    values={"bytes": much},
                 )
             )
     bound = together(alone)
@@ -102,17 +108,18 @@ def _of(
         else "page-locked memory usually has twice as much"
     )
     return Finding(
-        "pageable_memory",
-        direction,
-        f"{number_of_copies(number, 'pageable')} {_DIRECTIONS[direction]} took {duration(bound)} with the GPU doing nothing else",
-        f"{size(total)} went between pageable memory and the GPU at {rate:.1f} GB/s; {measured}. CUDA moves such data through a buffer of "
+        rule="pageable_memory",
+        subject=direction,
+        title=f"{number_of_copies(number, 'pageable')} {_DIRECTIONS[direction]} took {duration(bound)} with the GPU doing nothing else",
+        cause=f"{size(total)} went between pageable memory and the GPU at {rate:.1f} GB/s; {measured}. "
+        "CUDA moves such data through a buffer of "
         "its own, piece by piece.",
-        "Page-lock the memory once and use it again: pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc or "
+        fix="Page-lock the memory once and use it again: pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc or "
         "cudaHostRegister.",
-        tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:rows]),
-        number,
-        bound,
-        int(bound * saved_by_locking(rate, locked)),
-        "medium" if locked else "low",
+        evidence=tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:rows]),
+        occurrences=number,
+        bound=bound,
+        estimate=int(bound * saved_by_locking(rate, locked)),
+        confidence="medium" if locked else "low",
         claim=Cover(*(np.concatenate([getattr(part, edge) for part in alone]) for edge in ("start", "end"))),
     )

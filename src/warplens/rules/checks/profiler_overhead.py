@@ -97,26 +97,26 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
             name = names.get(row["thread"], "a thread")
             findings.append(
                 Finding(
-                    "profiler_overhead",
-                    f"rows of {table}",
-                    f"Recording {counted(row['number'], 'row')} of {table} took {name} about {duration(spent)}",
-                    f"Each costs about {cost:.0f} ns on the thread that makes it, {spent / work.total:.0%} of the program's work.",
-                    "Record less of it: larger pieces, a higher threshold, or only a part of the run.",
-                    (
+                    rule="profiler_overhead",
+                    subject=f"rows of {table}",
+                    title=f"Recording {counted(row['number'], 'row')} of {table} took {name} about {duration(spent)}",
+                    cause=f"Each costs about {cost:.0f} ns on the thread that makes it, {spent / work.total:.0%} of the program's work.",
+                    fix="Record less of it: larger pieces, a higher threshold, or only a part of the run.",
+                    evidence=(
                         Evidence(
-                            "threads",
-                            row["thread"],
-                            int(work.start[0]),
-                            int(work.end[-1]),
-                            name,
-                            row["process"],
-                            row["thread"],
+                            table="threads",
+                            id=row["thread"],
+                            start=int(work.start[0]),
+                            end=int(work.end[-1]),
+                            text=name,
+                            process=row["process"],
+                            thread=row["thread"],
                         ),
                     ),
-                    row["number"],
-                    min(spent, work.total),
-                    min(spent, work.total),
-                    "medium",
+                    occurrences=row["number"],
+                    bound=min(spent, work.total),
+                    estimate=min(spent, work.total),
+                    confidence="medium",
                 )
             )
     findings += _by_driver(report, selection, work, least)
@@ -176,17 +176,18 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
     if felt.total * 100 >= least * work.total and felt.total:
         return [
             Finding(
-                "profiler_overhead",
-                "tracing of CUDA",
-                f"The tracing of CUDA worked for {duration(felt.total)}",
-                f"{counted(len(inside), 'time')} it flushed buffers or instrumented code, {felt.total / work.total:.0%} of the program's "
+                rule="profiler_overhead",
+                subject="tracing of CUDA",
+                title=f"The tracing of CUDA worked for {duration(felt.total)}",
+                cause=f"{counted(len(inside), 'time')} it flushed buffers or instrumented code, "
+                f"{felt.total / work.total:.0%} of the program's "
                 "work; calls of CUDA wait for it.",
-                "Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
-                most(_evidence(inside)),
-                len(inside),
-                felt.total,
-                felt.total,
-                "high",
+                fix="Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
+                evidence=most(_evidence(inside)),
+                occurrences=len(inside),
+                bound=felt.total,
+                estimate=felt.total,
+                confidence="high",
             )
         ]
     begin, end = edges(report, selection)
@@ -195,20 +196,29 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
         return []
     return [
         Finding(
-            "profiler_overhead",
-            "tracing of CUDA outside of the work",
-            f"The tracing of CUDA worked for {duration(start.total)} outside of the program's work",
-            f"{counted(len(outside), 'time')} it prepared itself or flushed buffers before the first step and operation of a GPU, between "
+            rule="profiler_overhead",
+            subject="tracing of CUDA outside of the work",
+            title=f"The tracing of CUDA worked for {duration(start.total)} outside of the program's work",
+            cause=f"{counted(len(outside), 'time')} it prepared itself or flushed buffers before the "
+            "first step and operation of a GPU, between "
             "steps, or behind the last. The work itself is not slower for it.",
-            "Nothing; leave this time out of comparisons of the whole run.",
-            most(_evidence(outside)),
-            len(outside),
+            fix="Nothing; leave this time out of comparisons of the whole run.",
+            evidence=most(_evidence(outside)),
+            occurrences=len(outside),
         )
     ]
 
 
 def _evidence(flushes: list[dict[str, Any]]) -> Iterator[Evidence]:
     return (
-        Evidence("overhead", row["id"], row["start"], row["end"], row["kind"], row["process"], row["thread"])
+        Evidence(
+            table="overhead",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=row["kind"],
+            process=row["process"],
+            thread=row["thread"],
+        )
         for row in flushes
     )

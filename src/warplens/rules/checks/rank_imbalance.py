@@ -135,13 +135,13 @@ def _finding(
     evidence = most(
         (
             Evidence(
-                "nvtx_ranges",
-                row["range"],
-                row["start"],
-                row["end"],
-                f"{row['name']}: {duration(int(work[worst][at]))} of work on {name}, {duration(float(mean[at]))} on average",
-                row["process"],
-                row["thread"],
+                table="nvtx_ranges",
+                id=row["range"],
+                start=row["start"],
+                end=row["end"],
+                text=f"{row['name']}: {duration(int(work[worst][at]))} of work on {name}, {duration(float(mean[at]))} on average",
+                process=row["process"],
+                thread=row["thread"],
                 values={"work_ns": int(work[worst][at]), "longer_ns": round(float(longer[at]))},
             )
             for at, row in enumerate(own.slice(0, number).to_pylist())
@@ -149,16 +149,16 @@ def _finding(
         rows,
     )
     return Finding(
-        "rank_imbalance",
-        base_name(own.column("name")[0].as_py()),
-        f"{capital(name)} has {above:.0%} more work in its steps than the {counted(len(ranks), 'rank')} on average",
-        f"Its GPU computed and copied for {duration(work[worst].sum() / number)} in a step, those of all ranks for "
+        rule="rank_imbalance",
+        subject=base_name(own.column("name")[0].as_py()),
+        title=f"{capital(name)} has {above:.0%} more work in its steps than the {counted(len(ranks), 'rank')} on average",
+        cause=f"Its GPU computed and copied for {duration(work[worst].sum() / number)} in a step, those of all ranks for "
         f"{duration(mean.mean())} on average. It had most work in {times} of {counted(number, 'step')}. {why}. With equal work on all "
         f"ranks a step would be {duration(estimate / number)} shorter.",
-        f"Balance the work of {name} with the others by its cost: sequence lengths, experts, pipeline stages, what only one rank does.",
-        evidence,
-        number,
-        bound,
-        estimate,
-        "medium" if number >= _FEW else "low",
+        fix=f"Balance the work of {name} with the others by its cost: sequence lengths, experts, pipeline stages, what only one rank does.",
+        evidence=evidence,
+        occurrences=number,
+        bound=bound,
+        estimate=estimate,
+        confidence="medium" if number >= _FEW else "low",
     )

@@ -160,27 +160,27 @@ def _finding(again: list[Compiling], cover: Cover, lost: Cover, rows: int) -> Fi
     since = duration(max(stretch.end for stretch in again) - min(stretch.start for stretch in again))
     evidence = (
         Evidence(
-            "samples",
-            each.sample,
-            each.start,
-            each.end,
-            f"{each.compiler} compiles{about}",
-            each.process,
-            each.thread,
+            table="samples",
+            id=each.sample,
+            start=each.start,
+            end=each.end,
+            text=f"{each.compiler} compiles{about}",
+            process=each.process,
+            thread=each.thread,
         )
         for each in again
         for about in (f" for {each.line}" if each.line else "",)
     )
     return Finding(
-        "recompilation",
-        named[0].partition(" ")[0] if named else compiler,
-        f"{compiler} compiled again{where} after the start, {duration(cover.total)} in all",
-        f"Samples were in the compiler in {counted(len(again), 'stretch')} within {since}{most_of_it}.{gap}",
-        _ADVICE.get(compiler, "Keep shapes, types and static values the same from step to step."),
-        most(evidence, rows),
-        len(again),
-        lost.total,
-        lost.total,
-        "medium",
+        rule="recompilation",
+        subject=named[0].partition(" ")[0] if named else compiler,
+        title=f"{compiler} compiled again{where} after the start, {duration(cover.total)} in all",
+        cause=f"Samples were in the compiler in {counted(len(again), 'stretch')} within {since}{most_of_it}.{gap}",
+        fix=_ADVICE.get(compiler, "Keep shapes, types and static values the same from step to step."),
+        evidence=most(evidence, rows),
+        occurrences=len(again),
+        bound=lost.total,
+        estimate=lost.total,
+        confidence="medium",
         claim=lost,
     )

@@ -82,17 +82,19 @@ def check(
         order = np.argsort(begin - end, kind="stable")[:rows].tolist()
         findings.append(
             Finding(
-                "single_stream",
-                gpu.label,
-                f"The default stream made small kernels of other streams wait {duration(bound)} on {gpu.label}",
-                f"{counted(len(places), 'kernel')} had been launched and had a free stream, but began only when a kernel of the legacy "
+                rule="single_stream",
+                subject=gpu.label,
+                title=f"The default stream made small kernels of other streams wait {duration(bound)} on {gpu.label}",
+                cause=f"{counted(len(places), 'kernel')} had been launched and had a free stream, but "
+                "began only when a kernel of the legacy "
                 "default stream ended, or that when one of theirs did. All were small enough to run at once.",
-                "Create streams with cudaStreamNonBlocking and keep the default stream empty, or compile with --default-stream per-thread.",
-                tuple(_row(gpu, int(places[n]), int(begin[n]), int(end[n])) for n in order),
-                len(places),
-                bound,
-                min(int(length.sum()), bound),
-                "low",
+                fix="Create streams with cudaStreamNonBlocking and keep the default stream empty, or "
+                "compile with --default-stream per-thread.",
+                evidence=tuple(_row(gpu, int(places[n]), int(begin[n]), int(end[n])) for n in order),
+                occurrences=len(places),
+                bound=bound,
+                estimate=min(int(length.sum()), bound),
+                confidence="low",
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
@@ -138,4 +140,12 @@ def _waited(
 
 def _row(gpu: GpuOperations, place: int, begin: int, end: int) -> Evidence:
     text = f"kernel on stream {int(gpu.stream[place])} waited for the other stream"
-    return Evidence("kernels", int(gpu.id[place]), begin, end, text, process=gpu.process, device=gpu.device)
+    return Evidence(
+        table="kernels",
+        id=int(gpu.id[place]),
+        start=begin,
+        end=end,
+        text=text,
+        process=gpu.process,
+        device=gpu.device,
+    )

@@ -137,7 +137,15 @@ def _recorded(report: Report, selection: Selection) -> Iterator[_Stood]:
         still.spans.append((row["start"], row["end"]))
         still.lost += row["end"] - row["start"]
         still.rows.append(
-            Evidence("osrt", row["id"], row["start"], row["end"], row["name"], row["process"], row["thread"])
+            Evidence(
+                table="osrt",
+                id=row["id"],
+                start=row["start"],
+                end=row["end"],
+                text=row["name"],
+                process=row["process"],
+                thread=row["thread"],
+            )
         )
     for (name, kind, thread), still in groups.items():
         yield name, kind, thread, still
@@ -164,7 +172,13 @@ def _sampled(report: Report, selection: Selection) -> Iterator[_Stood]:
             line = f"{(frame.file or '').rpartition('/')[2]}:{frame.line}"
             still.rows.append(
                 Evidence(
-                    "samples", time.samples["id"][row].as_py(), start, end, line, time.process, time.thread
+                    table="samples",
+                    id=time.samples["id"][row].as_py(),
+                    start=start,
+                    end=end,
+                    text=line,
+                    process=time.process,
+                    thread=time.thread,
                 )
             )
         for (name, kind), still in groups.items():
@@ -221,14 +235,14 @@ def _finding(name: str, kind: str, still: _Still, bound: int, exact: bool) -> Fi
     else:
         cause += " Samples say so; `-t osrt` records each of the calls."
     return Finding(
-        "sleeping",
-        f"{name} {kind}",
-        f"{name} {kind} for {duration(bound)}",
-        cause,
-        _FIXES[kind],
-        most(still.rows),
-        len(still.rows),
-        bound,
+        rule="sleeping",
+        subject=f"{name} {kind}",
+        title=f"{name} {kind} for {duration(bound)}",
+        cause=cause,
+        fix=_FIXES[kind],
+        evidence=most(still.rows),
+        occurrences=len(still.rows),
+        bound=bound,
         confidence="high" if exact else "medium",
         link="https://www.sqlite.org/wal.html" if kind == BASE else "",
     )

@@ -55,18 +55,18 @@ def check(
         moved = sum(row["bytes"] or 0 for row in blocker.calls)
         findings.append(
             Finding(
-                "slow_file_reads",
-                f"{blocker.name} on {blocker.thread}",
-                f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), f'slow {blocker.name}')}, "
+                rule="slow_file_reads",
+                subject=f"{blocker.name} on {blocker.thread}",
+                title=f"{capital(blocker.thread)} stood still in {counted(len(blocker.calls), f'slow {blocker.name}')}, "
                 f"{duration(blocker.cover.total)} in all",
-                f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {average} "
+                cause=f"They were of {counted(len(files), 'file')} and brought {moved:,} bytes, {average} "
                 "each: what holds the files is slow to answer.",
-                "Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
-                blocker.evidence(),
-                len(blocker.calls),
-                blocker.bound,
-                blocker.lost.total,
-                "medium",
+                fix="Read ahead in other threads or processes, in larger pieces, or from a local copy; keep what is needed again.",
+                evidence=blocker.evidence(),
+                occurrences=len(blocker.calls),
+                bound=blocker.bound,
+                estimate=blocker.lost.total,
+                confidence="medium",
                 claim=blocker.lost,
             )
         )

@@ -84,18 +84,18 @@ def check(
     median = float(np.median(np.concatenate(length)))
     return [
         Finding(
-            "small_kernels",
-            "short kernels",
-            f"{'GPUs' if len(lost) > 1 else 'The GPU'} waited {duration(bound)} for launches of short kernels",
-            f"{counted(kernels, 'kernel')} began when the GPU had already run out of work: half of them ran for less than "
+            rule="small_kernels",
+            subject="short kernels",
+            title=f"{'GPUs' if len(lost) > 1 else 'The GPU'} waited {duration(bound)} for launches of short kernels",
+            cause=f"{counted(kernels, 'kernel')} began when the GPU had already run out of work: half of them ran for less than "
             f"{duration(median)}, and the next launch came {duration(waited / kernels)} too late on average, though the thread did nothing "
             f"but launch. With the launches out of the way {min(best, bound) / whole:.0%} of the time could be won.",
-            _advice(report, selection),
-            tuple(sorted(evidence, key=lambda row: -row.values["gpu_idle_ns"])[:rows]),
-            number,
-            bound,
-            min(best, bound),
-            "medium",
+            fix=_advice(report, selection),
+            evidence=tuple(sorted(evidence, key=lambda row: -row.values["gpu_idle_ns"])[:rows]),
+            occurrences=number,
+            bound=bound,
+            estimate=min(best, bound),
+            confidence="medium",
             claim=Cover(
                 *(np.concatenate([getattr(part, edge) for part in lost]) for edge in ("start", "end"))
             ),
@@ -157,11 +157,11 @@ def _stretches(gpu: GpuOperations, late: np.ndarray[tuple[int], np.dtype[np.bool
         values = {"gpu_idle_ns": lost, "operations": number}
         rows.append(
             Evidence(
-                "kernels",
-                int(gpu.id[first[b]]),
-                begin,
-                end,
-                text,
+                table="kernels",
+                id=int(gpu.id[first[b]]),
+                start=begin,
+                end=end,
+                text=text,
                 process=gpu.process,
                 device=gpu.device,
                 values=values,

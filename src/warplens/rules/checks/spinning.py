@@ -234,18 +234,18 @@ def _finding(
     elif not short:
         cause += " CPUs were free: it costs CPU time, and others the use of these CPUs."
     return Finding(
-        "spinning",
-        kind.name,
-        f"Threads that wait in {kind.name} kept CPUs busy for {duration(spent)}, {spent / whole:.0%} of the CPU time".replace(
+        rule="spinning",
+        subject=kind.name,
+        title=f"Threads that wait in {kind.name} kept CPUs busy for {duration(spent)}, {spent / whole:.0%} of the CPU time".replace(
             "%", " %"
         ),
-        cause,
-        _fix(kind, there, short),
-        _evidence(native, spins, weight),
-        int(spins.sum()),
-        bound,
-        estimate,
-        "medium",
+        cause=cause,
+        fix=_fix(kind, there, short),
+        evidence=_evidence(native, spins, weight),
+        occurrences=int(spins.sum()),
+        bound=bound,
+        estimate=estimate,
+        confidence="medium",
         claim=lost.cover,
     )
 
@@ -267,13 +267,13 @@ def _evidence(native: pa.Table, spins: BoolArray, weight: Int64Array) -> tuple[E
     longest = native.take(pa.array(rows[np.argsort(-weight[rows], kind="stable")][:50])).to_pylist()
     return most(
         Evidence(
-            "samples",
-            row["id"],
-            row["start"],
-            row["start"] + row["weight"],
-            "spins",
-            row["process"],
-            row["thread"],
+            table="samples",
+            id=row["id"],
+            start=row["start"],
+            end=row["start"] + row["weight"],
+            text="spins",
+            process=row["process"],
+            thread=row["thread"],
         )
         for row in longest
     )

@@ -80,15 +80,16 @@ def _before(report: Report, selection: Selection, loop: MainLoop, begin: int) ->
     )
     return [
         Finding(
-            "startup",
-            "start-up",
-            f"Start-up took {duration(took)} before the main loop{_list(sums, took)}",
-            f"The main loop ({counted(loop.iterations, loop.name or 'iteration')} of {duration(loop.usual)}) began {duration(took)} after "
+            rule="startup",
+            subject="start-up",
+            title=f"Start-up took {duration(took)} before the main loop{_list(sums, took)}",
+            cause=f"The main loop ({counted(loop.iterations, loop.name or 'iteration')} of "
+            f"{duration(loop.usual)}) began {duration(took)} after "
             f"the process.{slow}",
-            "Import less and later, start workers from a process that has imported already, keep what is compiled between runs.",
-            _evidence(report, selection, [thread], loop.begin),
-            1,
-            took,
+            fix="Import less and later, start workers from a process that has imported already, keep what is compiled between runs.",
+            evidence=_evidence(report, selection, [thread], loop.begin),
+            occurrences=1,
+            bound=took,
             severity="low",  # it happens once
         )
     ]
@@ -125,15 +126,16 @@ def _imports(report: Report, selection: Selection) -> list[Finding]:
     )
     return [
         Finding(
-            "startup",
-            "imports",
-            f"Imports took {duration(spent)}{several}{_list(sums, spent)}",
-            f"Modules were imported for {duration(spent)} of the run{several}. Those of other processes count while the "
+            rule="startup",
+            subject="imports",
+            title=f"Imports took {duration(spent)}{several}{_list(sums, spent)}",
+            cause=f"Modules were imported for {duration(spent)} of the run{several}. Those of other processes count while the "
             f"first one waited.{repeated}",
-            "Import less and later (python -X importtime lists the modules), or start workers from a process that has imported already.",
-            _evidence(report, selection, np.unique(numbers(table, "thread")).tolist(), 1 << 62),
-            table.num_rows,
-            spent,
+            fix="Import less and later (python -X importtime lists the modules), or start workers from a "
+            "process that has imported already.",
+            evidence=_evidence(report, selection, np.unique(numbers(table, "thread")).tolist(), 1 << 62),
+            occurrences=table.num_rows,
+            bound=spent,
         )
     ]
 
@@ -166,13 +168,13 @@ def _evidence(
     table = rows(report, selection, "id, process, thread, name", "imports", where)
     return most(
         Evidence(
-            "imports",
-            row["id"],
-            row["start"],
-            row["end"],
-            f"import {row['name']}",
-            row["process"],
-            row["thread"],
+            table="imports",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=f"import {row['name']}",
+            process=row["process"],
+            thread=row["thread"],
         )
         for row in table.to_pylist()
     )

@@ -122,33 +122,33 @@ def _finding(
     row = own.take(np.argsort(numbers(own, "start") - numbers(own, "end"), kind="stable")[:1]).to_pylist()[0]
     evidence = (
         Evidence(
-            "kernels",
-            each["id"],
-            each["start"],
-            each["end"],
-            f"{each['name']} on {_shape(each)}",
-            process,
-            None,
-            device,
-            values,
+            table="kernels",
+            id=each["id"],
+            start=each["start"],
+            end=each["end"],
+            text=f"{each['name']} on {_shape(each)}",
+            process=process,
+            thread=None,
+            device=device,
+            values=values,
         )
         for each in own.to_pylist()
         for values in ({"blocks": each["blocks"], "threads": each["threads"], "multiprocessors": processors},)
     )
     return Finding(
-        "tiny_grids",
-        row["name"],
-        f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the GPU had nothing to do",
-        f"{counted(own.num_rows, 'launch')} took {alone.total / whole:.1%} of the time, with no other kernel beside: "
+        rule="tiny_grids",
+        subject=row["name"],
+        title=f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the GPU had nothing to do",
+        cause=f"{counted(own.num_rows, 'launch')} took {alone.total / whole:.1%} of the time, with no other kernel beside: "
         f"{processors - row['blocks']} of the {processors} multiprocessors were idle. With its work on all of them alike the kernel "
         f"would take {duration(alone.total - won)}.",
-        "Divide the work among more blocks and threads (a grid-stride loop, partial sums, one block for each row), or give the kernel "
+        fix="Divide the work among more blocks and threads (a grid-stride loop, partial sums, one block for each row), or give the kernel "
         "more at once.",
-        most(evidence, rows),
-        own.num_rows,
-        alone.total,
-        won,
-        "medium",
+        evidence=most(evidence, rows),
+        occurrences=own.num_rows,
+        bound=alone.total,
+        estimate=won,
+        confidence="medium",
         claim=alone,
     )
 

@@ -87,18 +87,18 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
             f"Kernels ran for only {duration(free)} without a copy: no more can be hidden, the rest is won by moving less."
         )
     finding = Finding(
-        "transfers_not_overlapped",
-        gpu.label,
-        f"{gpu.label} only copied for {duration(alone.total)}, with no kernel beside it",
-        f"{number:,} {'copy' if number == 1 else 'copies'} between host and GPU ({total}) ran while no kernel did: "
+        rule="transfers_not_overlapped",
+        subject=gpu.label,
+        title=f"{gpu.label} only copied for {duration(alone.total)}, with no kernel beside it",
+        cause=f"{number:,} {'copy' if number == 1 else 'copies'} between host and GPU ({total}) ran while no kernel did: "
         f"{duration(alone.total)} of {duration(copying.total)} of copying. {' '.join(why)}",
-        "Copy the next data in a stream of its own, from page-locked memory, while the GPU computes (PyTorch: pin_memory=True, "
+        fix="Copy the next data in a stream of its own, from page-locked memory, while the GPU computes (PyTorch: pin_memory=True, "
         "non_blocking=True and a prefetching stream); keep on the GPU what is moved every step.",
-        evidence,
-        number,
-        alone.total,
-        estimate,
-        "medium",
+        evidence=evidence,
+        occurrences=number,
+        bound=alone.total,
+        estimate=estimate,
+        confidence="medium",
         claim=alone,
     )
     return finding, alone
@@ -110,7 +110,13 @@ def _row(
     which = int(np.flatnonzero(mine)[number])
     values = {"bytes": int(moved.bytes[place]), "alone_ns": lonely}
     text = f"copy {moved.kind[place]} on stream {int(gpu.stream[which])}, {duration(lonely)} of it without a kernel"
-    times = int(gpu.start[which]), int(gpu.end[which])
     return Evidence(
-        "memcpys", int(gpu.id[which]), *times, text, process=gpu.process, device=gpu.device, values=values
+        table="memcpys",
+        id=int(gpu.id[which]),
+        start=int(gpu.start[which]),
+        end=int(gpu.end[which]),
+        text=text,
+        process=gpu.process,
+        device=gpu.device,
+        values=values,
     )

@@ -177,7 +177,17 @@ def _finding(
         slow.id.tolist(), slow.start.tolist(), slow.end.tolist(), slow.name, slow.longer.tolist(), strict=True
     )
     evidence = (
-        Evidence("kernels", row, begin, end, text, gpu.process, None, gpu.device, {"longer_ns": longer})
+        Evidence(
+            table="kernels",
+            id=row,
+            start=begin,
+            end=end,
+            text=text,
+            process=gpu.process,
+            thread=None,
+            device=gpu.device,
+            values={"longer_ns": longer},
+        )
         for row, begin, end, of, longer in launches
         for text in (f"{of} took {duration(longer)} longer for its pages",)
     )
@@ -187,18 +197,20 @@ def _finding(
         else "waited for pages in each launch: none of them met its pages on the GPU."
     )
     finding = Finding(
-        "unified_memory_migration",
-        gpu.label,
-        f"Kernels on managed memory took {duration(lost)} longer where its pages had to come from the host",
-        f"{counted(len(slow.id), 'launch')}, most of all of {name}, {compared}{f' {pages}.' if pages else ''} "
+        rule="unified_memory_migration",
+        subject=gpu.label,
+        title=f"Kernels on managed memory took {duration(lost)} longer where its pages had to come from the host",
+        cause=f"{counted(len(slow.id), 'launch')}, most of all of {name}, {compared}{f' {pages}.' if pages else ''} "
         f"Before the slow ones the GPU had nothing to do for {duration(int(slow.pause.sum()))}, in which pages went back to the host.",
-        "Prefetch the pages (cudaMemPrefetchAsync) to where they are needed next, or use cudaMalloc and copy what the host needs."
+        fix="Prefetch the pages (cudaMemPrefetchAsync) to where they are needed next, or use cudaMalloc and copy what the host needs."
         + ("" if pages else " --cuda-um-migrations records how much moves."),
-        most(evidence, rows),
-        len(slow.id),
-        cover.total,
-        min(max(lost - int(slow.longer[0]), 0) + back, cover.total),  # the pages have to come over once
-        "high" if pages else "medium",
+        evidence=most(evidence, rows),
+        occurrences=len(slow.id),
+        bound=cover.total,
+        estimate=min(
+            max(lost - int(slow.longer[0]), 0) + back, cover.total
+        ),  # the pages have to come over once
+        confidence="high" if pages else "medium",
         claim=cover,
     )
     return finding, cover

@@ -88,20 +88,20 @@ def check(
         worst = called_from(report, [row.id for row in waits[:1] if row.id is not None])
         findings.append(
             Finding(
-                "unneeded_sync",
-                str(names[place]),
-                f"{number[place]:,} waits for the GPU{where or f' ({functions})'} leave it idle afterwards",
-                f"The host stood still in {functions}{where} for {duration(length)} in all, {duration(length / number[place])} each. "
+                rule="unneeded_sync",
+                subject=str(names[place]),
+                title=f"{number[place]:,} waits for the GPU{where or f' ({functions})'} leave it idle afterwards",
+                cause=f"The host stood still in {functions}{where} for {duration(length)} in all, {duration(length / number[place])} each. "
                 f"When it went on, the GPU had run out of work: it did nothing for {duration(spent.estimate)} that the host could "
                 f"have filled had it not waited.{''.join(f' The costliest was called from {line}.' for line in worst.values())}",
-                "Read values from the GPU less often (every hundredth step) and keep them there until then; move small tensors to it "
+                fix="Read values from the GPU less often (every hundredth step) and keep them there until then; move small tensors to it "
                 "from page-locked memory with non_blocking=True; leave out synchronize() in the loop. "
                 "torch.cuda.set_sync_debug_mode('warn') names the lines.",
-                located(report, waits),
-                int(number[place]),
-                spent.bound,
-                spent.estimate,
-                "medium",
+                evidence=located(report, waits),
+                occurrences=int(number[place]),
+                bound=spent.bound,
+                estimate=spent.estimate,
+                confidence="medium",
                 claim=spent.claim,
             )
         )

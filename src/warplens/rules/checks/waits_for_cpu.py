@@ -67,25 +67,25 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     evidence = rows(report, selection, "id, process, thread", "thread_states", of_worst).to_pylist()
     return [
         Finding(
-            "waits_for_cpu",
-            "a free CPU",
-            f"{capital(who)} of {name} waited {duration(bound)} for a CPU",
-            cause,
-            fix,
-            most(
+            rule="waits_for_cpu",
+            subject="a free CPU",
+            title=f"{capital(who)} of {name} waited {duration(bound)} for a CPU",
+            cause=cause,
+            fix=fix,
+            evidence=most(
                 Evidence(
-                    "thread_states",
-                    row["id"],
-                    row["start"],
-                    row["end"],
-                    "could run",
-                    row["process"],
-                    row["thread"],
+                    table="thread_states",
+                    id=row["id"],
+                    start=row["start"],
+                    end=row["end"],
+                    text="could run",
+                    process=row["process"],
+                    thread=row["thread"],
                 )
                 for row in evidence
             ),
-            len(evidence),
-            bound,
+            occurrences=len(evidence),
+            bound=bound,
             confidence="medium",
             claim=Cover([row["start"] for row in evidence], [row["end"] for row in evidence]),
         )

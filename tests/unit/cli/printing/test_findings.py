@@ -12,7 +12,14 @@ from warplens.rules.judging import Judgement
 
 MS = 1_000_000
 ROW = Evidence(
-    "memcpys", 7, 1_002 * MS, 1_005 * MS, "Host-to-Device", process=1, device=0, values={"bytes": 4096}
+    table="memcpys",
+    id=7,
+    start=1_002 * MS,
+    end=1_005 * MS,
+    text="Host-to-Device",
+    process=1,
+    device=0,
+    values={"bytes": 4096},
 )
 COSTLY = Finding(
     rule="pageable",
@@ -28,7 +35,16 @@ COSTLY = Finding(
     link="https://example.org/pinned",
     wrong_when="the copies hide under kernels.",
 )
-FREE = Finding("names", "many", "Many <names>\x1b[31m | here", "c", "f", (), 1, severity="info")
+FREE = Finding(
+    rule="names",
+    subject="many",
+    title="Many <names>\x1b[31m | here",
+    cause="c",
+    fix="f",
+    evidence=(),
+    occurrences=1,
+    severity="info",
+)
 
 
 def judgement(*findings: Finding) -> Judgement:
@@ -88,7 +104,15 @@ def test_json_counts_from_the_origin() -> None:
     ("bound", "grade"), [(10, "high"), (9, "medium"), (2, "medium"), (1, "low"), (None, "info")]
 )
 def test_the_share_of_the_run_grades_a_finding(bound: int | None, grade: Severity) -> None:
-    assert graded(Finding("r", "s", "t", "c", "f", (), 1, bound=bound), 100) == grade
+    assert (
+        graded(
+            Finding(
+                rule="r", subject="s", title="t", cause="c", fix="f", evidence=(), occurrences=1, bound=bound
+            ),
+            100,
+        )
+        == grade
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,25 +130,70 @@ def test_what_is_won_grades_it_not_the_rule(
     estimate: int | None, given: Severity | None, grade: Severity
 ) -> None:
     assert (
-        graded(Finding("r", "s", "t", "c", "f", (), 1, bound=99, estimate=estimate, severity=given), 100)
+        graded(
+            Finding(
+                rule="r",
+                subject="s",
+                title="t",
+                cause="c",
+                fix="f",
+                evidence=(),
+                occurrences=1,
+                bound=99,
+                estimate=estimate,
+                severity=given,
+            ),
+            100,
+        )
         == grade
     )
 
 
 def test_without_a_price_it_is_a_remark_unless_the_rule_grades_it() -> None:
-    assert graded(Finding("r", "s", "t", "c", "f", (), 1), 100) == "info"
-    assert graded(Finding("r", "s", "t", "c", "f", (), 1, severity="medium"), 100) == "medium"
+    assert (
+        graded(Finding(rule="r", subject="s", title="t", cause="c", fix="f", evidence=(), occurrences=1), 100)
+        == "info"
+    )
+    assert (
+        graded(
+            Finding(
+                rule="r",
+                subject="s",
+                title="t",
+                cause="c",
+                fix="f",
+                evidence=(),
+                occurrences=1,
+                severity="medium",
+            ),
+            100,
+        )
+        == "medium"
+    )
 
 
 def test_an_estimate_above_its_bound_is_refused() -> None:
     with pytest.raises(ValueError, match="not between"):
-        Finding("r", "s", "t", "c", "f", (), 1, bound=1, estimate=2)
+        Finding(
+            rule="r",
+            subject="s",
+            title="t",
+            cause="c",
+            fix="f",
+            evidence=(),
+            occurrences=1,
+            bound=1,
+            estimate=2,
+        )
     with pytest.raises(ValueError, match="needs a bound"):
-        Finding("r", "s", "t", "c", "f", (), 1, estimate=2)
+        Finding(rule="r", subject="s", title="t", cause="c", fix="f", evidence=(), occurrences=1, estimate=2)
 
 
 def test_most_keeps_the_longest() -> None:
-    rows = [Evidence("kernels", index, 0, length, "k") for index, length in enumerate((5, 9, 1))]
+    rows = [
+        Evidence(table="kernels", id=index, start=0, end=length, text="k")
+        for index, length in enumerate((5, 9, 1))
+    ]
     assert [row.id for row in most(rows, 2)] == [1, 0]
 
 

@@ -22,7 +22,18 @@ def screen(path: Path, manifest: Manifest) -> str:
 
 
 def finding(title: str, bound: int, estimate: int | None, severity: Severity = "high") -> Finding:
-    return Finding("rule", title, title, "", "", (), 1, bound, estimate, severity=severity)
+    return Finding(
+        rule="rule",
+        subject=title,
+        title=title,
+        cause="",
+        fix="",
+        evidence=(),
+        occurrences=1,
+        bound=bound,
+        estimate=estimate,
+        severity=severity,
+    )
 
 
 def test_a_finding_without_an_estimate_has_its_line_with_its_bound() -> None:

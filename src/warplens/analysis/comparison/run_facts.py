@@ -1,0 +1,62 @@
+"""What a run was as a whole: how long, how much CPU and memory, how many iterations of its main loop, how many requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warplens.analysis.memory import largest
+from warplens.analysis.steps.loops import MainLoop
+from warplens.storage.manifest import PROCESSES_PER_PART
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+    from warplens.report.selection import Selection
+
+# Facts by name, each with its unit: ns, bytes, or empty for a number of things.
+FACTS = {
+    "wall time": "ns",
+    "before the main loop": "ns",
+    "main loop": "ns",
+    "one iteration": "ns",
+    "iterations": "",
+    "CPU time": "ns",
+    "most memory": "bytes",
+    "processes": "",
+    "requests": "",
+}
+_REQUEST = r"(?i)^(http )?(request|handle[ _]request|GET|POST)\b.*"
+
+
+def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> dict[str, float]:
+    """Return what is known of a run, by the names of `FACTS`. What a recording does not know is not there."""
+    begin, end = selection.window(report) or report.span
+    facts: dict[str, float] = {"wall time": end - begin}
+    if loop is not None:
+        facts["before the main loop"] = loop.begin - begin
+        facts["main loop"] = loop.end - loop.begin
+        facts["one iteration"] = (loop.end - loop.begin) / loop.iterations
+        facts["iterations"] = loop.iterations
+    used = [manifest.usage for manifest in report.manifests if manifest.usage]
+    if used:
+        facts["CPU time"] = sum(usage.get("user_ns", 0) + usage.get("system_ns", 0) for usage in used)
+    peaks = [
+        largest(report, low, low + PROCESSES_PER_PART - 1, manifest.usage.get("max_rss", 0))
+        for manifest in report.manifests
+        for low in (manifest.part * PROCESSES_PER_PART,)
+    ]
+    known = [peak[0] for peak in peaks if peak is not None]
+    if known:
+        facts["most memory"] = max(known)
+    facts["processes"] = report.tables["processes"]
+    if requests := _requests(report):
+        facts["requests"] = requests
+    return facts
+
+
+def _requests(report: Report) -> int:
+    """Return how many requests a server answered: ranges that are called so, else connections that it accepted; 0: not known."""
+    (row,) = report.sql(
+        f"""SELECT (SELECT count(*) FROM nvtx_ranges WHERE regexp_matches(message::VARCHAR, '{_REQUEST}')) AS ranges,
+                   (SELECT count(*) FROM osrt WHERE name::VARCHAR IN ('accept', 'accept4')) AS accepted"""
+    ).to_pylist()
+    return int(row["ranges"] or row["accepted"])

@@ -1,0 +1,213 @@
+"""Why one run takes longer than another: the parts that their difference consists of, the largest first; together they are all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from warplens.analysis.comparison import accounts
+from warplens.analysis.comparison.accounts import Account, Entry
+from warplens.analysis.comparison.run_facts import FACTS, run_facts
+from warplens.analysis.cpu.culprits import UNKNOWN
+from warplens.analysis.steps.loops import MainLoop
+from warplens.report.selection import Selection
+
+if TYPE_CHECKING:
+    from warplens.report.report import Report
+
+_ALIKE = 1.3  # iterations that differ more in how many kernels they have are not the same thing
+_CERTAIN = 3.0  # standard errors
+_NOTHING = Entry(0.0, 0.0, "")
+_LINES = 12
+_LEAST = 0.01  # of the longer side: a part below it has no line, unless it is a tenth of the difference
+_TENTH = 0.1
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure of both runs: ns, bytes or a number (`unit` empty); None: that side does not know it."""
+
+    name: str
+    unit: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the difference: `kind` and `name` of a cause, `detail`: most of it (`before -> after` where that changed); ns.
+
+    `noise`: what the change must exceed to be one, where samples saw it, else 0. `lacks`: the side (`before`, `after`) whose recording
+    could not see such time; there it is part of others. `kind` is empty for what is too small for a line of its own: all of that.
+    """
+
+    kind: str
+    name: str
+    detail: str
+    before: float
+    after: float
+    noise: float = 0.0
+    lacks: str = ""
+
+    @property
+    def delta(self) -> float:
+        """By how much the time grew, ns."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`parts` add up to `before` and `after`, ns: the time of one `per` (`run`, `iteration`, or the name of steps).
+
+    `where`: whose time that is.
+    """
+
+    where: str
+    per: str
+    before: float
+    after: float
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def delta(self) -> float:
+        """By how much one took longer, ns."""
+        return self.after - self.before
+
+
+def facts(
+    before: Sequence[Report], after: Sequence[Report], selection: Selection, steps: str | None = None
+) -> tuple[Fact, ...]:
+    """Return the figures of both sides; of several reports their mean. What neither side knows is left out."""
+    sides = [
+        [run_facts(report, selection, accounts.loop_of(report, selection, steps)) for report in side]
+        for side in (before, after)
+    ]
+    result = []
+    for name, unit in FACTS.items():
+        values = [_mean([one[name] for one in side if name in one]) for side in sides]
+        if values != [None, None] and (name != "processes" or values[0] != values[1]):
+            result.append(Fact(name, unit, *values))
+    return tuple(result)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def explain(
+    before: Sequence[Report], after: Sequence[Report], selection: Selection, steps: str | None = None
+) -> Explanation | None:
+    """Return what the difference of two sides consists of; None where a side is too large to be divided, or has nothing to divide.
+
+    `steps`: the name of the ranges that are steps, as for `diff`.
+    """
+    reports = [*before, *after]
+    if not all(map(accounts.divisible, reports)):
+        return None
+    loops, note = _loops(reports, selection, steps)
+    subjects = [
+        accounts.subject(report, selection, loop) for report, loop in zip(reports, loops, strict=True)
+    ]
+    known = [one for one in subjects if one is not None]
+    if len(known) < len(subjects):
+        return None
+    gpu = all(one.device is not None for one in known)
+    made = [
+        accounts.account(report, selection, one, loop, gpu=gpu)
+        for report, one, loop in zip(reports, known, loops, strict=True)
+    ]
+    sides = [
+        _together([one for one in own if one is not None])
+        for own in (made[: len(before)], made[len(before) :])
+    ]
+    if sides[0] is None or sides[1] is None:
+        return None
+    return _explanation(sides[0], sides[1], before, after, [note] if note else [])
+
+
+def _loops(
+    reports: Sequence[Report], selection: Selection, steps: str | None
+) -> tuple[list[MainLoop | None], str]:
+    """Return the main loops where all reports have one and their iterations are the same thing, else none and why."""
+    loops = [accounts.loop_of(report, selection, steps) for report in reports]
+    there = [loop for loop in loops if loop is not None]
+    if len(there) < len(loops):
+        why = "one side has no main loop: whole runs are compared." if there else ""
+        return [None] * len(loops), why
+    names = {loop.name for loop in there}
+    sizes = [accounts.kernels_in(report, loop) for report, loop in zip(reports, there, strict=True)]
+    if len(names) == 1 and None not in names:
+        return loops, ""
+    if max(sizes) > _ALIKE * max(min(sizes), 1e-9):
+        told = f"iterations have {min(sizes):,.0f} to {max(sizes):,.0f} kernels"
+        return [None] * len(loops), f"{told}: they are not the same thing, so whole runs are compared."
+    return loops, ""
+
+
+def _together(side: Sequence[Account]) -> Account | None:
+    """Return the mean of the accounts of repeats."""
+    if len(side) < 2:
+        return side[0] if side else None
+    keys = list(dict.fromkeys(key for one in side for key in one.entries))
+    entries = {}
+    for key in keys:
+        own = [one.entries.get(key, _NOTHING) for one in side]
+        mean = fmean(entry.ns for entry in own)
+        # Repeats of the whole run show more noise than samples do.
+        between = sum((entry.ns - mean) ** 2 for entry in own) / (len(own) - 1)
+        within = fmean(entry.variance for entry in own)
+        entries[key] = Entry(
+            mean, max(between, within) / len(own), max(own, key=lambda entry: entry.ns).detail
+        )
+    first = side[0]
+    return Account(first.where, first.per, first.units, fmean(one.whole for one in side), entries)
+
+
+def _explanation(
+    first: Account, second: Account, before: Sequence[Report], after: Sequence[Report], notes: list[str]
+) -> Explanation:
+    parts = []
+    for key in dict.fromkeys((*first.entries, *second.entries)):
+        own = [side.entries.get(key, _NOTHING) for side in (first, second)]
+        noise = _CERTAIN * math.sqrt(own[0].variance + own[1].variance)
+        lacks = _lacking(key[0], before, after)
+        parts.append(Part(*key, _detail(own), own[0].ns, own[1].ns, noise, lacks))
+    for kind in dict.fromkeys(part.kind for part in parts if part.lacks):
+        lacking = next(part.lacks for part in parts if part.kind == kind)
+        notes.append(f"{kind}: not recorded {lacking}; there such time is part of others.")
+    limit = max(_LEAST * max(first.whole, second.whole), 0)
+    tenth = _TENTH * abs(second.whole - first.whole)
+    parts.sort(
+        key=lambda part: (bool(part.lacks), part.kind == UNKNOWN, -abs(part.delta), part.kind, part.name)
+    )
+    shown = [
+        part
+        for part in parts
+        if abs(part.delta) > part.noise and abs(part.delta) >= min(limit, tenth or limit)
+    ][:_LINES]
+    rest = [part for part in parts if part not in shown]
+    # What remains of the whole, to the nanosecond: means of integers are rounded.
+    left = [
+        first.whole - sum(part.before for part in shown),
+        second.whole - sum(part.after for part in shown),
+    ]
+    if rest:
+        noise = math.hypot(*(part.noise for part in rest))
+        shown.append(Part("", f"{len(rest):,} others", "", left[0], left[1], noise))
+    where = first.where if first.where == second.where else f"{first.where} -> {second.where}"
+    return Explanation(where, first.per, first.whole, second.whole, tuple(shown), tuple(notes))
+
+
+def _detail(own: Sequence[Entry]) -> str:
+    texts = list(dict.fromkeys(entry.detail for entry in own if entry.ns))
+    return " -> ".join(text or "itself" for text in texts) if any(texts) else ""
+
+
+def _lacking(kind: str, before: Sequence[Report], after: Sequence[Report]) -> str:
+    """Return which side could not see time of a kind; empty where both could, or neither."""
+    could = [any(accounts.looked_at(report, kind) for report in side) for side in (before, after)]
+    return "" if could[0] == could[1] else "before" if could[1] else "after"
