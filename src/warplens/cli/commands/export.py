@@ -98,6 +98,8 @@ def command(
     if out.is_file() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
 
+    from warplens.exporters.losses import losses
+
     with open_report(report, window=window, quiet=quiet) as opened:
         for path, own in _files(unit, opened, out, suffix=suffix, options=options):
             if path != out and path.is_file() and not force_overwrite:
@@ -109,8 +111,7 @@ def command(
             except OSError as error:
                 raise UsageError(f"cannot write {path}: {error.strerror or error}.") from error
             click.echo(f"{short_path(path)} ({size(written)})", err=not path.is_file())
-    if not quiet:
-        for loss in loses:
+        for loss in [] if quiet else losses(opened, loses):
             click.echo(f"  not in it: {loss}", err=True)
 
 

@@ -32,11 +32,12 @@ from warplens.exporters.profiles.stacks import (
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
     from warplens.report.selection import Selection
 
 SUFFIX = ".speedscope.json"
-LOSES: tuple[str, ...] = (
+LOSES: tuple[Loss, ...] = (
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
     "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
 )

@@ -5,6 +5,7 @@ All of its row, its payload and stack, the ranges around it, and its relatives o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,19 @@ def event(opened: Opened, table: str, process: int, row: int) -> dict[str, Any]:
         return _Details(opened, report, table, table=TABLES[source], id_=id_).as_json()
 
 
+def read_ahead(opened: Opened, events: Iterable[tuple[str, int, int]]) -> None:
+    """Read the rows of events that `event` will be asked for, with one question for each table: table, process and row of each."""
+    wanted: dict[str, list[int]] = {}
+    for layer, process, row in events:
+        if (source := table_of(layer)) in TABLES:
+            wanted.setdefault(source, []).append(id_of(process, row))
+    with opened.asking() as report:
+        for source, ids in wanted.items():
+            key = _KEYS.get(source, "id")
+            rows = report.sql(f"SELECT * FROM {source} WHERE {key} IN (SELECT unnest($ids))", {"ids": ids})
+            opened.rows |= {(source, values[key]): values for values in rows.to_pylist()}
+
+
 class _Details:
     def __init__(self, opened: Opened, report: Report, layer: str, table: Table, id_: int) -> None:
         self._opened, self._report, self._layer, self._table, self._id = opened, report, layer, table, id_
@@ -93,6 +107,8 @@ class _Details:
         }
 
     def _row(self, table: Table, id_: int) -> dict[str, Any] | None:
+        if (known := self._opened.rows.get((table.name, id_))) is not None:
+            return known
         rows = self._report.sql(
             f"SELECT * FROM {table.name} WHERE {_KEYS.get(table.name, 'id')} = $id LIMIT 1", {"id": id_}
         ).to_pylist()
