@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from harness import Row
-from warplens.convert.build import Timings
 from warplens.convert.finish import finish
+from warplens.convert.timings import Timings
 from warplens.model.tables import TABLES
 from warplens.storage.writer import open_parquet
 

@@ -1,6 +1,8 @@
 """What a run costs that asks for nothing, beside the plain program and `--light`: a Python loop, a NumPy loop, whole commands.
 
-Each program does fixed work and prints the CPU time of its whole process, threads of ours included; all take turns.
+Each program does fixed work and prints the CPU time of its whole process, threads of ours included; all take turns. Trees of programs that
+are not Python's (a shell loop, `make -j2` of C files) count the CPU time of all that they start; what watches them from outside counts
+in the row of a C program, whose whole command is measured.
 """
 
 from __future__ import annotations
@@ -54,7 +56,64 @@ def run(quick: bool) -> Iterator[Row]:
                     budget,
                     note=f"median of {rounds} pairs",
                 )
+        yield from _trees(Path(name), ways, rounds, files=10 if quick else 40)
         yield from _whole(ways, rounds)
+
+
+_SHELL = "for i in $(seq {n}); do /bin/true; done; times"
+_MAKE = "make -s -j2 -C {folder} clean all; times"
+_UNIT = "#include <stdio.h>\n#include <stdlib.h>\n#include <math.h>\n" + "".join(
+    f"double f{i}(double x) {{ double s = 0; for (int i = 0; i < {i + 9}; ++i) s += sqrt(x + i) * {i}; return s; }}\n"
+    for i in range(300)
+)
+_MAKEFILE = """SOURCES = $(wildcard *.c)
+CFLAGS = -O2
+all: $(SOURCES:.c=.o)
+clean:
+\trm -f *.o
+"""
+
+
+def _trees(folder: Path, ways: dict[str, list[str]], rounds: int, files: int) -> Iterator[Row]:
+    """CPU time of what shells and `make` start, as the shell itself counts it."""
+    project = folder / "project"
+    project.mkdir()
+    (project / "Makefile").write_text(_MAKEFILE)
+    for number in range(files):
+        (project / f"unit{number}.c").write_text(_UNIT.replace(" f", f" unit{number}_f"))
+    commands = {
+        "shell loop of 1,000 commands": _SHELL.format(n=1000),
+        f"make -j2 of {files} C files": _MAKE.format(folder=project),
+    }
+    for what, command in commands.items():
+        taken: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(rounds):
+            for way, words in ways.items():
+                done = subprocess.run(
+                    [*words, "bash", "-c", command], check=True, capture_output=True, text=True
+                )
+                taken[way].append(sum(map(_seconds, done.stdout.splitlines()[-1].split())))
+        for way in ("light", "default"):
+            beside = "nothing" if way == "light" else "light"
+            ratio = statistics.median(
+                one / other for one, other in zip(taken[way], taken[beside], strict=True)
+            )
+            base = statistics.median(taken[beside])
+            yield Row(
+                f"{what}, {way}",
+                ratio * base,
+                "s CPU",
+                "the program alone" if way == "light" else "--light",
+                base,
+                1.02 if way == "default" else None,
+                note=f"median of {rounds} pairs",
+            )
+
+
+def _seconds(text: str) -> float:
+    """Of what `times` prints: 0m1.250s."""
+    minutes, _, seconds = text.rstrip("s").partition("m")
+    return 60 * float(minutes) + float(seconds)
 
 
 def _whole(ways: dict[str, list[str]], rounds: int) -> Iterator[Row]:

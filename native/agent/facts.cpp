@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "spool/schemas/schema.h"
+#include "spool/system/subject.h"
 
 #ifndef WARPLENS_VERSION
 #error "WARPLENS_VERSION comes from the build"
@@ -40,11 +41,11 @@ std::string read_file(const char *path, size_t most) {
   return text;
 }
 
-// Field 22 of /proc/self/stat; the name in field 2 may hold spaces and brackets, so count from the last ')'.
-std::string start_ticks() {
-  std::string stat = read_file("/proc/self/stat", 4096);
+// A field of /proc/…/stat; the name in field 2 may hold spaces and brackets, so count from the last ')'.
+std::string stat_field(int wanted) {
+  std::string stat = read_file(subject_path("stat").c_str(), 4096);
   size_t at = stat.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) {
+  for (int field = 2; field < wanted && at != std::string::npos; ++field) {
     at = stat.find(' ', at + 1);
   }
   if (at == std::string::npos) {
@@ -52,6 +53,10 @@ std::string start_ticks() {
   }
   size_t end = stat.find(' ', at + 1);
   return stat.substr(at + 1, end - at - 1);
+}
+
+std::string start_ticks() {
+  return stat_field(22);
 }
 
 std::string host_name() {
@@ -108,8 +113,8 @@ void append(std::string &out, const char *key, uint64_t number) {
 }  // namespace
 
 std::string process_json(uint64_t start_ns, uint64_t fork_ns) {
-  std::string out = "\"process\": {\"pid\": " + std::to_string(getpid());
-  append(out, "ppid", static_cast<uint64_t>(getppid()));
+  std::string out = "\"process\": {\"pid\": " + std::to_string(subject());
+  out += ", \"ppid\": " + stat_field(4);
   append(out, "host", host_name());
   std::string boot = read_file("/proc/sys/kernel/random/boot_id", 64);
   append(out, "boot_id", std::string_view(boot).substr(0, boot.find('\n')));
@@ -117,9 +122,9 @@ std::string process_json(uint64_t start_ns, uint64_t fork_ns) {
   append(out, "start_ns", start_ns);
   append(out, "fork_ns", fork_ns);
   char path[4096];
-  ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+  ssize_t n = readlink(subject_path("exe").c_str(), path, sizeof(path));
   append(out, "executable", std::string_view(path, n > 0 ? static_cast<size_t>(n) : 0));
-  std::string command = read_file("/proc/self/cmdline", kLongestCommand);
+  std::string command = read_file(subject_path("cmdline").c_str(), kLongestCommand);
   out += ", \"command\": [";
   for (size_t at = 0; at < command.size();) {
     size_t end = std::min(command.find('\0', at), command.size());
@@ -128,10 +133,11 @@ std::string process_json(uint64_t start_ns, uint64_t fork_ns) {
     at = end + 1;
   }
   out += "]";
-  if (const char *value = rank(false)) {
+  // Of another process the register knows the ranks.
+  if (const char *value = is_outside() ? nullptr : rank(false)) {
     append(out, "rank", std::string_view(value));
   }
-  if (const char *value = rank(true)) {
+  if (const char *value = is_outside() ? nullptr : rank(true)) {
     append(out, "local_rank", std::string_view(value));
   }
   append(out, "agent_version", std::string_view(WARPLENS_VERSION));
@@ -146,7 +152,7 @@ std::string process_name() {
       c = '_';
     }
   }
-  return name + "-" + std::to_string(getpid()) + "-" + start_ticks();
+  return name + "-" + std::to_string(subject()) + "-" + start_ticks();
 }
 
 }  // namespace warplens

@@ -607,6 +607,10 @@ int profiler_stop() {
 
 // The end of an orderly process; recording goes on for those who run after us.
 __attribute__((destructor)) static void at_exit() {
+  finish_session();
+}
+
+void finish_session() {
   if (g_state != nullptr && !forked_unnoticed()) {
     for_each_hook<&SessionHook::end>();
   }

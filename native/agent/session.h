@@ -9,6 +9,9 @@ namespace warplens::agent {
 //! [MT] Reads the configuration, once. Callbacks may be installed afterwards; false when memory is out.
 bool prepare();
 
+//! What is left to do when the process, or what it watches, has ended.
+void finish_session();
+
 //! [MT] warplens_start and warplens_stop.
 int start_recording(const char *directory);
 int stop_recording();

@@ -214,6 +214,14 @@ const CpuSettings &cpu_settings() {
   return g_settings;
 }
 
+void begin_outside(const CpuSettings &settings) {
+  g_settings = settings;
+  g_settings.flags &= kPerfSource.flags;
+  g_began.store(true, std::memory_order_release);
+  static WarplensTap tap{};  // nobody calls us
+  for_each([](const CpuSource &source) { source.begin(g_settings, tap); });
+}
+
 ProcessLog *cpu_log() {
   ControlPage *control = control_page();
   if (control == nullptr || control->gate.load(std::memory_order_relaxed) % 2 == 0 || is_cpu_over()) {

@@ -25,6 +25,9 @@ extern const CpuSource kPythonSource;
 extern const CpuSource kPythonSampler;
 extern const CpuSource kPerfSource;
 
+//! Begins those sources of a process that is watched from outside that can be had there. Once, instead of all others.
+void begin_outside(const CpuSettings &settings);
+
 //! What is asked for; all zero where nothing of the CPU side is.
 const CpuSettings &cpu_settings();
 

@@ -60,7 +60,7 @@ bool ElfImage::open(const char *path, uint64_t device, uint64_t inode) {
 bool ElfImage::copy(uint64_t address, size_t size) {
   bytes_ = static_cast<char *>(map_memory(size));
   size_ = bytes_ != nullptr ? size : 0;
-  return bytes_ != nullptr && read_own(address, bytes_, size) == size && parse();
+  return bytes_ != nullptr && read_subject(address, bytes_, size) == size && parse();
 }
 
 bool ElfImage::read_file(uint64_t offset, void *to, size_t size) const {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <new>
 
+#include "spool/system/subject.h"
 #include "warplens/cpu_records.h"
 
 namespace warplens::agent {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr uint64_t kBetweenReads = 20'000'000;  // ns; longer and longer while they bring nothing
 constexpr uint64_t kMostBetweenReads = 1'000'000'000;
+constexpr std::string_view kAnonymous = "[anonymous]";  // made at run time
 constexpr std::string_view kDeleted = " (deleted)";
 
 alignas(Modules) char g_storage[sizeof(Modules)];
@@ -126,7 +128,7 @@ void Modules::put(const Mapping &mapping) {
 void Modules::add(uint64_t begin, uint64_t end, uint64_t offset, uint64_t device, uint64_t inode,
                   std::string_view path) {
   if (path.empty() || path.starts_with("//") || (path.front() != '/' && path != "[vdso]")) {
-    path = "[anonymous]";  // made at run time
+    path = kAnonymous;
   }
   std::lock_guard lock(mutex_);
   Module *module = module_of(path, device, inode);
@@ -137,7 +139,7 @@ void Modules::add(uint64_t begin, uint64_t end, uint64_t offset, uint64_t device
   uint64_t bias = 0;
   const ElfImage *image = module->image();
   if (image == nullptr || !find_bias(*image, begin, end, offset, &bias)) {
-    bias = path == "[anonymous]" ? 0 : begin - offset;
+    bias = path == kAnonymous ? 0 : begin - offset;
   }
   put({begin, end, bias, module});
 }
@@ -162,7 +164,7 @@ bool Modules::read_maps() {
     std::lock_guard lock(mutex_);
     before = version_;
   }
-  std::string maps = read_all("/proc/self/maps");
+  std::string maps = read_all(subject_path("maps").c_str());
   for (size_t at = 0; at < maps.size();) {
     size_t end = std::min(maps.find('\n', at), maps.size());
     maps[end < maps.size() ? end : maps.size() - 1] = '\0';
@@ -217,6 +219,25 @@ void Modules::write(ProcessLog &log, const Mapping &mapping) {
   record.build_id = image != nullptr && !image->build_id().empty() ? log.intern(image->build_id()) : 0;
   if (WideLog::Writer(log.wide()).append(record, record.time)) {
     module.written_ = log.generation();
+  }
+  if (module.path == kAnonymous) {
+    write_dumps(log);
+  }
+}
+
+// Files that a compiler at run time maps to say that they describe its code. No code is in them, so no stack would name them.
+void Modules::write_dumps(ProcessLog &log) {
+  for (Module &module : modules_) {
+    if (module.written_ != log.generation() && module.path.ends_with(".dump") &&
+        module.path.find("/jit-") != std::string::npos) {
+      CpuModuleRecord record{};
+      record.head = {RecordType::cpu_module, 0, 0, log.intern(module.path)};
+      record.time = now_ns(log.clock());
+      record.module = module.number;
+      if (WideLog::Writer(log.wide()).append(record, record.time)) {
+        module.written_ = log.generation();
+      }
+    }
   }
 }
 

@@ -76,6 +76,7 @@ class Modules {
   Module *module_of(std::string_view path, uint64_t device, uint64_t inode);
   void put(const Mapping &mapping);
   bool read_maps();
+  void write_dumps(ProcessLog &log);
 
   std::mutex mutex_;
   std::deque<Module> modules_;

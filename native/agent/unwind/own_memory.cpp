@@ -4,7 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include "agent/python/memory/memory.h"
+#include "spool/system/subject.h"
 
 namespace warplens::agent {
 
@@ -23,6 +28,15 @@ size_t read_own(uint64_t address, void *to, size_t size) {
   }
   errno = saved;
   return done;
+}
+
+size_t read_subject(uint64_t address, void *to, size_t size) {
+  if (!is_outside()) {
+    return read_own(address, to, size);
+  }
+  iovec local{to, size}, remote{reinterpret_cast<void *>(address), size};
+  long done = syscall(SYS_process_vm_readv, subject(), &local, 1, &remote, 1, 0);
+  return done > 0 ? static_cast<size_t>(done) : 0;
 }
 
 }  // namespace warplens::agent

@@ -19,7 +19,7 @@ struct StackView {
       std::memcpy(value, bytes + (address - begin), sizeof(*value));
       return true;
     }
-    return live && read_own(address, value, sizeof(*value)) == sizeof(*value);
+    return live && read_subject(address, value, sizeof(*value)) == sizeof(*value);
   }
 };
 

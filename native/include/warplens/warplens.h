@@ -11,6 +11,11 @@ extern "C" {
 /* 7; a launcher refuses an agent with another number. */
 uint32_t warplens_abi_version(void);
 
+/* Records another process, `pid`, from outside into the spool directory: native samples and thread states, as far as the control file
+ * there asks for them. Returns once it has ended or become another program, or `stop` can be read or was closed on the other side.
+ * For a process that does nothing else, and calls _exit() then. 0 or an errno. */
+int warplens_observe(const char *directory, int pid, int stop);
+
 /* Reads the clocks together, bracketed so that they agree to some tens of ns:
  * out[0] the counter the agent would use, out[1] CLOCK_MONOTONIC ns, out[2] CLOCK_REALTIME ns.
  * Returns the ClockKind (0 monotonic, 1 tsc, 2 cntvct). */

@@ -22,6 +22,7 @@ _ROOM = 128 << 20  # bytes that are free: where less is, the program and its fil
 _PACE_S = 0.25
 _ALONE_S = 0.5
 _PATIENCE_S = 5.0
+_ENOUGH = 0.3  # of a core
 
 
 def main(request: Mapping[str, Any]) -> None:
@@ -62,8 +63,7 @@ class _Converter:
             time.sleep(_ALONE_S)
         self._over.set()
         come_back(follower.native_id or 0)
-        follower.join(_PATIENCE_S)
-        self._whole = not follower.is_alive()
+        self._whole = _ends(follower)
         return told
 
     def finish(self, answer: int, *, summary: bool) -> None:
@@ -116,3 +116,13 @@ class _Converter:
                 break
             self._over.wait(min(max(more / SHARE, 0.01), 1.0))
         return not self._over.is_set()
+
+
+def _ends(thread: threading.Thread) -> bool:
+    """Wait for the end of a thread that does what has to be done in any case, as long as the machine lets it."""
+    while thread.is_alive():
+        before = time.process_time()
+        thread.join(_PATIENCE_S)
+        if time.process_time() - before < _PATIENCE_S * _ENOUGH:
+            break
+    return not thread.is_alive()

@@ -117,6 +117,13 @@ def commands() -> None:
     """Hold the commands together."""
 
 
+def _names(ctx: click.Context) -> Iterator[str]:
+    """Yield the names of the options of a command."""
+    for param in ctx.command.get_params(ctx):
+        if isinstance(param, click.Option) and not param.hidden:
+            yield from (*param.opts, *param.secondary_opts)
+
+
 def run(arguments: Sequence[str] | None) -> int:
     """Run one command line and return its exit code; what goes wrong is printed here and nowhere else."""
     without_pandas()
@@ -130,6 +137,14 @@ def run(arguments: Sequence[str] | None) -> int:
         return code if isinstance(code, int) else 0
     except WarplensError as error:
         complain(str(error))
+        return error.exit_code
+    except click.NoSuchOption as error:
+        from warplens.cli.options.arguments import proposed
+
+        path, known = (error.ctx.command_path, [*_names(error.ctx)]) if error.ctx else ("warplens", [])
+        complain(
+            f"`{path}` has no option {error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` lists what there is."
+        )
         return error.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "warplens"

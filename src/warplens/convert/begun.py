@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from warplens.convert.ended import Ended
 from warplens.convert.following import Follower, Surprise
 from warplens.disk.folder import Folder
 from warplens.errors import SpoolError
@@ -13,7 +14,7 @@ from warplens.model.tables import TABLES
 from warplens.spool import clock as clocks
 from warplens.spool import directory as spools
 from warplens.spool.process import Process
-from warplens.spool.reader import SpoolFile
+from warplens.spool.reader import identify
 from warplens.storage import generations
 from warplens.storage.manifest import Manifest
 from warplens.storage.writer import DURING, PartWriter
@@ -33,6 +34,7 @@ class Begun:
         self._spool = Path(note.spool)
         self._gives_back = not note.keep_raw
         self.part = PartWriter(note.report, note.id, note.host, during=True)
+        self.ended = Ended(self.part)
         self.followers: dict[str, Follower] = {}
         self._left: set[str] = set()  # files that are read when the recording is over
         self._processes: dict[str, Process] = {}
@@ -42,8 +44,14 @@ class Begun:
 
         Raises Surprise where what was written has to be given up; OSError, pyarrow's errors where nothing can be written.
         """
-        worth_it = self._worth_it(now)
-        if not worth_it:
+        files = spools.spool_files(self._spool)
+        self.ended.look(files, {name for name, one in self.followers.items() if one.wrote})
+        large = [path for path in files if self._is_large(path)]
+        if not large and not self.ended.worth_it:
+            return False
+        keys = self._keys(files, now)
+        worth_it = self._worth_it(large, keys, now)
+        if not worth_it and not self.ended.worth_it:
             return False
         control = spools.read_control(self._spool)
         capture = control.capture if control is not None else None
@@ -56,7 +64,7 @@ class Begun:
         if not capture.windows or capture.windows[-1].end:
             return False  # whether what is open now will be recorded is known when it ends
         samples = clocks.read_samples(self._spool / "clocks.jsonl")
-        done = False
+        done = self.ended.worth_it and self.ended.step(keys, capture, samples, self._pace)
         for path in worth_it:
             try:
                 done |= self.followers[path.name].step(now, samples, self._pace)
@@ -75,39 +83,49 @@ class Begun:
             follower.close()
         self.part.abandon()
 
-    def _worth_it(self, now: int) -> list[Path]:
-        """Return the files that have grown enough, each with a follower."""
-        found = []
-        for path in spools.spool_files(self._spool):
-            if path.name in self._left or path.stat().st_size < _LEAST:
-                continue
-            if path.name not in self.followers:
-                number = self._number(path, now)
-                if number is None:
-                    continue
-                self.followers[path.name] = Follower(path, self.part.key(number), self.part.write, now)
-            if self.followers[path.name].grown() >= _LEAST:
-                found.append(path)
-        return found
+    def _is_large(self, path: Path) -> bool:
+        """Say whether a file is worth a follower, or has one."""
+        name = path.name
+        if name in self.ended:
+            if (follower := self.followers.pop(name, None)) is not None:  # it has written nothing
+                follower.close()
+            return False
+        return name not in self._left and path.stat().st_size >= _LEAST
 
-    def _number(self, path: Path, now: int) -> int | None:
-        """Return which process of the part it will be; None as long as nobody knows. As in `Builder`: the launched one comes first."""
+    def _worth_it(self, large: Sequence[Path], keys: Mapping[str, int], now: int) -> list[Path]:
+        """Return the files that have grown enough, each with a follower."""
+        for path in large:
+            if path.name not in self.followers and path.name in keys:
+                self.followers[path.name] = Follower(path, keys[path.name], self.part.write, now)
+        return [
+            path
+            for path in large
+            if path.name in self.followers and self.followers[path.name].grown() >= _LEAST
+        ]
+
+    def _keys(self, files: Sequence[Path], now: int) -> dict[str, int]:
+        """Return the keys of processes by the names of their spool files, as far as they are known.
+
+        As in `Builder`: the launched one comes first.
+        """
         primary = spools.read_launch(self._spool).pid
-        for other in spools.spool_files(self._spool):
-            if other.name not in self._processes and spools.is_begun(other):
+        if primary is None:
+            return {}
+        for path in files:
+            if path.name not in self._processes and spools.is_begun(path):
                 try:
-                    with SpoolFile(other) as spool:
-                        self._processes[other.name] = spool.process
+                    self._processes[path.name] = identify(path)[1]
                 except SpoolError:
                     continue
-        mine = self._processes.get(path.name)
-        if primary is None or mine is None or mine.start_ns > now - _SETTLED_NS:
-            return None
         order = sorted(
             (process.pid != primary, process.start_ns, name) for name, process in self._processes.items()
         )
         # A launched process that has no spool has the first row all the same.
-        return order.index((mine.pid != primary, mine.start_ns, path.name)) + int(order[0][0])
+        return {
+            name: self.part.key(number + int(order[0][0]))
+            for number, (_, start, name) in enumerate(order)
+            if start <= now - _SETTLED_NS
+        }
 
 
 def remove_begun(report: Path, manifest: Manifest) -> None:

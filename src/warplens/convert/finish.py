@@ -5,15 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
 
 from warplens.convert.begun import Begun, remove_begun
-from warplens.convert.build import Builder, Progress, Timings
-from warplens.convert.following import Follower, Surprise
+from warplens.convert.build import Builder
+from warplens.convert.following import Surprise
+from warplens.convert.timings import Progress, Timings
 from warplens.disk.files import remove_folder
 from warplens.disk.folder import Folder
 from warplens.disk.full import is_full, why_full
@@ -88,7 +88,7 @@ def _complete(
     if begun is None:
         return None
     try:
-        return _build(begun.part, note, spool, progress, timings, begun.followers)
+        return _build(begun.part, note, spool, progress, timings, begun)
     except Surprise:
         return None
 
@@ -99,11 +99,11 @@ def _build(
     spool: Path,
     progress: Progress | None,
     timings: Timings,
-    followers: Mapping[str, Follower] | None = None,
+    begun: Begun | None = None,
 ) -> tuple[Manifest, list[Path]]:
     """Write all tables and the manifest; return it, and the spool files that cannot be read."""
     reading: AbstractContextManager[Whole] = (
-        nullcontext(Whole()) if followers is not None else packed.whole(spool, memory=available() // 2)
+        nullcontext(Whole()) if begun is not None else packed.whole(spool, memory=available() // 2)
     )
     with part, reading as put_back:
         builder = Builder(
@@ -112,8 +112,9 @@ def _build(
             note.job,
             progress,
             timings,
-            followers=followers or {},
+            followers=begun.followers if begun is not None else {},
             in_memory=frozenset(put_back.in_memory),
+            processes=begun.ended.processes if begun is not None else None,
         )
         builder.add_notes(put_back.notes)
         facts = builder.build()

@@ -193,13 +193,14 @@ class Follower:
         self._check_waiting(events)
         for table in (RANGES, MARKS):
             self._note_names(events, table, domains)
-        self.wrote = True
+        self.wrote |= bool(rows.ranges or rows.marks)
         range_rows.write_slice(events, rows.ranges, spool.strings, domains, self.write)
         if rows.marks:
             self.write(
                 "nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, spool.strings, domains)
             )
         if late := events.late():
+            self.wrote = True
             self._note_names(events, RANGES, domains)
             range_rows.write_late(events, late, spool.strings, domains, self.write)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,8 @@ from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.threads import Threads
 from warplens.errors import SpoolError
 from warplens.spool.notes import Note
-from warplens.spool.reader import Names
-from warplens.spool.small_spools import MergedSpools, Small
+from warplens.spool.reader import Bounds, Names
+from warplens.spool.small_spools import LATEST, MergedSpools, Small
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 
 FEW = 4  # processes that are not worth it
@@ -26,13 +27,12 @@ _MOST_BYTES = 1 << 21  # of records
 
 @dataclass(frozen=True)
 class Member:
-    """A process: its number among the spools and its key, what its spool holds, and until when it ran (ns): 0 where nobody knows."""
+    """A process: its spool file, its key, what its spool holds, and what is known of its recording from elsewhere."""
 
-    number: int
+    path: Path
     key: int
     spool: Small
-    ended: int
-    until: int
+    bounds: Bounds
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,9 @@ class MergedTables:
         """Return when each member did the last thing that is known of it, ns on the spool's clock."""
         last = []
         for member, call in zip(self._members, self._spools.last_call.tolist(), strict=True):
-            seen = member.spool.head.end_ns or member.ended
-            last.append(max(min(call, member.until), min(seen, member.until), member.spool.process.start_ns))
+            until = min(member.bounds.until, LATEST)
+            seen = member.spool.head.end_ns or member.bounds.ended
+            last.append(max(min(call, until), min(seen, until), member.spool.process.start_ns))
         return last
 
     def notes(self) -> list[list[Note]]:

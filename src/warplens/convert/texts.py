@@ -55,9 +55,11 @@ class Ids:
     def __call__(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
         """Return the number of each."""
         ids = np.where(ids < len(self._known), ids, 0)
-        for one in np.unique(ids[self._known[ids] == _UNSEEN]).tolist():
-            self._known[one] = self._number(self._strings.get(one))
         found: npt.NDArray[np.uint8] = self._known[ids]
+        if (unseen := found == _UNSEEN).any():
+            for one in np.unique(ids[unseen]).tolist():
+                self._known[one] = self._number(self._strings.get(one))
+            found = self._known[ids]
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from warplens.spool.reader import UNKNOWN_THREAD, Names
 from warplens.spool.wide import WideRecords
 
 _TID = (1 << 31) - 1
+_SPARSE = 16  # system ids are looked up in a table where it need not be longer than so many times the calls
 
 
 class Threads:
@@ -38,9 +40,7 @@ class Threads:
         `known`: none is added, and threads that did nothing else are -1: they may be our own.
         """
         out = np.full(len(tid), UNKNOWN_THREAD, np.int32)
-        used = np.unique(tid)
-        # Numbers of 16 bits are sorted in no time.
-        code = np.searchsorted(used, tid).astype(np.uint16 if len(used) <= 1 << 16 else np.int64)
+        used, code = _coded(tid)
         order = np.argsort(code, kind="stable")
         edges = np.searchsorted(code[order], np.arange(len(used) + 1))
         for one, (begin, end) in zip(used.tolist(), pairwise(edges.tolist()), strict=True):
@@ -90,3 +90,19 @@ class Threads:
         if index in self._names.threads:
             tid, name, start = self._names.threads[index]
             self._names.threads[index] = (tid, name, min(start, begin) if start else begin)
+
+
+def _coded(tid: Int64Array) -> tuple[Int64Array, npt.NDArray[Any]]:
+    """Return the distinct values, rising, and of each value which of these it is: in 16 bits where they do, which are sorted in no time."""
+    low = int(tid.min(initial=0))
+    span = int(tid.max(initial=0)) - low + 1
+    if span > max(_SPARSE * len(tid), 1 << 12):
+        used, code = np.unique(tid, return_inverse=True)
+        return used, code.reshape(-1).astype(np.uint16 if len(used) <= 1 << 16 else np.int64)
+    place = tid - low
+    met = np.zeros(span, bool)
+    met[place] = True
+    used = np.flatnonzero(met)
+    number = np.zeros(span, np.uint16 if len(used) <= 1 << 16 else np.int64)
+    number[used] = np.arange(len(used))
+    return used + low, number[place]

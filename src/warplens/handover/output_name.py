@@ -68,7 +68,11 @@ def with_suffix(name: str, wording: Wording = COMMAND_LINE) -> Path:
 
 def _refuse_device(path: Path, wording: Wording) -> None:
     """Raise ReportError for `-o /dev/null` and a pipe: the report would lie beside it."""
-    if path.exists() and not path.is_file() and not path.is_dir():
+    try:
+        special = path.exists() and not path.is_file() and not path.is_dir()
+    except OSError:  # no permission to look: creating the report says so
+        return
+    if special:
         raise ReportError(
             f"{path} is a device or a pipe, and a report is a directory.\nName another place with {wording.output}."
         )

@@ -26,7 +26,8 @@ FRAMES = Table(
         Column(
             "function",
             "dict",
-            "Function: qualified name of Python, demangled name of C++; `[name]+0x12` where there is no symbol.",
+            "Function: qualified name of Python, demangled name of C++; where there is no symbol `[file]+0x12`, "
+            "by the begin of the function, or `[file]`; `[generated code]`.",
         ),
         Column(
             "module",

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from warplens.convert.finish import finish
 from warplens.errors import NotAReport, ReportError, WarplensError
 from warplens.handover import pending as pendings
-from warplens.handover.naming import is_readable, located
+from warplens.handover.naming import check_readable, is_readable, located
 from warplens.model.tables import TABLES
 from warplens.storage import generations, schema, weight
 from warplens.storage import manifest as manifests
@@ -134,6 +134,7 @@ def open_store(
     A name may lack its `.warplens`. A recording that cannot be finished now (a full disk, say) leaves the other parts readable.
     Raises NotAReport, NewerReport or ReportError; messages name the file.
     """
+    check_readable(Path(path))
     report = located(Path(path))
     if not report.is_dir():
         what = "is a file, not a report directory" if report.exists() else "does not exist"

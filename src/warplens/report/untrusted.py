@@ -1,4 +1,4 @@
-"""Decides whether a text from somebody else is one harmless SELECT over the report's tables."""
+"""Decides whether a text from somebody else is one harmless SELECT, DESCRIBE, SHOW or SUMMARIZE of the report's tables."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _HARMLESS = frozenset(
 
 # What says which tables and columns there are: those of the report alone, for nothing else is in the database.
 _LISTINGS = frozenset((("information_schema", "tables"), ("information_schema", "columns")))
+_SHOWN = frozenset(("tables", "__show_tables_expanded"))  # by SHOW TABLES, and by DESCRIBE or SHOW ALL TABLES
 
 
 def check(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    """Raise QueryError unless `text` is exactly one SELECT that reads the report's tables and nothing else.
+    """Raise QueryError unless `text` is exactly one SELECT (or DESCRIBE, SHOW, SUMMARIZE) that reads the report's tables and nothing else.
 
     DuckDB's own parser says what the text is; the tree is walked for every table and table function it names.
     """
@@ -70,8 +71,21 @@ def check(connection: duckdb.DuckDBPyConnection, text: str) -> None:
             name = str(node.get("function", {}).get("function_name", "")).lower()
             if name not in _HARMLESS:
                 raise QueryError(f"the table function {name}() is not allowed here")
-        elif kind in ("SHOW_REF", "COLUMN_DATA", "DELIM_GET"):
+        elif kind == "SHOW_REF":
+            _check_listing(node)
+        elif kind in ("COLUMN_DATA", "DELIM_GET"):
             raise QueryError("only a plain SELECT is allowed here")
+
+
+def _check_listing(node: dict[str, Any]) -> None:
+    """Raise QueryError for a DESCRIBE, SHOW or SUMMARIZE of something else than the report's tables; its query is walked beside this."""
+    if node.get("query") is not None:
+        return
+    name = str(node.get("table_name", "")).strip('"').lower()
+    if node.get("schema_name") or node.get("catalog_name") or (name not in _SHOWN and name not in TABLES):
+        raise QueryError(
+            f"SHOW {name or 'FROM'} is not allowed here: SHOW TABLES lists the tables, DESCRIBE the columns of one"
+        )
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

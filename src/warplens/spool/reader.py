@@ -279,8 +279,11 @@ class SpoolFile:
         for kind in _ON_CPU:
             if kind in self.wide:
                 for _, block in self.wide[kind].blocks():
-                    ends = block["end"].astype(np.int64)
-                    last = max(last, int(ends[(ends >= 0) & (ends <= _LATEST)].max(initial=0)))
+                    ends = block["end"]
+                    latest = int(ends.max(initial=0))
+                    last = max(
+                        last, latest if latest <= _LATEST else int(ends[ends <= _LATEST].max(initial=0))
+                    )
         return last
 
     def _fits(self, chunk: Chunk) -> bool:

@@ -94,9 +94,7 @@ class PartWriter:
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._files: dict[str, BinaryIO] = {}
         self._rows: dict[str, int] = {}
-        self._firsts: dict[
-            str, list[int]
-        ] = {}  # the first id in each row group of a table whose row groups may come in any order
+        self._firsts: dict[str, list[int]] = {}  # what says where each row group of a table belongs
         if snapshot:
             self._writer(generations.FIRST)
 
@@ -117,12 +115,12 @@ class PartWriter:
         data = rows if isinstance(rows, pa.Table) else schema.build(table, rows)
         if data.num_rows:
             self._writer(table).write_table(data, row_group_size=max(data.num_rows, 1))
-            if table in _BY_ID:
-                self._firsts.setdefault(table, []).append(data.column("id")[0].as_py())
+            if (place := _places(table, during=self._suffix == DURING)) is not None:
+                self._firsts.setdefault(table, []).append(data.column(place)[0].as_py())
         self._rows[table] = self._rows.get(table, 0) + data.num_rows
 
     def close_table(self, table: str) -> Path:
-        """Finish the file of a table that has rows, put its row groups in order of their ids, and return where it lies until `commit`."""
+        """Finish the file of a table that has rows, put its row groups in order, and return where it lies until `commit`."""
         writer = self._writers.pop(table, None)
         if writer is not None:
             writer.close()
@@ -235,6 +233,18 @@ def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
         column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED") or None,
         write_statistics=[name for name in wanted.names if name in _STATISTICS] if large else True,
     )
+
+
+@cache
+def _places(table: str, *, during: bool) -> str | None:
+    """Return the column whose first value says where a row group belongs; None where all are written in order.
+
+    Ranges that waited for their ends come late; while a recording goes on, so do processes that have not ended yet.
+    """
+    if table in _BY_ID:
+        return "id"
+    column = next((column for column in TABLES[table].columns if column.name == "process"), None)
+    return "process" if during and column is not None and not column.nullable else None
 
 
 @cache

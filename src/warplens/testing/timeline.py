@@ -148,6 +148,7 @@ def timeline(
     tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     cuda: _Extra | None = None,
     cpu: _Extra | None = None,
+    main: str = "",
 ) -> Manifest:
     """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
 
@@ -155,7 +156,7 @@ def timeline(
     `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`; `tasks` and
     `counters` do the same for those. `payloads`: name of ranges or marks -> what the first, second, … of them carry (the last
     repeats), written as JSON; `end_payloads`: the same, given at the end. `tables`: more rows, as they are.
-    `cuda`, `cpu`: columns of their rows.
+    `cuda`, `cpu`: columns of their rows. `main`: the name of the threads that are the main ones of their processes.
     """
     read = _read(picture)
     everything = [item for item in read if isinstance(item, Drawn)]
@@ -193,7 +194,13 @@ def timeline(
         for number, name in enumerate(processes)
     ]
     rows_threads = [
-        {"thread": key, "process": keys[p], "tid": 1000 + index, "name": t, "start": origin}
+        {
+            "thread": key,
+            "process": keys[p],
+            "tid": 100 + processes.index(p) if t == main != "" else 1000 + index,
+            "name": t,
+            "start": origin,
+        }
         for index, ((p, t), key) in enumerate(thread_keys.items())
     ]
     task_keys = _numbered(drawn, keys, "task", _TASKS_PER_PROCESS)

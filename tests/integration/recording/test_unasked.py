@@ -93,7 +93,6 @@ def test_a_program_that_is_not_python_has_no_agent(tmp_path: Path) -> None:
     done = _profile(tmp_path, "--keep-raw", "sh", "-c", "grep -c warplens_agent /proc/$$/maps; true")
     assert done.stdout.strip() == "0"
     with _opened(tmp_path / "run.warplens") as report:
-        assert not report.tables["samples"]
         assert all(row["max_rss"] for row in report.table("processes").to_pylist() if row["ended"] == "exit")
 
 

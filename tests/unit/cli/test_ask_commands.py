@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from warplens.cli.commands import stats
-from warplens.cli.group import commands
+from warplens.cli.group import commands, run
 from warplens.errors import WarplensError
 from warplens.testing.timeline import timeline
 
@@ -170,7 +170,17 @@ def test_query_errors_name_the_tables(report: str) -> None:
         assert "processes, threads, capture_windows, nvtx_ranges" in refused("query", report, question), (
             question
         )
-    assert call("query", report, "DESCRIBE nvtx_ranges", "--any").exit_code == 0
+    assert "message" in call("query", report, "DESCRIBE nvtx_ranges").output
+    assert "nvtx_ranges" in call("query", report, "SHOW TABLES").output
+    assert "approx_unique" in call("query", report, "SUMMARIZE nvtx_ranges").output
+    assert call("query", report, "PRAGMA version", "--any").exit_code == 0
+
+
+def test_an_unknown_option_proposes_only_what_looks_like_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["stats", "--exprot", "x"]) == 2
+    assert "Did you mean" not in capsys.readouterr().err
+    assert run(["stats", "--foormat", "csv", "x"]) == 2
+    assert "Did you mean --format?" in capsys.readouterr().err
 
 
 @pytest.mark.slow

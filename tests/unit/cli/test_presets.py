@@ -56,5 +56,7 @@ def test_an_unknown_option_proposes_only_what_looks_like_it() -> None:
     with pytest.raises(UsageError) as unlike:
         split(["--flamegraph", "true"], OPTIONS)
     assert "Did you mean" not in str(unlike.value)
+    with pytest.raises(UsageError, match="warplens launch PROGRAM"):
+        split(["--pid", "12"], OPTIONS)
     with pytest.raises(UsageError, match="Did you mean --sampling-frequency"):
         split(["--sampling-freqency", "true"], OPTIONS)

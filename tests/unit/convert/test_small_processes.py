@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.thorough import few
 from tests.unit.convert.test_following import tables
-from warplens.convert import build, finish
+from warplens.convert import finish, processes
 from warplens.convert.small_processes import MergedTables
 from warplens.testing import spool_writer as sw
 
@@ -31,7 +31,7 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             super().__init__(members, *arguments)
             sizes.append(len(members))
 
-    monkeypatch.setattr(build, "MergedTables", Seen)
+    monkeypatch.setattr(processes, "MergedTables", Seen)
     return sizes
 
 
@@ -116,7 +116,7 @@ def compare(folder: Path, spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Convert a copy of a spool with each process alone, then the spool as it is; all tables are equal."""
     shutil.copytree(spool, folder / "alone")
     with monkeypatch.context() as patch:
-        patch.setattr(build, "FEW", 1 << 30)
+        patch.setattr(processes, "FEW", 1 << 30)
         finish.finish(folder / "alone", folder / "alone.warplens")
     finish.finish(spool, folder / "r.warplens")
     found, wanted = tables(folder / "r.warplens"), tables(folder / "alone.warplens")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from tests.support.thorough import examples
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
+from warplens.exporters.formats import perfetto
+from warplens.exporters.tracks import Process
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
@@ -75,6 +78,23 @@ def test_tracks_are_the_processes_and_threads(tmp_path: Path) -> None:
     crossing = [track for track in decoded.tracks.values() if track.name == "start/end ranges"]
     assert len(crossing) == 2, "two start/end ranges that overlap need a track each"
     assert report.tables["nvtx_ranges"] == 4
+
+
+def test_processes_are_not_looked_for_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten thousand, that took ten seconds."""
+    comparisons: list[object] = []
+    monkeypatch.setattr(Process, "__eq__", lambda one, other: comparisons.append(one) or one is other)
+    export(tmp_path, "main |[a ]\np1/main |[b ]\np2/main |[c ]", ranks={"": 0, "p1": 1, "p2": 2})
+    assert not comparisons
+
+
+@given(st.text("ab \t\"'\\#é\u2003", max_size=8))
+def test_commands_are_split_as_a_shell_does(command: str) -> None:
+    try:
+        wanted = shlex.split(command)
+    except ValueError:
+        wanted = [command]
+    assert perfetto._words(command) == wanted
 
 
 def test_labels_are_kept(tmp_path: Path) -> None:

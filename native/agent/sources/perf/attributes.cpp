@@ -3,6 +3,8 @@
 
 #include <ctime>
 
+#include "spool/system/subject.h"
+
 namespace warplens::agent {
 namespace {
 
@@ -16,6 +18,7 @@ perf_event_attr common() {
   attributes.inherit = 1;
   attributes.inherit_thread = 1;  // processes that it begins open their own
   attributes.exclude_hv = 1;
+  attributes.comm = attributes.comm_exec = is_outside();  // our own program takes us along
   return attributes;
 }
 

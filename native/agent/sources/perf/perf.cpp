@@ -21,7 +21,9 @@
 #include "samples.h"
 #include "schedstat.h"
 #include "spool/system/helpers.h"
+#include "spool/system/subject.h"
 #include "states.h"
+#include "threads.h"
 
 namespace warplens::agent {
 namespace {
@@ -30,7 +32,8 @@ constexpr uint32_t kHz = 1000;
 constexpr uint32_t kHzWithoutCounters = 250;  // a timer of a virtual machine is dear
 constexpr int kManyCpus = 16;
 constexpr size_t kPythonReaders = 8;
-constexpr int kIdleMs = 250;  // so late, at most, does a thread that has nothing to do see the end
+constexpr size_t kMostJoined = 256;  // threads that were there before: each has two files for each CPU
+constexpr int kIdleMs = 250;         // so late, at most, does a thread that has nothing to do see the end
 constexpr int kSettleMs = 100;
 constexpr int kSettleChildMs = 2;  // many children end or become another program before there is a sample
 constexpr uint64_t kSparing = 50;  // a look at all threads takes at most one part in so many of a CPU
@@ -115,8 +118,31 @@ void open_samples(Perf &perf, const CpuSettings &settings, const cpu_set_t &allo
     ++first;
   }
   if (int error = open_first_samples(perf, ring, first, pages, settings.native_hz, backtrace)) {
-    own_cpu_notice(CpuNotice::perf_denied, error, "samples");
+    if (!is_outside()) {
+      own_cpu_notice(CpuNotice::perf_denied, error, "samples");
+    }
     perf.wants_samples = false;
+  }
+}
+
+// Threads that were there before we came. What they begin while we are at it has no event: so we look once more.
+void join_others(Perf &perf) {
+  std::vector<uint32_t> known{static_cast<uint32_t>(perf.main_tid)};
+  for (int round = 0; round < 2; ++round) {
+    for (const SubjectThread &thread : subject_threads(perf.main_tid)) {
+      if (known.size() >= kMostJoined || std::find(known.begin(), known.end(), thread.tid) != known.end()) {
+        continue;
+      }
+      known.push_back(thread.tid);
+      for (PerfCpu &cpu : perf.cpus) {
+        if (cpu.sample_ring.is_open()) {
+          cpu.sample_ring.join(*perf.sample_event, static_cast<int>(thread.tid));
+        }
+        if (cpu.switch_ring.is_open()) {
+          cpu.switch_ring.join(*perf.switch_event, static_cast<int>(thread.tid));
+        }
+      }
+    }
   }
 }
 
@@ -137,7 +163,9 @@ void open_events(Perf &perf) {
   }
   if (perf.wants_states) {
     perf.switch_event = switch_attributes();
-    perf.states.begin(static_cast<uint32_t>(perf.main_tid), now_ns(process_clock()));
+    for (const SubjectThread &thread : subject_threads(perf.main_tid)) {
+      perf.states.begin(thread.tid, thread.state, now_ns(process_clock()));
+    }
   }
   int error = 0;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -152,7 +180,9 @@ void open_events(Perf &perf) {
     }
     if (perf.wants_states) {
       int denied = one.switch_ring.open(*perf.switch_event, perf.main_tid, cpu, many ? 8 : 16, 2);
-      if (denied != 0) {
+      if (denied != 0 && is_outside()) {
+        perf.wants_states = false;
+      } else if (denied != 0) {
         perf.wants_states = false;
         perf.sched_states.emplace();
         own_cpu_notice(CpuNotice::perf_denied, denied, "thread states");
@@ -162,6 +192,9 @@ void open_events(Perf &perf) {
   }
   if (error != 0) {
     own_cpu_notice(CpuNotice::perf_denied, error, "samples");
+  }
+  if (is_outside()) {
+    join_others(perf);
   }
 }
 
@@ -254,7 +287,7 @@ void serve_cpu(void *argument) {
 // Only when something was mapped: a process that forks while we are at it has the loader's lock held in the child, for ever.
 void look_for_python(Perf &perf) {
   const uint64_t mapped = modules().version();
-  if (perf.wants_samples && mapped != perf.looked_for_python &&
+  if (perf.wants_samples && !is_outside() && mapped != perf.looked_for_python &&
       g_sampled_python.load(std::memory_order_relaxed) == nullptr) {
     perf.looked_for_python = mapped;
     const PythonRuntime *python = find_python();
@@ -318,7 +351,7 @@ void serve(void *) {
 
 void make() {
   g_perf = new (g_storage) Perf;
-  g_perf->main_tid = static_cast<int>(syscall(SYS_gettid));
+  g_perf->main_tid = is_outside() ? subject() : static_cast<int>(syscall(SYS_gettid));
 }
 
 void begin(const CpuSettings &, WarplensTap &) {

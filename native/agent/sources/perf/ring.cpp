@@ -47,6 +47,19 @@ int PerfRing::open(const perf_event_attr &attributes, int tid, int cpu, size_t p
   return 0;
 }
 
+int PerfRing::join(const perf_event_attr &attributes, int tid) const {
+  int other = open_event(attributes, tid, cpu_);
+  if (other < 0) {
+    return errno;
+  }
+  if (ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, fd_) != 0) {
+    int error = errno;
+    ::close(other);
+    return error;
+  }
+  return 0;
+}
+
 void PerfRing::close() {
   if (page_ != nullptr) {
     munmap(page_, size_ + kPageBytes);

@@ -19,6 +19,8 @@ class PerfRing {
   //! power of two), or where the user may not have so much locked memory fewer, but at least `least`.
   int open(const perf_event_attr &attributes, int tid, int cpu, size_t pages, size_t least);
   void close();
+  //! The same event for another thread, into the same ring; 0 or an errno. It stays open for good.
+  int join(const perf_event_attr &attributes, int tid) const;
   //! Takes the event and the ring of `other`, which is then closed.
   void take_over(PerfRing &other);
   //! [FORK] In a child: the ring is not mapped here, the event is the parent's.

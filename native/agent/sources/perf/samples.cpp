@@ -10,6 +10,7 @@
 #include "agent/stacks.h"
 #include "attributes.h"
 #include "ring.h"
+#include "spool/system/subject.h"
 
 namespace warplens::agent {
 namespace {
@@ -32,12 +33,18 @@ constexpr uint8_t kColumns[kSampledRegisters] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 
 void PerfSamples::add(const perf_event_header &record, ProcessLog *log, bool prompt) {
   switch (record.type) {
     case PERF_RECORD_SAMPLE:
-      if (log != nullptr) {
+      if (log != nullptr && !has_subject_left()) {
         sample(record, *log, prompt);
       }
       break;
     case PERF_RECORD_MMAP2:
       mapped(record);
+      break;
+    case PERF_RECORD_COMM:
+      if ((record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 &&
+          PerfFields(record).take<uint32_t>() == static_cast<uint32_t>(subject())) {
+        note_subject_left();
+      }
       break;
     case PERF_RECORD_LOST: {
       PerfFields fields(record);
@@ -63,7 +70,10 @@ void PerfSamples::mapped(const perf_event_header &record) {
   fields.take<uint64_t>();  // generation of the inode
   fields.take<uint64_t>();  // protection and flags
   std::string_view path(fields.at(), strnlen(fields.at(), fields.left()));
-  if (pid == static_cast<uint32_t>(getpid())) {
+  if (pid == static_cast<uint32_t>(subject())) {
+    if (is_outside() && path.ends_with("/libwarplens_agent.so")) {
+      note_subject_left();  // from now on it records itself
+    }
     modules().add(begin, begin + size, offset, makedev(major, minor), inode, path);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "agent/hooks/cpu.h"
 #include "ring.h"
+#include "spool/system/subject.h"
 
 namespace warplens::agent {
 namespace {
@@ -16,12 +17,15 @@ constexpr size_t kMostThreads = 1 << 20;
 
 }  // namespace
 
-void PerfStates::begin(uint32_t tid, uint64_t time) {
-  threads_[tid] = {ThreadState::running, kNoCpu, time};
+void PerfStates::begin(uint32_t tid, ThreadState state, uint64_t time) {
+  threads_[tid] = {state, kNoCpu, time};
 }
 
 void PerfStates::add(const perf_event_header &record, uint32_t cpu) {
   PerfFields fields(record);
+  if (has_subject_left()) {
+    return;
+  }
   if (record.type == PERF_RECORD_SWITCH) {
     fields.take<uint32_t>();
     auto tid = fields.take<uint32_t>();
@@ -36,8 +40,13 @@ void PerfStates::add(const perf_event_header &record, uint32_t cpu) {
     auto tid = fields.take<uint32_t>();
     fields.take<uint32_t>();
     auto time = fields.take<uint64_t>();
-    if (pid == static_cast<uint32_t>(getpid())) {
+    if (pid == static_cast<uint32_t>(subject())) {
       pending_.push_back({time, tid, kNoCpu, record.type == PERF_RECORD_FORK ? What::born : What::ended});
+    }
+  } else if (record.type == PERF_RECORD_COMM) {
+    if ((record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 &&
+        fields.take<uint32_t>() == static_cast<uint32_t>(subject())) {
+      note_subject_left();
     }
   } else if (record.type == PERF_RECORD_LOST) {
     fields.take<uint64_t>();

@@ -15,8 +15,8 @@ namespace warplens::agent {
 
 class PerfStates {
  public:
-  //! `tid` runs on `cpu` since `time`, or it is not known since when.
-  void begin(uint32_t tid, uint64_t time);
+  //! `tid` is in that state since `time`, or it is not known since when.
+  void begin(uint32_t tid, ThreadState state, uint64_t time);
 
   //! A record of `cpu`'s ring, in order; kept until settle().
   void add(const perf_event_header &record, uint32_t cpu);

@@ -20,7 +20,7 @@ from warplens.errors import QueryError
 Examples:
   warplens query run.warplens "SELECT pid, command FROM processes" -f csv
   warplens query run "SELECT message, count(*) FROM nvtx_ranges GROUP BY 1"
-  warplens query run.warplens "DESCRIBE nvtx_ranges" --any
+  warplens query run.warplens "DESCRIBE nvtx_ranges"
   warplens query run.warplens - < question.sql
 """
 )
@@ -36,7 +36,10 @@ Examples:
 )
 @window_option
 @click.option(
-    "--any", "anything", is_flag=True, help="Any statement of DuckDB's dialect, not one SELECT alone."
+    "--any",
+    "anything",
+    is_flag=True,
+    help="Any statement of DuckDB's dialect, not one SELECT, DESCRIBE, SHOW or SUMMARIZE alone.",
 )
 @help_tables("--help-tables")
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:

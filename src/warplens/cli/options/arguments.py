@@ -90,10 +90,22 @@ def boolean(name: str, value: str) -> bool:
 
 
 def _unknown(name: str, known: Sequence[str], command: str) -> str:
+    if name in ("--pid", "--attach"):
+        return (
+            f"`{command}` has no option {name}: it records a program that it starts itself, and cannot attach to one that runs.\n"
+            "Start the program with `warplens launch PROGRAM`; then `warplens start` and `warplens stop` record it from another terminal. "
+            "A program that runs already: py-spy dump --pid PID."
+        )
+    return f"`{command}` has no option {name}.{proposed(name, known)}\n`warplens {command} --help` lists what there is."
+
+
+def proposed(name: str, known: Sequence[str]) -> str:
+    """Return a sentence with the options that an unknown one may mean; empty where none looks like it.
+
+    Names of equal shape alone: of a short one, or of another first word, hardly any is meant.
+    """
     import difflib
 
-    # Names of equal shape alone: of a short one, or of another first word, hardly any is meant.
     alike = [other for other in known if len(other) > 2 and other.lstrip("-")[:2] == name.lstrip("-")[:2]]
     near = difflib.get_close_matches(name, alike if len(name) > 2 else [], n=3, cutoff=0.7)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"`{command}` has no option {name}.{hint}\n`warplens {command} --help` lists what there is."
+    return f" Did you mean {' or '.join(near)}?" if near else ""

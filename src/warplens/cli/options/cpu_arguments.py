@@ -16,7 +16,7 @@ ARGUMENTS = (
         ("-s", "--sample"),
         "WHAT",
         "Sample what the CPUs do: process-tree (native and Python stacks, and when threads ran; also: cpu), none.  "
-        "[default: in processes of Python alone, less often]",
+        "[default: less often, and without Python only of processes that run for half a second]",
     ),
     Argument(
         ("-b", "--backtrace"),

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from warplens.errors import NotAReport
-from warplens.handover.naming import SUFFIX, located
+from warplens.handover.naming import SUFFIX, check_readable, located
 from warplens.handover.output_name import FOREIGN
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ class ReportPath(_Base):
     name = "REPORT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path of the report, or of the file of another tool, that is meant; NotAReport for what is not there."""
+        """Return the path of the report, or of the file of another tool, that is meant.
+
+        Raises NotAReport for what is not there, ReportError for what may not be read.
+        """
+        check_readable(Path(value))
         path = located(Path(value))
         if path.is_dir():
             return path

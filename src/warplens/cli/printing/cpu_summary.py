@@ -82,9 +82,11 @@ def _collections(report: Report, processes: tuple[int, int], wall: int) -> str:
         if processes[0] <= row["process"] <= processes[1]
     ]
     lengths = [row["end"] - row["start"] for row in rows]
+    several = len({row["process"] for row in rows})
+    of = f" of {several} processes" if several > 1 else ""
     row = {"n": len(rows), "total": sum(lengths), "longest": max(lengths, default=0)}
     return (
-        f"{duration(row['total'])} in {counted(row['n'], 'collection')}, the longest {duration(row['longest'])}"
+        f"{duration(row['total'])} in {counted(row['n'], 'collection')}{of}, the longest {duration(row['longest'])}"
         if row["total"] > _LEAST * wall
         else ""
     )

@@ -20,6 +20,7 @@ from warplens.storage.manifest import PROCESSES_PER_PART as PART
 if TYPE_CHECKING:
     from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
+    from warplens.rules.base import Finding
     from warplens.rules.judging import Judgement
     from warplens.storage.manifest import Manifest
 
@@ -151,7 +152,8 @@ def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
     others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
     silent = f"; {others} recorded nothing (see warplens info)" if facts["silent"] else ""
     yield from _wrapped(
-        click.style("Recorded".ljust(_LABEL), bold=True), f"{', '.join(counts)} in {duration(wall)}{silent}"
+        click.style("Recorded".ljust(_LABEL), bold=True),
+        f"{', '.join(counts)} in {duration(wall).replace(' ', _HARD_SPACE)}{silent}",
     )
 
 
@@ -247,13 +249,9 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
 def _findings(judgement: Judgement | None) -> Iterator[str]:
     """The findings that `analyze` puts first, with what a fix is worth; the first title has two lines."""
     shown = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
-    priced = [
-        finding for finding in shown if finding.estimate
-    ]  # without an estimate nobody knows what a fix is worth
-    worth = [finding for finding in priced if finding.severity != "low"] or priced or shown
+    worth = [finding for finding in shown if finding.severity != "low"] or shown
     for index, finding in enumerate(worth[:_FINDINGS]):
-        amount = finding.estimate if finding.estimate is not None else finding.bound
-        head = f"{duration(amount) if amount is not None else '':>8}  "
+        head = f"{_worth(finding):>8}  "
         room = _WIDTH - _LABEL - len(head)
         if index:
             yield _line("", head + shorten(printable(finding.title), room))
@@ -262,6 +260,13 @@ def _findings(judgement: Judgement | None) -> Iterator[str]:
         yield _line("Fix", head + first)
         if rest:
             yield _line("", " " * len(head) + shorten(" ".join(rest), room))
+
+
+def _worth(finding: Finding) -> str:
+    """What a fix should win; where nobody knows, the time that it cannot exceed."""
+    if finding.estimate is not None:
+        return duration(finding.estimate)
+    return f"≤{duration(finding.bound)}" if finding.bound is not None else ""
 
 
 def _next(

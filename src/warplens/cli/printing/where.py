@@ -9,10 +9,12 @@ from warplens.cli.printing.tables import printable, shorten
 from warplens.cli.printing.words import counted, duration
 
 if TYPE_CHECKING:
-    from warplens.analysis.cpu.whereabouts import Piece, Whereabouts
+    from warplens.analysis.cpu.pieces import Piece
+    from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
 
 _PROGRAMS = 5
+_TEXT = 6  # tenths of a line that what was done may take, where its place has no room
 _LEAST_NS = 100_000_000  # of CPU time, in all: below it nobody asks which program took it
 
 
@@ -25,11 +27,21 @@ def lines(times: Whereabouts, several: bool, width: int) -> Iterator[str]:
 
 
 def _line(piece: Piece, whole: int, width: int) -> str:
-    head = f"{duration(piece.ns):>8} {_percent(piece.ns / whole):>5}  "
+    share = "" if piece.kind in ("part", "waited") else _percent(piece.ns / whole)
+    head = f"{duration(piece.ns):>8} {share:>5}  {'  ' if piece.kind == 'part' else ''}"
     text, place = printable(piece.text), printable(piece.place)
     room = width - len(head)
-    text = shorten(text, max(room - len(place) - 2, room // 2)) if place else shorten(text, room)
-    return (head + text + (f"  {shorten(place, room - len(text) - 2)}" if place else "")).rstrip()
+    text = shorten(text, max(room - len(place) - 2, room * _TEXT // 10)) if place else shorten(text, room)
+    room -= len(text) + 2
+    return (head + text + (f"  {_place(place, room)}" if place else "")).rstrip()
+
+
+def _place(place: str, room: int) -> str:
+    """Shorten `function  file:line, in package`: the package goes first, then the function; the line leads there without them."""
+    function, _, line = place.rpartition("  ")
+    file = line.partition(", in ")[0]
+    whole = [place, f"{function}  {file}" if function else file, line, file]
+    return next((text for text in whole if len(text) <= room), shorten(place if not function else file, room))
 
 
 def _percent(share: float) -> str:

@@ -13,21 +13,24 @@ from warplens.arrays import Int64Array
 from warplens.convert import texts
 from warplens.convert.cpu.natives import Natives, modules
 from warplens.convert.place import Place
+from warplens.convert.symbols.generated import generated_by
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.words import labelled
+from warplens.spool.process import Process
 from warplens.spool.wide import WideRecords
 from warplens.storage import schema
 
 NATIVE, PYTHON, KERNEL, TASK = 1, 2, 3, 4
 _KINDS = {NATIVE: "native", PYTHON: "python", KERNEL: "kernel", TASK: "task"}
+_NOBODY = Process()
 _SPARSE = 16  # stacks are looked up in a table, where it need not be longer than so many times the frames
 
 
 class Frames:
-    """The tree of stacks of one process. A stack is the number of its innermost frame. `boot_id`: of the machine that it ran on."""
+    """The tree of stacks of one process, about which `process` has the facts. A stack is the number of its innermost frame."""
 
-    def __init__(self, records: WideRecords | None, place: Place, boot_id: str = "") -> None:
-        self._records, self._place, self._boot_id = records, place, boot_id
+    def __init__(self, records: WideRecords | None, place: Place, process: Process = _NOBODY) -> None:
+        self._records, self._place, self._process = records, place, process
         nothing = np.empty(0, np.int64)
         node, parent = (
             (nothing, nothing) if records is None else (records.column("node"), records.column("parent"))
@@ -115,12 +118,16 @@ class Frames:
         rows = np.flatnonzero((kind == KERNEL) & (records.column("name")[self._order] == 0))
         if len(rows):
             address, flags = (records.column(name)[self._order[rows]] for name in ("address", "flags"))
-            natives.look_up_kernel(rows, address, flags, self._boot_id, symbols)
+            natives.look_up_kernel(rows, address, flags, self._process.boot_id, symbols)
         rows = np.flatnonzero(kind == NATIVE)
         if len(rows):
             mine = self._order[rows]
             module, offset, flags = (records.column(name)[mine] for name in ("module", "offset", "flags"))
-            natives.look_up(rows, module, offset, flags, modules(mapped, self._place.strings), symbols)
+            known = modules(mapped, self._place.strings)
+            paths = [module.path for module in known.values() if module.path]
+            natives.look_up(
+                rows, module, offset, flags, known, symbols, lambda: generated_by(self._process, paths)
+            )
         return natives
 
     def _known(self, numbers: Int64Array) -> npt.NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
+from warplens.convert.symbols.generated import GENERATED, Generated
 from warplens.convert.symbols.kernel import KERNEL
 from warplens.convert.symbols.lookup import Place as Where
 from warplens.convert.symbols.lookup import Symbols
@@ -19,6 +20,7 @@ from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 
 UNKNOWN = "[unknown]"
+_ANONYMOUS = "[anonymous]"  # as the agent calls memory of no file
 _RETURN = 0x01  # of a frame's flags: the address is behind a call
 
 
@@ -62,8 +64,9 @@ class Natives:
         flags: Int64Array,
         known: dict[int, Module],
         symbols: Symbols,
+        generated: Callable[[], Generated],
     ) -> None:
-        """Look at frames that are in module `number` at `offset` each."""
+        """Look at frames that are in module `number` at `offset` each; `generated` is asked where code was made at run time."""
         order = np.argsort(number, kind="stable")
         edges = np.flatnonzero(np.diff(number[order], prepend=-1, append=-1)).tolist() if len(order) else []
         for first, last in pairwise(edges):
@@ -78,8 +81,12 @@ class Natives:
                 self.build_id[mine] = self._text(module.build_id)
             # A call may be the last instruction of its function.
             asked, back = np.unique(offset[some] - (flags[some] & _RETURN), return_inverse=True)
-            found = symbols.look_up(module.path, module.build_id, asked)
-            self._take(mine, back.reshape(-1), offset[some], module.name, found)
+            if module.path == _ANONYMOUS:
+                names = [Where(name) if name else None for name in generated().find(asked)]
+                self._take(mine, back.reshape(-1), GENERATED, names)
+            else:
+                found = symbols.look_up(module.path, module.build_id, asked)
+                self._take(mine, back.reshape(-1), f"[{module.name}]", found)
 
     def look_up_kernel(
         self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols
@@ -88,9 +95,9 @@ class Natives:
         whole = address.astype(np.uint64)
         asked, back = np.unique(whole - (flags & _RETURN).astype(np.uint64), return_inverse=True)
         found = symbols.look_up_kernel(boot_id, asked)
-        for row, at, number in zip(rows.tolist(), whole.tolist(), back.reshape(-1).tolist(), strict=True):
+        for row, number in zip(rows.tolist(), back.reshape(-1).tolist(), strict=True):
             function = found[number]
-            self.function[row] = self._text(function.name if function else f"{KERNEL}+{at:#x}")
+            self.function[row] = self._text(function.name if function else KERNEL)
             self.module[row] = self._text(function.module if function else KERNEL)
 
     def column(
@@ -110,10 +117,8 @@ class Natives:
             pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string())
         )
 
-    def _take(
-        self, rows: Int64Array, back: Int64Array, offset: Int64Array, name: str, found: Sequence[Where | None]
-    ) -> None:
-        functions = np.array([-1 if one is None else self._text(one.function) for one in found], np.int32)[
+    def _take(self, rows: Int64Array, back: Int64Array, other: str, found: Sequence[Where | None]) -> None:
+        functions = np.array([self._text(other if one is None else one.function) for one in found], np.int32)[
             back
         ]
         files = np.array(
@@ -121,8 +126,6 @@ class Natives:
         )[back]
         lines = np.array([0 if one is None else one.line for one in found], np.int32)[back]
         self.function[rows], self.file[rows], self.line[rows] = functions, files, lines
-        for row, at in zip(rows[functions < 0].tolist(), offset[functions < 0].tolist(), strict=True):
-            self.function[row] = self._text(f"[{name}]+{at:#x}")
 
     def _text(self, text: str) -> int:
         return self._numbers.setdefault(text, len(self._numbers))

@@ -82,7 +82,7 @@ class CpuTables:
         self._done = 0
         if self._wide:
             place = self._place
-            frames = self._frames = Frames(self._wide.get("cpu_frame"), place, spool.process.boot_id)
+            frames = self._frames = Frames(self._wide.get("cpu_frame"), place, spool.process)
             opcodes = Opcodes(self._wide.get("cpu_notice"), spool.strings)
             for kind, of, make in (
                 ("cpu_sample", samples.SAMPLES, lambda: samples.Samples(place, frames, opcodes)),

@@ -11,7 +11,8 @@ import numpy as np
 from warplens.arrays import Int64Array
 from warplens.convert.symbols import elf
 from warplens.convert.symbols.elf import BadElf, Elf, Section
-from warplens.native.names import LONGEST_NAME, demangle
+from warplens.convert.symbols.unwind_table import function_starts
+from warplens.native.names import LONGEST_NAME, demangle, shortened
 
 DEBUG = Path("/usr/lib/debug")
 _MINI_MOST = 64 << 20  # bytes of a small symbol table that is compressed within the file
@@ -36,6 +37,7 @@ class Functions:
             column[order] for column in columns
         )
         self._stubs: dict[int, str] | None = None
+        self._starts: Int64Array | None = None
 
     def __len__(self) -> int:
         return len(self._start)
@@ -88,8 +90,18 @@ class Functions:
                 )
         if not names:
             return ""
-        best = min(names, key=lambda name: names[name])
-        return demangle(best) or best[:LONGEST_NAME]
+        return readable(min(names, key=lambda name: names[name]))
+
+    def unnamed(self, address: int) -> int | None:
+        """Return where the function around `address` begins by the unwind table, for one without a symbol; None where that is silent."""
+        if self._starts is None:
+            self._starts = function_starts(self._files[0])
+        place = int(np.searchsorted(self._starts, address, side="right")) - 1
+        if place < 0:
+            return None
+        start = int(self._starts[place])
+        section = self._section(address)
+        return start if section is not None and section.address <= start else None
 
     def _section(self, address: int) -> Section | None:
         return next(
@@ -108,6 +120,11 @@ class Functions:
         if self._stubs is None:
             self._stubs = dict(_stubs(self._files[0]))
         return self._stubs.get(address - (address - section.address) % _SLOT)
+
+
+def readable(name: str) -> str:
+    """Return a name of a symbol as people write it, on a line."""
+    return shortened(demangle(name) or name[:LONGEST_NAME])
 
 
 def open_all(path: Path, build_id: str | None) -> list[Elf]:

@@ -65,11 +65,12 @@ class Symbols:
         return self._kernel.find(addresses)
 
     def notes(self) -> list[Note]:
-        """Which files could not be used."""
+        """Which files could not be used; in whatever order processes were converted, they stand in the same one."""
         found = []
-        for why, paths in self._missing.items():
+        for why, paths in sorted(self._missing.items()):
+            paths.sort()
             some = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
-            message = f"native code of {some} has addresses instead of names: {why}"
+            message = f"native code of {some} has the name of its file alone: {why}"
             found.append(Note("info", "no-symbols", "report", message, len(paths)))
         return found
 
@@ -81,7 +82,10 @@ class Symbols:
         try:
             files = open_all(Path(path), build_id)
             functions = Functions(files)
-            names = functions.names(addresses)
+            names = [
+                name or _by_its_begin(path, functions.unnamed(address))
+                for name, address in zip(functions.names(addresses), addresses.tolist(), strict=True)
+            ]
             lines: dict[int, Line] = {}
             for file in reversed(files):
                 lines.update(Lines(file).find(addresses))
@@ -100,3 +104,8 @@ class Symbols:
         if path not in paths:
             paths.append(path)
         return nothing
+
+
+def _by_its_begin(path: str, start: int | None) -> str | None:
+    """Stripped functions stay apart, each by its first address."""
+    return None if start is None else f"[{Path(path).name}]+{start:#x}"

@@ -100,6 +100,7 @@ _MERGE_BY_KEY = 3
 _EXPLICIT = 3  # order of tracks
 _RANGES = (*RANGE_COLUMNS, "end_thread")
 _ODD = 0x9E3779B97F4A7C15
+_QUOTING = frozenset("'\"\\")
 
 
 def write(report: Report, out: Path, *, gpu_stages: bool = False) -> None:
@@ -120,6 +121,7 @@ class _Writer:
         self.report = report
         self.file = file
         self.tracks = Tracks(report)
+        self.places = {process.key: index for index, process in enumerate(self.tracks.processes)}
         self.names = Interned(_NAME)
         self.categories = Interned(_CATEGORY)
         self.notes = Interned(_ANNOTATION)
@@ -244,13 +246,12 @@ class _Writer:
             words = (text(2, word) for word in _words(process.command))
             described = message(3, number(1, process.pid), *words, text(6, process.name))
             self._packet(message(_DESCRIPTOR, number(1, self.first_uuid + index), described))
-        places = {process.key: index for index, process in enumerate(self.tracks.processes)}
         for index, counter in enumerate(self.counters):
-            if counter.process not in places:
+            if counter.process not in self.places:
                 raise ReportError(
                     f"{self.report.path} is broken: the counter {counter.name} is of no process of the report"
                 )
-            parent = number(5, self.first_uuid + places[counter.process])
+            parent = number(5, self.first_uuid + self.places[counter.process])
             about = (text(2, counter.name), *([text(14, counter.description)] if counter.description else []))
             described = message(8, *_unit(counter.unit), *([number(5, 1)] if counter.delta else []))
             self._packet(
@@ -262,9 +263,9 @@ class _Writer:
                     {self.first_counter + index: {"counter": c.key} for index, c in enumerate(self.counters)}
                 )
             )
-        self._gpu_counters(places)
+        self._gpu_counters()
 
-    def _gpu_counters(self, places: dict[int, int]) -> None:
+    def _gpu_counters(self) -> None:
         """Describe the counters of GPUs: those of a process below it, those of a whole device below a track of its own."""
         headings = {counter.gpu: None for counter in self.gpu.all if counter.process is None}
         first = self.first_gpu + len(self.gpu.all)
@@ -272,12 +273,14 @@ class _Writer:
         for name, uuid in above.items():
             self._packet(message(_DESCRIPTOR, number(1, uuid), text(2, name)))
         for index, counter in enumerate(self.gpu.all):
-            if counter.process is not None and counter.process not in places:
+            if counter.process is not None and counter.process not in self.places:
                 raise ReportError(
                     f"{self.report.path} is broken: its GPU memory is of the process {counter.process}, which it lacks"
                 )
             parent = (
-                above[counter.gpu] if counter.process is None else self.first_uuid + places[counter.process]
+                above[counter.gpu]
+                if counter.process is None
+                else self.first_uuid + self.places[counter.process]
             )
             described = message(8, *_unit(counter.unit))
             self._packet(
@@ -353,9 +356,7 @@ class _Writer:
         crossing = thread is not None and lane > 0
         yield number(
             5,
-            self.family_tracks[family]
-            if crossing
-            else self.first_uuid + self.tracks.processes.index(process),
+            self.family_tracks[family] if crossing else self.first_uuid + self.places[process.key],
         )
         if thread is None:
             yield text(2, "start/end ranges")
@@ -479,6 +480,8 @@ def _unit(unit: str) -> list[bytes]:
 
 
 def _words(command: str) -> list[str]:
+    if command.isascii() and command.isprintable() and not _QUOTING.intersection(command):
+        return command.split()  # a hundred times as fast, and as right
     try:
         return shlex.split(command)
     except ValueError:

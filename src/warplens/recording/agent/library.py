@@ -154,6 +154,9 @@ class Agent:
         self._start = library.warplens_start
         self._start.argtypes = (ctypes.c_char_p,)
         self._start.restype = ctypes.c_int
+        self._observe = library.warplens_observe
+        self._observe.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_int)
+        self._observe.restype = ctypes.c_int
         self._stop = library.warplens_stop
         self._stop.restype = ctypes.c_int
         self._attached = library.warplens_attached
@@ -250,6 +253,13 @@ class Agent:
         error = self._start(os.fsencode(spool))
         if error:
             raise OSError(error, os.strerror(error), str(spool))
+
+    def observe(self, spool: Path, pid: int, stop: int) -> int:
+        """Record the process `pid` into `spool` from outside, until it ends or `stop` can be read; return 0 or an errno.
+
+        For a process that does nothing else, and ends with `os._exit`.
+        """
+        return int(self._observe(os.fsencode(spool), pid, stop))
 
     def stop(self) -> bool:
         """End what `start` began; return whether there was anything to end."""

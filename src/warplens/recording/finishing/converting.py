@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from warplens.recording.agent.control_file import CHUNK_END
 
 MODULE = "warplens.cli.convert_child"
 _SHORT_NS = 2_000_000_000  # what has ended by then is written at the end, in no time
-_LEAST = 8 << 20  # bytes of a spool
+_LEAST = 8 << 20  # bytes of all spools together
 
 
 class Converting:
@@ -75,7 +76,8 @@ class Converting:
     def _is_worth_it(self) -> bool:
         try:
             with os.scandir(self._spool) as entries:
-                return any(entry.name.endswith(".spool") and _written(entry) >= _LEAST for entry in entries)
+                files = (entry for entry in entries if entry.name.endswith(".spool"))
+                return any(total >= _LEAST for total in accumulate(map(_written, files)))
         except OSError:
             return False
 

@@ -38,7 +38,7 @@ def run_expendable(
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until both of us are ready for it
     pid = 0
     try:
-        pid = _fork(aside, lambda: _be_the_child(work, writer, us, mask))
+        pid = fork(aside, lambda: _be_the_child(work, writer, us, mask))
         os.close(writer)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         answer = os.read(reader, 1)
@@ -68,7 +68,7 @@ def how_it_ended(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def _fork(aside: Aside, child: Callable[[], NoReturn]) -> int:
+def fork(aside: Aside, child: Callable[[], NoReturn]) -> int:
     """Call `child` in a child, and return its pid; 0 where there cannot be one."""
     with aside() as adopt, warnings.catch_warnings():
         warnings.simplefilter(

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warplens.recording.sample_file import SampleFile
@@ -24,7 +24,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 class HostSampler:
     """Samples from `start` to `stop`, while `recording` says so. Nothing is raised: `missed` samples are counted.
 
-    `pids` gives the processes. `charge` and `is_wanted` are those of `SampleFile`.
+    `pids` gives the processes, and `also_look` hears of them at each look. `charge` and `is_wanted` are those of `SampleFile`.
 
     Each line of the file is JSON: the first is `{"cpus": N}`, the others are readings, `[ns of CLOCK_MONOTONIC, % of the machine's CPUs
     that were busy since the reading before or null, [[pid, bytes], …]]`.
@@ -33,15 +33,17 @@ class HostSampler:
     def __init__(
         self,
         spool: Path,
-        pids: Callable[[], Iterable[int]],
+        pids: Callable[[], Sequence[int]],
         recording: Callable[[], bool],
         *,
+        also_look: Callable[[Sequence[int]], None] = lambda pids: None,
         charge: Callable[[int], bool] = lambda count: True,
         is_wanted: Callable[[int], bool] | None = None,
     ) -> None:
         self.missed = 0
         self._path = spool / FILE
         self._pids = pids
+        self._also_look = also_look
         self._recording = recording
         self._charge = charge
         self._is_wanted = is_wanted
@@ -73,7 +75,9 @@ class HostSampler:
             wait = _FIRST_S
             while not self._stop.wait(wait):
                 begun = time.thread_time()
-                if self._recording() and not file.add(json.dumps(self._reading(), separators=(",", ":"))):
+                pids = self._pids()
+                self._also_look(pids)
+                if self._recording() and not file.add(json.dumps(self._reading(pids), separators=(",", ":"))):
                     self.missed += 1
                 wait = max(_PERIOD_S, (time.thread_time() - begun) * _SPARING)
         except OSError:
@@ -81,8 +85,8 @@ class HostSampler:
         finally:
             self._ended.set()
 
-    def _reading(self) -> list[object]:
-        sizes = [[pid, size] for pid in self._pids() if (size := resident(pid)) is not None]
+    def _reading(self, pids: Sequence[int]) -> list[object]:
+        sizes = [[pid, size] for pid in pids if (size := resident(pid)) is not None]
         return [time.monotonic_ns(), self._load(), sizes]
 
     def _load(self) -> float | None:

@@ -19,10 +19,11 @@ from warplens.recording.gpu.sampler import GpuSampler
 from warplens.recording.host.sampler import HostSampler
 from warplens.recording.launch.child import Child
 from warplens.recording.launch.environment import child_environment, launch_environment
+from warplens.recording.launch.observers import Observers
 from warplens.recording.launch.program import find_program
 from warplens.recording.launch.tree import Tree
 from warplens.recording.options.capture import CaptureOptions
-from warplens.recording.options.cpu_settings import WRAPPED, cpu_settings
+from warplens.recording.options.cpu_settings import NATIVE_SAMPLES, STATES, WRAPPED, cpu_settings
 from warplens.recording.options.library_ranges import silenced, switched_on
 from warplens.recording.options.python_functions import write_functions
 from warplens.recording.run import Run
@@ -131,14 +132,15 @@ class Recording:
                     run.watch()
                     writeback.start()
                     sampler = self._sample_gpus(run)
-                    host = self._sample_host(run, child)
+                    observers = self._observe(child)
+                    host = self._sample_host(run, child, observers)
                     self.facts.set(pid=child.pid)
                     _note_cuda_tool(
                         self.facts, environment.get(CUDA_CHAIN) if "cuda" in self.options.trace else None
                     )
                     self.facts.save()
                     still_running = child.wait(self.options.wait, self.waiting, run.director.finished.is_set)
-                for sampling in (sampler, host):
+                for sampling in (sampler, host, observers):
                     if sampling is not None:
                         sampling.stop()
                 self.facts.set(usage=child.usage)
@@ -207,13 +209,25 @@ class Recording:
         sampler.start()
         return sampler
 
-    def _sample_host(self, run: Run, child: Child) -> HostSampler | None:
+    def _observe(self, child: Child) -> Observers | None:
+        """Record processes without Python from outside, where native samples or states are wanted and not all have the agent."""
+        cpu = cpu_settings(self.options)
+        if not self.options.cpu.python_only or not cpu.flags & (NATIVE_SAMPLES | STATES):
+            return None
+        return Observers(self.spool, self.agent, child.aside)
+
+    def _sample_host(self, run: Run, child: Child, observers: Observers | None) -> HostSampler | None:
         """Sample memory and load, where anything of the CPU side is recorded."""
         if not cpu_settings(self.options).flags:
             return None
         is_wanted = None if self.options.keep_last is None else run.is_kept
         sampler = HostSampler(
-            self.spool, child.descendants, run.is_recording, charge=run.charge, is_wanted=is_wanted
+            self.spool,
+            child.descendants,
+            run.is_recording,
+            also_look=lambda pids: None if observers is None else observers.look(child.pid, pids),
+            charge=run.charge,
+            is_wanted=is_wanted,
         )
         sampler.start()
         return sampler

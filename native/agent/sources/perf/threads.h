@@ -1,0 +1,19 @@
+// The threads that the recorded process has when its events are opened: one, unless it is watched from outside.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "warplens/cpu_records.h"
+
+namespace warplens::agent {
+
+struct SubjectThread {
+  uint32_t tid;
+  ThreadState state;
+};
+
+//! Of our own process `main_tid` alone: the threads that it begins come with it.
+std::vector<SubjectThread> subject_threads(int main_tid);
+
+}  // namespace warplens::agent

@@ -1,0 +1,150 @@
+"""Programs without Python, recorded from outside by default: what is there, and that nothing of ours is in them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.cpu.test_perf import CHAIN, holds, may_sample, stacks
+from tests.support.programs.launching import COMMAND, environment
+from warplens.report import open as open_report
+
+Target = Callable[..., Path]
+pytestmark = [
+    pytest.mark.require("native"),
+    pytest.mark.require("gcc"),
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(not may_sample(), reason="the kernel permits no perf events here"),
+]
+
+HOT = """
+import time
+def hot(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        sum(range(1000))
+hot(1.0)
+"""
+SHELL = """
+for i in $(seq 40); do /bin/true; done
+{program} calls
+ls /proc/$$/task | wc -l
+grep -c warplens_agent /proc/$$/maps
+"""
+
+
+def profile(folder: Path, *words: str | Path) -> tuple[subprocess.CompletedProcess[str], Any]:
+    command = [*COMMAND, "profile", "-q", "-o", "x", *map(str, words)]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(), text=True, capture_output=True, check=False, timeout=300
+    )
+    assert "warning" not in done.stderr, done.stderr
+    return done, open_report(folder / "x.warplens")
+
+
+def time_of(report: Any, table: str, what: str) -> Counter[str]:
+    """How long each process was in each state, or was sampled, ns."""
+    names = {row["process"]: row["name"] for row in report.table("processes").to_pylist()}
+    sums: Counter[str] = Counter()
+    for row in report.table(table).to_pylist():
+        if table == "samples" or row["state"] == what:
+            sums[names[row["process"]]] += row["weight"] if table == "samples" else row["end"] - row["start"]
+    return sums
+
+
+@pytest.mark.parametrize("linked", [(), ("-static",)], ids=["", "static"])
+def test_a_c_program_says_where_its_time_goes(
+    target: Target, tmp_path: Path, linked: tuple[str, ...]
+) -> None:
+    done, report = profile(tmp_path, target("perf_work", "-O1", *linked), "calls")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    with report:
+        found = stacks(report)
+        chain = CHAIN[:1] if linked else CHAIN  # linked statically, it has no table of its unwind rules
+        assert sum(holds(stack, chain) for stack in found) > 0.6 * len(found) > 30
+        # What ran before the first look is missing.
+        sampled = time_of(report, "samples", "")["perf_work"]
+        assert 0.6e9 < sampled < 1.3e9
+        assert 0.6e9 < time_of(report, "thread_states", "running")["perf_work"] < 1.3e9
+        assert report.table("processes").num_rows == 1
+
+
+def test_threads_that_begin_later_are_recorded_and_so_is_their_waiting(
+    target: Target, tmp_path: Path
+) -> None:
+    _, report = profile(tmp_path, "sh", "-c", f"sleep 0.4; {target('perf_work', '-O1')} states")
+    with report:
+        assert len({row["thread"] for row in report.table("thread_states").to_pylist()}) >= 3
+        assert time_of(report, "thread_states", "blocked")["perf_work"] > 20 * 5_000_000 / 2
+
+
+def test_short_programs_of_a_shell_are_left_alone_and_nothing_is_in_it(
+    target: Target, tmp_path: Path
+) -> None:
+    done, report = profile(tmp_path, "sh", "-c", SHELL.format(program=target("perf_work", "-O1")))
+    assert done.stdout.splitlines() == ["done", "1", "0"]  # one thread, no agent
+    with report:
+        recorded = {row["name"] for row in report.table("processes").to_pylist() if row["recorded"]}
+        assert "true" not in recorded
+        assert "perf_work" in recorded
+        assert any(holds(stack, CHAIN) for stack in stacks(report))
+
+
+def test_what_becomes_python_is_recorded_once(target: Target, tmp_path: Path) -> None:
+    (tmp_path / "hot.py").write_text(HOT)
+    words = f"{target('perf_work', '-O1')} calls; exec {sys.executable} hot.py"
+    done, report = profile(tmp_path, "sh", "-c", words)
+    assert done.returncode == 0, done.stderr
+    with report:
+        sampled = report.sql(
+            "SELECT p.name, s.kind, sum(s.weight) AS ns FROM samples s JOIN processes p USING (process) GROUP BY ALL"
+        ).to_pylist()
+        (native,) = (row["ns"] for row in sampled if (row["name"], row["kind"]) == ("hot.py", "native"))
+        assert native < 1.6e9  # about one second of CPU time, not two
+        assert any(row["kind"] == "python" for row in sampled)
+
+
+def test_a_program_that_becomes_another_is_two(target: Target, tmp_path: Path) -> None:
+    program = target("perf_work", "-O1")
+    _, report = profile(tmp_path, "sh", "-c", f"{program} calls; exec {program} calls")
+    with report:
+        rows = [row for row in report.table("processes").to_pylist() if row["name"] == "perf_work"]
+        assert len(rows) == 2
+        assert all(row["recorded"] for row in rows)
+        assert sum("innermost_work" in stack for stack in stacks(report)) > 60
+
+
+def test_killed_and_failing_programs_keep_their_status(tmp_path: Path) -> None:
+    done, report = profile(tmp_path, "sh", "-c", "sleep 0.4; kill -9 $$")
+    with report:
+        assert done.returncode == 137
+        assert any(row["recorded"] for row in report.table("processes").to_pylist())
+
+
+NODE = """
+function hotLoop(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) * i % 7; return s; }
+const end = process.cpuUsage().user + 1e6;
+while (process.cpuUsage().user < end) hotLoop(1e6);
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js")
+@pytest.mark.parametrize("named", [True, False])
+def test_code_that_node_makes_has_its_names(named: bool, tmp_path: Path) -> None:
+    (tmp_path / "hot.js").write_text(NODE)
+    words = ["node", *(["--perf-basic-prof"] if named else []), "hot.js"]
+    done, report = profile(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    with report:
+        found = stacks(report)
+        name = "hotLoop" if named else "[generated code]"
+        assert sum(bool(stack) and name in stack[0] for stack in found) > 0.5 * len(found) > 20
+        pid = report.table("processes").to_pylist()[0]["pid"]
+    Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
