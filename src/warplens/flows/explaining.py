@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from warplens.analysis.comparison import accounts
-from warplens.analysis.comparison.accounts import Account, Entry
+from warplens.analysis.comparison.accounts import Account, AccountEntry
 from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.steps.loops import MainLoop
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ALIKE = 1.3  # iterations that differ more in how many kernels they have are not the same thing
 _CERTAIN = 3.0  # standard errors
-_NOTHING = Entry(0.0, 0.0, "")
+_NOTHING = AccountEntry(0.0, 0.0, "")
 _LINES = 12
 _LEAST = 0.01  # of the longer side: a part below it has no line, unless it is a tenth of the difference
 _TENTH = 0.1
@@ -37,7 +37,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Part:
+class DifferencePart:
     """A part of the difference: `kind` and `name` of a cause, `detail`: most of it (`before -> after` where that changed); ns.
 
     `noise`: what the change must exceed to be one, where samples saw it, else 0. `lacks`: the side (`before`, `after`) whose recording
@@ -69,7 +69,7 @@ class Explanation:
     per: str
     before: float
     after: float
-    parts: tuple[Part, ...]
+    parts: tuple[DifferencePart, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -160,7 +160,7 @@ def _together(side: Sequence[Account]) -> Account | None:
         # Repeats of the whole run show more noise than samples do.
         between = sum((entry.ns - mean) ** 2 for entry in own) / (len(own) - 1)
         within = fmean(entry.variance for entry in own)
-        entries[key] = Entry(
+        entries[key] = AccountEntry(
             mean, max(between, within) / len(own), max(own, key=lambda entry: entry.ns).detail
         )
     first = side[0]
@@ -175,7 +175,7 @@ def _explanation(
         own = [side.entries.get(key, _NOTHING) for side in (first, second)]
         noise = _CERTAIN * math.sqrt(own[0].variance + own[1].variance)
         lacks = _lacking(key[0], before, after)
-        parts.append(Part(*key, _detail(own), own[0].ns, own[1].ns, noise, lacks))
+        parts.append(DifferencePart(*key, _detail(own), own[0].ns, own[1].ns, noise, lacks))
     for kind in dict.fromkeys(part.kind for part in parts if part.lacks):
         lacking = next(part.lacks for part in parts if part.kind == kind)
         notes.append(f"{kind}: not recorded {lacking}; there such time is part of others.")
@@ -197,12 +197,12 @@ def _explanation(
     ]
     if rest:
         noise = math.hypot(*(part.noise for part in rest))
-        shown.append(Part("", f"{len(rest):,} others", "", left[0], left[1], noise))
+        shown.append(DifferencePart("", f"{len(rest):,} others", "", left[0], left[1], noise))
     where = first.where if first.where == second.where else f"{first.where} -> {second.where}"
     return Explanation(where, first.per, first.whole, second.whole, tuple(shown), tuple(notes))
 
 
-def _detail(own: Sequence[Entry]) -> str:
+def _detail(own: Sequence[AccountEntry]) -> str:
     texts = list(dict.fromkeys(entry.detail for entry in own if entry.ns))
     return " -> ".join(text or "itself" for text in texts) if any(texts) else ""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.comparison.gpu_time import gpu_time
-from warplens.analysis.comparison.host_time import Spent, host_time, stretches_of
+from warplens.analysis.comparison.host_time import CauseTime, host_time, stretches_of
 from warplens.analysis.cpu.culprits import API, FUNCTION, GC, GIL, IMPORT, NATIVE, OS
 from warplens.analysis.cpu.thread_time import thread_times
 from warplens.analysis.gpu.ops import busy, during
@@ -44,7 +44,7 @@ RECORDED = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class AccountEntry:
     """Time of one cause, ns, its variance (ns²), and what in it took most."""
 
     ns: float
@@ -63,7 +63,7 @@ class Account:
     per: str
     units: int
     whole: float
-    entries: Mapping[tuple[str, str], Entry]
+    entries: Mapping[tuple[str, str], AccountEntry]
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def account(
     )
 
 
-def _entries(spent: list[Spent], units: int) -> dict[tuple[str, str], Entry]:
+def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], AccountEntry]:
     sums: dict[tuple[str, str], float] = {}
     variances: dict[tuple[str, str], float] = {}
     details: dict[tuple[str, str], dict[str, int]] = {}
@@ -197,7 +197,8 @@ def _entries(spent: list[Spent], units: int) -> dict[tuple[str, str], Entry]:
         own = details.setdefault(key, {})
         own[one.detail] = own.get(one.detail, 0) + one.ns
     return {
-        key: Entry(ns / units, variances[key] / units**2, _largest(details[key])) for key, ns in sums.items()
+        key: AccountEntry(ns / units, variances[key] / units**2, _largest(details[key]))
+        for key, ns in sums.items()
     }
 
 
