@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from warplens.analysis.comparison import accounts
-from warplens.analysis.comparison.accounts import Account, Entry
+from warplens.analysis.comparison.accounts import Account, AccountEntry
 from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.steps.loops import MainLoop
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ALIKE = 1.3  # iterations that differ more in how many kernels they have are not the same thing
 _CERTAIN = 3.0  # standard errors
-_NOTHING = Entry(0.0, 0.0, "")
+_NOTHING = AccountEntry(0.0, 0.0, "")
 _LINES = 12
 _LEAST = 0.01  # of the longer side: a part below it has no line, unless it is a tenth of the difference
 _TENTH = 0.1
@@ -175,7 +175,7 @@ def _together(side: Sequence[Account]) -> Account | None:
         # Repeats of the whole run show more noise than samples do.
         between = sum((entry.ns - mean) ** 2 for entry in own) / (len(own) - 1)
         within = fmean(entry.variance for entry in own)
-        entries[key] = Entry(
+        entries[key] = AccountEntry(
             mean, max(between, within) / len(own), max(own, key=lambda entry: entry.ns).detail
         )
     first = side[0]
@@ -227,7 +227,7 @@ def _explanation(
     )
 
 
-def _detail(own: Sequence[Entry]) -> str:
+def _detail(own: Sequence[AccountEntry]) -> str:
     texts = list(dict.fromkeys(entry.detail for entry in own if entry.ns))
     return " -> ".join(text or "itself" for text in texts) if any(texts) else ""
 

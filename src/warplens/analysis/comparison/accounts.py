@@ -46,7 +46,7 @@ RECORDED = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class AccountEntry:
     """Time of one cause, ns, its variance (ns²), and what in it took most."""
 
     ns: float
@@ -65,7 +65,7 @@ class Account:
     per: str
     units: int
     whole: float
-    entries: Mapping[tuple[str, str], Entry]
+    entries: Mapping[tuple[str, str], AccountEntry]
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def account(
     )
 
 
-def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], Entry]:
+def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], AccountEntry]:
     sums: dict[tuple[str, str], float] = {}
     variances: dict[tuple[str, str], float] = {}
     details: dict[tuple[str, str], dict[str, int]] = {}
@@ -208,7 +208,8 @@ def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], Entry]
         own = details.setdefault(key, {})
         own[one.detail] = own.get(one.detail, 0) + one.ns
     return {
-        key: Entry(ns / units, variances[key] / units**2, _largest(details[key])) for key, ns in sums.items()
+        key: AccountEntry(ns / units, variances[key] / units**2, _largest(details[key]))
+        for key, ns in sums.items()
     }
 
 

@@ -77,7 +77,11 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
     loops = np.array([text.endswith("asyncio/base_events.py") for text in files] + [False], bool)[file]
     if not runs.any() and not loops.any():
         raise MissingData(f"does not contain samples of asyncio{selection.place(report)}.")
-    handle = nearest(code.frames.parent, runs)
+    # A process that a callback forked has the loop in its stack, and below it begins anew.
+    forked = np.array([text.rpartition(".")[2] == "_bootstrap" for text in texts] + [False], bool)[name]
+    forked &= np.array([text.endswith("multiprocessing/process.py") for text in files] + [False], bool)[file]
+    handle = nearest(code.frames.parent, runs | forked)
+    handle = np.where((handle >= 0) & runs[handle], handle, -1)
     findings = []
     for time in threads:
         inside = (handle[time.stack] >= 0) & ~code.importing[time.stack]
