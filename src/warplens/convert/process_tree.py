@@ -41,7 +41,7 @@ class Family:
     _mine: dict[int, Life] = field(default_factory=dict)  # position in `spools` -> its life
     _keys: dict[int, int] = field(default_factory=dict)  # id of a life -> key
     _broken: frozenset[int] = frozenset()
-    _inside: frozenset[int] = frozenset()  # ids of lives that have a spool of their own agent
+    _inside: frozenset[int] = frozenset()  # ids of lives whose own agent wrote a spool
 
     @classmethod
     def of(
