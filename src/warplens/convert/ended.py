@@ -14,10 +14,10 @@ from warplens.convert.processes import Processes, Spool
 from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
 from warplens.handover import pending as pendings
-from warplens.spool.clock import ClockSample
+from warplens.spool.clock import ClockReading
 from warplens.spool.layout import Head
 from warplens.spool.reader import Bounds, identify
-from warplens.spool.windows import Capture
+from warplens.spool.windows import CaptureWindows
 from warplens.storage.writer import PartWriter
 
 _LEAST = 8 << 20  # bytes of spools that are worth it
@@ -71,7 +71,11 @@ class Ended:
         return bool(self._waiting) and sum(one.head.chunk_end for one in self._waiting.values()) >= _LEAST
 
     def step(
-        self, keys: Mapping[str, int], capture: Capture, samples: list[ClockSample], pace: Callable[[], bool]
+        self,
+        keys: Mapping[str, int],
+        capture: CaptureWindows,
+        samples: list[ClockReading],
+        pace: Callable[[], bool],
     ) -> bool:
         """Convert those whose keys are known, and the end of whose process is on the log of the clocks; say whether there was any.
 
@@ -98,7 +102,7 @@ def _wait(pace: Callable[[], bool]) -> None:
     pace()
 
 
-def _is_on(head: Head, samples: list[ClockSample]) -> bool:
+def _is_on(head: Head, samples: list[ClockReading]) -> bool:
     """Say whether the clocks were read after a process ended: its times are corrected as at the end then."""
     if head.clock.kind == "monotonic" or not samples:
         return head.clock.kind == "monotonic"

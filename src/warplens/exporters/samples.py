@@ -23,7 +23,7 @@ _COLUMNS = ("counter", "start", "value_int", "value_float", "no_value")
 
 
 @dataclass(frozen=True)
-class Counter:
+class ExportCounter:
     """A counter; `process` is the key of its process. `delta`: its values are changes."""
 
     key: int
@@ -37,7 +37,7 @@ class Counter:
 
 
 @dataclass(frozen=True)
-class Samples:
+class CounterSamples:
     """Samples in the order of the report: position of the counter, ns, and the value as an integer, or as a float where `is_float`."""
 
     counter: Int64Array
@@ -47,13 +47,15 @@ class Samples:
     is_float: npt.NDArray[np.bool_]
 
 
-def counters(report: Report) -> list[Counter]:
+def counters(report: Report) -> list[ExportCounter]:
     """List the counters of a report."""
     rows = report.table("nvtx_counters").to_pylist()
     return [_counter(row) for row in sorted(rows, key=lambda row: int(row["counter"]))]
 
 
-def samples(report: Report, known: list[Counter], *, most: int | None = None) -> Iterator[Samples]:
+def samples(
+    report: Report, known: list[ExportCounter], *, most: int | None = None
+) -> Iterator[CounterSamples]:
     """Yield the samples that have a value, at most so many at once; ReportError where one is of a counter that is not known."""
     keys = np.array([counter.key for counter in known], np.int64)
     scales = np.array([counter.scale for counter in known], np.float64)
@@ -81,14 +83,14 @@ def samples(report: Report, known: list[Counter], *, most: int | None = None) ->
             )
         whole = given * np.where(is_float, 0, scale).astype(np.int64)
         kept = ~np.isnan(scaled)
-        yield Samples(
+        yield CounterSamples(
             place[kept], values(batch, "start")[kept], whole[kept], real=scaled[kept], is_float=is_float[kept]
         )
 
 
-def _counter(row: dict[str, Any]) -> Counter:
+def _counter(row: dict[str, Any]) -> ExportCounter:
     name = row["name"] or f"counter {row['id']}"
-    return Counter(
+    return ExportCounter(
         row["counter"],
         row["process"],
         f"{row['domain']}:{name}" if row["domain"] else name,

@@ -34,7 +34,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TableFile:
     """One file of a table. `missing`: columns that the model got after the file was written; they read as null.
 
     `cut`: only rows that overlap this time count (ns, after the shift), and only what of them lies in it; None: all do.
@@ -97,7 +97,7 @@ class Stored:
         """Return how many rows a table has, a window or not."""
         return sum(part.manifest.rows(table) for part in self.parts)
 
-    def pieces(self, table: str) -> list[Piece]:
+    def pieces(self, table: str) -> list[TableFile]:
         """Return the files that hold rows of a table: empty ones are there for other tools, and are never looked at here.
 
         Raises ReportError for a file that does not hold what the model and its manifest say.
@@ -123,7 +123,7 @@ class Stored:
                 )
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
                 files.append(
-                    Piece(
+                    TableFile(
                         file, rows, part.shift, part=part.manifest.part, missing=missing, cut=cut, calls=calls
                     )
                 )

@@ -42,7 +42,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Capture:
+class CaptureWindows:
     """`keep_ns`: only the last so many ns were kept, 0 = all. `over`: so often `max_bytes` kept a file from growing.
 
     `full`: there was no room for another window. `damaged`: so many windows made no sense and are left out.
@@ -69,7 +69,7 @@ def read_file(path: Path) -> bytes:
         return b""
 
 
-def read_capture(data: bytes) -> Capture | None:
+def read_capture(data: bytes) -> CaptureWindows | None:
     """Read a control file; None where it is none, or one of another version."""
     if len(data) < PAGE or _HEAD.unpack_from(data) != (CONTROL_MAGIC, VERSION):
         return None
@@ -96,7 +96,7 @@ def read_capture(data: bytes) -> Capture | None:
                 pid=pid,
             )
         )
-    return Capture(
+    return CaptureWindows(
         tuple(windows),
         keep_ns=min(keep_ns, _LATEST),
         max_bytes=max_bytes,

@@ -14,7 +14,7 @@ from tests.support.thorough import examples
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
 from warplens.exporters.formats import perfetto
-from warplens.exporters.tracks import Process
+from warplens.exporters.tracks import ExportProcess
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
@@ -83,7 +83,7 @@ def test_tracks_are_the_processes_and_threads(tmp_path: Path) -> None:
 def test_processes_are_not_looked_for_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten thousand, that took ten seconds."""
     comparisons: list[object] = []
-    monkeypatch.setattr(Process, "__eq__", lambda one, other: comparisons.append(one) or one is other)
+    monkeypatch.setattr(ExportProcess, "__eq__", lambda one, other: comparisons.append(one) or one is other)
     export(tmp_path, "main |[a ]\np1/main |[b ]\np2/main |[c ]", ranks={"": 0, "p1": 1, "p2": 2})
     assert not comparisons
 

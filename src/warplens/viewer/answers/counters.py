@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from warplens.analysis.counters import all_series
 from warplens.arrays import Float64Array, Int64Array
-from warplens.timeline.tree import Where
+from warplens.timeline.tree import CounterOwner
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -32,7 +32,7 @@ class Counter:
     """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`; NaN: nothing is known."""
 
     def __init__(
-        self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any
+        self, layer: str, key: str, name: str, unit: str, where: CounterOwner, times: Any, values: Any
     ) -> None:
         self.layer, self.key, self.name, self.unit, self.where = layer, key, name, unit, where
         self.times: Int64Array = np.asarray(times, np.int64)
@@ -118,7 +118,7 @@ def _of_programs(report: Report) -> Iterator[Counter]:
             str(facts["counter"]),
             name,
             unit=facts["unit"] or "",
-            where=Where(facts["process"]),
+            where=CounterOwner(facts["process"]),
             times=times,
             values=values,
         )
@@ -136,7 +136,7 @@ def _metrics(report: Report) -> Iterator[Counter]:
                 f"{host}/{gpu}/{metric}",
                 metric,
                 unit=unit or "",
-                where=Where(host=host, gpu=gpu, uuid=uuid),
+                where=CounterOwner(host=host, gpu=gpu, uuid=uuid),
                 times=held_from,
                 values=held,
             )
@@ -153,7 +153,7 @@ def _memory(report: Report) -> Iterator[Counter]:
 
     names = {"CUDA": "Memory", "tensors": "Memory of tensors", "reserved": "Memory reserved for tensors"}
     for level in levels(report):
-        where = Where(level.process, level.device)
+        where = CounterOwner(level.process, level.device)
         yield Counter(
             "gpu_memory",
             f"{level.process}/{level.device}/{level.series}",

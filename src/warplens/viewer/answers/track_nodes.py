@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from warplens.timeline.kinds import kind_of
-from warplens.timeline.tree import Row, Tree
+from warplens.timeline.tree import Row, RowTree
 from warplens.viewer.answers.plain import cut, number
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def track_nodes(
     report: int, origin: int, entities: Entities, lanes: Lanes, counters: Mapping[int, Counter]
 ) -> list[dict[str, Any]]:
     """Return the tree of a report, its hosts first. `report`: its number in the view; `origin`: what times are counted from (ns)."""
-    tree = Tree(entities)
+    tree = RowTree(entities)
     for lane in lanes.all:
         tree.add(lane)
     for track, counter in counters.items():
