@@ -93,6 +93,10 @@ def test_doctor_says_what_is_recorded_without_a_gil(
     assert "free-threaded Python 3." in checks["python"]["text"]
 
 
+@pytest.mark.skipif(
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    reason="doctor says what a free-threaded Python records",
+)
 @pytest.mark.require("native")
 def test_doctor_is_silent_of_a_python_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -83,7 +83,12 @@ def test_tracks_are_the_processes_and_threads(tmp_path: Path) -> None:
 def test_processes_are_not_looked_for_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten thousand, that took ten seconds."""
     comparisons: list[object] = []
-    monkeypatch.setattr(ExportProcess, "__eq__", lambda one, other: comparisons.append(one) or one is other)
+
+    def compare(one: object, other: object) -> bool:
+        comparisons.append(one)
+        return one is other
+
+    monkeypatch.setattr(ExportProcess, "__eq__", compare)
     export(tmp_path, "main |[a ]\np1/main |[b ]\np2/main |[c ]", ranks={"": 0, "p1": 1, "p2": 2})
     assert not comparisons
 
