@@ -30,7 +30,7 @@ from harness import Row
 from warplens.report.store import open_store
 from warplens.timeline.index import LaneIndex, building
 from warplens.timeline.index.layers import LAYERS
-from warplens.timeline.index.rows import Rows
+from warplens.timeline.index.rows import LayerReader
 
 THREADS, ASKED, WIDTH, LIMIT = 200, 50, 1600, 8192
 ZOOMS = (1, 10, 100, 1_000, 10_000)
@@ -164,7 +164,7 @@ def build(report: Path) -> dict[str, float]:
     building.build(report, manifest, target)
     wall, cpu = time.perf_counter() - begin, time.process_time() - before
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    rows = Rows(LAYERS[0], report / str(manifest.tables["nvtx_ranges"]["file"]))
+    rows = LayerReader(LAYERS[0], report / str(manifest.tables["nvtx_ranges"]["file"]))
     before = time.process_time()
     rows.read_all()
     return {

@@ -15,10 +15,10 @@ from warplens.convert.processes import ProcessWriter, Spool
 from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
 from warplens.handover import pending as pendings
-from warplens.spool.clock import ClockSample
+from warplens.spool.clock import ClockReading
 from warplens.spool.layout import Head
 from warplens.spool.reader import Bounds, identify
-from warplens.spool.windows import Capture
+from warplens.spool.windows import CaptureWindows
 from warplens.storage.writer import PartWriter
 
 _LEAST = 8 << 20  # bytes of spools that are worth it
@@ -76,7 +76,11 @@ class Ended:
         return bool(self._waiting) and sum(one.head.chunk_end for one in self._waiting.values()) >= _LEAST
 
     def step(
-        self, keys: Mapping[str, int], capture: Capture, samples: list[ClockSample], pace: Callable[[], bool]
+        self,
+        keys: Mapping[str, int],
+        capture: CaptureWindows,
+        samples: list[ClockReading],
+        pace: Callable[[], bool],
     ) -> bool:
         """Convert those that ended before the clocks were read last; say whether there was any.
 
@@ -104,7 +108,7 @@ def _wait(pace: Callable[[], bool]) -> None:
     pace()
 
 
-def _is_on(head: Head, samples: list[ClockSample]) -> bool:
+def _is_on(head: Head, samples: list[ClockReading]) -> bool:
     """Say whether the clocks were read after a process ended.
 
     Its times are corrected as at the end then.

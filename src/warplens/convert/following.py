@@ -25,7 +25,7 @@ from warplens.convert.nvtx.domains import Domains
 from warplens.spool import clock as clocks
 from warplens.spool import layout
 from warplens.spool.chunks import STRINGS
-from warplens.spool.clock import ClockSample
+from warplens.spool.clock import ClockReading
 from warplens.spool.events import MARKS, RANGES, Events
 from warplens.spool.layout import Clock
 from warplens.spool.reader import SpoolFile
@@ -84,7 +84,7 @@ class Follower:
         with self.path.open("rb") as file:
             return layout.read_head(file.read(layout.PAGE), str(self.path)).chunk_end - self._read
 
-    def step(self, now: int, samples: list[ClockSample], pace: Callable[[], bool] = lambda: True) -> bool:
+    def step(self, now: int, samples: list[ClockReading], pace: Callable[[], bool] = lambda: True) -> bool:
         """Write what is over at the time `now` (ns, CLOCK_MONOTONIC).
 
         Return whether there was anything.
@@ -187,7 +187,7 @@ class Follower:
         if ids > _MOST_IDS:
             raise Surprise("very many ranges can be named by others")
 
-    def _prepare(self, events: Events, spool: SpoolFile, samples: list[ClockSample]) -> None:
+    def _prepare(self, events: Events, spool: SpoolFile, samples: list[ClockReading]) -> None:
         events.set_strings(spool.strings)
         events.set_makers(tasks.makers(spool.definitions))
         fixed = clocks.correction(spool.head.clock, samples)
@@ -222,7 +222,7 @@ class Follower:
             self._texts.setdefault(place, domains.category(*place))
 
 
-def _on_spool_clock(clock: Clock, samples: list[ClockSample], now: int) -> int:
+def _on_spool_clock(clock: Clock, samples: list[ClockReading], now: int) -> int:
     """Return the raw time of a spool (ns) at a time of CLOCK_MONOTONIC."""
     if clock.kind == "monotonic":
         return now

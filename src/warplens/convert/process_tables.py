@@ -20,7 +20,7 @@ from warplens.convert.nvtx.samples import Samples
 from warplens.convert.nvtx.schemas import Schemas
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.threads import Threads
-from warplens.spool.events import MARKS, RANGES, Rows
+from warplens.spool.events import MARKS, RANGES, RowCounts
 from warplens.spool.notes import Note
 from warplens.spool.reader import SpoolFile
 from warplens.storage import schema
@@ -105,7 +105,7 @@ class ProcessTables:
             )
             self._cuda.watch = self._intrakernel.watch
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: RowCounts) -> None:
         """Write the current slice."""
         events = self._spool.events
         strings, domains = self._spool.strings, self._domains

@@ -13,7 +13,7 @@ from typing import Any
 
 from warplens.convert.program_name import program_name
 from warplens.handover.pending import writer_of
-from warplens.spool.directory import Control, Launch
+from warplens.spool.directory import Control, LaunchNotes
 from warplens.spool.lives import LAUNCH, Life, fold, lives
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 class Family:
     """The processes of one run. `rows` fill in the order in which keys are given out."""
 
-    launch: Launch
+    launch: LaunchNotes
     control: Control | None
     host: str
     rows: list[Row] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Family:
     def of(
         cls,
         directory: Path,
-        launch: Launch,
+        launch: LaunchNotes,
         control: Control | None,
         host: str,
         spools: Sequence[Process],

@@ -24,7 +24,7 @@ from warplens.convert.timings import Timings
 from warplens.errors import SpoolError
 from warplens.spool import clock as clocks
 from warplens.spool import small_spools
-from warplens.spool.clock import ClockSample
+from warplens.spool.clock import ClockReading
 from warplens.spool.events import Events
 from warplens.spool.layout import Clock, Head, Layouts
 from warplens.spool.notes import Note
@@ -99,7 +99,7 @@ class ProcessWriter:
     changing: bool = False
     in_memory: frozenset[str] = frozenset()
     converted: dict[str, Converted] = field(default_factory=dict)
-    _samples: list[ClockSample] = field(default_factory=list)
+    _samples: list[ClockReading] = field(default_factory=list)
     _rows: int = 0
     _corrections: dict[Clock, ClockMap] = field(default_factory=dict)
     _small: SmallProcesses = field(default_factory=SmallProcesses)
@@ -108,7 +108,7 @@ class ProcessWriter:
     def __post_init__(self) -> None:
         self._gathering = Gathering(self.part.write)
 
-    def begin(self, samples: list[ClockSample]) -> None:
+    def begin(self, samples: list[ClockReading]) -> None:
         """Correct clocks with these readings from now on, and use the memory that is free now."""
         self._samples, self._corrections = samples, {}
         self._rows = rows_per_slice()

@@ -16,7 +16,7 @@ from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.threads import Threads
 from warplens.errors import SpoolError
 from warplens.spool.notes import Note
-from warplens.spool.reader import Bounds, Names
+from warplens.spool.reader import Bounds, SpoolNames
 from warplens.spool.small_spools import LATEST, MergedSpools, Small
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 
@@ -89,7 +89,7 @@ class MergedTables:
         self._spools = together = MergedSpools([member.spool for member in members], spans)
         self._key = np.array([member.key for member in members], np.int64)
         pieces: dict[str, list[pa.Table]] = {}
-        threads = _Numbered(Names(), np.empty((0, 3), np.int64))
+        threads = _Numbered(SpoolNames(), np.empty((0, 3), np.int64))
         tables = CpuTables(
             together,
             process=0,

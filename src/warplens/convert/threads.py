@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.arrays import Int64Array
-from warplens.spool.reader import UNKNOWN_THREAD, Names
+from warplens.spool.reader import UNKNOWN_THREAD, SpoolNames
 from warplens.spool.wide import WideRecords
 
 _TID = (1 << 31) - 1
@@ -19,7 +19,7 @@ _SPARSE = 16  # system ids are looked up in a table if it is at most this many t
 class Threads:
     """The threads of a spool. Those that made calls and nothing else are added to its names."""
 
-    def __init__(self, names: Names, seen: Int64Array) -> None:
+    def __init__(self, names: SpoolNames, seen: Int64Array) -> None:
         """`seen`: index, first start and number of events of each thread with events."""
         self._names = names
         first = {index: start for index, start, _ in seen.tolist()}

@@ -9,7 +9,7 @@ from typing import Any
 
 from warplens.handover.control_layout import MOST_WINDOWS
 from warplens.spool.notes import Note
-from warplens.spool.windows import Capture
+from warplens.spool.windows import CaptureWindows
 
 Span = tuple[int, int]
 
@@ -24,8 +24,8 @@ class Windows:
     `as_of`: the recording goes on, and this is when it is looked at (ns).
     """
 
-    def __init__(self, capture: Capture | None, as_of: int | None = None) -> None:
-        self.capture = capture or Capture()
+    def __init__(self, capture: CaptureWindows | None, as_of: int | None = None) -> None:
+        self.capture = capture or CaptureWindows()
         self.known = capture is not None
         self._as_of = as_of
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warplens.exporters.events import Events, Kind, Nesting, details, names
-from warplens.exporters.rows import NONE, Rows
+from warplens.exporters.events import ExportEvents, Kind, Nesting, details, names
+from warplens.exporters.rows import NONE, ExportRows
 from warplens.exporters.tracks import Tracks, batches, values
 from warplens.model.tables import TABLES
 from warplens.timeline.kinds import CPU, kind_of
@@ -49,7 +49,7 @@ KINDS = (
 _NEEDED = ("id", "process", "thread", "start", "end")
 
 
-class CpuTracks(Rows):
+class CpuTracks(ExportRows):
     """The rows that the CPU side needs, each below its thread."""
 
     def __init__(self, report: Report, tracks: Tracks) -> None:
@@ -69,7 +69,7 @@ class CpuTracks(Rows):
         self._sort()
 
 
-def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) -> Iterator[Events]:
+def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) -> Iterator[ExportEvents]:
     """Yield all events, at most `most` at once; of each row sorted by begin."""
     counts = report.tables
     for kind in KINDS:
@@ -98,13 +98,15 @@ def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch,
         yield (others, _BRIEF) if kind.table == "gil" else (others.drop_columns(["end"]), kind.table)
 
 
-def _events(kind: Kind, what: str, batch: pa.RecordBatch, tracks: CpuTracks, nesting: Nesting) -> Events:
+def _events(
+    kind: Kind, what: str, batch: pa.RecordBatch, tracks: CpuTracks, nesting: Nesting
+) -> ExportEvents:
     none = np.full(batch.num_rows, -1, np.int64)
     ids, start = values(batch, "id"), values(batch, "start")
     end = values(batch, "end") if "end" in batch.schema.names else None
     row = tracks.find(what, values(batch, "process"), values(batch, "thread", NONE), none)
     parent = none if end is None else nesting.parents(ids, row, start=start, end=end)
-    return Events(
+    return ExportEvents(
         kind,
         row,
         ids,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from warplens.analysis.dictionaries import codes
 from warplens.exporters.arrows import Arrows
 from warplens.exporters.cuda_tracks import CudaTracks
-from warplens.exporters.events import Events, Kind, Nesting, details, names
+from warplens.exporters.events import ExportEvents, Kind, Nesting, details, names
 from warplens.exporters.tracks import batches, values
 from warplens.model.tables import TABLES
 from warplens.timeline.names import direction
@@ -112,7 +112,7 @@ KINDS = (
 )
 
 
-def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> Iterator[Events]:
+def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> Iterator[ExportEvents]:
     """Yield all events, at most `most` at once; of each row sorted by begin."""
     if not tracks.rows:
         return
@@ -131,7 +131,7 @@ def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> It
 
 def _events(
     kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks, arrows: Arrows, nesting: Nesting | None
-) -> Events:
+) -> ExportEvents:
     ids, start = values(batch, "id"), values(batch, "start")
     end = values(batch, "end") if "end" in batch.schema.names else None
     if kind is API:
@@ -149,7 +149,7 @@ def _events(
         took = end - start
         rate = values(batch, "bytes") / np.maximum(took, 1)
         told.append(("throughput GB/s", pa.array(rate, mask=took <= 0)))
-    return Events(
+    return ExportEvents(
         kind,
         row,
         ids,

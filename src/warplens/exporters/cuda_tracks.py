@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warplens.exporters.rows import NONE, Row, Rows
+from warplens.exporters.rows import NONE, ExportRow, ExportRows
 from warplens.exporters.tracks import Tracks
 from warplens.timeline.kinds import kind_of
 from warplens.timeline.names import context_label, direction, gpu_label, stream_label
@@ -20,7 +20,7 @@ _BELOW = ("memsets", "graphs")  # kernels are on the row of the stream itself; g
 _OF_THREAD, _OF_PROCESS = ("cuda_api", "overhead"), ("syncs", "um_events", "collectives")
 
 
-class CudaTracks(Rows):
+class CudaTracks(ExportRows):
     """The rows that CUDA needs."""
 
     def __init__(self, report: Report, tracks: Tracks) -> None:
@@ -36,7 +36,7 @@ class CudaTracks(Rows):
             if counts[table]:
                 name = kind_of(table).name
                 for record in report.sql(f"SELECT DISTINCT process FROM {table} ORDER BY ALL").to_pylist():
-                    row = Row(name, name, self._process(record["process"]), about=record)
+                    row = ExportRow(name, name, self._process(record["process"]), about=record)
                     self._put((table, record["process"], NONE, NONE), row)
         if any(counts[table] for table in _ON_GPU):
             self._gpus(report)
@@ -83,11 +83,11 @@ class CudaTracks(Rows):
                 None if device == NONE else device, (devices.get((process, device)) or {}).get("name")
             )
             place = self._process(process)
-            gpu = self._put(("device", process, device, NONE), Row(name, name, place, gpu=True))
+            gpu = self._put(("device", process, device, NONE), ExportRow(name, name, place, gpu=True))
             named = context_label(context, contexts.get((process, context)))
             within = self._put(
                 ("context", process, context, NONE),
-                Row(named, "", place, thread=None, above=gpu, place=context, gpu=True),
+                ExportRow(named, "", place, thread=None, above=gpu, place=context, gpu=True),
             )
             label = stream_label(stream, streams.get((process, context, stream)))
             several = sum(key[0] == process for key in on) > 1
@@ -95,7 +95,7 @@ class CudaTracks(Rows):
             about = {"process": process, "device": device, "context": context, "stream": stream}
             row = self._put(
                 ("stream", process, context, stream),
-                Row(label, full, place, thread=None, above=within, place=stream, gpu=True, about=about),
+                ExportRow(label, full, place, thread=None, above=within, place=stream, gpu=True, about=about),
             )
             what = record["what"]
             text = kind_of(what).name if what in _BELOW else None
@@ -106,7 +106,7 @@ class CudaTracks(Rows):
             else:
                 self._put(
                     (what, process, context, stream),
-                    Row(
+                    ExportRow(
                         text,
                         f"{full} {text}",
                         place,

@@ -31,7 +31,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Events:
+class ExportEvents:
     """Some events of one kind. `end` is None of instants; `parent` and `arrow` are ids, -1: none.
 
     `starts`: the arrows begin at these events, else they end there.

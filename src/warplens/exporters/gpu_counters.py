@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.arrays import Int64Array
-from warplens.exporters.samples import Samples
+from warplens.exporters.samples import CounterSamples
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class GpuCounters:
             ),
         ]
 
-    def samples(self, *, most: int | None = None) -> Iterator[Samples]:
+    def samples(self, *, most: int | None = None) -> Iterator[CounterSamples]:
         """Yield the samples, at most `most` at once."""
         for batch in (
             batches(self._report, "gpu_memory", (*_MEMORY, "start", "total"), most=most)
@@ -81,7 +81,7 @@ class GpuCounters:
         ):
             batch = batch.filter(batch.column("total").is_valid())
             counter, total = _counter(batch, self._memory, _MEMORY, first=0), values(batch, "total")
-            yield Samples(
+            yield CounterSamples(
                 counter,
                 values(batch, "start"),
                 total,
@@ -97,7 +97,7 @@ class GpuCounters:
             real = np.ascontiguousarray(batch.column("value").to_numpy(zero_copy_only=False))
             known = ~np.isnan(real)
             nothing = np.zeros(int(known.sum()), np.int64)
-            yield Samples(
+            yield CounterSamples(
                 counter[known],
                 values(batch, "start")[known],
                 nothing,
@@ -113,7 +113,7 @@ class GpuCounters:
         ):
             batch = batch.filter(batch.column("allocated").is_valid())
             counter, total = _counter(batch, self._tensors, _TENSORS, first=first), values(batch, "allocated")
-            yield Samples(
+            yield CounterSamples(
                 counter,
                 values(batch, "start"),
                 total,

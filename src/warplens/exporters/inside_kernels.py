@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from warplens.analysis.dictionaries import codes
 from warplens.arrays import Int64Array
-from warplens.exporters.events import Events, Kind, Nesting, details, names
-from warplens.exporters.rows import NONE, Row, Rows
+from warplens.exporters.events import ExportEvents, Kind, Nesting, details, names
+from warplens.exporters.rows import NONE, ExportRow, ExportRows
 from warplens.exporters.tracks import Tracks, batches, values
 from warplens.timeline.index.inside import NEEDED, SLOTS, Insides
 from warplens.timeline.names import gpu_label
@@ -36,7 +36,7 @@ KINDS = (LAUNCH, REGION)
 _NEEDED = ("id", "process", "unit", "start", "end")
 
 
-class InsideTracks(Rows):
+class InsideTracks(ExportRows):
     """The rows of kernels that time themselves.
 
     `streams`: those of CUDA, whose stream a launch is below where there is one.
@@ -44,7 +44,7 @@ class InsideTracks(Rows):
     `above` of the outermost rows counts among the rows of CUDA, that of others among these, whose numbers begin behind those.
     """
 
-    def __init__(self, report: Report, tracks: Tracks, streams: Rows) -> None:
+    def __init__(self, report: Report, tracks: Tracks, streams: ExportRows) -> None:
         super().__init__(report, tracks)
         self._first = len(streams.rows)
         self.left_out = 0
@@ -64,7 +64,7 @@ class InsideTracks(Rows):
             self._launch(row, context.get(row["id"]), streams)
         self._warps(units)
 
-    def _launch(self, row: dict[str, object], context: int | None, streams: Rows) -> None:
+    def _launch(self, row: dict[str, object], context: int | None, streams: ExportRows) -> None:
         id_, process = int(str(row["id"])), int(str(row["process"]))
         group = self._insides.groups[id_] if self._shares else id_ & 0xFFFFFFFF
         name = f"Inside {row['name'] or 'kernel'}" + ("" if self._shares else f" #{row['generation']}")
@@ -75,7 +75,7 @@ class InsideTracks(Rows):
         full = name if device is None or above is not None else f"{gpu_label(int(str(device)), None)} {name}"
         at = self._put(
             ("inside", process, group, NONE),
-            Row(
+            ExportRow(
                 name,
                 full,
                 self._process(process),
@@ -103,11 +103,13 @@ class InsideTracks(Rows):
             top = self.rows[at]
             on = self._put(
                 (f"sm {at}", owner, sm, NONE),
-                Row(f"SM {sm}", "", top.process, thread=None, above=at + self._first, place=sm, gpu=top.gpu),
+                ExportRow(
+                    f"SM {sm}", "", top.process, thread=None, above=at + self._first, place=sm, gpu=top.gpu
+                ),
             )
             beside = f" (block {slot + 1} at once)" if slot else ""
             name = f"Warp {warp}{beside}"
-            row = Row(
+            row = ExportRow(
                 name,
                 f"{top.name} SM {sm} {name}",
                 top.process,
@@ -135,7 +137,7 @@ class InsideTracks(Rows):
         )
 
 
-def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = None) -> Iterator[Events]:
+def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = None) -> Iterator[ExportEvents]:
     """Yield launches, regions and marks (without an end), at most `most` at once.
 
     Of each row sorted by begin.
@@ -148,7 +150,7 @@ def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = No
         ids = values(batch, "id")
         none = np.full(len(ids), NONE, np.int64)
         row, start, end = tracks.of_launches(ids), values(batch, "start"), values(batch, "end")
-        yield Events(
+        yield ExportEvents(
             LAUNCH,
             row,
             ids,
@@ -172,7 +174,7 @@ def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = No
 
 def _regions(
     batch: pa.RecordBatch, row: npt.NDArray[np.int32], block: Int64Array, nesting: Nesting | None
-) -> Events:
+) -> ExportEvents:
     ids, start, end = (values(batch, name) for name in ("id", "start", "end"))
     none = np.full(len(ids), NONE, np.int64)
     parent = none.copy()
@@ -192,7 +194,7 @@ def _regions(
     )
     told = [(name, column) for name, column in details(REGION, batch) if name != "kind"]
     told.append(("block", pa.array(block[order])))
-    return Events(
+    return ExportEvents(
         REGION,
         row,
         ids,

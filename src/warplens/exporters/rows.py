@@ -23,7 +23,7 @@ _PRIMES = np.array(
 
 
 @dataclass(frozen=True)
-class Row:
+class ExportRow:
     """A row of the timeline: below the row `above`, its thread or its process. Both by position.
 
     `place` orders the rows that have one above them; `gpu`: it shows a GPU, not the host; `full` is a name that says enough where rows
@@ -40,7 +40,7 @@ class Row:
     about: Mapping[str, int] = field(default_factory=dict)
 
 
-class Rows:
+class ExportRows:
     """The rows of a report; rows come after the one they are below."""
 
     def __init__(self, report: Report, tracks: Tracks) -> None:
@@ -48,7 +48,7 @@ class Rows:
         self._processes = {process.key: index for index, process in enumerate(tracks.processes)}
         self._threads = {thread.key: index for index, thread in enumerate(tracks.threads)}
         self._tracks = tracks
-        self.rows: list[Row] = []
+        self.rows: list[ExportRow] = []
         self._found: dict[tuple[str, int, int, int], int] = {}
         self._sorted: dict[str, tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]] = {}
 
@@ -87,7 +87,7 @@ class Rows:
         full = name if place is None else f"{self._tracks.threads[place].name} {name}"
         key = (what, record["process"], NONE if thread is None else thread, NONE)
         about = {"process": record["process"], **({} if thread is None else {"thread": thread})}
-        self._put(key, Row(name, full, self._process(record["process"]), thread=place, about=about))
+        self._put(key, ExportRow(name, full, self._process(record["process"]), thread=place, about=about))
 
     def _process(self, key: int) -> int:
         if key not in self._processes:
@@ -96,7 +96,7 @@ class Rows:
             )
         return self._processes[key]
 
-    def _put(self, key: tuple[str, int, int, int], row: Row) -> int:
+    def _put(self, key: tuple[str, int, int, int], row: ExportRow) -> int:
         if key not in self._found:
             self._found[key] = len(self.rows)
             self.rows.append(row)

@@ -26,7 +26,7 @@ _COLUMNS = ("counter", "start", "value_int", "value_float", "no_value")
 
 
 @dataclass(frozen=True)
-class Counter:
+class ExportCounter:
     """A counter; `process` is the key of its process. `delta`: its values are changes."""
 
     key: int
@@ -40,7 +40,7 @@ class Counter:
 
 
 @dataclass(frozen=True)
-class Samples:
+class CounterSamples:
     """Samples in the order of the report.
 
     Position of the counter, ns, and the value as an integer, or as a float where `is_float`.
@@ -53,13 +53,15 @@ class Samples:
     is_float: npt.NDArray[np.bool_]
 
 
-def counters(report: Report) -> list[Counter]:
+def counters(report: Report) -> list[ExportCounter]:
     """List the counters of a report."""
     rows = report.table("nvtx_counters").to_pylist()
     return [_counter(row) for row in sorted(rows, key=lambda row: int(row["counter"]))]
 
 
-def samples(report: Report, known: list[Counter], *, most: int | None = None) -> Iterator[Samples]:
+def samples(
+    report: Report, known: list[ExportCounter], *, most: int | None = None
+) -> Iterator[CounterSamples]:
     """Yield the samples that have a value, at most `most` at once.
 
     ReportError where one is of a counter that is not known.
@@ -90,14 +92,14 @@ def samples(report: Report, known: list[Counter], *, most: int | None = None) ->
             )
         whole = given * np.where(is_float, 0, scale).astype(np.int64)
         kept = ~np.isnan(scaled)
-        yield Samples(
+        yield CounterSamples(
             place[kept], values(batch, "start")[kept], whole[kept], real=scaled[kept], is_float=is_float[kept]
         )
 
 
-def _counter(row: dict[str, Any]) -> Counter:
+def _counter(row: dict[str, Any]) -> ExportCounter:
     name = row["name"] or f"counter {row['id']}"
-    return Counter(
+    return ExportCounter(
         row["counter"],
         row["process"],
         f"{row['domain']}:{name}" if row["domain"] else name,

@@ -47,7 +47,7 @@ _ID_STEP = 1 << 22
 
 
 @dataclass(frozen=True)
-class Process:
+class ExportProcess:
     """A process; `pid` is unique within the export."""
 
     key: int
@@ -88,14 +88,14 @@ class Tracks:
         hosts = {row["host"] for row in rows}
         seen: dict[int, int] = {}
         steps = []
-        self.processes: list[Process] = []
+        self.processes: list[ExportProcess] = []
         for row in sorted(rows, key=lambda row: int(row["process"])):
             step = seen[row["pid"]] = seen.get(row["pid"], -1) + 1
             steps.append(step * _ID_STEP)
             where = f" ({row['host']})" if len(hosts) > 1 else ""
             name = f"{rank_label(row)}{Path(row['executable']).name or row['pid']}{where}"
             self.processes.append(
-                Process(row["process"], row["pid"] + steps[-1], name, command=row["command"])
+                ExportProcess(row["process"], row["pid"] + steps[-1], name, command=row["command"])
             )
         self._report = report
         place = {process.key: index for index, process in enumerate(self.processes)}
@@ -143,7 +143,7 @@ class Tracks:
         """Return the columns to read of ranges or marks: reports without tasks spare that column."""
         return (*columns, "task") if self.tasks else columns
 
-    def owner(self, family: int) -> tuple[Process, Thread | None]:
+    def owner(self, family: int) -> tuple[ExportProcess, Thread | None]:
         """Return the process of a family, and the thread where it is a thread's or a task's."""
         if family >= self.first_task:
             family = self.tasks[family - self.first_task].thread
@@ -195,7 +195,7 @@ class Tracks:
         return places
 
 
-class Lanes:
+class NestingLanes:
     """Places ranges on lanes within their family, so that each lane's ranges nest.
 
     Lane 0 is the family's own track.
@@ -204,7 +204,7 @@ class Lanes:
     def __init__(self, families: int) -> None:
         self._lanes = native.make("lanes_new", families)
 
-    def __enter__(self) -> Lanes:
+    def __enter__(self) -> NestingLanes:
         return self
 
     def __exit__(self, *_: object) -> None:

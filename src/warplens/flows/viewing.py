@@ -186,7 +186,7 @@ def _ranges(before: Report, after: Report) -> list[dict[str, Any]]:
     ]
 
 
-class Follower:
+class RunFollower:
     """Opens the reports of a view anew when they have changed on disk.
 
     `ask`: has the recording of a report write down what it has.

@@ -131,7 +131,7 @@ class _Values(Type):
         return view
 
 
-class _Object(Type):
+class _HandleType(Type):
     """A handle, of the class that the library names."""
 
     raw = ctypes.c_void_p
@@ -166,5 +166,5 @@ def type_of(text: str) -> Type:
     if text in _NUMBERS:
         return _Number(text)
     if text.startswith("*"):
-        return _Object(text)
+        return _HandleType(text)
     return _Structure(text) if text.startswith("&") else _Values(text)

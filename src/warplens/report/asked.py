@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warplens.report.store import Piece
+    from warplens.report.store import TableFile
 
 
 class AskedReport(Protocol):
@@ -41,7 +41,7 @@ class AskedReport(Protocol):
         """Whether this is one window of the capture only."""
         ...
 
-    def pieces(self, table: str) -> list[Piece]:
+    def pieces(self, table: str) -> list[TableFile]:
         """Return the Parquet files that hold a table."""
         ...
 

@@ -14,7 +14,7 @@ from warplens.model.tables import TABLES, Column, Table
 from warplens.report.cutting import Calls, Window, payload_condition, share
 from warplens.report.quoting import quoted, quoted_name
 from warplens.report.selection import overlap
-from warplens.report.store import Piece, Stored
+from warplens.report.store import Stored, TableFile
 from warplens.storage.available import available
 
 _WORD = re.compile(r"\w+")
@@ -99,7 +99,7 @@ def _chosen(table: Table, store: Stored) -> str:
     )
 
 
-def _relation(table: Table, pieces: list[Piece]) -> str:
+def _relation(table: Table, pieces: list[TableFile]) -> str:
     """Return the SELECT over a table's files.
 
     Those of other hosts are shifted onto the first one's clock, then all are cut.

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 import warplens.report.arrow_compute as pc
 from warplens.report.cutting import Calls, Window
-from warplens.report.row_groups import Reader, RowGroup, groups_of
-from warplens.report.store import Piece
+from warplens.report.row_groups import RowGroup, RowGroupReader, groups_of
+from warplens.report.store import TableFile
 
 _API_ROWS_PER_PROCESS = 1 << 32
 
 
-def launched(pieces: Iterable[Piece], windows: Mapping[int, Window]) -> dict[int, Calls]:
+def launched(pieces: Iterable[TableFile], windows: Mapping[int, Window]) -> dict[int, Calls]:
     """Return the calls that began in the window of each part.
 
     Ids of `cuda_api` from, and to behind the last, for each process.
@@ -27,7 +27,7 @@ def launched(pieces: Iterable[Piece], windows: Mapping[int, Window]) -> dict[int
     edges of a window are read.
     """
     ranges: dict[int, dict[int, tuple[int, int]]] = {part: {} for part in windows}
-    reader = Reader("cuda_api")
+    reader = RowGroupReader("cuda_api")
     for piece in pieces:
         for group in groups_of(piece) if piece.part in windows else ():
             for process, first, last in _inside(group, reader, windows[piece.part]):
@@ -39,7 +39,7 @@ def launched(pieces: Iterable[Piece], windows: Mapping[int, Window]) -> dict[int
     }
 
 
-def _inside(group: RowGroup, reader: Reader, window: Window) -> list[tuple[int, int, int]]:
+def _inside(group: RowGroup, reader: RowGroupReader, window: Window) -> list[tuple[int, int, int]]:
     """Return process, least and greatest id of the calls in a row group that began in the window."""
     begin, end = window
     start, ids = group.edges("start"), group.edges("id")

@@ -21,7 +21,7 @@ from warplens.handover.naming import SUFFIX
 from warplens.model.tables import TABLES
 from warplens.report import cutting
 from warplens.report.launched import launched
-from warplens.report.store import Piece, Stored, open_store
+from warplens.report.store import Stored, TableFile, open_store
 from warplens.storage import schema, weight
 from warplens.storage.manifest import Manifest
 
@@ -195,7 +195,7 @@ class Report:
             self._tables = counts
         return dict(self._tables)
 
-    def pieces(self, table: str) -> list[Piece]:
+    def pieces(self, table: str) -> list[TableFile]:
         """Return the Parquet files that hold a table, and what each one's clock columns are shifted by."""
         return self._store.pieces(table)
 

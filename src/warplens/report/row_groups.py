@@ -17,7 +17,7 @@ import warplens.report.arrow_compute as pc
 from warplens.errors import ReportError
 from warplens.model.tables import TABLES
 from warplens.report.cutting import Calls, Window, chosen, keys, overlaps
-from warplens.report.store import Piece
+from warplens.report.store import TableFile
 from warplens.storage import schema
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class RowGroup:
         return None
 
 
-def groups_of(piece: Piece) -> Iterator[RowGroup]:
+def groups_of(piece: TableFile) -> Iterator[RowGroup]:
     """Yield the row groups of one file of a table."""
     metadata = pq.read_metadata(piece.file)
     for number in range(metadata.num_row_groups):
@@ -117,7 +117,7 @@ def row_groups(report: AskedReport, table: str, window: Window | None = None) ->
     return groups
 
 
-class Reader:
+class RowGroupReader:
     """Reads row groups of a table; each thread keeps its own open file.
 
     Strings come as dictionaries.
@@ -177,7 +177,7 @@ def stream(
 ) -> Iterator[pa.Table]:
     """Yield the row groups of a table in order, the next one read ahead in a thread."""
     groups = row_groups(report, table, window)
-    reader = Reader(table, window)
+    reader = RowGroupReader(table, window)
     with ThreadPoolExecutor(1) as pool:
         ahead = [pool.submit(reader.read, group, columns) for group in groups[:1]]
         for index in range(len(groups)):

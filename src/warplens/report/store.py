@@ -37,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TableFile:
     """One file of a table.
 
     `missing`: columns that the model got after the file was written; they read as null.
@@ -104,7 +104,7 @@ class Stored:
         """Return how many rows a table has, a window or not."""
         return sum(part.manifest.rows(table) for part in self.parts)
 
-    def pieces(self, table: str) -> list[Piece]:
+    def pieces(self, table: str) -> list[TableFile]:
         """Return the files that hold rows of a table.
 
         Empty ones are there for other tools, and are never read here.
@@ -132,7 +132,7 @@ class Stored:
                 )
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
                 files.append(
-                    Piece(
+                    TableFile(
                         file, rows, part.shift, part=part.manifest.part, missing=missing, cut=cut, calls=calls
                     )
                 )

@@ -20,7 +20,7 @@ _COUNTER = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
-class ClockSample:
+class ClockReading:
     """The clocks, read together."""
 
     counter: int
@@ -28,14 +28,14 @@ class ClockSample:
     realtime: int
 
 
-def read_samples(path: Path) -> list[ClockSample]:
+def read_samples(path: Path) -> list[ClockReading]:
     """Read the log, oldest first; a half-written or broken line is left out.
 
     Empty when there is none.
 
     Of a very long one every second (fourth, …) line is read.
     """
-    samples: list[ClockSample] = []
+    samples: list[ClockReading] = []
     every = 1
     number = 0
     try:
@@ -53,13 +53,13 @@ def read_samples(path: Path) -> list[ClockSample]:
     return sorted(samples, key=lambda sample: sample.monotonic)
 
 
-def realtime_offset(samples: list[ClockSample]) -> int | None:
+def realtime_offset(samples: list[ClockReading]) -> int | None:
     """Return CLOCK_REALTIME - CLOCK_MONOTONIC in ns (the median reading), None without any."""
     offsets = sorted(sample.realtime - sample.monotonic for sample in samples)
     return offsets[(len(offsets) - 1) // 2] if offsets else None
 
 
-def correction(clock: Clock, samples: list[ClockSample]) -> tuple[Int64Array, Int64Array, int] | None:
+def correction(clock: Clock, samples: list[ClockReading]) -> tuple[Int64Array, Int64Array, int] | None:
     """Return knots from the spool's times to CLOCK_MONOTONIC, and the largest error.
 
     The error (ns) only if above the tolerance.
@@ -85,7 +85,7 @@ def correction(clock: Clock, samples: list[ClockSample]) -> tuple[Int64Array, In
     return np.array(source, np.int64), np.array(target, np.int64), worst
 
 
-def _sample(line: bytes) -> ClockSample | None:
+def _sample(line: bytes) -> ClockReading | None:
     try:
         data = json.loads(line)
         counter, monotonic, realtime = (
@@ -95,4 +95,4 @@ def _sample(line: bytes) -> ClockSample | None:
         return None
     if counter is None or monotonic is None or realtime is None or max(monotonic, realtime) > 1 << 62:
         return None
-    return ClockSample(counter, monotonic, realtime)
+    return ClockReading(counter, monotonic, realtime)

@@ -13,13 +13,13 @@ from warplens.handover import untrusted
 from warplens.spool import layout
 from warplens.spool.notes import Note
 from warplens.spool.process import number, text, words
-from warplens.spool.windows import Capture, read_capture, read_file
+from warplens.spool.windows import CaptureWindows, read_capture, read_file
 
 _LONGEST = 1 << 26  # bytes of launch.json
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchNotes:
     """What the launcher noted.
 
     Every field has a default, because the launcher may have been killed before it wrote it.
@@ -53,7 +53,7 @@ class Control:
     started: int
     failed: int
     error: int
-    capture: Capture | None = None
+    capture: CaptureWindows | None = None
 
 
 def spool_files(directory: Path) -> list[Path]:
@@ -80,16 +80,16 @@ def read_control(directory: Path) -> Control | None:
     return Control(*page, read_capture(data)) if page else None
 
 
-def read_launch(directory: Path) -> Launch:
+def read_launch(directory: Path) -> LaunchNotes:
     """Read `launch.json`, taking what fits."""
     try:
         data = json.loads(
             untrusted.read(directory / "launch.json", _LONGEST).decode("utf-8", errors="replace")
         )
     except (OSError, ValueError, RecursionError):
-        return Launch()
+        return LaunchNotes()
     if not isinstance(data, Mapping):
-        return Launch()
+        return LaunchNotes()
     status = data.get("exit_status")
     job = data.get("job")
     notes = data.get("diagnostics")
@@ -97,7 +97,7 @@ def read_launch(directory: Path) -> Launch:
     sources = data.get("sources")
     alive = data.get("last_alive")
     usage = data.get("usage")
-    return Launch(
+    return LaunchNotes(
         present=True,
         command=words(data.get("command")),
         host=text(data.get("host")),

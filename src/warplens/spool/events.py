@@ -23,7 +23,7 @@ NEVER = (1 << 64) - 1  # later than every time
 OPEN_FACTS = np.dtype([("id", "<u8"), ("parent", "<u8"), ("thread", "<u4"), ("task", "<u4")])
 
 
-class Rows(NamedTuple):
+class RowCounts(NamedTuple):
     """How many rows a slice has in each table."""
 
     ranges: int
@@ -53,7 +53,7 @@ class Blobs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Counts:
+class EventCounts:
     """What a process recorded, and what was wrong with it.
 
     `first` and `last`: ns, the raw clock of the spool.
@@ -173,12 +173,12 @@ class Events:
         tasks, ids = np.array(list(makers), np.uint32), np.array(list(makers.values()), np.uint64)
         native.call("events_set_makers", self._timeline, tasks, ids)
 
-    def slice(self, number: int) -> Rows:
+    def slice(self, number: int) -> RowCounts:
         """Build the columns of one slice, in order from 0."""
         rows = np.zeros(4, np.uint64)
         native.call("events_slice", self._timeline, self._memory, number, rows)
         self.release()
-        return Rows(*rows.tolist())
+        return RowCounts(*rows.tolist())
 
     def rows_of(self, ids: Sequence[int]) -> list[int]:
         """Return the row keys of ranges by the agent's ids, -1 for those unknown.
@@ -249,11 +249,11 @@ class Events:
         """Return number, first start (2^62 where unknown) and thread of each task that ran."""
         return self._read("tasks", 3, np.int64)
 
-    def counts(self) -> Counts:
+    def counts(self) -> EventCounts:
         """Return the totals; what was lost or damaged is complete after the last slice."""
         out = np.zeros(12, np.int64)
         native.call("events_counts", self._timeline, out)
-        return Counts(*out.tolist())
+        return EventCounts(*out.tolist())
 
     def follow(self) -> None:
         """The process goes on: instead of `plan`, `wait_for` and `cut` make slices.

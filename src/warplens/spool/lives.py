@@ -9,7 +9,17 @@ import os
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from warplens.spool.registry import EXEC, EXIT, FOREIGN, FORK, PROGRAM, REASONS, RUNNING, WAITED, Entry
+from warplens.spool.registry import (
+    EXEC,
+    EXIT,
+    FOREIGN,
+    FORK,
+    PROGRAM,
+    REASONS,
+    RUNNING,
+    WAITED,
+    RegisterEntry,
+)
 
 LAUNCH = "launch"
 _AT_ONCE_NS = 100_000_000  # so soon behind its try ends a child that could not become another program
@@ -41,8 +51,10 @@ class Life:
     local_rank: int | None = None
     foreign: str | None = None
     heard: bool = True  # false: others told of it, but the program itself has not been heard
-    next: Entry | None = None  # the program that it is about to become
-    tried: tuple[Entry, str] | None = None  # the last one that it could not become, a fork child, and why
+    next: RegisterEntry | None = None  # the program that it is about to become
+    tried: tuple[RegisterEntry, str] | None = (
+        None  # the last one that it could not become, a fork child, and why
+    )
 
     @property
     def executable(self) -> str:
@@ -69,7 +81,7 @@ class _Tree:
     launched: bool = False
 
     def begin(
-        self, entry: Entry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None
+        self, entry: RegisterEntry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None
     ) -> Life:
         life = Life(
             pid,
@@ -97,7 +109,7 @@ class _Tree:
         """The life of a parent: of daemons' parents it is over."""
         return self.current.get(pid) or self.waited.get(pid)
 
-    def replace(self, entry: Entry, earlier: Life) -> Life:
+    def replace(self, entry: RegisterEntry, earlier: Life) -> Life:
         """Another program in the process of `earlier`."""
         earlier.end, earlier.ended = entry.time, "exec"
         life = self.begin(entry, earlier.pid, "exec", texts=entry.texts, parent=earlier)
@@ -106,7 +118,7 @@ class _Tree:
         life.local_rank = earlier.local_rank if life.local_rank is None else life.local_rank
         return life
 
-    def known(self, entry: Entry, began: str = "") -> Life:
+    def known(self, entry: RegisterEntry, began: str = "") -> Life:
         """The life of a process, also where its beginning was not recorded."""
         life = self.current.get(entry.pid)
         if life is None and (unnamed := self.unnamed.get(entry.ppid)):
@@ -135,7 +147,7 @@ class _Tree:
         return life
 
 
-def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
+def lives(entries: Iterable[RegisterEntry], primary: int | None = None) -> list[Life]:
     """Return the lives that the entries (in order of time) tell of.
 
     `primary` is the process that the launcher started.
@@ -180,7 +192,7 @@ def fold(all_lives: list[Life], recorded: Container[int]) -> list[Life]:
     return kept
 
 
-def _program(tree: _Tree, entry: Entry) -> None:
+def _program(tree: _Tree, entry: RegisterEntry) -> None:
     life = tree.current.get(entry.pid)
     if life is None or life.end is not None:
         tree.begin(entry, entry.pid, "spawn", entry.texts)
@@ -195,7 +207,7 @@ def _program(tree: _Tree, entry: Entry) -> None:
         tree.begin(entry, entry.pid, "spawn", entry.texts)
 
 
-def _fork(tree: _Tree, entry: Entry) -> None:
+def _fork(tree: _Tree, entry: RegisterEntry) -> None:
     parent = tree.of(entry.ppid)
     life = tree.begin(entry, entry.pid, "fork", parent.texts if parent is not None else (), parent)
     if parent is not None:
@@ -204,7 +216,7 @@ def _fork(tree: _Tree, entry: Entry) -> None:
         life.local_rank = parent.local_rank if life.local_rank is None else life.local_rank
 
 
-def _announced(tree: _Tree, entry: Entry) -> None:
+def _announced(tree: _Tree, entry: RegisterEntry) -> None:
     life = tree.current.get(entry.pid) if entry.pid else None
     if not entry.texts:
         if life is not None and life.end is None:
@@ -226,7 +238,7 @@ def _not_started(number: int) -> str:
     return f"could not be started: {os.strerror(number)}" if 0 < number < 4096 else "could not be started"
 
 
-def _exit(tree: _Tree, entry: Entry) -> None:
+def _exit(tree: _Tree, entry: RegisterEntry) -> None:
     parent = tree.of(entry.ppid)
     if (
         entry.pid not in tree.current
@@ -247,7 +259,7 @@ def _exit(tree: _Tree, entry: Entry) -> None:
         life.texts, life.cut = announced.texts, announced.cut
 
 
-def _waited(tree: _Tree, entry: Entry) -> None:
+def _waited(tree: _Tree, entry: RegisterEntry) -> None:
     life = tree.known(entry, "spawn")
     tree.waited[entry.pid] = tree.current.pop(entry.pid)  # the system may give the id to another now
     status = _status(entry.status)
@@ -257,7 +269,7 @@ def _waited(tree: _Tree, entry: Entry) -> None:
     life.exit_status = status
 
 
-def _running(tree: _Tree, entry: Entry) -> None:
+def _running(tree: _Tree, entry: RegisterEntry) -> None:
     life = tree.known(entry)
     if life.ended is None:
         life.end, life.ended = entry.time, "running"

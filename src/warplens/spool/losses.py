@@ -6,7 +6,7 @@ import errno
 import os
 
 from warplens.model.words import duration
-from warplens.spool.events import Counts
+from warplens.spool.events import EventCounts
 from warplens.spool.layout import Head, Layouts
 from warplens.spool.notes import Note
 from warplens.spool.process import Process
@@ -229,7 +229,7 @@ def calls(head: Head, layouts: Layouts) -> int:
 
 
 def unread(
-    counts: Counts, unknown_records: int, broken_definitions: int, pid: int, *, recorder: bool = False
+    counts: EventCounts, unknown_records: int, broken_definitions: int, pid: int, *, recorder: bool = False
 ) -> list[Note]:
     """What the reader met and could not use.
 

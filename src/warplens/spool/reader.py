@@ -27,7 +27,7 @@ from warplens.spool.notes import Note
 from warplens.spool.process import Process, read_process
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
-from warplens.spool.windows import Capture
+from warplens.spool.windows import CaptureWindows
 
 Span = tuple[int, int]
 UNKNOWN_THREAD = (1 << 24) - 1
@@ -39,7 +39,7 @@ _CLOSED = 0x40  # flag of a slot whose range has ended; there was no space to wr
 
 
 @dataclass
-class Names:
+class SpoolNames:
     """What the spool says about its threads, domains and categories; values are string ids."""
 
     threads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # index -> tid, name, first seen
@@ -65,7 +65,7 @@ class Bounds:
     until: int = _LATEST
     windows: Sequence[Span] | None = None
     only: Sequence[Span] | None = None
-    capture: Capture | None = None
+    capture: CaptureWindows | None = None
 
 
 def identify(path: Path) -> tuple[Head, Process, Layouts]:
@@ -252,9 +252,9 @@ class SpoolFile:
         return Pieces(self._memory, self.chunks)
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> SpoolNames:
         """Threads, domains and categories. A later record wins."""
-        names = Names()
+        names = SpoolNames()
         offsets = self.events.meta()
         ids = self.layouts.ids
         size = self.layouts.stride
@@ -401,7 +401,7 @@ def _last_around(
     return begins[place], np.maximum.accumulate(ends)[place]
 
 
-def _collect(names: Names, kind: str, rows: npt.NDArray[Any]) -> None:
+def _collect(names: SpoolNames, kind: str, rows: npt.NDArray[Any]) -> None:
     if not len(rows):
         return
     name = rows["name"].tolist()

@@ -37,7 +37,7 @@ USAGE = ("max_rss", "user_time", "system_time", "minor_faults", "major_faults", 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegisterEntry:
     """One record.
 
     `kind` as above, times in ns of CLOCK_MONOTONIC, `texts` the executable and the command line,
@@ -57,23 +57,23 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Register:
+class RegisterContents:
     """What could be read, in order of time.
 
     `damaged` places were stepped over, `unread` bytes lie behind what is ever read.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[RegisterEntry] = field(default_factory=list)
     damaged: int = 0
     unread: int = 0
 
 
-def read_register(directory: Path) -> Register:
+def read_register(directory: Path) -> RegisterContents:
     """Read the register of a spool directory; empty where there is none.
 
     Nothing in it is trusted.
     """
-    register = Register()
+    register = RegisterContents()
     try:
         with untrusted.opened(directory / NAME) as file:
             length = os.fstat(file.fileno()).st_size
@@ -89,7 +89,7 @@ def read_register(directory: Path) -> Register:
     return register
 
 
-def _walk(data: mmap.mmap, register: Register) -> Iterator[Entry]:
+def _walk(data: mmap.mmap, register: RegisterContents) -> Iterator[RegisterEntry]:
     at, length = 0, len(data)
     while at < length:
         entry = _entry(data, at, length) if at + _RECORD.size <= length else None
@@ -104,7 +104,7 @@ def _walk(data: mmap.mmap, register: Register) -> Iterator[Entry]:
             return
 
 
-def _entry(data: mmap.mmap, at: int, length: int) -> tuple[Entry, int] | None:
+def _entry(data: mmap.mmap, at: int, length: int) -> tuple[RegisterEntry, int] | None:
     magic, size, kind, pid, ppid, status, time, rank, local_rank, texts, flags = _RECORD.unpack_from(data, at)
     if magic != MAGIC or not _RECORD.size <= size <= min(_MOST, length - at) or size % 8:
         return None
@@ -125,7 +125,7 @@ def _entry(data: mmap.mmap, at: int, length: int) -> tuple[Entry, int] | None:
     if texts > len(words) - 1 or len(words) - texts > 8 or any(words[texts:]):
         return None
     there = rank if rank >= 0 else None
-    return Entry(
+    return RegisterEntry(
         kind,
         pid,
         ppid,

@@ -48,7 +48,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Capture:
+class CaptureWindows:
     """`keep_ns`: length of the kept end of the run, 0 = all.
 
     `over`: how often `max_bytes` kept a file from growing.
@@ -80,7 +80,7 @@ def read_file(path: Path) -> bytes:
         return b""
 
 
-def read_capture(data: bytes) -> Capture | None:
+def read_capture(data: bytes) -> CaptureWindows | None:
     """Read a control file; None where it is none, or one of another version."""
     if len(data) < PAGE or _HEAD.unpack_from(data) != (CONTROL_MAGIC, VERSION):
         return None
@@ -107,7 +107,7 @@ def read_capture(data: bytes) -> Capture | None:
                 pid=pid,
             )
         )
-    return Capture(
+    return CaptureWindows(
         tuple(windows),
         keep_ns=min(keep_ns, _LATEST),
         max_bytes=max_bytes,

@@ -55,7 +55,7 @@ def reorder(file: BinaryIO, order: Sequence[int]) -> None:
 
 
 def _reordered(footer: bytes, order: Sequence[int]) -> bytes:
-    cursor = _Cursor(footer)
+    cursor = _GroupCursor(footer)
     for field, kind in cursor.fields():
         if field != _ROW_GROUPS or kind != _LIST:
             cursor.skip(kind)
@@ -85,7 +85,7 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-class _Cursor:
+class _GroupCursor:
     """Walks through Thrift's compact protocol."""
 
     def __init__(self, data: bytes) -> None:

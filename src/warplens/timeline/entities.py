@@ -33,7 +33,7 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class Gpu:
+class HostGpu:
     """A GPU of a host, whichever processes use it.
 
     `number`: how CUDA numbers it in the first of them; `key` is unique in the report.
@@ -80,7 +80,7 @@ class Entities:
                 [*(manifest.host for manifest in report.manifests), *map(self.host, self.processes)]
             )
         )
-        self._gpus: dict[str, Gpu] = {}
+        self._gpus: dict[str, HostGpu] = {}
         self._users: dict[str, list[int]] = {}
 
     def host(self, process: int | None) -> str:
@@ -130,30 +130,30 @@ class Entities:
         number: int | None = (self.contexts.get((process, context)) or {}).get("device")
         return number
 
-    def gpu(self, process: int, device: int | None) -> Gpu:
+    def gpu(self, process: int, device: int | None) -> HostGpu:
         """Return the GPU that a process numbers so: one and the same for all processes that see its UUID."""
         row = self.devices.get((process, -1 if device is None else device)) or {}
         host, uuid = self.host(process), row.get("uuid")
         number = -1 if device is None else device
         key = f"{host}/{uuid}" if uuid else f"{host}/{process}/{number}"
         return self._gpus.setdefault(
-            key, Gpu(key, host, number, name=gpu_label(device, row.get("name")), uuid=uuid)
+            key, HostGpu(key, host, number, name=gpu_label(device, row.get("name")), uuid=uuid)
         )
 
-    def users(self, gpu: Gpu) -> list[int]:
+    def users(self, gpu: HostGpu) -> list[int]:
         """Return the processes that see a GPU."""
         if not self._users:
             for process, device in self.devices:
                 self._users.setdefault(self.gpu(process, device).key, []).append(process)
         return self._users.get(gpu.key, [])
 
-    def gpu_by_uuid(self, host: str, number: int, uuid: str | None) -> Gpu:
+    def gpu_by_uuid(self, host: str, number: int, uuid: str | None) -> HostGpu:
         """Return the GPU of a host's own numbering, as metrics have it."""
         for row in self.devices.values():
             if uuid and row.get("uuid") == uuid:
                 return self.gpu(row["process"], row["device"])
         key = f"{host}/{uuid or f'gpu{number}'}"
-        return self._gpus.setdefault(key, Gpu(key, host, number, name=gpu_label(number, None), uuid=uuid))
+        return self._gpus.setdefault(key, HostGpu(key, host, number, name=gpu_label(number, None), uuid=uuid))
 
 
 def _insides(report: Report) -> dict[tuple[int, int], Inside]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from warplens.timeline.entities import Entities, Gpu, Inside
+from warplens.timeline.entities import Entities, HostGpu, Inside
 from warplens.timeline.index.inside import SLOTS
 from warplens.timeline.kinds import kind_of, place_of
 from warplens.timeline.names import direction
@@ -46,7 +46,7 @@ _MOST_INSIDE = (
 
 
 @dataclass(frozen=True)
-class Where:
+class CounterOwner:
     """The owner of a counter: a process, its GPU (`device`), or a GPU of a host (`gpu`, `uuid`)."""
 
     process: int | None = None
@@ -115,7 +115,7 @@ class Row:
             yield from child.walk()
 
 
-class Tree:
+class RowTree:
     """Puts tracks and counters of a report in their places below `root`."""
 
     def __init__(self, entities: Entities) -> None:
@@ -146,7 +146,7 @@ class Tree:
         row.facts.setdefault("process", track.process)
         row.source = track
 
-    def count(self, layer: str, key: str, name: str, where: Where) -> Row:
+    def count(self, layer: str, key: str, name: str, where: CounterOwner) -> Row:
         """Return the row of a counter, in its place."""
         if where.gpu is not None:
             parent = self._gpu(self._entities.gpu_by_uuid(where.host, where.gpu, where.uuid))
@@ -264,7 +264,7 @@ class Tree:
             f"thread:{thread}", "thread", name, detail=detail, order=(1, not main, thread)
         )
 
-    def _gpu(self, gpu: Gpu) -> Row:
+    def _gpu(self, gpu: HostGpu) -> Row:
         users = self._entities.users(gpu)
         own = users[0] if len(users) == 1 else None  # whose it is, where it is of one process alone
         return self._host(gpu.host).child(

@@ -14,7 +14,7 @@ from tests.support.thorough import examples
 from tests.unit.exporters.perfetto_trace import Decoded, decode
 from warplens import catalog
 from warplens.exporters.formats import perfetto
-from warplens.exporters.tracks import Process
+from warplens.exporters.tracks import ExportProcess
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
@@ -88,7 +88,7 @@ def test_processes_are_not_looked_for_one_by_one(tmp_path: Path, monkeypatch: py
         comparisons.append(one)
         return one is other
 
-    monkeypatch.setattr(Process, "__eq__", compare)
+    monkeypatch.setattr(ExportProcess, "__eq__", compare)
     export(tmp_path, "main |[a ]\np1/main |[b ]\np2/main |[c ]", ranks={"": 0, "p1": 1, "p2": 2})
     assert not comparisons
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.spool.decoding import decode
 from warplens import native
 from warplens.spool import clock as clocks
-from warplens.spool.clock import ClockSample
+from warplens.spool.clock import ClockReading
 from warplens.spool.layout import Clock
 from warplens.testing import spool_writer as sw
 
@@ -32,16 +32,16 @@ def test_broken_lines_are_left_out(tmp_path: Path) -> None:
         b' "monotonic": 1, "realtime": 1}\n{"counter": 1, "monotonic": 1e300, "realtime": 1}\n{"counter": 30, "mono'
     )
     samples = clocks.read_samples(log)
-    assert samples == [ClockSample(10, 1, 11), ClockSample(20, 2, 12)]
+    assert samples == [ClockReading(10, 1, 11), ClockReading(20, 2, 12)]
     assert clocks.realtime_offset(samples) == 10
     assert clocks.read_samples(tmp_path / "none") == []
     assert clocks.realtime_offset([]) is None
 
 
 def test_small_errors_are_left_alone_and_large_ones_corrected() -> None:
-    fine = [ClockSample(1000 + 2 * t, 500 + t + 900, 0) for t in (0, 10_000, 20_000)]
+    fine = [ClockReading(1000 + 2 * t, 500 + t + 900, 0) for t in (0, 10_000, 20_000)]
     assert clocks.correction(TSC, fine) is None
-    drift = [ClockSample(1000 + 2 * t, 500 + t + t // 5, 0) for t in (0, 10_000, 20_000)]
+    drift = [ClockReading(1000 + 2 * t, 500 + t + t // 5, 0) for t in (0, 10_000, 20_000)]
     knots = clocks.correction(TSC, drift)
     assert knots is not None
     assert (knots[0].tolist(), knots[1].tolist(), knots[2]) == (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from warplens.spool import lives as living
-from warplens.spool.registry import EXIT, PROGRAM, Entry, read_register
+from warplens.spool.registry import EXIT, PROGRAM, RegisterEntry, read_register
 from warplens.testing.spool_writer import process_record as record
 
 
@@ -30,8 +30,8 @@ def test_records_in_order_of_time(tmp_path: Path) -> None:
         record("program", 7, 1, 20, "/bin/x", "x", "a b", rank=2, local_rank=1),
     )
     assert read_register(tmp_path).entries == [
-        Entry(PROGRAM, 7, 1, 0, 20, 2, 1, (b"/bin/x", b"x", b"a b")),
-        Entry(EXIT, 7, 1, 3, 30, None, None, ()),
+        RegisterEntry(PROGRAM, 7, 1, 0, 20, 2, 1, (b"/bin/x", b"x", b"a b")),
+        RegisterEntry(EXIT, 7, 1, 3, 30, None, None, ()),
     ]
 
 

@@ -13,13 +13,13 @@ import pytest
 from warplens.handover import control_layout as layout
 from warplens.spool import windows
 from warplens.spool.directory import read_control
-from warplens.spool.windows import Capture, Window, read_capture
+from warplens.spool.windows import CaptureWindows, Window, read_capture
 from warplens.testing import spool_writer as sw
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def read(data: bytes) -> Capture:
+def read(data: bytes) -> CaptureWindows:
     found = read_capture(data)
     assert found is not None
     return found

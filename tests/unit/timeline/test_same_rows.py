@@ -23,7 +23,7 @@ from warplens.testing.timeline import timeline
 from warplens.timeline.entities import Entities
 from warplens.timeline.kinds import KINDS
 from warplens.timeline.lanes import Lanes
-from warplens.timeline.tree import Row, Tree
+from warplens.timeline.tree import Row, RowTree
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "gpu"
 NAMES = (
@@ -83,7 +83,7 @@ NOT_IN_EXPORTS = {
 
 def page(report: Report) -> Shown:
     """Layer and owner of each row of the tree. Its tasks share a row, and a copy is in two rows: on its stream, and by its direction."""
-    tree = Tree(Entities(report))
+    tree = RowTree(Entities(report))
     lanes = Lanes.open(report.stored, None)
     for lane in lanes.all:
         tree.add(lane)

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pytest
 
 from warplens.errors import UsageError
-from warplens.timeline.index import Names, Viewport
+from warplens.timeline.index import IndexNames, Viewport
 from warplens.timeline.index.layout import NAME
-from warplens.timeline.tree import Where
+from warplens.timeline.tree import CounterOwner
 from warplens.viewer import limits
 from warplens.viewer.answers.binary import Rects, short
 from warplens.viewer.answers.counters import Counter
@@ -132,7 +132,7 @@ def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -> None:
 def test_times_of_a_clock_that_counts_from_1970_keep_every_nanosecond() -> None:
     origin = 1_795_000_000_000_000_001
     one = np.array([0], np.uint32)
-    names = Names(np.zeros(1, NAME), pa.array(["x"]), one, ["kernels"])
+    names = IndexNames(np.zeros(1, NAME), pa.array(["x"]), one, ["kernels"])
     runs, starts, durations = np.array([[0, 0, 0, 1]], np.uint32), np.array([origin + 7]), np.array([2])
     view = Viewport(
         origin, origin + 9, 1, runs, starts, durations, one, one, one, np.ones(1, np.float32), one
@@ -143,7 +143,7 @@ def test_times_of_a_clock_that_counts_from_1970_keep_every_nanosecond() -> None:
 
 def counter(values: list[float], step: int = 10) -> Counter:
     return Counter(
-        "nvtx_counters", "0", "x", "", Where(0), np.arange(len(values)) * step, np.array(values, float)
+        "nvtx_counters", "0", "x", "", CounterOwner(0), np.arange(len(values)) * step, np.array(values, float)
     )
 
 
@@ -162,7 +162,7 @@ def test_a_plot_has_the_extremes_of_each_column() -> None:
 
 def test_long_plots_are_summed_up_by_blocks() -> None:
     values = np.random.default_rng(6).normal(size=600_000)
-    one = Counter("nvtx_counters", "0", "x", "", Where(0), np.arange(600_000), values)
+    one = Counter("nvtx_counters", "0", "x", "", CounterOwner(0), np.arange(600_000), values)
     _, low, high, _ = one.plot(0, 600_000, 64)
     edges = [int(n * 600_000 / 64) for n in range(65)]
     parts = [values[a:b] for a, b in itertools.pairwise(edges)]

@@ -21,7 +21,7 @@ from warplens.analysis.gpu.api_calls import ApiCalls
 from warplens.analysis.gpu.ops import MIGRATIONS
 from warplens.analysis.steps.leading import leading
 from warplens.arrays import Int32Array, Int64Array
-from warplens.report.row_groups import Reader, RowGroup, each, row_groups, stream
+from warplens.report.row_groups import RowGroup, RowGroupReader, each, row_groups, stream
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -204,7 +204,7 @@ def _host(
     report: Report, selection: Selection, table: str, names: tuple[str, ...], steps: Steps, taking: Taking
 ) -> None:
     window = selection.window(report)
-    reader, tell = Reader(table, window), {"nvtx_ranges": _range}.get(table, str)
+    reader, tell = RowGroupReader(table, window), {"nvtx_ranges": _range}.get(table, str)
     leaders = pa.array(leading(report, selection).values() if table == "osrt" else [], pa.int64())
     more = {"nvtx_ranges": ["unfinished"], "osrt": ["thread", "group"]}.get(table, [])
 

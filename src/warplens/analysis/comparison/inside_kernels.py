@@ -13,7 +13,7 @@ from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.intrakernel.launches import IntrakernelLaunches, launches, located
 from warplens.errors import MissingData
-from warplens.report.row_groups import Reader, RowGroup, each, row_groups
+from warplens.report.row_groups import RowGroup, RowGroupReader, each, row_groups
 
 if TYPE_CHECKING:
     from warplens.arrays import Int64Array
@@ -39,7 +39,7 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Compa
     )
     taking = Taking(KIND)
     taking.add(taking.numbers(labels)[label], of.end - of.start, step)
-    reader = Reader("intrakernel_events")
+    reader = RowGroupReader("intrakernel_events")
 
     def read_group(group: RowGroup) -> None:
         rows = reader.read(group, ["launch", "start", "end", "tag", "kind"])

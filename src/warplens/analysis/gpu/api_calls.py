@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.intervals import union
 from warplens.arrays import Int64Array
-from warplens.report.row_groups import Reader, RowGroup, row_groups
+from warplens.report.row_groups import RowGroup, RowGroupReader, row_groups
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -58,7 +58,7 @@ class ApiCalls:
         self._groups = [
             (group, group.edges("id"), group.edges("process")) for group in row_groups(report, "cuda_api")
         ]
-        self._reader = Reader("cuda_api")
+        self._reader = RowGroupReader("cuda_api")
         self._last: tuple[RowGroup, tuple[Int64Array, ...]] | None = None
 
     def find(self, ids: Int64Array) -> Called:
@@ -144,7 +144,7 @@ def called(report: Report, ids: pa.ChunkedArray | pa.Array) -> pa.Table:
     """
     wanted = np.unique(np.asarray(pc.drop_null(ids).to_numpy(), np.int64))
     parts = []
-    reader = Reader("cuda_api")
+    reader = RowGroupReader("cuda_api")
     for group in row_groups(report, "cuda_api"):
         edges = group.edges("id")
         low, high = (

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.analysis.ranges.durations import Durations
-from warplens.report.row_groups import Reader, RowGroup, each, row_groups
+from warplens.report.row_groups import RowGroup, RowGroupReader, each, row_groups
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -27,7 +27,7 @@ def kernel_durations(report: Report, selection: Selection, name: str) -> pa.Tabl
     the selection count with their whole length.
     """
     window = selection.window(report)
-    reader = Reader("kernels", window)
+    reader = RowGroupReader("kernels", window)
     with Durations() as durations:
 
         def read_group(group: RowGroup) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import warplens.report.arrow_compute as pc
 from warplens.analysis.gpu.kernel_classes import CLASSES, class_of
 from warplens.arrays import Int64Array
-from warplens.report.row_groups import Reader, RowGroup, groups_of, threads
+from warplens.report.row_groups import RowGroup, RowGroupReader, groups_of, threads
 from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
             for group in groups_of(piece):
                 if group.may_overlap(window) and group.may_be_chosen():
                     groups.setdefault(piece.part, []).append((table, group))
-    readers = {table: Reader(table, window) for table in _COLUMNS}
+    readers = {table: RowGroupReader(table, window) for table in _COLUMNS}
 
     def read_group(item: tuple[str, RowGroup]) -> dict[Place, WorkTrack]:
         table, group = item

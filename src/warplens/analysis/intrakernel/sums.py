@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from warplens.analysis.distinct import distinct
 from warplens.analysis.ranges.durations import Durations
-from warplens.report.row_groups import Reader, RowGroup, each, row_groups
+from warplens.report.row_groups import RowGroup, RowGroupReader, each, row_groups
 
 if TYPE_CHECKING:
     from warplens.analysis.intrakernel.launches import IntrakernelLaunches, Units
@@ -33,7 +33,7 @@ def region_sums(
     Returns:
         part, kind, tag, then in ns count, total, median, p99 (nearest rank), min, max, stddev (of a sample; 0 for one).
     """
-    reader = Reader("intrakernel_events")
+    reader = RowGroupReader("intrakernel_events")
     width = int(part.max()) + 1 if len(part) else 0
     column = "launch" if units is None else "unit"
     with Durations() as durations:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import warplens.report.arrow_compute as pc
 from warplens import native
 from warplens.analysis.dictionaries import codes
-from warplens.report.row_groups import Reader, RowGroup, each, row_groups, threads
+from warplens.report.row_groups import RowGroup, RowGroupReader, each, row_groups, threads
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -37,7 +37,7 @@ def range_durations(report: Report, selection: Selection) -> tuple[pa.Table, Cou
     Ranges that overlap the selection count with their whole length.
     """
     window = selection.window(report)
-    reader = Reader("nvtx_ranges", window)
+    reader = RowGroupReader("nvtx_ranges", window)
     unfinished: Counter[str] = Counter()
     with Durations() as durations:
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.extremes import Extremes
 from warplens.arrays import Int64Array
-from warplens.report.row_groups import Reader, RowGroup, row_groups, threads
+from warplens.report.row_groups import RowGroup, RowGroupReader, row_groups, threads
 from warplens.report.selection import Selection
 from warplens.storage import schema
 
@@ -128,7 +128,7 @@ def containing(
     inside = Containment(launches)
     wanted = [*columns, *(name for name in _NEEDED if name not in columns)]
     window = selection.window(report)
-    reader = Reader("nvtx_ranges", window)
+    reader = RowGroupReader("nvtx_ranges", window)
 
     def read_group(group: RowGroup) -> tuple[pa.Table, Int64Array, Int64Array]:
         rows = reader.read(group, wanted)
@@ -235,7 +235,7 @@ def _processes(report: Report) -> Iterator[ProcessGroups]:
 def _rows(report: Report, table: str, columns: Sequence[str], part: ProcessGroups | None) -> pa.Table:
     if part is None:
         return report.table(table, columns)
-    reader = Reader(table)
+    reader = RowGroupReader(table)
     parts = [schema.schema(table).empty_table().select(list(columns))]
     for group in part.groups[table]:
         rows = reader.read(group, [*columns, "process"])

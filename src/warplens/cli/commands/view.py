@@ -114,7 +114,7 @@ def command(
         _say(door, ", ".join(path.name for path in reports), browser=browser, quiet=quiet)
         from warplens.cli.finishing import progress_bar
         from warplens.cli.opening import opened
-        from warplens.flows.viewing import Follower, handed_over, view_of
+        from warplens.flows.viewing import RunFollower, handed_over, view_of
         from warplens.viewer import bundle
 
         if follow:
@@ -129,7 +129,7 @@ def command(
             pages = dict(bundle.files())
         server = Server(door, view_of(shown), pages, ahead=not handing_over)
         if follow:
-            follower = Follower(server.view, server.news, _refreshed)
+            follower = RunFollower(server.view, server.news, _refreshed)
             follower.start()
             stack.callback(follower.stop)
         if browser:

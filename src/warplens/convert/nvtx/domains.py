@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warplens.spool.reader import Names
+from warplens.spool.reader import SpoolNames
 from warplens.spool.strings import Strings
 
 
@@ -12,7 +12,7 @@ from warplens.spool.strings import Strings
 class Domains:
     """Names by number; what has none is called by its number."""
 
-    names: Names
+    names: SpoolNames
     strings: Strings
 
     def name(self, number: int) -> str | None:

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from warplens.analysis.dictionaries import codes
 from warplens.exporters.chrome.json_text import arguments, microseconds, named, sort_index
-from warplens.exporters.events import Events
-from warplens.exporters.rows import Row
-from warplens.exporters.tracks import Lanes, Tracks
+from warplens.exporters.events import ExportEvents
+from warplens.exporters.rows import ExportRow
+from warplens.exporters.tracks import NestingLanes, Tracks
 
 # Above the ids of processes, threads and tasks; viewers read them as 32 bits.
 _GPUS = 1 << 25
@@ -25,13 +25,13 @@ _OVERLAP = 1 << 26
 
 
 def row_events(
-    tracks: Tracks, rows: list[Row], pieces: Iterator[Events], origin: int, first: int
+    tracks: Tracks, rows: list[ExportRow], pieces: Iterator[ExportEvents], origin: int, first: int
 ) -> Iterator[list[str]]:
     """Yield the events of rows, and names for these; `first`: how many rows others have taken."""
     places = _places(rows, tracks, first)
     yield list(_names(rows, tracks, places))
     crossing: set[tuple[int, int]] = set()
-    with Lanes(len(rows)) as lanes:
+    with NestingLanes(len(rows)) as lanes:
         for piece in pieces:
             lane = [0] * len(piece.id)
             if piece.end is not None:
@@ -45,7 +45,7 @@ def row_events(
         ]
 
 
-def _places(rows: list[Row], tracks: Tracks, first: int) -> list[tuple[int, int]]:
+def _places(rows: list[ExportRow], tracks: Tracks, first: int) -> list[tuple[int, int]]:
     """Return process and thread id of each row."""
     top: list[int] = []
     places = []
@@ -56,7 +56,7 @@ def _places(rows: list[Row], tracks: Tracks, first: int) -> list[tuple[int, int]
     return places
 
 
-def _names(rows: list[Row], tracks: Tracks, places: list[tuple[int, int]]) -> Iterator[str]:
+def _names(rows: list[ExportRow], tracks: Tracks, places: list[tuple[int, int]]) -> Iterator[str]:
     for index, (row, (pid, tid)) in enumerate(zip(rows, places, strict=True)):
         if row.gpu and row.above is None:
             yield named("process_name", pid, None, name=f"{tracks.processes[row.process].name} {row.name}")
@@ -67,7 +67,7 @@ def _names(rows: list[Row], tracks: Tracks, places: list[tuple[int, int]]) -> It
 
 
 def _lines(
-    piece: Events,
+    piece: ExportEvents,
     lanes: list[int],
     places: list[tuple[int, int]],
     origin: int,
@@ -104,7 +104,7 @@ def _lines(
     return lines
 
 
-def _details(piece: Events) -> Iterator[str]:
+def _details(piece: ExportEvents) -> Iterator[str]:
     columns = []
     for name, column in piece.details:
         head = f"{json.dumps(name)}:"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warplens.analysis.cpu.samples import kind_of
 from warplens.analysis.dictionaries import codes
 from warplens.exporters.chrome.json_text import microseconds
-from warplens.exporters.profiles.stacks import Labels, Threads
+from warplens.exporters.profiles.stacks import Labels, ProfileThreads
 from warplens.exporters.tracks import batches, values
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def stacks_and_samples(report: Report) -> Iterator[str]:
     if not report.tables["samples"]:
         return
     kind = kind_of(report)
-    labels, threads = Labels(report, lines=True), Threads(report)
+    labels, threads = Labels(report, lines=True), ProfileThreads(report)
     frames, comma = labels.frames, ""
     yield ',\n"stackFrames":{'
     for position, parent in enumerate(frames.parent.tolist()):

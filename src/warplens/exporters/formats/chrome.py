@@ -42,7 +42,7 @@ from warplens.exporters.chrome.cuda import cuda_and_cpu
 from warplens.exporters.chrome.json_text import arguments, microseconds, named, sort_index
 from warplens.exporters.chrome.samples import stacks_and_samples
 from warplens.exporters.samples import counters, samples
-from warplens.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Lanes, Tracks, batches, values
+from warplens.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, NestingLanes, Tracks, batches, values
 from warplens.report.payloads.carried import Carried, carried
 from warplens.report.payloads.text import text
 
@@ -135,7 +135,7 @@ def _events(report: Report, tracks: Tracks) -> Iterator[list[str]]:
     ]
     yield list(_tasks(tracks))
     crossing: set[tuple[int, int]] = set()
-    with Lanes(tracks.families) as lanes:
+    with NestingLanes(tracks.families) as lanes:
         for batch in batches(report, "nvtx_ranges", tracks.columns(RANGE_COLUMNS), most=_ROWS):
             family = tracks.family(batch)
             lane = lanes.add(batch, family)

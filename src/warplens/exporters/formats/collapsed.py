@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from warplens.disk.files import text_output
-from warplens.exporters.profiles.stacks import Labels, Threads, sums, wanted
+from warplens.exporters.profiles.stacks import Labels, ProfileThreads, sums, wanted
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
@@ -54,7 +54,7 @@ def write(
         selection: which part of the report.
     """
     which = wanted(report, kind, wall)
-    labels, threads = Labels(report, lines=lines), Threads(report)
+    labels, threads = Labels(report, lines=lines), ProfileThreads(report)
     rows = sums(report, selection, which)
     texts: dict[int, str] = {}
     counts: dict[str, int] = {}

@@ -57,7 +57,7 @@ from warplens.exporters.cpu_events import CpuTracks, cpu_events
 from warplens.exporters.cuda_events import KINDS as CUDA_KINDS
 from warplens.exporters.cuda_events import events
 from warplens.exporters.cuda_tracks import CudaTracks
-from warplens.exporters.events import Events
+from warplens.exporters.events import ExportEvents
 from warplens.exporters.gpu_clocks import gpu_clocks
 from warplens.exporters.gpu_counters import GpuCounters
 from warplens.exporters.inside_kernels import InsideTracks, inside_events
@@ -68,8 +68,8 @@ from warplens.exporters.perfetto.debug_annotations import NAMES, encoded
 from warplens.exporters.perfetto.stages import Stages
 from warplens.exporters.profiles.perf_samples import PerfSamples
 from warplens.exporters.protobuf import message, number, text
-from warplens.exporters.rows import Row
-from warplens.exporters.samples import Samples, counters, samples
+from warplens.exporters.rows import ExportRow
+from warplens.exporters.samples import CounterSamples, counters, samples
 from warplens.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Tracks, batches, values
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class _Writer:
         finally:
             encoder.close()
 
-    def _events(self, encoder: native.Handle, piece: Events, first: int) -> None:
+    def _events(self, encoder: native.Handle, piece: ExportEvents, first: int) -> None:
         if self.stages is not None and self.stages.takes(piece):
             self.stages.encode(encoder, piece, self.names)
             self._drain(encoder)
@@ -238,7 +238,7 @@ class _Writer:
         native.call("perfetto_marks" if piece.end is None else "perfetto_ranges", encoder, columns.struct)
         self._drain(encoder)
 
-    def _samples(self, encoder: native.Handle, piece: Samples, first: int) -> None:
+    def _samples(self, encoder: native.Handle, piece: CounterSamples, first: int) -> None:
         arrays = [
             (piece.counter + first).astype(np.uint64),
             piece.time,
@@ -408,7 +408,7 @@ class _Writer:
         else:
             yield text(2, f"{thread.name} (overlapping)")
 
-    def _described_row(self, row: Row) -> Iterator[bytes]:
+    def _described_row(self, row: ExportRow) -> Iterator[bytes]:
         """Describe a row of CUDA or of the CPU side.
 
         Its further lanes have the same name and parent: viewers show them as one.
@@ -423,7 +423,7 @@ class _Writer:
         yield text(2, row.name)
         yield number(11, _EXPLICIT)
 
-    def _placed(self, piece: Events, first: int) -> Columns:
+    def _placed(self, piece: ExportEvents, first: int) -> Columns:
         """Return the events of rows, whose first one is the family `first`."""
         columns = Columns(len(piece.id))
         columns.put("family", (piece.row + first).astype(np.int32))

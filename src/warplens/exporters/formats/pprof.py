@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplens.disk.files import output
-from warplens.exporters.profiles.pprof_profile import Profile
-from warplens.exporters.profiles.stacks import Labels, Threads, sums, wanted
+from warplens.exporters.profiles.pprof_profile import PprofProfile
+from warplens.exporters.profiles.stacks import Labels, ProfileThreads, sums, wanted
 
 if TYPE_CHECKING:
     from warplens.exporters.losses import Loss
@@ -52,9 +52,9 @@ def write(
         selection: which part of the report.
     """
     which = wanted(report, kind, wall)
-    labels, threads = Labels(report, lines=True), Threads(report)
+    labels, threads = Labels(report, lines=True), ProfileThreads(report)
     rows = sums(report, selection, which)
-    profile = Profile(labels, which.time)
+    profile = PprofProfile(labels, which.time)
     stacks = labels.frames.positions(rows.column("stack")).tolist()
     columns = (rows.column(name).to_pylist() for name in ("thread", "count", "weight"))
     total = ticks = 0

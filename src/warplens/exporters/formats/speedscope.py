@@ -23,7 +23,7 @@ from warplens.disk.files import text_output
 from warplens.errors import UsageError
 from warplens.exporters.profiles.stacks import (
     Labels,
-    Threads,
+    ProfileThreads,
     Wanted,
     of_thread,
     threads_with_samples,
@@ -69,7 +69,7 @@ def write(
         raise UsageError(
             f"speedscope: {what} are no samples of a thread in the order of time; -t collapsed:kind={which.kind} has their stacks."
         )
-    writer = _Writer(report, Labels(report, lines=lines))
+    writer = _SpeedscopeWriter(report, Labels(report, lines=lines))
     head = {
         "$schema": _SCHEMA,
         "name": report.name,
@@ -88,9 +88,9 @@ def write(
         )
 
 
-class _Writer:
+class _SpeedscopeWriter:
     def __init__(self, report: Report, labels: Labels) -> None:
-        self.report, self.labels, self.threads = report, labels, Threads(report)
+        self.report, self.labels, self.threads = report, labels, ProfileThreads(report)
         self.frames: list[dict[str, Any]] = []
         self._numbers: dict[int, int] = {}
         self._stacks: dict[int, str] = {}

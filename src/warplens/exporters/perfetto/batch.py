@@ -26,7 +26,7 @@ class Notes(ctypes.Structure):
     ]
 
 
-class Batch(ctypes.Structure):
+class EventBatch(ctypes.Structure):
     """`Batch` of native/reader/perfetto/encoder.cpp."""
 
     _fields_ = [
@@ -80,7 +80,7 @@ class Columns:
     """A `Batch`, and the arrays it points into."""
 
     def __init__(self, rows: int) -> None:
-        self.struct = Batch(rows=rows)
+        self.struct = EventBatch(rows=rows)
         self._kept: list[npt.NDArray[Any]] = []
 
     def put(self, name: str, array: npt.NDArray[Any]) -> None:

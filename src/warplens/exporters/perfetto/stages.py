@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from warplens import native
 from warplens.analysis.dictionaries import codes
-from warplens.exporters.events import Events
+from warplens.exporters.events import ExportEvents
 from warplens.exporters.perfetto.batch import Interned, Notes
 from warplens.exporters.protobuf import message, number, text
-from warplens.exporters.rows import Row
+from warplens.exporters.rows import ExportRow
 from warplens.exporters.tracks import Tracks
 
 _CONTEXTS, _SPECIFICATIONS = 23, 24  # of InternedData
@@ -59,7 +59,7 @@ class Stages:
     A queue for each row below a stream, a context for each of a process.
     """
 
-    def __init__(self, tracks: Tracks, rows: Sequence[Row]) -> None:
+    def __init__(self, tracks: Tracks, rows: Sequence[ExportRow]) -> None:
         self._rows = rows
         contexts = list(
             dict.fromkeys((row.process, row.about["context"]) for row in rows if "context" in row.about)
@@ -82,11 +82,11 @@ class Stages:
             if "context" in row.about:
                 yield message(_SPECIFICATIONS, number(1, len(_NAMES) + 1 + index), text(2, row.full))
 
-    def takes(self, piece: Events) -> bool:
+    def takes(self, piece: ExportEvents) -> bool:
         """Say whether these events can be stages."""
         return piece.kind.table in _STAGES
 
-    def encode(self, encoder: native.Handle, piece: Events, names: Interned) -> None:
+    def encode(self, encoder: native.Handle, piece: ExportEvents, names: Interned) -> None:
         """Encode events."""
         assert piece.end is not None
         numbers, texts = codes(piece.name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from warplens.analysis.cpu.samples import kind_of
 from warplens.analysis.dictionaries import codes
 from warplens.exporters.perfetto.batch import Interned
-from warplens.exporters.profiles.stacks import Labels, Threads
+from warplens.exporters.profiles.stacks import Labels, ProfileThreads
 from warplens.exporters.protobuf import message, number
 from warplens.exporters.tracks import batches, values
 
@@ -44,7 +44,7 @@ class PerfSamples:
         if not self._report.tables["samples"]:
             return
         kind = kind_of(self._report)
-        labels, threads = Labels(self._report, lines=True), Threads(self._report)
+        labels, threads = Labels(self._report, lines=True), ProfileThreads(self._report)
         for batch in batches(self._report, "samples", _COLUMNS, most=_AT_ONCE):
             numbers, texts = codes(batch.column("kind"))
             own = numbers == (texts.to_pylist().index(kind) if kind in texts.to_pylist() else -2)
@@ -61,7 +61,7 @@ class PerfSamples:
     def _batch(
         self,
         labels: Labels,
-        threads: Threads,
+        threads: ProfileThreads,
         stacks: Int64Array,
         thread: Int64Array,
         start: Int64Array,

@@ -26,7 +26,7 @@ _TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _TEXT, _TIME, _DURATION, _PERIOD
 _DEFAULT_TYPE = 14
 
 
-class Profile:
+class PprofProfile:
     """Samples with their stacks.
 
     Texts, functions, locations and mappings are numbered as they come.

@@ -37,7 +37,7 @@ class Wanted:
         return "wall" if self.wall or self.kind == "osrt" else "cpu"
 
 
-class Threads:
+class ProfileThreads:
     """The names of the threads and processes of a report."""
 
     def __init__(self, report: Report) -> None:

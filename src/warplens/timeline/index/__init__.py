@@ -7,7 +7,7 @@ from warplens.timeline.index.answers import Cells, Hit, Sums, Viewport
 from warplens.timeline.index.builder import IndexBuilder
 from warplens.timeline.index.index import IndexTrack, LaneIndex
 from warplens.timeline.index.layers import LAYERS, Layer
-from warplens.timeline.index.names import Names
+from warplens.timeline.index.names import IndexNames
 
 __all__ = [
     "LAYERS",
@@ -17,7 +17,7 @@ __all__ = [
     "IndexTrack",
     "LaneIndex",
     "Layer",
-    "Names",
+    "IndexNames",
     "Sums",
     "Viewport",
 ]

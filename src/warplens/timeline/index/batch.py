@@ -12,7 +12,7 @@ _P, _U32, _U64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
 KEYS = 4  # numbers that say which track of a layer it is
 
 
-class Batch(ctypes.Structure):
+class LaneBatch(ctypes.Structure):
     """`Batch` of `native/reader/index/builder.h`."""
 
     _fields_ = (

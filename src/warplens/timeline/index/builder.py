@@ -18,7 +18,7 @@ import pyarrow as pa
 from warplens import native
 from warplens.disk.folder import Folder
 from warplens.timeline.index import columns
-from warplens.timeline.index.batch import KEYS, Batch
+from warplens.timeline.index.batch import KEYS, LaneBatch
 from warplens.timeline.index.layout import HEADER, SECTIONS, Header
 
 _LONGEST = 1024  # characters of a text; details have the whole one
@@ -87,7 +87,7 @@ class IndexBuilder:
         if not rows.num_rows:
             return
         number = self._numbers[layer]
-        batch = Batch(rows=rows.num_rows, layer=number, first_row=self._rows[layer])
+        batch = LaneBatch(rows=rows.num_rows, layer=number, first_row=self._rows[layer])
         kept: list[Any] = []  # what the batch points to
 
         def at(array: Any) -> int:
@@ -176,7 +176,7 @@ class IndexBuilder:
         self._folder.remove(self._temporary)
         self._folder.close()
 
-    def _name(self, batch: Batch, column: pa.ChunkedArray | None, layer: int, at: Any) -> None:
+    def _name(self, batch: LaneBatch, column: pa.ChunkedArray | None, layer: int, at: Any) -> None:
         texts = [""]
         if column is not None:
             coded = columns.coded(column)

@@ -20,7 +20,7 @@ from warplens.timeline.index import inside
 from warplens.timeline.index.builder import IndexBuilder
 from warplens.timeline.index.inside import Insides
 from warplens.timeline.index.layers import LAYERS, TABLES
-from warplens.timeline.index.rows import Frames, Rows
+from warplens.timeline.index.rows import InnermostFrames, LayerReader
 
 LARGE = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
 _BYTES_PER_ROW = 1.6  # that an index takes until it is whole
@@ -90,8 +90,8 @@ def build(
             file = report / str(manifest.tables[layer.table]["file"])
             frames = None
             if layer.stacks and manifest.rows("frames"):
-                frames = Frames(report / str(manifest.tables["frames"]["file"]))
-            for rows in Rows(layer, file, frames, insides=insides):
+                frames = InnermostFrames(report / str(manifest.tables["frames"]["file"]))
+            for rows in LayerReader(layer, file, frames, insides=insides):
                 builder.add(layer.name, rows)
                 done += rows.num_rows
                 if progress is not None:

@@ -25,7 +25,7 @@ from warplens.timeline.index.answers import Cells, Hit, Sums, Viewport
 from warplens.timeline.index.batch import KEYS, numbers
 from warplens.timeline.index.layers import TABLES
 from warplens.timeline.index.layout import HEADER, LANE, NAME, NODE_BYTES, TRACK, Header
-from warplens.timeline.index.names import Names
+from warplens.timeline.index.names import IndexNames
 
 if TYPE_CHECKING:
     from warplens.report.store import Part, Stored
@@ -424,12 +424,12 @@ def _of(path: Path, shift: int, wanted: dict[str, Any]) -> LaneIndex | None:
     return None
 
 
-def _read_names(mapped: _Mapped, layers: list[str]) -> Names:
+def _read_names(mapped: _Mapped, layers: list[str]) -> IndexNames:
     offsets, texts = mapped.section("offsets", np.int64), mapped.section("texts", np.uint8)
     if not len(offsets) or offsets[0] != 0 or offsets[-1] > len(texts) or (np.diff(offsets) < 0).any():
         raise ValueError("its texts lie outside of it")
     array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts))
     array.validate(full=True)
-    return Names(
+    return IndexNames(
         mapped.section("names", NAME), array, mapped.section("layers", np.uint32), layer_names=layers
     )

@@ -13,7 +13,7 @@ from warplens.errors import UsageError
 from warplens.timeline.index.layout import NAME, NONE
 
 
-class Names:
+class IndexNames:
     """Names by number.
 
     A name is a text in a layer with a color; the same text may be there in several.

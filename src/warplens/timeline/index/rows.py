@@ -20,7 +20,7 @@ from warplens.timeline.index.layers import Layer
 KINDS = ("push_pop", "tasks", "start_end")  # of NVTX ranges
 
 
-class Frames:
+class InnermostFrames:
     """The function that each stack ends in. A stack is the key of its innermost frame."""
 
     def __init__(self, file: Path | None) -> None:
@@ -52,11 +52,11 @@ class Frames:
         return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), self._texts)
 
 
-class Rows:
+class LayerReader:
     """Reads one layer of a part."""
 
     def __init__(
-        self, layer: Layer, file: Path, frames: Frames | None = None, insides: Insides | None = None
+        self, layer: Layer, file: Path, frames: InnermostFrames | None = None, insides: Insides | None = None
     ) -> None:
         self._layer, self._frames, self._insides = layer, frames, insides
         metadata = pq.read_metadata(file)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from warplens.viewer import limits
 
 if TYPE_CHECKING:
-    from warplens.timeline.index import Names, Viewport
+    from warplens.timeline.index import IndexNames, Viewport
     from warplens.timeline.lanes import Lanes
 
 RECTS, PLOTS = b"WLV1", b"WLP1"
@@ -60,7 +60,7 @@ class Rects:
         )
 
     @classmethod
-    def joined(cls, found: Sequence[tuple[int, Names, Viewport]]) -> Rects:
+    def joined(cls, found: Sequence[tuple[int, IndexNames, Viewport]]) -> Rects:
         """Put the answers of several indexes together.
 
         Their tracks begin at the number before each.
@@ -139,7 +139,7 @@ def plots(
     )
 
 
-def _name(table: Names, number: int) -> tuple[bytes, int]:
+def _name(table: IndexNames, number: int) -> tuple[bytes, int]:
     color = table.color(number)
     return short(table.text(number)), NO_COLOR if color is None else int(color) & 0xFFFFFF
 

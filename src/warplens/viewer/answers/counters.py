@@ -13,7 +13,7 @@ from warplens.analysis.counters import all_series
 from warplens.analysis.cpu.used import cpus_used
 from warplens.analysis.memory import size_over_time, sizes
 from warplens.arrays import Float64Array, Int64Array
-from warplens.timeline.tree import Where
+from warplens.timeline.tree import CounterOwner
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -37,7 +37,7 @@ class Counter:
     """
 
     def __init__(
-        self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any
+        self, layer: str, key: str, name: str, unit: str, where: CounterOwner, times: Any, values: Any
     ) -> None:
         self.layer, self.key, self.name, self.unit, self.where = layer, key, name, unit, where
         self.times: Int64Array = np.asarray(times, np.int64)
@@ -119,7 +119,7 @@ def counters(report: Report) -> Iterator[Counter]:
 
 def _cpus(report: Report) -> Iterator[Counter]:
     for process, times, values in cpus_used(report):
-        yield Counter("cpu_use", str(process), "CPUs used", "CPUs", Where(process), times, values)
+        yield Counter("cpu_use", str(process), "CPUs used", "CPUs", CounterOwner(process), times, values)
 
 
 def _resident(report: Report) -> Iterator[Counter]:
@@ -128,7 +128,7 @@ def _resident(report: Report) -> Iterator[Counter]:
     for process in np.unique(np.asarray(readings["process"].to_numpy(), np.int64)).tolist():
         times, values = size_over_time(readings, process)
         if len(times) > 1:
-            yield Counter("memory", str(process), "Memory", "bytes", Where(process), times, values)
+            yield Counter("memory", str(process), "Memory", "bytes", CounterOwner(process), times, values)
 
 
 def _of_programs(report: Report) -> Iterator[Counter]:
@@ -143,7 +143,7 @@ def _of_programs(report: Report) -> Iterator[Counter]:
             str(facts["counter"]),
             name,
             unit=facts["unit"] or "",
-            where=Where(facts["process"]),
+            where=CounterOwner(facts["process"]),
             times=times,
             values=values,
         )
@@ -161,7 +161,7 @@ def _metrics(report: Report) -> Iterator[Counter]:
                 f"{host}/{gpu}/{metric}",
                 metric,
                 unit=unit or "",
-                where=Where(host=host, gpu=gpu, uuid=uuid),
+                where=CounterOwner(host=host, gpu=gpu, uuid=uuid),
                 times=held_from,
                 values=held,
             )
@@ -181,7 +181,7 @@ def _memory(report: Report) -> Iterator[Counter]:
 
     names = {"CUDA": "Memory", "tensors": "Memory of tensors", "reserved": "Memory reserved for tensors"}
     for level in levels(report):
-        where = Where(level.process, level.device)
+        where = CounterOwner(level.process, level.device)
         yield Counter(
             "gpu_memory",
             f"{level.process}/{level.device}/{level.series}",
@@ -203,7 +203,9 @@ def _tensors_of_cpus(report: Report) -> Iterator[Counter]:
     keys, first = np.unique(process, return_index=True)
     for key, own in zip(keys.tolist(), np.split(np.arange(len(process)), first[1:]), strict=True):
         times, values = (np.asarray(rows[name].to_numpy())[own] for name in ("start", "value"))
-        yield Counter("tensor_memory", str(key), "Memory of tensors", "bytes", Where(key), times, values)
+        yield Counter(
+            "tensor_memory", str(key), "Memory of tensors", "bytes", CounterOwner(key), times, values
+        )
 
 
 def _since_last(times: Any, values: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from warplens.model.tables import TABLES
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
-    from warplens.report.store import Piece
+    from warplens.report.store import TableFile
 
 _WHOLE_ROWS = 1 << 20  # of a table that is read whole
 _WHOLE_BYTES = 1 << 28
@@ -50,7 +50,7 @@ def weigh(report: Report) -> None:
             )
 
 
-def _unpacked(piece: Piece) -> int:
+def _unpacked(piece: TableFile) -> int:
     """Return the bytes that a file unpacks to, by what it says of itself."""
     try:
         metadata = pq.read_metadata(piece.file)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from warplens.timeline.kinds import kind_of
-from warplens.timeline.tree import Row, Tree
+from warplens.timeline.tree import Row, RowTree
 from warplens.viewer.answers.plain import cut, number
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def track_nodes(
 
     `report`: its number in the view; `origin`: what times are counted from (ns).
     """
-    tree = Tree(entities)
+    tree = RowTree(entities)
     for lane in lanes.all:
         tree.add(lane)
     for track, counter in counters.items():
