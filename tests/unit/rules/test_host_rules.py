@@ -163,7 +163,7 @@ def test_gil_contention_of_pure_python(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("file", "advice"),
-    [("site-packages/anyio/_backends/_asyncio.py", "async def"), ("app.py", "into a process")],
+    [("site-packages/anyio/_backends/_asyncio.py", "async def"), ("app.py", "into a separate process")],
 )
 def test_gil_contention_beside_an_event_loop(tmp_path: Path, file: str, advice: str) -> None:
     picture = """
