@@ -126,9 +126,12 @@ def test_rows_of_events_are_read_with_one_question_for_each_table(
     read_ahead(answers.view.reports[0], events)
     asked: list[str] = []
     sql = Report.sql
-    monkeypatch.setattr(
-        Report, "sql", lambda self, text, *more, **how: asked.append(text) or sql(self, text, *more, **how)
-    )
+
+    def noted(self: Report, text: str, *more: Any, **how: Any) -> Any:
+        asked.append(text)
+        return sql(self, text, *more, **how)
+
+    monkeypatch.setattr(Report, "sql", noted)
     assert [answers.event(0, *event) for event in events] == before
     assert not [text for text in asked if text.startswith("SELECT * FROM nvtx_ranges WHERE id = $id")]
 

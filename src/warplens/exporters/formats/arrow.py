@@ -1,4 +1,6 @@
-"""One table of a report as an Arrow IPC file (Feather), for pandas, Polars, R and others that map it into memory.
+"""One table of a report as an Arrow IPC file (Feather).
+
+For pandas, Polars, R and others that map it into memory.
 
 ## What maps to what
 - `-t arrow:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, with its columns,

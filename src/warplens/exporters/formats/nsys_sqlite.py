@@ -105,7 +105,7 @@ def write(report: Report, out: Path, *, kind: str = "auto") -> None:
         stacks = Stacks(report, writer)
         nvtx.write(writer, report)
         tables.write(writer, report, stacks)
-        interval = cpu.samples(writer, report, stacks, kind)
+        interval = cpu.samples(writer, report, stacks, kind=kind)
         reasons = cpu.switches(writer, report)
         cpu.file_access(writer, report)
         about.metrics(writer, report)

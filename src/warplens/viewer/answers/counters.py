@@ -1,4 +1,4 @@
-"""What is drawn as a plot: CPUs that processes used, their memory and that of tensors, counters of programs, metrics of GPUs."""
+"""Plots: CPUs that processes used, memory of processes and of tensors, counters of programs, metrics of GPUs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _BLOCK = 256  # samples that are summed up at a time
 
 
 class Counter:
-    """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`; NaN: nothing is known."""
+    """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`.
+
+    NaN: nothing is known.
+    """
 
     def __init__(
         self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any
@@ -53,7 +56,7 @@ class Counter:
     def plot(
         self, begin: int, end: int, width: int
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-        """Return time, lowest, highest and last value of each of `width` columns of [begin, end) that has a sample.
+        """Return time, lowest, highest and last value of each column of [begin, end) with a sample. There are `width` columns.
 
         Before them comes the value that holds at `begin`, at the time of its sample.
         """
@@ -139,10 +142,10 @@ def _of_programs(report: Report) -> Iterator[Counter]:
             "nvtx_counters",
             str(facts["counter"]),
             name,
-            facts["unit"] or "",
-            Where(facts["process"]),
-            times,
-            values,
+            unit=facts["unit"] or "",
+            where=Where(facts["process"]),
+            times=times,
+            values=values,
         )
 
 
@@ -151,15 +154,16 @@ def _metrics(report: Report) -> Iterator[Counter]:
     for (host, gpu, uuid, metric, unit), times, values in _split(
         report, "gpu_metrics", ("host", "gpu", "uuid", "metric", "unit")
     ):
-        where = Where(host=host, gpu=gpu, uuid=uuid)
+        held_from, held = _since_last(times, values)
         found.append(
             Counter(
                 "gpu_metrics",
                 f"{host}/{gpu}/{metric}",
                 metric,
-                unit or "",
-                where,
-                *_since_last(times, values),
+                unit=unit or "",
+                where=Where(host=host, gpu=gpu, uuid=uuid),
+                times=held_from,
+                values=held,
             )
         )
     rank = {name: place for place, name in enumerate(_FIRST)}
@@ -169,7 +173,10 @@ def _metrics(report: Report) -> Iterator[Counter]:
 
 
 def _memory(report: Report) -> Iterator[Counter]:
-    """The levels of memory as the stats have them; pinned and pageable memory of the host as CUDA told its totals."""
+    """The levels of memory as the stats have them.
+
+    Pinned and pageable memory of the host as CUDA told its totals.
+    """
     from warplens.analysis.gpu.memory_levels import levels
 
     names = {"CUDA": "Memory", "tensors": "Memory of tensors", "reserved": "Memory reserved for tensors"}
@@ -179,10 +186,10 @@ def _memory(report: Report) -> Iterator[Counter]:
             "gpu_memory",
             f"{level.process}/{level.device}/{level.series}",
             names[level.series],
-            "bytes",
-            where,
-            level.time,
-            level.value,
+            unit="bytes",
+            where=where,
+            times=level.time,
+            values=level.value,
         )
 
 
@@ -207,7 +214,10 @@ def _since_last(times: Any, values: Any) -> tuple[Any, Any]:
 
 
 def _split(report: Report, table: str, keys: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
-    """Yield times and values of a table by what they belong to. Without SQL: loading DuckDB takes longer than sorting."""
+    """Yield times and values of a table by what they belong to.
+
+    Without SQL: loading DuckDB takes longer than sorting.
+    """
     rows = report.table(table, [*keys, "start", "value"])
     times, values = (np.asarray(rows.column(name).to_numpy()) for name in ("start", "value"))
     of = np.zeros(len(times), np.int64)

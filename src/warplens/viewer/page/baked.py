@@ -1,4 +1,4 @@
-"""What a page that has no server is given to answer from: the answers of `Answers`, for all of the report at several zooms.
+"""The answers for a page without a server: those of `Answers`, for all of the report at several zooms.
 
 Keys are those that `web/src/data/embedded.ts` asks for. Nothing is computed here: each level is a viewport of the index over the whole
 report, the finest one of single events; the page only picks a level and cuts it.
@@ -27,18 +27,21 @@ MOST_EVENTS = 2_000_000  # of all reports of a page: far more than the few MB th
 _DETAILED = 1_000  # events that come with all that is known of them
 _NAMES = 500  # of which there are statistics
 _COARSEST = 2_048  # columns of the whole report
-_ZOOM = 4  # from level to level: a view draws at most so many times the rectangles that it has columns for
+_ZOOM = 4  # from level to level: a view draws at most this number of rectangles per column
 _WORTH = 0.6  # a level with more than this share of the events is left out: the finest does for it
 _Told = Callable[[str, float], None]
 
 
 def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield every answer with its key. Raises UsageError where the reports are too long for a page; `told` hears how far it is."""
+    """Yield every answer with its key.
+
+    Raises UsageError where the reports are too long for a page; `told` hears how far it is.
+    """
     reports = answers.view.reports
     total = sum(lane.events for opened in reports for lane in opened.every_lane.all)
     if total > MOST_EVENTS:
         raise UsageError(
-            f"there are {total:,} events, and a page of its own holds {MOST_EVENTS:,} at most. {INSTEAD}"
+            f"there are {total:,} events, and a single file holds {MOST_EVENTS:,} at most. {INSTEAD}"
         )
     yield "meta", encoded(answers.meta())
     for opened in reports:
@@ -87,7 +90,7 @@ def _report(answers: Answers, opened: Opened, told: _Told) -> Iterator[tuple[str
     yield f"alike/{number}", encoded(dict(_alike(answers, slices, told)))
     wanted = list(islice(dict.fromkeys([*_evidence(kept["findings"]), *slices.longest()]), _DETAILED))
     read_ahead(opened, wanted)
-    yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told)))
+    yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told=told)))
 
 
 def _span(opened: Opened) -> tuple[int, int]:
@@ -126,7 +129,7 @@ def _levels(opened: Opened) -> list[Rects]:
 
 
 def _plots(answers: Answers, opened: Opened) -> Iterator[tuple[float, bytes]]:
-    """All counters, likewise: what is asked for on more columns than there are samples comes as samples."""
+    """All counters, likewise: a request for more columns than there are samples gets the samples."""
     if not opened.counters:
         return
     begin, end = _span(opened)
@@ -136,7 +139,7 @@ def _plots(answers: Answers, opened: Opened) -> Iterator[tuple[float, bytes]]:
         is_finest = 2 * width >= samples
         yield (
             (0.0 if is_finest else (end - begin) / width),
-            answers.plots(opened.number, begin, end, width, list(opened.counters)),
+            answers.plots(opened.number, begin, end, width=width, tracks=list(opened.counters)),
         )
         if is_finest:
             return

@@ -4,7 +4,7 @@ import { addBusy } from "../draw/pack";
 import { tracksOf } from "../layout/rows";
 import type { Scale } from "../layout/scale";
 
-/** Tracks of one side that are asked for at most: a run of a thousand ranks is told by the first of them. */
+/** Maximum number of requested tracks of one side: the first ones stand for a run of a thousand ranks. */
 const MOST = 96;
 const GPU = new Set(["kernels", "memcpys", "memsets", "graphs"]);
 /** The counters that say how many CPUs each process used. */
