@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.support.page.viewed_training import training
@@ -127,11 +128,11 @@ def test_rows_of_events_are_read_with_one_question_for_each_table(
     asked: list[str] = []
     sql = Report.sql
 
-    def noted(self: Report, text: str, *more: Any, **how: Any) -> Any:
+    def heard(self: Report, text: str, *more: Any, **how: Any) -> pa.Table:
         asked.append(text)
         return sql(self, text, *more, **how)
 
-    monkeypatch.setattr(Report, "sql", noted)
+    monkeypatch.setattr(Report, "sql", heard)
     assert [answers.event(0, *event) for event in events] == before
     assert not [text for text in asked if text.startswith("SELECT * FROM nvtx_ranges WHERE id = $id")]
 
