@@ -1,4 +1,4 @@
-/* A program that is not there: a child tries path after path, then ends. The last try is noted by who ends, and only then: most succeed. */
+/* Notes a program that is not there. A child tries path after path, then ends; it notes its last try, and only at its end: most succeed. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <unistd.h>

@@ -53,7 +53,7 @@ static int spawn_now(const struct Launch *launch, char *const *variables) {
   return error;
 }
 
-/* What the program asked for, with other variables. */
+/* The program's call, with other variables. */
 static int call(const struct Launch *launch, char *const *variables) {
   const struct Next *real = next();
   switch (launch->how) {

@@ -62,7 +62,8 @@ void *next_function(const char *name, const void *caller);
 /* The path that we were loaded from. */
 const char *own_path(void);
 
-/* A variable that names the agent to whoever loads it, and the one that holds the tool whose place it took. */
+/* A variable that passes the agent's path to the loading process, and the one that holds the tool
+ * whose place it took. */
 struct Way {
   const char *agent_is;
   const char *tool_is;

@@ -26,7 +26,10 @@ _ROOT = Path(__file__).parent
 
 @dataclass(frozen=True)
 class UnitFamily:
-    """A folder of units: `noun` is what one unit is called, `entry` its function, `sections` what its docstring must have."""
+    """A folder of units: `noun` names one unit, `entry` its function, `sections` its docstring's.
+
+    The docstring must have these sections.
+    """
 
     name: str
     noun: str
@@ -44,34 +47,37 @@ FAMILIES: dict[str, UnitFamily] = {
     family.name: family
     for family in (
         UnitFamily(
-            "stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")
+            "stats.tables",
+            "stat",
+            "table",
+            sections=("What it shows", "Columns", "How it is computed", "Traps"),
         ),
         UnitFamily(
             "exporters.formats",
             "export format",
             "write",
-            ("What maps to what", "What is lost"),
-            ("SUFFIX", "LOSES"),
+            sections=("What maps to what", "What is lost"),
+            constants=("SUFFIX", "LOSES"),
         ),
         UnitFamily(
             "importers.formats",
             "import format",
             "read",
-            ("Made by", "What maps to what", "What is dropped"),
-            ("SUFFIXES", "CONTENT", "DROPS"),
+            sections=("Made by", "What maps to what", "What is dropped"),
+            constants=("SUFFIXES", "CONTENT", "DROPS"),
         ),
         UnitFamily(
             "rules.checks",
             "rule",
             "check",
-            ("What it looks for", "Why it costs time", "What to do", "When it is wrong"),
-            ("LINK",),
+            sections=("What it looks for", "Why it costs time", "What to do", "When it is wrong"),
+            constants=("LINK",),
         ),
         UnitFamily(
             "intrakernel.dsl",
             "in-kernel language",
             "bind",
-            ("Install", "Example", "Overhead", "What the compiler may move"),
+            sections=("Install", "Example", "Overhead", "What the compiler may move"),
         ),
         UnitFamily("cli.commands", "command", "command"),
     )
@@ -80,7 +86,10 @@ FAMILIES: dict[str, UnitFamily] = {
 
 @dataclass(frozen=True)
 class Option:
-    """A keyword-only parameter of an entry function; annotation and default are source text, `text` is from `Args:`."""
+    """A keyword-only parameter of an entry function.
+
+    Annotation and default are source text, `text` is from `Args:`.
+    """
 
     name: str
     annotation: str
@@ -157,7 +166,7 @@ class Unit:
                 argument.arg,
                 "" if argument.annotation is None else ast.unparse(argument.annotation),
                 None if default is None else ast.unparse(default),
-                texts.get(argument.arg, ""),
+                text=texts.get(argument.arg, ""),
             )
             for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         )
@@ -200,12 +209,18 @@ def units(name: str) -> list[Unit]:
 
 
 def find(name: str, id: str) -> Unit:
-    """Return unit `id` of family `name` (`-` and `_` are the same); UsageError names near matches."""
+    """Return unit `id` of family `name` (`-` and `_` are the same).
+
+    UsageError names near matches.
+    """
     return named(family(name).noun, id, {unit.id: unit for unit in _units(name)})
 
 
 def named(noun: str, id: str, known: Mapping[str, Named]) -> Named:
-    """Return the `noun` that is called `id` (`-` and `_` are the same); UsageError names near matches."""
+    """Return the `noun` that is called `id` (`-` and `_` are the same).
+
+    UsageError names near matches.
+    """
     wanted = id.replace("-", "_")
     if wanted in known:
         return known[wanted]

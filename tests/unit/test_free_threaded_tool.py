@@ -26,8 +26,8 @@ printf 'all:\\ninstall:\\n\\tmkdir -p %s\\n\\tcp python %s/python3.14t\\n' "$to"
 def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     module = importlib.import_module("free_threaded")
-    if not Path(module.HELPER).exists() or shutil.which("gcc") is None:
-        pytest.skip("fetching needs apt, building a compiler")
+    if not Path(module.HELPER).exists() or None in (shutil.which("gcc"), shutil.which("xz")):
+        pytest.skip("fetching needs apt and xz, building a compiler")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "KEPT", tmp_path / "build" / "pythons")
     monkeypatch.setattr(module, "FOLDER", tmp_path / "build" / "free-threaded")

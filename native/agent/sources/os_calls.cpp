@@ -87,7 +87,7 @@ void take(const WarplensOsCall *call) {
   Target target = target_of(*call);
   uint64_t duration = call->end - call->start;
   if (!target.is_file && duration < g_threshold_ns) {
-    return;  // what was asked for are files
+    return;  // only file calls were requested
   }
   OsCallRecord record{};
   uint8_t flags = target.is_file && (call->flags & WARPLENS_OS_FILE) != 0 ? kOsFile : 0;

@@ -1,4 +1,4 @@
-"""Interval algebra on NumPy arrays: unions and gaps of half-open intervals [start, end), computed by the native library."""
+"""Interval algebra on NumPy arrays: unions and gaps of half-open intervals [start, end). The native library computes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from warplens.arrays import Int64Array
 
 
 def union(start: npt.ArrayLike, end: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
-    """Return the union as disjoint intervals sorted by start; touching ones are joined, empty ones vanish. Any order goes in."""
+    """Return the union as disjoint intervals sorted by start.
+
+    Touching ones are joined, empty ones vanish. Any order goes in.
+    """
     first, last = _times(start), _times(end)
     if len(first) != len(last):
         raise ValueError(f"{len(first)} starts but {len(last)} ends")
@@ -42,7 +45,10 @@ def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> t
 def intersection(
     start: Int64Array, end: Int64Array, other_start: Int64Array, other_end: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return what lies in both of two unions (disjoint intervals, sorted, as `union` returns them), sorted."""
+    """Return the sorted intersection of two unions.
+
+    Unions are disjoint intervals, sorted, as `union` returns them.
+    """
     # The intervals of `other` that touch mine are a run of rows, [first, behind): those that end after my start and begin before my end.
     # `mine` and `theirs` list all such pairs; for first = [0, 1], number = [2, 1] they are mine = [0, 0, 1], theirs = [0, 1, 1].
     first = np.searchsorted(other_end, start, "right")
@@ -82,12 +88,12 @@ class Cover:
 
     def both(self, other: Cover) -> Cover:
         """Return what lies in both."""
-        return Cover(*intersection(self.start, self.end, other.start, other.end))
+        return Cover(*intersection(self.start, self.end, other.start, other_end=other.end))
 
     def without(self, other: Cover) -> Cover:
         """Return what of this one the other does not cover."""
         # Without [3, 4) and [6, 7), [2, 9) begins at 2, 4, 7 and ends at 3, 6, 9: each in order, begins and ends are pairs.
-        first, last = intersection(self.start, self.end, other.start, other.end)
+        first, last = intersection(self.start, self.end, other.start, other_end=other.end)
         return Cover(np.sort(np.concatenate((self.start, last))), np.sort(np.concatenate((first, self.end))))
 
 

@@ -1,4 +1,7 @@
-"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it. Before that, snapshots."""
+"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it.
+
+Before that, snapshots.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +70,10 @@ def finish(
             if keep_raw and not note.keep_raw:
                 with packed.whole(spool):
                     pass  # what is kept is the whole spool
-            manifest, unreadable = _complete(begun, note, spool, progress, timings) or _build(
-                PartWriter(directory, note.id, note.host), note, spool, progress, timings
+            manifest, unreadable = _complete(
+                begun, note, spool, progress=progress, timings=timings
+            ) or _build(
+                PartWriter(directory, note.id, note.host), note, spool, progress=progress, timings=timings
             )
             with timings.stage("index"):
                 indexing.prepare(directory, manifest, progress)
@@ -84,11 +89,14 @@ def finish(
 def _complete(
     begun: Begun | None, note: pendings.Pending, spool: Path, progress: Progress | None, timings: Timings
 ) -> tuple[Manifest, list[Path]] | None:
-    """Complete what was written while the recording went on; None where it is not as it would be if all were read now."""
+    """Complete what was written while the recording went on.
+
+    None where it is not as it would be if all were read now.
+    """
     if begun is None:
         return None
     try:
-        return _build(begun.part, note, spool, progress, timings, begun)
+        return _build(begun.part, note, spool, progress=progress, timings=timings, begun=begun)
     except Surprise:
         return None
 
@@ -110,8 +118,8 @@ def _build(
             part,
             spool,
             note.job,
-            progress,
-            timings,
+            progress=progress,
+            timings=timings,
             followers=begun.followers if begun is not None else {},
             in_memory=frozenset(put_back.in_memory),
             processes=begun.ended.processes if begun is not None else None,
@@ -127,7 +135,7 @@ def snapshot(
 ) -> Manifest:
     """Make a part of `report` (default: the note's) of what is recorded by now, while the recording goes on.
 
-    The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
+    The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; a reader that has the report open keeps
     what was there. Where the recording was finished meanwhile, that is returned. Raises ReportError; nothing has changed then.
     """
     directory = Path(note.report if report is None else report)
@@ -148,7 +156,7 @@ def snapshot(
                     part,
                     spool,
                     note.job,
-                    progress,
+                    progress=progress,
                     as_of=time.monotonic_ns(),
                     in_memory=frozenset(put_back.in_memory),
                 )
@@ -197,7 +205,7 @@ def _adopt(spool: Path, report: Path) -> pendings.Pending:
 def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> None:
     """Move the files in `kept` (None: all) to `raw/`, remove the rest of the spool, and last the note itself.
 
-    Where that is refused the note stays, and whoever opens the report next tries again: the part itself is there.
+    If that is refused the note stays, and the next command that opens the report tries again: the part itself is there.
     """
     spool = Path(note.spool)
     if spool.is_dir() and pendings.belongs(note):
@@ -222,7 +230,10 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
 
 
 def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = False) -> ReportError:
-    """Say what is wrong and what to do. `live`: the recording goes on, only what it is by now could not be written."""
+    """Say what is wrong and what to do.
+
+    `live`: the recording goes on, only what it is by now could not be written.
+    """
     again = f"the spool {spool} is untouched: any command that opens {report} finishes it"
     if live:
         again = "the recording goes on, and nothing is lost"

@@ -1,4 +1,4 @@
-"""The rows of `processes`: what spools, the register of processes and the launcher know of each, put together."""
+"""Builds the rows of `processes` from spools, the register of processes and the launcher's notes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Family:
     _mine: dict[int, Life] = field(default_factory=dict)  # position in `spools` -> its life
     _keys: dict[int, int] = field(default_factory=dict)  # id of a life -> key
     _broken: frozenset[int] = frozenset()
-    _inside: frozenset[int] = frozenset()  # ids of lives that have a spool of their own agent
+    _inside: frozenset[int] = frozenset()  # ids of lives whose own agent wrote a spool
 
     @classmethod
     def of(
@@ -53,7 +53,10 @@ class Family:
         spools: Sequence[Process],
         broken: Sequence[Path],
     ) -> Family:
-        """Read the register in `directory` and tell which life each of the spools belongs to; `broken` ones cannot be read."""
+        """Read the register in `directory` and tell which life each of the spools belongs to.
+
+        `broken` ones cannot be read.
+        """
         family = cls(launch, control, launch.host or host)
         register = read_register(directory)
         found = lives(register.entries, launch.pid)
@@ -65,18 +68,20 @@ class Family:
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
             text = f"{register.damaged} places in the register of processes are damaged or cut off; processes may be missing"
-            family.notes.append(Note("warning", "register-damaged", "spool", text, register.damaged))
+            family.notes.append(
+                Note("warning", "register-damaged", "spool", message=text, count=register.damaged)
+            )
         if register.unread:
             text = f"{register.unread:,} bytes of the register of processes were not read: it is too long"
-            family.notes.append(Note("warning", "register-too-long", "spool", text))
+            family.notes.append(Note("warning", "register-too-long", "spool", message=text))
         if foreign := Counter(life.foreign for life in family._lives if life.foreign in REASONS.values()):
             kinds = ", ".join(f"{count:,} x {reason}" for reason, count in foreign.most_common())
             text = f"Programs ran that cannot be recorded: {kinds}. `warplens info` lists them; what they started in turn may be missing."
-            family.notes.append(Note("info", "not-followed", "launcher", text, foreign.total()))
+            family.notes.append(Note("info", "not-followed", "launcher", message=text, count=foreign.total()))
         return family
 
     def go_on(self, now: int) -> None:
-        """The recording goes on: who has not ended runs at `now` (ns)."""
+        """The recording goes on: a process that has not ended runs at `now` (ns)."""
         for life in (*self._lives, *self._mine.values()):
             if life.end is None:
                 life.end, life.ended = max(now, life.start), "running"
@@ -87,12 +92,18 @@ class Family:
         return life.end if life is not None else None
 
     def running_at(self, number: int) -> int | None:
-        """Return when the recording ended (ns) that the process of spool `number` went on after, where the register tells."""
+        """Return the end (ns) of the recording after which the process of spool `number` went on.
+
+        Only if the register has it.
+        """
         life = self._mine.get(number)
         return life.end if life is not None and life.ended == "running" else None
 
     def add_silent_primary(self, key: int) -> None:
-        """The launched program itself recorded nothing (a shell, say); it still has the command line and the exit status."""
+        """The launched program itself recorded nothing (a shell, say).
+
+        It still has the command line and the exit status.
+        """
         launch = self.launch
         start = launch.start_ns or 0
         facts = Process(
@@ -137,7 +148,10 @@ class Family:
         self._make_primary(self.rows[-1])
 
     def add_spool(self, number: int, key: int, facts: Process, begin: int, end: int, orderly: bool) -> None:
-        """Add the process of spool `number`. `begin` and `end` are what the spool tells, in ns of CLOCK_MONOTONIC."""
+        """Add the process of spool `number`.
+
+        `begin` and `end` are what the spool tells, in ns of CLOCK_MONOTONIC.
+        """
         life, launch = self._mine.get(number), self.launch
         primary = (
             launch.pid is not None
@@ -183,7 +197,10 @@ class Family:
             self._make_primary(row)
 
     def add_silent(self, key: Callable[[int], int]) -> None:
-        """Add all others, in the order in which they began; `key` gives the key of a row by its number."""
+        """Add all others, in the order in which they began.
+
+        `key` gives the key of a row by its number.
+        """
         for life in sorted(
             (life for life in self._lives if id(life) not in self._keys), key=lambda life: life.start
         ):
@@ -211,7 +228,7 @@ class Family:
             root = next((row for row in self.rows if row["parent"] is None), self.rows[0])
             root["primary"] = True
             message = f"the launcher did not note which process it started; taking the first one, {root['pid']}, for it"
-            self.notes.append(Note("warning", "no-launch-record", "report", message))
+            self.notes.append(Note("warning", "no-launch-record", "report", message=message))
 
     def known(self) -> Process:
         """Return the facts of a process whose boot is known."""
@@ -286,7 +303,10 @@ class Family:
 
 
 def _matched(found: Sequence[Life], spools: Sequence[Process]) -> Iterator[tuple[int, Life]]:
-    """Yield the number of each spool and its life: the latest of its process id that had begun, and had not ended."""
+    """Yield the number of each spool and its life.
+
+    The latest of its process id that had begun, and had not ended.
+    """
     by_pid: dict[int, list[Life]] = {}
     for life in found:
         by_pid.setdefault(life.pid, []).append(life)

@@ -21,21 +21,43 @@ Write = Callable[[str, pa.Table], None]
 
 
 def write_slice(events: Events, count: int, strings: Strings, domains: Domains, write: Write) -> None:
-    """Write the ranges of the current slice; a row group ends where a range belongs that has not ended."""
-    _write(events, count, events.splits() if events.following else [], strings, domains, write)
+    """Write the ranges of the current slice.
+
+    A row group ends where a range belongs that has not ended.
+    """
+    _write(
+        events,
+        count,
+        events.splits() if events.following else [],
+        strings=strings,
+        domains=domains,
+        write=write,
+    )
 
 
 def write_late(events: Events, count: int, strings: Strings, domains: Domains, write: Write) -> None:
-    """Write the `count` ranges that waited for their ends until the current slice: those whose columns are there now.
+    """Write the `count` ranges that waited for their ends until the current slice.
+
+    Their columns are there now.
 
     What does not follow one another by its id gets a row group each, so that each can be put where it belongs.
     """
     ids = events.column(RANGES, "id", np.int64)
-    _write(events, count, (np.flatnonzero(np.diff(ids) != 1) + 1).tolist(), strings, domains, write)
+    _write(
+        events,
+        count,
+        (np.flatnonzero(np.diff(ids) != 1) + 1).tolist(),
+        strings=strings,
+        domains=domains,
+        write=write,
+    )
 
 
 def read(file: pq.ParquetFile, first: int, behind: int) -> Iterator[enclosing.Columns]:
-    """Yield the ranges with ids from `first` to before `behind` again, as `enclosing.of_slice` has them, row group by row group."""
+    """Yield the ranges from id `first` to before `behind` again, row group by row group.
+
+    As `enclosing.of_slice` has them.
+    """
     place = file.schema_arrow.get_field_index("id")
     for number in range(file.num_row_groups):
         found = file.metadata.row_group(number).column(place).statistics
@@ -54,7 +76,7 @@ def _write(
 ) -> None:
     if not count:
         return
-    whole = columns.slice_table(TABLE, events, count, strings, domains)
+    whole = columns.slice_table(TABLE, events, count, strings=strings, domains=domains)
     for first, last in pairwise((0, *edges, count)):
         if first < last:
             write(TABLE, whole.slice(first, last - first))

@@ -1,4 +1,4 @@
-"""Which of a process's threads made a call: threads are known by their system ids, which are used again when they end."""
+"""Finds the thread of a call. Threads have system ids, which are used again when they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warplens.spool.reader import UNKNOWN_THREAD, Names
 from warplens.spool.wide import WideRecords
 
 _TID = (1 << 31) - 1
-_SPARSE = 16  # system ids are looked up in a table where it need not be longer than so many times the calls
+_SPARSE = 16  # system ids are looked up in a table if it is at most this many times longer than the calls
 
 
 class Threads:
@@ -63,7 +63,10 @@ class Threads:
         return np.array(sorted(found), np.int32)
 
     def name(self, records: WideRecords | None) -> None:
-        """Give threads that have no name what the system called them when they were first seen to call; all calls are matched."""
+        """Give threads without a name that of the system at their first call.
+
+        All calls are matched.
+        """
         if records is None:
             return
         for tid, start, text in zip(
@@ -93,9 +96,14 @@ class Threads:
 
 
 def _coded(tid: Int64Array) -> tuple[Int64Array, npt.NDArray[Any]]:
-    """Return the distinct values, rising, and of each value which of these it is: in 16 bits where they do, which are sorted in no time."""
-    low = int(tid.min(initial=0))
-    span = int(tid.max(initial=0)) - low + 1
+    """Return the distinct values, rising, and of each value which of these it is.
+
+    In 16 bits where these are enough: such numbers are sorted in no time.
+    """
+    if not len(tid):
+        return tid, np.empty(0, np.uint16)
+    low = int(tid.min())
+    span = int(tid.max()) - low + 1
     if span > max(_SPARSE * len(tid), 1 << 12):
         used, code = np.unique(tid, return_inverse=True)
         return used, code.reshape(-1).astype(np.uint16 if len(used) <= 1 << 16 else np.int64)

@@ -1,4 +1,7 @@
-"""Which arrows lead from API calls to what they started on a GPU: of each call one, to the first piece of its work."""
+"""Arrows from API calls to the GPU work that they launched.
+
+Of each call one, to the first piece of its work.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _KNOWN, _TAKEN = 1, 2
 
 
 class Arrows:
-    """Ask for the ends of all GPU work first, then for the begins. Takes a byte of memory for each API call."""
+    """Ask for the ends of all GPU work first, then for the begins.
+
+    Takes a byte of memory for each API call.
+    """
 
     def __init__(self, report: Report) -> None:
         self._states: dict[int, npt.NDArray[np.uint8]] = {}
@@ -34,8 +40,11 @@ class Arrows:
                     self._states[process] = state
 
     def ends(self, calls: Int64Array) -> Int64Array:
-        """Return the call whose arrow ends at each piece of work, -1 where none does. `calls`: what started it, -1: not known."""
-        found = np.full(len(calls), -1, np.int64)
+        """Return the call whose arrow ends at each piece of work, -1 where none does.
+
+        `calls`: what started it, -1: not known.
+        """
+        last = np.full(len(calls), -1, np.int64)
         for process, rows, low in _split(calls):
             state = self._states.get(process)
             if state is None:
@@ -46,16 +55,16 @@ class Arrows:
             fresh = state[first] == _KNOWN
             state[first[fresh]] = _TAKEN
             chosen = rows[where[fresh]]
-            found[chosen] = calls[chosen]
-        return found
+            last[chosen] = calls[chosen]
+        return last
 
     def begins(self, ids: Int64Array) -> Int64Array:
         """Return the ids of calls at which an arrow begins, -1 for the others."""
-        found = np.full(len(ids), -1, np.int64)
+        first = np.full(len(ids), -1, np.int64)
         for process, rows, low in _split(ids):
             taken = rows[self._states[process][low] == _TAKEN] if process in self._states else rows[:0]
-            found[taken] = ids[taken]
-        return found
+            first[taken] = ids[taken]
+        return first
 
 
 def _split(ids: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array]]:

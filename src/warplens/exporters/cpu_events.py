@@ -1,4 +1,7 @@
-"""What threads did on the CPU, as exporters need it: states, the GIL, OS calls, files, collections, imports, Python, MPI and the like."""
+"""Activity of threads on the CPU, for exporters.
+
+States, the GIL, OS calls, files, collections, imports, Python, MPI and the like.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,29 @@ from warplens.timeline.kinds import CPU, kind_of
 if TYPE_CHECKING:
     from warplens.report import Report
 
-_BRIEF = "gil brief"  # what was held for moments only is on a row of its own
-_CALLS = Kind("python_calls", "python", "name", ("kind", "file", "line", "failed", "clipped"))
+_BRIEF = "gil brief"  # brief holds are on a separate row
+_CALLS = Kind("python_calls", "python", "name", details=("kind", "file", "line", "failed", "clipped"))
 KINDS = (
-    Kind("thread_states", "cpu_state", "state", ("cpu", "exact", "reason")),
+    Kind("thread_states", "cpu_state", "state", details=("cpu", "exact", "reason")),
     _CALLS,
-    Kind("imports", "import", "name", ("self", "failed")),
-    Kind("gc", "gc", "generation", ("generation", "collected", "uncollectable"), fixed="GC"),
-    Kind("gil", "gil", "state", ("held", "waited", "holds", "waits", "interpreter")),
-    Kind("osrt", "osrt", "name", ("group", "result", "error", "fd", "target", "bytes", "object")),
+    Kind("imports", "import", "name", details=("self", "failed")),
+    Kind("gc", "gc", "generation", details=("generation", "collected", "uncollectable"), fixed="GC"),
+    Kind("gil", "gil", "state", details=("held", "waited", "holds", "waits", "interpreter")),
+    Kind("osrt", "osrt", "name", details=("group", "result", "error", "fd", "target", "bytes", "object")),
     Kind(
         "mpi_events",
         "mpi",
         "name",
-        ("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes"),
+        details=("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes"),
     ),
-    Kind("openmp_events", "openmp", "kind", ("name",)),
-    Kind("openacc_events", "openacc", "name", ("kind",)),
-    Kind("syscalls", "syscall", "name", ("result",)),
+    Kind("openmp_events", "openmp", "kind", details=("name",)),
+    Kind("openacc_events", "openacc", "name", details=("kind",)),
+    Kind("syscalls", "syscall", "name", details=("result",)),
     Kind(
-        "file_access", "file_access", "name", ("operation", "path", "fd", "bytes", "asked", "flags", "error")
+        "file_access",
+        "file_access",
+        "name",
+        details=("operation", "path", "fd", "bytes", "asked", "flags", "error"),
     ),
 )
 _NEEDED = ("id", "process", "thread", "start", "end")
@@ -64,7 +70,7 @@ class CpuTracks(Rows):
 
 
 def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield all events, at most so many at once; of each row sorted by begin."""
+    """Yield all events, at most `most` at once; of each row sorted by begin."""
     counts = report.tables
     for kind in KINDS:
         nesting = Nesting()
@@ -72,11 +78,14 @@ def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) ->
         wanted = [column.name for column in TABLES[kind.table].columns if column.name in own]
         for batch in batches(report, kind.table, wanted, most=most) if counts[kind.table] else ():
             for piece, what in _parted(kind, batch):
-                yield _events(kind, what, piece, tracks, nesting)
+                yield _events(kind, what, piece, tracks=tracks, nesting=nesting)
 
 
 def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """Yield what goes to different rows, or is drawn differently, with the name of its row; of instants without their end."""
+    """Yield what goes to different rows, or is drawn differently, with the name of its row.
+
+    Of instants without their end.
+    """
     if kind.table not in ("gil", "python_calls"):
         yield batch, kind.table
         return
@@ -94,5 +103,15 @@ def _events(kind: Kind, what: str, batch: pa.RecordBatch, tracks: CpuTracks, nes
     ids, start = values(batch, "id"), values(batch, "start")
     end = values(batch, "end") if "end" in batch.schema.names else None
     row = tracks.find(what, values(batch, "process"), values(batch, "thread", NONE), none)
-    parent = none if end is None else nesting.parents(ids, row, start, end)
-    return Events(kind, row, ids, parent, start, end, names(kind, batch), details(kind, batch), none)
+    parent = none if end is None else nesting.parents(ids, row, start=start, end=end)
+    return Events(
+        kind,
+        row,
+        ids,
+        parent=parent,
+        start=start,
+        end=end,
+        name=names(kind, batch),
+        details=details(kind, batch),
+        arrow=none,
+    )

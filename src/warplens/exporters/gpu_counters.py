@@ -1,4 +1,4 @@
-"""What of GPUs is a number over time: the memory that each process has, and what the launcher read from the devices."""
+"""GPU values over time: the memory of each process, and the launcher's readings of devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _METRICS = ("host", "gpu", "metric", "unit")
 
 @dataclass(frozen=True)
 class GpuCounter:
-    """A counter; `process` is the key of its process, or it belongs to the whole device that `gpu` names; `about` tells which it is."""
+    """A counter.
+
+    `process` is the key of its process, or it belongs to the whole device that `gpu` names; `about`
+    tells which it is.
+    """
 
     name: str
     unit: str
@@ -57,8 +61,8 @@ class GpuCounters:
                     row["metric"],
                     row["unit"],
                     None,
-                    f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""),
-                    row,
+                    gpu=f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""),
+                    about=row,
                 )
                 for row in self._metrics
             ),
@@ -69,23 +73,27 @@ class GpuCounters:
         ]
 
     def samples(self, *, most: int | None = None) -> Iterator[Samples]:
-        """Yield the samples, at most so many at once."""
+        """Yield the samples, at most `most` at once."""
         for batch in (
             batches(self._report, "gpu_memory", (*_MEMORY, "start", "total"), most=most)
             if self._memory
             else ()
         ):
             batch = batch.filter(batch.column("total").is_valid())
-            counter, total = _counter(batch, self._memory, _MEMORY, 0), values(batch, "total")
+            counter, total = _counter(batch, self._memory, _MEMORY, first=0), values(batch, "total")
             yield Samples(
-                counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool)
+                counter,
+                values(batch, "start"),
+                total,
+                real=total.astype(np.float64),
+                is_float=np.zeros(len(total), bool),
             )
         for batch in (
             batches(self._report, "gpu_metrics", (*_METRICS, "start", "value"), most=most)
             if self._metrics
             else ()
         ):
-            counter = _counter(batch, self._metrics, _METRICS, len(self._memory))
+            counter = _counter(batch, self._metrics, _METRICS, first=len(self._memory))
             real = np.ascontiguousarray(batch.column("value").to_numpy(zero_copy_only=False))
             known = ~np.isnan(real)
             nothing = np.zeros(int(known.sum()), np.int64)
@@ -93,8 +101,8 @@ class GpuCounters:
                 counter[known],
                 values(batch, "start")[known],
                 nothing,
-                real[known],
-                np.ones(len(nothing), bool),
+                real=real[known],
+                is_float=np.ones(len(nothing), bool),
             )
 
         first = len(self._memory) + len(self._metrics)
@@ -104,9 +112,13 @@ class GpuCounters:
             else ()
         ):
             batch = batch.filter(batch.column("allocated").is_valid())
-            counter, total = _counter(batch, self._tensors, _TENSORS, first), values(batch, "allocated")
+            counter, total = _counter(batch, self._tensors, _TENSORS, first=first), values(batch, "allocated")
             yield Samples(
-                counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool)
+                counter,
+                values(batch, "start"),
+                total,
+                real=total.astype(np.float64),
+                is_float=np.zeros(len(total), bool),
             )
 
 

@@ -1,4 +1,7 @@
-"""Puts ranges on tracks that nest: one per thread (push/pop), process (start/end ranges) and task; more where they overlap."""
+"""Puts ranges on tracks that nest.
+
+One per thread (push/pop), process (start/end ranges) and task; more where they overlap.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,9 @@ class Tracks:
             steps.append(step * _ID_STEP)
             where = f" ({row['host']})" if len(hosts) > 1 else ""
             name = f"{rank_label(row)}{Path(row['executable']).name or row['pid']}{where}"
-            self.processes.append(Process(row["process"], row["pid"] + steps[-1], name, row["command"]))
+            self.processes.append(
+                Process(row["process"], row["pid"] + steps[-1], name, command=row["command"])
+            )
         self._report = report
         place = {process.key: index for index, process in enumerate(self.processes)}
         threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
@@ -105,19 +110,19 @@ class Tracks:
                 row["thread"],
                 place[row["process"]],
                 row["tid"] + steps[place[row["process"]]],
-                thread_label(row),
+                name=thread_label(row),
             )
             for row in sorted(threads, key=lambda row: int(row["thread"]))
         ]
-        found = {thread.key: index for index, thread in enumerate(self.threads)}
+        position = {thread.key: index for index, thread in enumerate(self.threads)}
         tasks = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
         for row in tasks:
-            if row["thread"] not in found:
+            if row["thread"] not in position:
                 raise ReportError(
                     f"{report.path} is broken: the task {row['task']} is of no thread of the report"
                 )
         self.tasks = [
-            Task(row["task"], found[row["thread"]], task_label(row))
+            Task(row["task"], position[row["thread"]], task_label(row))
             for row in sorted(tasks, key=lambda row: int(row["task"]))
         ]
         self._task_keys = np.array([task.key for task in self.tasks], np.int64)
@@ -176,7 +181,10 @@ class Tracks:
         return family
 
     def _find(self, what: str, keys: Int64Array, wanted: Int64Array) -> Int64Array:
-        """Return the places of keys. The native encoders index with them: ReportError for a key that is not there."""
+        """Return the places of keys.
+
+        The native encoders index with them: ReportError for a key that is not there.
+        """
         places = np.searchsorted(keys, wanted)
         known = places < len(keys)
         known[known] = keys[places[known]] == wanted[known]
@@ -188,7 +196,10 @@ class Tracks:
 
 
 class Lanes:
-    """Places ranges on lanes within their family, so that each lane's ranges nest; lane 0 is the family's own track."""
+    """Places ranges on lanes within their family, so that each lane's ranges nest.
+
+    Lane 0 is the family's own track.
+    """
 
     def __init__(self, families: int) -> None:
         self._lanes = native.make("lanes_new", families)
@@ -219,7 +230,10 @@ class Lanes:
 def batches(
     report: Report, table: str, columns: Sequence[str], *, most: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table in pieces, in the order of the report; of at most so many rows, for who makes Python objects of them."""
+    """Yield a table in pieces of at most `most` rows, in the order of the report.
+
+    For callers that make Python objects.
+    """
     for rows in stream(report, table, columns):
         yield from rows.to_batches(max_chunksize=most)
 

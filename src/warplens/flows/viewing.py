@@ -1,4 +1,4 @@
-"""What `warplens view` does: reports become a view, two of them are compared, and a running recording is looked at again and again."""
+"""Runs `warplens view`: makes a view of reports, compares two, and follows a running recording."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def view_of(reports: Sequence[Report], progress: Progress | None = None) -> View
 
 
 def index_cache() -> Path | None:
-    """Return the folder for indexes of reports that are not written to; None where there is none."""
+    """Return the folder for indexes of reports that are not written to.
+
+    None where there is none.
+    """
     try:
         with Folder(cache().parent / "indexes", create=True) as folder:
             _sweep(folder)
@@ -68,7 +71,10 @@ def _sweep(folder: Folder) -> None:
 def handed_over(
     report: Report, ui: str | None, progress: Progress | None = None
 ) -> Iterator[dict[str, File | Path]]:
-    """Yield the pages that give a report to the Perfetto UI at `ui` (None: Perfetto's own); its trace lies in a file until then."""
+    """Yield the pages that give a report to the Perfetto UI at `ui` (None: Perfetto's own).
+
+    Its trace lies in a file until then.
+    """
     from warplens import catalog
     from warplens.viewer.page import perfetto
 
@@ -82,20 +88,20 @@ def handed_over(
 
 
 def compare(sides: Sequence[Opened]) -> dict[str, Any]:
-    """Return `Difference`: the tables of `warplens diff` of two reports, and the times at which both did the same."""
+    """Return `Difference`: the tables of `warplens diff` of two reports, and the times of equal work."""
     import pyarrow as pa
 
     from warplens.flows.differing import diff
     from warplens.viewer.answers.tables import shown
 
     with sides[0].asking() as before, sides[1].asking() as after:
-        found = diff(before, after)
+        difference = diff(before, after)
         anchors = [*_steps(before, after), *_ranges(before, after)]
     tables = []
-    if found.explained is not None:
-        rows, note = _explained(found.explained)
+    if difference.explained is not None:
+        rows, note = _explained(difference.explained)
         tables.append(shown(_EXPLAINED, rows, note=note))
-    for kind in dict.fromkeys(change.kind for change in found.changes):
+    for kind in dict.fromkeys(change.kind for change in difference.changes):
         rows = [
             {
                 "name": change.name if not change.after_name else f"{change.name} → {change.after_name}",
@@ -106,10 +112,10 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
                 "change (%)": None if change.relative is None else 100 * change.relative,
                 "more than noise": change.certain,
             }
-            for change in found.of(kind)
+            for change in difference.of(kind)
         ]
-        tables.append(shown(kind, pa.Table.from_pylist(rows), note=f"Times of one {found.per}."))
-    if found.findings:
+        tables.append(shown(kind, pa.Table.from_pylist(rows), note=f"Times of one {difference.per}."))
+    if difference.findings:
         told = [
             {
                 "status": one.status,
@@ -118,12 +124,12 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
                 "before (ns)": one.before,
                 "after (ns)": one.after,
             }
-            for one in found.findings
+            for one in difference.findings
         ]
         tables.append(shown("findings", pa.Table.from_pylist(told)))
     changes = [table for table in tables if table["title"] != _EXPLAINED]
-    if changes and found.notes:
-        changes[0]["note"] = " ".join(found.notes)
+    if changes and difference.notes:
+        changes[0]["note"] = " ".join(difference.notes)
     return {"tables": tables, "anchors": anchors[:_MOST_ANCHORS]}
 
 
@@ -181,7 +187,10 @@ def _ranges(before: Report, after: Report) -> list[dict[str, Any]]:
 
 
 class Follower:
-    """Opens the reports of a view anew when they have changed on disk. `ask`: has the recording of a report write down what it has."""
+    """Opens the reports of a view anew when they have changed on disk.
+
+    `ask`: has the recording of a report write down what it has.
+    """
 
     def __init__(
         self, view: View, news: News, ask: Callable[[Path], bool], every_s: float = _FOLLOW_S

@@ -1,4 +1,4 @@
-"""Records a small kernel and writes a trace of what happened inside it: `python -m warplens.intrakernel.example`.
+"""Records a small kernel and writes a trace: `python -m warplens.intrakernel.example`.
 
 Without `--dsl` it takes the best way that is there: a language on a GPU, else in its interpreter or simulator, else the header for
 CUDA C++ with the compiler of the host. What was recorded is checked before it is written.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from warplens.intrakernel.buffers import Buffer
-    from warplens.spool.intrakernel import Decoded
+    from warplens.spool.kernels.decoded import Decoded
 
 _RANKS = ("gpu", "interpreter", "simulator", "host")  # ways of running, best first
 _LANGUAGES = ("cute", "triton", "numba", "cuda")  # best first; others of the catalog come behind
@@ -59,7 +59,10 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
 
 
 def check(buffer: Buffer, decoded: Decoded) -> list[str]:
-    """Say what is wrong with the events of the example kernel; empty where every unit has recorded what it should."""
+    """Say what is wrong with the events of the example kernel.
+
+    Empty where every unit has recorded what it should.
+    """
     wrong = list(decoded.losses())
     expected = EXAMPLE_GRID * buffer.warps
     if len(decoded.units) != expected:

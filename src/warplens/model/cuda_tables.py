@@ -1,4 +1,7 @@
-"""The tables of CUDA: API calls, what the GPU did, and what it did it on. Numbers of kinds are names here, as nsys prints them."""
+"""The tables of CUDA: API calls, GPU work, devices, contexts and streams.
+
+Numbers of kinds are names here, as nsys prints them.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ CUDA_API = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 KERNELS = Table(
@@ -107,7 +110,7 @@ KERNELS = Table(
         ),
         *_GRAPH,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -142,7 +145,7 @@ MEMCPYS = Table(
         _CORRELATION,
         *_GRAPH,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -158,7 +161,7 @@ MEMSETS = Table(
         _CORRELATION,
         *_GRAPH,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -172,7 +175,7 @@ GRAPHS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -197,7 +200,7 @@ SYNCS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 CUDA_EVENTS = Table(
@@ -219,7 +222,7 @@ CUDA_EVENTS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -251,7 +254,7 @@ GPU_MEMORY = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 UM_EVENTS = Table(
@@ -289,7 +292,7 @@ UM_EVENTS = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 OVERHEAD = Table(
@@ -309,7 +312,7 @@ OVERHEAD = Table(
         Column("name", "dict", "What it was about, where known.", nullable=True),
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 EXTERNAL_IDS = Table(
@@ -322,11 +325,11 @@ EXTERNAL_IDS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "correlation"),
+    sort=("process", "correlation"),
 )
 GPU_METRICS = Table(
     "gpu_metrics",
-    "What the GPUs' own counters said, sampled by the launcher: whole devices, whoever uses them.",
+    "Values of the GPUs' counters, sampled by the launcher: whole devices, with the work of every process.",
     (
         Column("host", "string", "Host name."),
         Column("gpu", "int32", "Number of the GPU on its host, as nvidia-smi has it."),
@@ -336,7 +339,7 @@ GPU_METRICS = Table(
         Column("unit", "dict", "`%`, `bytes`, `bytes/s`, `W`, `MHz`, `C` or empty."),
         Column("value", "float64", "Value."),
     ),
-    ("host", "start"),
+    sort=("host", "start"),
     happens=True,
 )
 DEVICES = Table(
@@ -356,7 +359,7 @@ DEVICES = Table(
         Column("clock", "int64", "Core clock at its highest, Hz.", nullable=True),
         Column("l2_size", "int64", "L2 cache.", nullable=True, unit="bytes"),
     ),
-    ("process", "device"),
+    sort=("process", "device"),
 )
 CONTEXTS = Table(
     "contexts",
@@ -368,7 +371,7 @@ CONTEXTS = Table(
         Column("null_stream", "int64", "Number of its null stream.", nullable=True),
         Column("name", "string", "Name given through NVTX.", nullable=True),
     ),
-    ("process", "context"),
+    sort=("process", "context"),
 )
 STREAMS = Table(
     "streams",
@@ -381,7 +384,7 @@ STREAMS = Table(
         Column("kind", "dict", "`default`, `non-blocking` or `null`.", nullable=True),
         Column("name", "string", "Name given through NVTX.", nullable=True),
     ),
-    ("process", "stream"),
+    sort=("process", "stream"),
 )
 
 CUDA_TABLES: tuple[Table, ...] = (

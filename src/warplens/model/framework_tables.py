@@ -1,4 +1,4 @@
-"""The tables of what a framework says of itself: its operations, its collectives, what its allocator did."""
+"""The tables of a framework's own records: operations, collectives, memory of its allocator."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ OPS = Table(
         Column("concrete", "dict", "Values of inputs that are no tensors, as JSON text.", nullable=True),
         Column("stack", "int64", "Innermost frame of the call: key of `frames`.", nullable=True),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 COLLECTIVES = Table(
     "collectives",
-    "Collective operations, with what was asked for: communication between the ranks of a group.",
+    "Collective operations, with their requests: communication between the ranks of a group.",
     (
         _ID,
         PROCESS,
@@ -76,7 +76,7 @@ COLLECTIVES = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 TENSOR_MEMORY = Table(
@@ -99,7 +99,7 @@ TENSOR_MEMORY = Table(
         ),
         _WITHIN,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 

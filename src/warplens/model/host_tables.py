@@ -1,4 +1,7 @@
-"""What the system knows of processes and the machine: columns of `processes`, and the table of memory and load over time."""
+"""The system's facts about processes and the machine.
+
+Columns of `processes`, and the table of memory and load over time.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,6 @@ HOST_METRICS = Table(
         Column("unit", "dict", "`bytes` or `%` (100: all CPUs)."),
         Column("value", "float64", "Value."),
     ),
-    ("host", "start"),
+    sort=("host", "start"),
     happens=True,
 )

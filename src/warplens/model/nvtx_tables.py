@@ -1,4 +1,4 @@
-"""The tables of what was annotated: NVTX ranges, marks, tasks, payloads, counters, objects."""
+"""The tables of annotations: NVTX ranges, marks, tasks, payloads, counters, objects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NVTX_RANGES = Table(
         Column("inherited", "bool", "Open in the parent at `fork`; start is the fork."),
         Column("clipped", "bool", "Crosses an edge of the capture."),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 NVTX_MARKS = Table(
@@ -72,12 +72,12 @@ NVTX_MARKS = Table(
         *_LABELS,
         _TASK,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 TASKS = Table(
     "tasks",
-    "What takes turns on a thread: asyncio and trio tasks, generators with ranges of their own.",
+    "What takes turns on a thread: asyncio and trio tasks, generators with open ranges.",
     (
         Column("task", "int64", "Key."),
         PROCESS,
@@ -87,7 +87,7 @@ TASKS = Table(
         Column("parent", "int64", "Range that was open where the task was made.", nullable=True),
         time("start", "When it was first seen."),
     ),
-    ("task",),
+    sort=("task",),
 )
 NVTX_SCHEMAS = Table(
     "nvtx_schemas",
@@ -102,7 +102,7 @@ NVTX_SCHEMAS = Table(
         Column("size", "int64", "Bytes of the fixed part.", nullable=True, unit="bytes"),
         Column("definition", "string", "JSON: entries with name, type, flags, offset, …"),
     ),
-    ("schema",),
+    sort=("schema",),
 )
 PAYLOADS = Table(
     "payloads",
@@ -123,7 +123,7 @@ PAYLOADS = Table(
         ),
         Column("json", "string", "A payload that came as JSON.", nullable=True),
     ),
-    ("process",),
+    sort=("process",),
 )
 NVTX_COUNTERS = Table(
     "nvtx_counters",
@@ -149,7 +149,7 @@ NVTX_COUNTERS = Table(
         ),
         Column("scope", "string", "What it belongs to (a path such as `/device/0`).", nullable=True),
     ),
-    ("counter",),
+    sort=("counter",),
 )
 NVTX_COUNTER_SAMPLES = Table(
     "nvtx_counter_samples",
@@ -172,7 +172,7 @@ NVTX_COUNTER_SAMPLES = Table(
         ),
         _TASK,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 NVTX_OBJECTS = Table(
@@ -186,11 +186,11 @@ NVTX_OBJECTS = Table(
         Column("kind", "dict", "`resource`, `cuda_stream`, `cuda_device`, `sync`, `heap`, …"),
         Column("identifier", "uint64", "The address, handle or number that the program gave.", nullable=True),
         Column("name", "string", "Its name.", nullable=True),
-        Column("definition", "string", "JSON: all that was said about it."),
+        Column("definition", "string", "JSON: its whole definition."),
         time("start", "When it was named."),
         time("end", "When it was destroyed.", nullable=True),
     ),
-    ("object",),
+    sort=("object",),
 )
 NVTX_OPERATIONS = Table(
     "nvtx_operations",
@@ -206,7 +206,7 @@ NVTX_OPERATIONS = Table(
         Column("value", "uint64", "Size in bytes or other operand.", nullable=True),
         _TASK,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 

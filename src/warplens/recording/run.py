@@ -1,4 +1,4 @@
-"""What every recording has, whoever started the program: the control page, the clock log, and the facts in `launch.json`."""
+"""Common to every recording: the control page, the clock log, and the facts in `launch.json`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ _OTHER_PLACE = (*FULL, errno.EACCES, errno.EROFS)
 
 
 class Run:
-    """One recording into the existing directory `spool`: `begin`, `watch`, `end`, and `close` whatever happens.
+    """One recording into the existing directory `spool`.
+
+    Call `begin`, `watch`, `end`, and always `close`.
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known. At most `files`
     spool files are held open, in case somebody deletes them; whenever they are looked at, `also_look` is called. `director` opens and
@@ -62,18 +64,25 @@ class Run:
         self._early = early
         self._wording = wording
         self._control = self._create_control()
-        self.director = Director(self._control, agent, options, kill, wake=wake)
+        self.director = Director(self._control, agent, options, kill=kill, wake=wake)
         self._keeper = SpoolKeeper(spool, self._control, limit=files)
         self._outdated: OutdatedSpools | None = None
         if options.keep_last is not None:
             self._outdated = OutdatedSpools(
-                spool, self._control, agent, round(options.keep_last * 1e9), self._keeper.let_go
+                spool,
+                self._control,
+                agent,
+                keep_ns=round(options.keep_last * 1e9),
+                let_go=self._keeper.let_go,
             )
         self._also_look = also_look
-        self._monitor = Monitor(spool, agent, self._keeper, self._look)
+        self._monitor = Monitor(spool, agent, self._keeper, also_look=self._look)
 
     def begin(self, pid: int | None = None) -> int:
-        """Note that the recording begins now, with the primary process `pid` where there is one already; return the time in ns."""
+        """Note that the recording begins now; return the time in ns.
+
+        `pid`: the primary process, if there is one already.
+        """
         windows = self._control.windows()
         now = windows[0].open_ns if windows else time.monotonic_ns()  # the first one may be open by now
         self.facts.set(start_ns=now, pid=pid)
@@ -89,11 +98,17 @@ class Run:
         return self._control.gate() % 2 == 1
 
     def charge(self, count: int) -> bool:
-        """Count bytes of a file of ours against --max-size, or free them where `count` is below 0; say whether they fit."""
+        """Count bytes of a file of ours against --max-size; say whether they fit.
+
+        `count` below 0 frees them.
+        """
         return self._agent.charge(self._control.address, count)
 
     def is_kept(self, time_ns: int) -> bool:
-        """Say whether a flight recorder keeps what was at a time, ns: it is one of the last seconds, or in a window that is closed."""
+        """Say whether a flight recorder keeps a time (ns).
+
+        It is in the last seconds, or in a closed window.
+        """
         recent = time.monotonic_ns() - round((self._options.keep_last or 0) * 1e9)
         return time_ns >= recent or any(
             window.open_ns <= time_ns < window.close_ns for window in self._control.windows()
@@ -125,7 +140,7 @@ class Run:
         self.director.end()
         self.facts.set(end_ns=end_ns, primary_end_ns=primary_end_ns, exit_status=exit_status)
         self._monitor.stop()
-        note_windows(self.facts, self.director.state(), self._options, end_ns, self._spool)
+        note_windows(self.facts, self.director.state(), self._options, end_ns=end_ns, spool=self._spool)
         self.facts.set(last_alive=dict(sorted(self._keeper.killed().items())[:_MOST_KILLED]))
         self._note_spool()
         self._note_outdated()
@@ -139,14 +154,14 @@ class Run:
                 "warning",
                 "still-running",
                 f"Still running when the recording ended: {names}. What they do from then on is not recorded.",
-                len(still_running),
+                count=len(still_running),
             )
         if missed := self._monitor.missed_lines:
             self.facts.note(
                 "warning",
                 "clock-lines",
                 "Some readings of the clocks could not be written to the spool directory.",
-                missed,
+                count=missed,
             )
 
     def _look(self) -> None:
@@ -158,7 +173,10 @@ class Run:
             self.facts.save()
 
     def abandon(self) -> None:
-        """Let go of everything without a word: it is the recording of the process that this one was forked from."""
+        """Release everything without a message.
+
+        It is the recording of the process that this one was forked from.
+        """
         self._keeper.release()
         self._control.close()
 
@@ -198,7 +216,7 @@ class Run:
                 "agent-failed",
                 f"{counts.failed} {'process' if counts.failed == 1 else 'processes'} could not record, because no spool could be opened: "
                 f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
-                counts.lost,
+                count=counts.lost,
             )
         elif counts.processes <= unheard and (
             called := [name for name in ("nvtx", "cuda") if self.facts.traces(name)]
@@ -226,7 +244,7 @@ class Run:
                 f"Another NVTX tool, {tool or 'named in WARPLENS_NVTX_CHAIN'}, is configured too, but could not be loaded, or refused. "
                 f"It heard nothing of {count} {'library' if count == 1 else 'libraries'}. Check that NVTX_INJECTION64_PATH names a tool "
                 "that works by itself.",
-                count,
+                count=count,
             )
 
     def _note_outdated(self) -> None:
@@ -238,8 +256,8 @@ class Run:
                 "ended-before",
                 f"What {counted(count, 'process')} had recorded was given up: all of them ended before the time that --keep-last keeps, "
                 f"the last of them {last} after the recording began. They are listed, without what they did.",
-                count,
-                self._outdated.newest_ns,
+                count=count,
+                time_ns=self._outdated.newest_ns,
             )
 
     def _note_spool(self) -> None:
@@ -250,12 +268,12 @@ class Run:
                 "spool-deleted",
                 f"The spool directory {self._spool} was deleted while the program ran. "
                 f"{rescued} spool files were rescued; processes that began and ended around then may be missing.",
-                rescued,
+                count=rescued,
             )
         if self._keeper.lost:
             self.facts.note(
                 "error",
                 "spool-lost",
                 f"{self._keeper.lost} deleted spool files could not be rescued.",
-                self._keeper.lost,
+                count=self._keeper.lost,
             )

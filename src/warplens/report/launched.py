@@ -1,4 +1,7 @@
-"""Which calls of CUDA began in a window of the capture: the GPU work that they asked for belongs to it, whenever it ran."""
+"""Finds the CUDA calls that began in a window of the capture.
+
+The GPU work that they launched belongs to it, whenever it ran.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +19,23 @@ _API_ROWS_PER_PROCESS = 1 << 32
 
 
 def launched(pieces: Iterable[Piece], windows: Mapping[int, Window]) -> dict[int, Calls]:
-    """Return the calls that began in the window of each part: ids of `cuda_api` from, and to behind the last, for each process.
+    """Return the calls that began in the window of each part.
+
+    Ids of `cuda_api` from, and to behind the last, for each process.
 
     `pieces`: those of `cuda_api`, whole. Ids grow with start within a process, so they lie next to one another: only row groups at the
     edges of a window are read.
     """
-    found: dict[int, dict[int, tuple[int, int]]] = {part: {} for part in windows}
+    ranges: dict[int, dict[int, tuple[int, int]]] = {part: {} for part in windows}
     reader = Reader("cuda_api")
     for piece in pieces:
         for group in groups_of(piece) if piece.part in windows else ():
             for process, first, last in _inside(group, reader, windows[piece.part]):
-                low, high = found[piece.part].get(process, (first, last))
-                found[piece.part][process] = (min(low, first), max(high, last))
+                low, high = ranges[piece.part].get(process, (first, last))
+                ranges[piece.part][process] = (min(low, first), max(high, last))
     return {
         part: tuple(sorted((first, last + 1) for first, last in calls.values()))
-        for part, calls in found.items()
+        for part, calls in ranges.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Streams a table of a report by row groups: only the columns and the rows that a question needs."""
+"""Streams a table of a report by row groups, with only the needed columns and rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """One row group of one file; `shift` brings its clock columns onto the report's clock, then rows are chosen by `cut` and `calls`."""
+    """One row group of one file.
+
+    `shift` brings its clock columns onto the report's clock, then rows are chosen by `cut` and
+    `calls`.
+    """
 
     file: Path
     metadata: pq.FileMetaData
@@ -75,13 +79,13 @@ class RowGroup:
         )
 
     def _has_nulls(self, column: str) -> bool:
-        found = self._statistics(column)
-        return found is None or not found.has_null_count or found.null_count > 0
+        statistics = self._statistics(column)
+        return statistics is None or not statistics.has_null_count or statistics.null_count > 0
 
     def edges(self, column: str) -> tuple[int, int] | None:
         """The least and the greatest value of a column, where the file says so: before they are shifted."""
-        found = self._statistics(column)
-        return (found.min, found.max) if found is not None and found.has_min_max else None
+        statistics = self._statistics(column)
+        return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
 
     def _statistics(self, column: str) -> pq.Statistics | None:
         group = self.metadata.row_group(self.number)
@@ -96,7 +100,7 @@ def groups_of(piece: Piece) -> Iterator[RowGroup]:
     """Yield the row groups of one file of a table."""
     metadata = pq.read_metadata(piece.file)
     for number in range(metadata.num_row_groups):
-        yield RowGroup(piece.file, metadata, number, piece.shift, piece.cut, piece.calls)
+        yield RowGroup(piece.file, metadata, number, shift=piece.shift, cut=piece.cut, calls=piece.calls)
 
 
 def threads() -> int:
@@ -107,14 +111,17 @@ def threads() -> int:
 
 def row_groups(report: AskedReport, table: str, window: Window | None = None) -> list[RowGroup]:
     """List the row groups of a table, in the order of the report, that may hold rows of the window."""
-    found = []
+    groups = []
     for piece in report.pieces(table):
-        found += [group for group in groups_of(piece) if group.may_overlap(window) and group.may_be_chosen()]
-    return found
+        groups += [group for group in groups_of(piece) if group.may_overlap(window) and group.may_be_chosen()]
+    return groups
 
 
 class Reader:
-    """Reads row groups of a table; each thread keeps its own open file. Strings come as dictionaries."""
+    """Reads row groups of a table; each thread keeps its own open file.
+
+    Strings come as dictionaries.
+    """
 
     def __init__(self, table: str, window: Window | None = None) -> None:
         self._texts = [column.name for column in TABLES[table].columns if column.type == "dict"]
@@ -125,7 +132,7 @@ class Reader:
         self._local = threading.local()
 
     def read(self, group: RowGroup, columns: Sequence[str]) -> pa.Table:
-        """Return the columns of one row group: on the report's clock, rows outside the window left out (needs start and end)."""
+        """Return the columns of one row group on the report's clock, without rows outside the window."""
         if group.cut is not None and (group.calls is not None or group.may_cross(group.cut)):
             whole = [*columns, *(name for name in self._keys if name not in columns)]
             rows = chosen(self._read(group, whole), group.cut, group.calls).select(list(columns))

@@ -1,4 +1,7 @@
-"""Opens a report: finishes what is pending, reads the manifests, and says which files hold each table on whose clock."""
+"""Opens a report: finishes pending recordings, reads the manifests, lists the files of each table.
+
+Each file with its clock.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _TRIES = 50
 
 @dataclass(frozen=True)
 class Part:
-    """One part and what its clock columns are shifted by (ns) to be on the clock of the report's first part."""
+    """One part, and the shift of its clock columns (ns) to the clock of the report's first part."""
 
     manifest: Manifest
     shift: int
@@ -35,7 +38,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """One file of a table. `missing`: columns that the model got after the file was written; they read as null.
+    """One file of a table.
+
+    `missing`: columns that the model got after the file was written; they read as null.
 
     `cut`: only rows that overlap this time count (ns, after the shift), and only what of them lies in it; None: all do.
     `calls`: instead, rows count whole whose call has an id in one of these ranges; those without a call, where they overlap `cut`.
@@ -52,7 +57,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Stored:
-    """A report as it lies on disk; `waiting` has a sentence for each recording that is not in it yet.
+    """A report as it lies on disk.
+
+    `waiting` has a sentence for each recording that is not in it yet.
 
     `snapshots`: one for each that is in it as it was some time ago; `held` keeps the files of those from being replaced.
 
@@ -98,11 +105,13 @@ class Stored:
         return sum(part.manifest.rows(table) for part in self.parts)
 
     def pieces(self, table: str) -> list[Piece]:
-        """Return the files that hold rows of a table: empty ones are there for other tools, and are never looked at here.
+        """Return the files that hold rows of a table.
+
+        Empty ones are there for other tools, and are never read here.
 
         Raises ReportError for a file that does not hold what the model and its manifest say.
         """
-        found = []
+        files = []
         for part in self.parts:
             entry = part.manifest.tables.get(table)
             chosen = self.cuts is not None and TABLES[table].happens
@@ -122,14 +131,20 @@ class Stored:
                     and self.calls is not None
                 )
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
-                found.append(Piece(file, rows, part.shift, part.manifest.part, missing, cut, calls))
-        return found
+                files.append(
+                    Piece(
+                        file, rows, part.shift, part=part.manifest.part, missing=missing, cut=cut, calls=calls
+                    )
+                )
+        return files
 
 
 def open_store(
     path: str | os.PathLike[str], progress: Callable[[str, float], None] | None = None, *, trust: bool = False
 ) -> Stored:
-    """Open the report at `path`, finishing recordings of this user that nobody runs any more; `trust`: those of others, too.
+    """Open the report at `path`, finishing recordings of this user that nobody runs any more.
+
+    `trust`: those of others, too.
 
     A name may lack its `.warplens`. A recording that cannot be finished now (a full disk, say) leaves the other parts readable.
     Raises NotAReport, NewerReport or ReportError; messages name the file.
@@ -162,8 +177,8 @@ def open_store(
         else:
             waiting[pending.id] = f"{busy} is still recording into {pending.spool}"
             recording[pending.id] = f"{busy} is still recording"
-    found, held = _read(report)
-    if not found:
+    listed, held = _read(report)
+    if not listed:
         if failed is not None:
             raise failed
         for name, text in waiting.items():
@@ -172,16 +187,16 @@ def open_store(
             )
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
     failed = None  # its traceback leads here, and would keep what is held
-    if not waiting and all(manifest.own for manifest in found):  # else somebody may be writing one
-        generations.sweep(report, found)
-    shown = {manifest.id: manifest for manifest in found}
-    first = found[0]
+    if not waiting and all(manifest.own for manifest in listed):  # else somebody may be writing one
+        generations.sweep(report, listed)
+    shown = {manifest.id: manifest for manifest in listed}
+    first = listed[0]
     parts = tuple(
         Part(
             manifest,
             0 if manifest.boot_id == first.boot_id else manifest.realtime_offset - first.realtime_offset,
         )
-        for manifest in found
+        for manifest in listed
     )
     for part in parts:
         if abs(part.shift) >= 1 << 62:
@@ -192,7 +207,7 @@ def open_store(
         report,
         parts,
         tuple(f"{name}: {text}" for name, text in waiting.items() if name not in shown),
-        tuple(
+        snapshots=tuple(
             f"{name}: {(waiting | recording).get(name, 'the recording was given up')}, this is as of {_clock_time(manifest.snapshot)}"
             for name, manifest in shown.items()
             if manifest.snapshot is not None
@@ -205,17 +220,17 @@ def _read(report: Path) -> tuple[list[Manifest], tuple[Held, ...]]:
     """Return the manifests of all parts, by number, and what keeps the files of snapshots in place."""
     for _ in range(_TRIES):
         files = sorted((report / manifests.DIRECTORY).glob("*.json"))
-        found = sorted(
+        listed = sorted(
             (manifests.read(file) for file in files), key=lambda manifest: (manifest.part, manifest.id)
         )
-        fleeting = [manifest for manifest in found if manifest.snapshot is not None]
+        fleeting = [manifest for manifest in listed if manifest.snapshot is not None]
         try:
             held = tuple(generations.Held(report, manifest) for manifest in fleeting)
         except OSError:
             continue  # replaced at this moment
         if all(manifests.read(manifests.path_of(report, manifest.id)) == manifest for manifest in fleeting):
-            _check(report, found)
-            return found, held
+            _check(report, listed)
+            return listed, held
     raise ReportError(
         f"{report} is being replaced again and again, or its files are gone: {fleeting[0].tables}"
     )
@@ -226,10 +241,10 @@ def _clock_time(ns: int) -> str:
     return time.strftime("%H:%M:%S" if then[:3] == now[:3] else "%Y-%m-%d %H:%M:%S", then)
 
 
-def _check(report: Path, found: list[Manifest]) -> None:
+def _check(report: Path, listed: list[Manifest]) -> None:
     numbers: dict[int, str] = {}
     inside = _inside(report)
-    for manifest in found:
+    for manifest in listed:
         if manifest.part in numbers:
             raise ReportError(
                 f"{report}: the parts {numbers[manifest.part]} and {manifest.id} have the same number {manifest.part}"
@@ -249,7 +264,10 @@ def _check(report: Path, found: list[Manifest]) -> None:
 
 
 def _inside(folder: Path) -> Callable[[str], bool]:
-    """Return what says whether a file lies in `folder`, links resolved: each folder once, for a report has a file for each table."""
+    """Return a function that says whether a file is in `folder`, links resolved.
+
+    It resolves each folder once.
+    """
     root = os.path.realpath(folder)
     known = {os.fspath(folder): root}
 
@@ -272,10 +290,13 @@ def _inside(folder: Path) -> Callable[[str], bool]:
 
 
 def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
-    """Return the columns that a Parquet file may lack and does; ReportError unless it has the others and `expected` rows."""
+    """Return the columns that a Parquet file may lack and does.
+
+    ReportError unless it has the others and `expected` rows.
+    """
     try:
         with pq.ParquetFile(path) as file:
-            found, rows = file.schema_arrow, file.metadata.num_rows
+            columns, rows = file.schema_arrow, file.metadata.num_rows
             weight.check(TABLES[table], path, file.metadata)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
@@ -285,13 +306,13 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
         )
     missing = []
     for wanted in schema.schema(table):
-        number = found.get_field_index(wanted.name)
+        number = columns.get_field_index(wanted.name)
         if number < 0:
             if wanted.nullable:
                 missing.append(wanted.name)
                 continue
             raise ReportError(f"{path} lacks the column {wanted.name!r} of the table {table}")
-        kind, nullable = _plain(found.field(number).type), found.field(number).nullable
+        kind, nullable = _plain(columns.field(number).type), columns.field(number).nullable
         if kind != _plain(wanted.type):
             raise ReportError(f"{path}: the column {wanted.name!r} holds {kind}, not {_plain(wanted.type)}")
         if nullable and not wanted.nullable:

@@ -1,4 +1,7 @@
-"""The finding about copies and memsets that make the host wait: which calls, and what they cost; each rule words it."""
+"""The finding about copies and memsets that block the host: the calls and their cost.
+
+Each rule words it.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,14 @@ def blocked(
     least: float,
     slower: Slower | None = None,
 ) -> list[Finding]:
-    """Return the finding about the calls of a table that meet an SQL condition; none where they cost less than `least` percent.
+    """Return the finding about the calls of a table that meet an SQL condition.
+
+    None where they cost less than `least` percent.
 
     `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix. `slower`: as for `cost`.
     """
     whole = span(report, selection)
-    blocking = calls(report, selection, condition, table)
+    blocking = calls(report, selection, condition, copies=table)
     spent = cost(blocking, gpus(report, selection), slower=slower, held=held(report, selection))
     if spent.bound == 0 or spent.bound < whole * least / 100:
         return []

@@ -1,4 +1,7 @@
-"""When a thread that carries the work waits for the next batch: by the names of its ranges, its OS calls, and samples of Python."""
+"""Finds waits for the next batch in threads that carry the work.
+
+By the names of its ranges, its OS calls, and samples of Python.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ class DataWaits:
 
 
 def waits(report: Report, selection: Selection) -> list[DataWaits]:
-    """Return the waits for data of each process: of the thread that steps or launches; of a main thread where it then computes.
+    """Return the waits for data of each process: of the thread that steps or launches.
+
+    Of a main thread where it then computes.
 
     Of several threads of a process, that which waited longest counts. Workers and coordinators of pools wait for work, not for data.
     """
@@ -69,7 +74,7 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
         around = known.get(row.thread or 0)
         if around is None or not around.within(np.array([row.start]), np.array([row.end]))[0]:
             of_thread[row.thread or 0].append(row)
-    for row in _sampled(report, selection, wanted, of_thread, coordinators=carrying.proven):
+    for row in _sampled(report, selection, wanted, known=of_thread, coordinators=carrying.proven):
         of_thread[row.thread or 0].append(row)
     longest: dict[int, DataWaits] = {}
     for thread, outer in of_thread.items():
@@ -77,7 +82,9 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
             continue
         process = carrying.process_of[thread]
         cover = Cover([row.start for row in outer], [row.end for row in outer])
-        own = DataWaits(process, thread, cover, outer, list(dict.fromkeys(row.text for row in outer)))
+        own = DataWaits(
+            process, thread, cover, rows=outer, names=list(dict.fromkeys(row.text for row in outer))
+        )
         if (process not in longest or cover.total > longest[process].cover.total) and (
             carrying.proven or _feeds(report, selection, own)
         ):
@@ -86,11 +93,11 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
 
 
 def _feeds(report: Report, selection: Selection, waited: DataWaits) -> bool:
-    """Whether a thread computes with what it waited for, and others worked to provide it."""
+    """Whether a thread computes with the data that it waited for, and others worked to provide it."""
     cover = waited.cover
-    worked = computed(report, selection, waited.thread, int(cover.start[0]), int(cover.end[-1])).without(
-        cover
-    )
+    worked = computed(
+        report, selection, waited.thread, begin=int(cover.start[0]), end=int(cover.end[-1])
+    ).without(cover)
     if worked.total < _COMPUTES * cover.total:
         return False
     own = all(row.table == "nvtx_ranges" for row in waited.rows)  # the program itself calls it so
@@ -110,7 +117,7 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
     if not called:
         return
     where = f"style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
-    candidates = rows(report, selection, "id, message, process, thread", "nvtx_ranges", where)
+    candidates = rows(report, selection, "id, message, process, thread", table="nvtx_ranges", where=where)
     reach: dict[int, int] = {}
     for batch in candidates.filter(pc.is_in(candidates.column("thread"), value_set=threads_of)).to_batches():
         for row in batch.to_pylist():
@@ -133,10 +140,17 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
 def _read(
     report: Report, selection: Selection, threads_of: pa.Array, *, coordinators: bool
 ) -> Iterator[Evidence]:
-    """Yield the waits of these threads in functions that load data, by their stacks; `coordinators`: those for results of a pool, too."""
+    """Yield the waits of these threads in functions that load data, by their stacks.
+
+    `coordinators`: those for results of a pool, too.
+    """
     stacks = StackPlaces(report)
     calls = rows(
-        report, selection, "id, name, stack, process, thread", "osrt", f"{_WAITS} AND stack IS NOT NULL"
+        report,
+        selection,
+        "id, name, stack, process, thread",
+        table="osrt",
+        where=f"{_WAITS} AND stack IS NOT NULL",
     )
     calls = calls.filter(pc.is_in(calls.column("thread"), value_set=threads_of))
     places = {stack: stacks.place(stack) for stack in pc.unique(calls.column("stack")).to_pylist()}
@@ -166,14 +180,17 @@ def _sampled(
     *,
     coordinators: bool,
 ) -> list[Evidence]:
-    """Return the waits that only samples of Python saw: in a queue, or, working or not, in a DataLoader's iterator."""
+    """Return the waits that only samples of Python saw.
+
+    In a queue, or, working or not, in a DataLoader's iterator.
+    """
     stacks = StackPlaces(report)
     ticks = rows(
         report,
         selection,
         "id, process, thread, stack, on_cpu, weight, count",
-        "samples",
-        "kind::VARCHAR = 'python'",
+        table="samples",
+        where="kind::VARCHAR = 'python'",
     )
     ticks = ticks.filter(pc.is_in(ticks.column("thread"), value_set=threads_of))
     places = {stack: stacks.place(stack) for stack in pc.unique(ticks.column("stack")).to_pylist()}
@@ -219,7 +236,10 @@ def _sampled(
 
 
 def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[int, set[int]]:
-    """Return the ranges of these names that lie within steps, of each thread where at least half of its steps have one."""
+    """Return the ranges of these names within steps.
+
+    Of each thread where at least half of its steps have one.
+    """
     try:
         known = steps(report, selection)
     except MissingData:
@@ -229,7 +249,7 @@ def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[i
         own = known.filter(pc.equal(known.column("thread"), thread))
         first, last = numbers(own, "start"), numbers(own, "end")
         where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({_listed(names)})"
-        candidates = rows(report, selection, "id", "nvtx_ranges", where)
+        candidates = rows(report, selection, "id", table="nvtx_ranges", where=where)
         step = np.searchsorted(first, numbers(candidates, "start"), "right") - 1
         inside = (step >= 0) & (numbers(candidates, "end") <= last[step])
         if len(first) > 1 and len(np.unique(step[inside])) * 2 >= len(first):
@@ -242,11 +262,15 @@ def _listed(texts: list[str]) -> str:
 
 
 def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
-    """Return what another thread of the run mostly did in the C library meanwhile; empty: not known.
+    """Return what another thread of the run mostly did in the C library meanwhile.
+
+    Empty: not known.
 
     For example: `thread loader of train.py was in read of /data`.
     """
-    calls = rows(report, selection, "thread, name, target", "osrt", f"thread <> {waited.thread} AND {BUSY}")
+    calls = rows(
+        report, selection, "thread, name, target", table="osrt", where=f"thread <> {waited.thread} AND {BUSY}"
+    )
     inside = waited.cover.within(numbers(calls, "start"), numbers(calls, "end"))
     sums = (
         calls.append_column("inside", pa.array(inside))

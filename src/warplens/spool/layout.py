@@ -1,4 +1,4 @@
-"""The fixed head of a spool file, and the record layouts that the file itself describes."""
+"""Reads the fixed head of a spool file, and the record layouts that the file describes."""
 
 from __future__ import annotations
 
@@ -123,19 +123,26 @@ def read_head(data: bytes, file: str) -> Head:
         first,
         json_offset,
         json_size,
-        _clock(fields[5:10]),
-        size,
-        chunk_end,
-        end_ns,
-        error,
-        fields[15:79],
-        buffered,
-        *fields[79:84],
+        clock=_clock(fields[5:10]),
+        file_size=size,
+        chunk_end=chunk_end,
+        end_ns=end_ns,
+        error=error,
+        dropped=fields[15:79],
+        buffered=buffered,
+        first_loss_ns=fields[79],
+        last_loss_ns=fields[80],
+        given_up=fields[81],
+        given_up_ns=fields[82],
+        early_ns=fields[83],
     )
 
 
 def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:
-    """Read the control page: clock, agents started, agents failed, errno of the first failure. None when it is none."""
+    """Read the control page: clock, agents started, agents failed, errno of the first failure.
+
+    None when it is none.
+    """
     if len(data) < _CONTROL.size:
         return None
     fields = _CONTROL.unpack_from(data)
@@ -144,12 +151,14 @@ def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:
 
 def _clock(fields: tuple[int, ...]) -> Clock:
     kind, shift, t0, base_ns, mult = fields
-    return Clock(CLOCKS[kind] if kind < len(CLOCKS) else "monotonic", min(shift, 63), t0, base_ns, mult)
+    return Clock(
+        CLOCKS[kind] if kind < len(CLOCKS) else "monotonic", min(shift, 63), t0, base_ns=base_ns, mult=mult
+    )
 
 
 @dataclass(frozen=True)
 class Description:
-    """What the JSON behind the header says: the facts about the process, as they stand there, the layouts, the names of actions."""
+    """The JSON behind the header: the facts about the process, the layouts, the names of actions."""
 
     process: Any
     layouts: Layouts
@@ -174,7 +183,10 @@ def read_description(data: bytes, file: str, offset: int) -> Description:
 
 @lru_cache(maxsize=16)
 def _of_version(text: str) -> tuple[Layouts, dict[int, str]] | None:
-    """Read what all processes of one agent say alike, once for all of them; None where it is broken, or says more about the process."""
+    """Read what all processes of one agent say alike, once for all of them.
+
+    None where it is broken, or says more about the process.
+    """
     try:
         facts = _read_facts(text, "", 0)
         return (
@@ -197,7 +209,10 @@ def _read_facts(text: str, file: str, offset: int) -> dict[str, Any]:
 
 
 def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
-    """Build the dtypes from the file's own description. Raises SpoolError when a field this reader needs is missing."""
+    """Build the dtypes from the file's own description.
+
+    Raises SpoolError when a field this reader needs is missing.
+    """
     try:
         records = facts["records"]
         names = (*_EVENTS, *_METAS, *_OTHERS)
@@ -227,12 +242,15 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
         raise SpoolError(
             f"{file}: offset {offset}: the description of the records is broken: {error!r}"
         ) from error
-    return Layouts(ids, dtypes, slot, stride, _read_wide(facts.get("wide")))
+    return Layouts(ids, dtypes, slot, stride=stride, wide=_read_wide(facts.get("wide")))
 
 
 def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
-    """Read the layouts of wide chunks; what is broken is left out: its chunks are then of an unknown type."""
-    found = {}
+    """Read the layouts of wide chunks.
+
+    What is broken is left out: its chunks are then of an unknown type.
+    """
+    types = {}
     for name, one in given.items() if isinstance(given, Mapping) else ():
         try:
             number = int(one["id"])
@@ -240,8 +258,8 @@ def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             continue
         if dtype.itemsize % 8 == 0 and 0 < number < 256:
-            found[number] = (text(name), dtype)
-    return found
+            types[number] = (text(name), dtype)
+    return types
 
 
 def read_actions(facts: Any) -> dict[int, str]:

@@ -1,4 +1,7 @@
-"""From the register of processes to their lives: one for each program that ran in a process, with its parent, beginning and end."""
+"""Converts the register of processes to lives: one for each program that ran in a process.
+
+With its parent, beginning and end.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ _UNHEARD = "could not be followed"
 
 @dataclass(slots=True, eq=False)
 class Life:
-    """One program in one process, from its beginning to its end, to its next program, or to the end of what is known.
+    """One program in one process.
+
+    It ends with the process, with its next program, or where the register ends.
 
     `began`: launch, fork, spawn, exec, or empty. `ended`: exit, signal, exec, running, or None. `end` is None where it is not known.
     `foreign` says why the program could not be followed. `pid` 0: not known. `texts` are the executable and the command line.
@@ -66,7 +71,15 @@ class _Tree:
     def begin(
         self, entry: Entry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None
     ) -> Life:
-        life = Life(pid, entry.ppid, entry.time, began, parent or self.of(entry.ppid), texts, entry.cut)
+        life = Life(
+            pid,
+            entry.ppid,
+            entry.time,
+            began=began,
+            parent=parent or self.of(entry.ppid),
+            texts=texts,
+            cut=entry.cut,
+        )
         life.rank, life.local_rank = entry.rank, entry.local_rank
         self.lives.append(life)
         if pid:
@@ -87,7 +100,7 @@ class _Tree:
     def replace(self, entry: Entry, earlier: Life) -> Life:
         """Another program in the process of `earlier`."""
         earlier.end, earlier.ended = entry.time, "exec"
-        life = self.begin(entry, earlier.pid, "exec", entry.texts, earlier)
+        life = self.begin(entry, earlier.pid, "exec", texts=entry.texts, parent=earlier)
         life.ppid = earlier.ppid
         life.rank = earlier.rank if life.rank is None else life.rank
         life.local_rank = earlier.local_rank if life.local_rank is None else life.local_rank
@@ -100,12 +113,15 @@ class _Tree:
             life = self.current[entry.pid] = unnamed.pop(0)
             life.pid = entry.pid
         if life is None:
-            life = self.begin(entry, entry.pid, began, ())
+            life = self.begin(entry, entry.pid, began, texts=())
             life.heard = False
         return self.settle(life)
 
     def settle(self, life: Life) -> Life:
-        """It became the program that was announced, though that was never heard; return that one's life."""
+        """It became the program that was announced, though that was never heard.
+
+        Return that one's life.
+        """
         entry, life.next = life.next, None
         if entry is None or life.end is not None:
             return life
@@ -120,7 +136,9 @@ class _Tree:
 
 
 def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
-    """Return the lives that the entries (in order of time) tell of; `primary` is the process that the launcher started.
+    """Return the lives that the entries (in order of time) tell of.
+
+    `primary` is the process that the launcher started.
 
     Process ids are reused and programs replace each other in a process: only the order of time tells which life is meant.
     """
@@ -134,14 +152,16 @@ def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
     return tree.lives
 
 
-def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
-    """Return `found` without the fork children that only went on to become another program: that program's life begins with the fork.
+def fold(all_lives: list[Life], recorded: Container[int]) -> list[Life]:
+    """Return `found` without the fork children that only started another program.
+
+    That program's life begins with the fork.
 
     `recorded` has the `id()` of lives that stay whatever they did.
     """
     gone: dict[int, Life] = {}
     kept = []
-    for life in found:
+    for life in all_lives:
         earlier = life.parent
         if (
             life.began == "exec"
@@ -151,7 +171,7 @@ def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
         ):
             gone[id(earlier)] = life
             life.began, life.start, life.parent = "spawn", earlier.start, earlier.parent
-    for life in found:
+    for life in all_lives:
         if id(life) in gone:
             continue
         while life.parent is not None and id(life.parent) in gone:

@@ -21,7 +21,10 @@ STATIC, DYNAMIC, UNION, UNION_SELECTED = 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class Enumeration:
-    """Names of values. `size`: bytes of a value. `flags`: the values are bits that may be set together."""
+    """Names of values.
+
+    `size`: bytes of a value. `flags`: the values are bits that may be set together.
+    """
 
     name: str
     size: int
@@ -31,7 +34,10 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class Field:
-    """One entry. `offset` is None where it depends on what comes before; `count` is None where it does (see `length`).
+    """One entry.
+
+    `offset` is None where it depends on what comes before; `count` is None where it does (see
+    `length`).
 
     `length`: index of the entry with the array's lengths (BY_ENTRY), or of the payload with them (BY_PAYLOAD).
     `selector`: index of the entry that says which member of a union is there. `jump`: POINTER, FROM_BASE or FROM_HERE where
@@ -84,7 +90,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Struct:
-    """Fields behind each other, or, of a union, in the same place. `size` is None for dynamic ones."""
+    """Fields behind each other, or, of a union, in the same place.
+
+    `size` is None for dynamic ones.
+    """
 
     name: str
     fields: tuple[Field, ...]
@@ -102,7 +111,10 @@ class Unreadable(Exception):
 
 
 def parse(data: Mapping[str, Any], lookup: Lookup) -> Struct | Scalar:
-    """Resolve the definition of a schema or enumeration; `lookup` finds those it refers to. Raises Unreadable."""
+    """Resolve the definition of a schema or enumeration; `lookup` finds those it refers to.
+
+    Raises Unreadable.
+    """
     return _Parser(lookup).parse(data, 0)
 
 
@@ -142,7 +154,7 @@ class _Parser:
             raise Unreadable("a union with a selector inside does not say where it is")
         if size is not None and size > LARGEST:
             raise Unreadable(f"it is {size} bytes long")
-        return Struct(text(data.get("name")), tuple(layout.fields), kind, size, layout.align)
+        return Struct(text(data.get("name")), tuple(layout.fields), kind, size=size, align=layout.align)
 
     def element(self, kind: int, depth: int) -> Element:
         if kind >= STATIC_IDS:
@@ -198,14 +210,14 @@ class _Layout:
             name,
             element,
             at,
-            array,
-            count,
-            detail if array in (BY_ENTRY, BY_PAYLOAD) else -1,
-            selector,
-            jump,
-            align,
-            flags,
-            semantics,
+            array=array,
+            count=count,
+            length=detail if array in (BY_ENTRY, BY_PAYLOAD) else -1,
+            selector=selector,
+            jump=jump,
+            align=align,
+            flags=flags,
+            semantics=semantics,
         )
         self.fields.append(field)
         size = field.size
@@ -225,7 +237,10 @@ class _Layout:
 
 
 def unwrapped(element: Struct | Scalar) -> Struct | Scalar:
-    """Return the number in a structure that holds nothing else and calls it by its type: PyPI nvtx wraps numbers so."""
+    """Return the number in a structure that holds nothing else, named by its type.
+
+    PyPI nvtx wraps numbers so.
+    """
     if isinstance(element, Struct) and len(element.fields) == 1 and element.kind == STATIC:
         field = element.fields[0]
         inner = field.element
@@ -261,7 +276,10 @@ def _extent(field: Field) -> str:
 
 
 def predefined(kind: int) -> Scalar | Text | None:
-    """Return the element that a payload of a predefined type is made of; None where NVTX defines none."""
+    """Return the element that a payload of a predefined type is made of.
+
+    None where NVTX defines none.
+    """
     try:
         element = _Parser(lambda _: None).element(kind, 0) if 0 < kind < STATIC_IDS else None
     except Unreadable:
@@ -286,7 +304,7 @@ def _enumeration(data: Mapping[str, Any]) -> Scalar:
         Predefined("enum", f"<u{size}", size),
         size,
         size,
-        Enumeration(text(data.get("name")), size, values, flags),
+        names=Enumeration(text(data.get("name")), size, values, flags=flags),
     )
 
 
@@ -296,7 +314,10 @@ def _align(at: int, align: int) -> int:
 
 @dataclass(frozen=True)
 class Leaf:
-    """One number of a structure of fixed size, at its offset; `name` is the path to it: `inner.field[2]`."""
+    """One number of a structure of fixed size, at its offset.
+
+    `name` is the path to it: `inner.field[2]`.
+    """
 
     name: str
     offset: int
@@ -306,13 +327,16 @@ class Leaf:
 
 
 def leaves(struct: Struct, most: int = 4096) -> list[Leaf] | None:
-    """Return the numbers of a structure of fixed size; texts and what is pointed to are left out. None: not fixed, or too many."""
-    found: list[Leaf] = []
-    fits = _leaves(struct, "", 0, found, most)
-    return found if fits and struct.kind == STATIC else None
+    """Return the numbers of a structure of fixed size; texts and what is pointed to are left out.
+
+    None: not fixed, or too many.
+    """
+    flat: list[Leaf] = []
+    fits = _leaves(struct, "", 0, into=flat, most=most)
+    return flat if fits and struct.kind == STATIC else None
 
 
-def _leaves(struct: Struct, path: str, base: int, found: list[Leaf], most: int) -> bool:
+def _leaves(struct: Struct, path: str, base: int, into: list[Leaf], most: int) -> bool:
     for field in struct.fields:
         if field.offset is None or (field.count is None and not field.jump):
             return False
@@ -324,9 +348,11 @@ def _leaves(struct: Struct, path: str, base: int, found: list[Leaf], most: int) 
             name = f"{path}{field.name}[{index}]" if field.many else path + field.name
             at = base + field.offset + index * (field.element.size or 0)
             if isinstance(field.element, Scalar):
-                found.append(Leaf(name, at, field.element, field.flags, field.semantics))
-            elif field.element.kind != STATIC or not _leaves(field.element, f"{name}.", at, found, most):
+                into.append(Leaf(name, at, field.element, flags=field.flags, semantics=field.semantics))
+            elif field.element.kind != STATIC or not _leaves(
+                field.element, f"{name}.", at, into=into, most=most
+            ):
                 return False
-            if len(found) > most:
+            if len(into) > most:
                 return False
     return True

@@ -1,4 +1,7 @@
-"""The facts about a traced process, as its spool or the launcher's notes give them; anything odd becomes a default."""
+"""The facts about a traced process, from its spool or the launcher's notes.
+
+Anything odd becomes a default.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ def read_process(facts: Any) -> Process:
 
 
 def number(value: Any, most: int = 1 << 62) -> int | None:
-    """Return a number from 0 to `most`, also where it is written as text; None for anything else."""
+    """Return a number from 0 to `most`, also where it is written as text.
+
+    None for anything else.
+    """
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None

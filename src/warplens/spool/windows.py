@@ -1,4 +1,7 @@
-"""What a control file says about the capture: its windows, and what limited it. Nothing in it is trusted."""
+"""Reads the capture windows from a control file, and the limits that applied.
+
+Nothing in it is trusted.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ _LATEST = 1 << 62
 
 @dataclass(frozen=True)
 class Window:
-    """Begin and end in ns on the spool's clock; `end` 0: nobody closed it. `pid` 0: the launcher opened it."""
+    """Begin and end in ns on the spool's clock; `end` 0: nobody closed it.
+
+    `pid` 0: the launcher opened it.
+    """
 
     number: int
     start: int
@@ -43,9 +49,11 @@ class Window:
 
 @dataclass(frozen=True)
 class Capture:
-    """`keep_ns`: only the last so many ns were kept, 0 = all. `over`: so often `max_bytes` kept a file from growing.
+    """`keep_ns`: length of the kept end of the run, 0 = all.
 
-    `full`: there was no room for another window. `damaged`: so many windows made no sense and are left out.
+    `over`: how often `max_bytes` kept a file from growing.
+
+    `full`: there was no room for another window. `damaged`: number of invalid windows, which are left out.
     Of CUDA: `all_apis`, whether calls were wanted that other calls make; `flush_ms`, how often CUPTI was asked for records, 0 = never;
     `calls`, whether calls were recorded.
     """
@@ -62,7 +70,10 @@ class Capture:
 
 
 def read_file(path: Path) -> bytes:
-    """Return what of a control file has a meaning; empty where there is none, or something else of that name."""
+    """Return what of a control file has a meaning.
+
+    Empty where there is none, or something else of that name.
+    """
     try:
         return read(path, FILE_SIZE)
     except OSError:
@@ -77,7 +88,7 @@ def read_capture(data: bytes) -> Capture | None:
     keep_ns, max_bytes, _, over = _LIMITS.unpack_from(data, LIMITS)
     known = min((gate + 1) // 2, (len(data) - WINDOWS) // WINDOW.size, MOST_WINDOWS)
     cuda_flags, flush_ms, *_ = CUDA.unpack_from(data, CUDA_AT)
-    found: list[Window] = []
+    windows: list[Window] = []
     damaged = 0
     for index in range(max(known, 0)):
         start, end, opener, closer, pid, _ = WINDOW.unpack_from(data, WINDOWS + index * WINDOW.size)
@@ -86,13 +97,24 @@ def read_capture(data: bytes) -> Capture | None:
         if not 0 < start <= _LATEST or not (start <= end <= _LATEST or (end == 0 and last)):
             damaged += 1
             continue
-        found.append(Window(index + 1, start, end, cause(opener), cause(closer) if end else "", pid))
-    limits = (min(keep_ns, _LATEST), max_bytes, over, gate >= 2 * MOST_WINDOWS)
+        windows.append(
+            Window(
+                index + 1,
+                start,
+                end,
+                opened_by=cause(opener),
+                closed_by=cause(closer) if end else "",
+                pid=pid,
+            )
+        )
     return Capture(
-        tuple(found),
-        *limits,
-        damaged,
-        bool(cuda_flags & _ALL_APIS),
-        flush_ms,
-        cuda_flags & (_TRACE | _NO_API) == _TRACE,
+        tuple(windows),
+        keep_ns=min(keep_ns, _LATEST),
+        max_bytes=max_bytes,
+        over=over,
+        full=gate >= 2 * MOST_WINDOWS,
+        damaged=damaged,
+        all_apis=bool(cuda_flags & _ALL_APIS),
+        flush_ms=flush_ms,
+        calls=cuda_flags & (_TRACE | _NO_API) == _TRACE,
     )

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 
 def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
-    """Return `Task`, the name of each row's task (its library and number where it has none); nothing in a report without tasks."""
+    """Return `Task`, the name of each row's task (its library and number where it has none).
+
+    Nothing in a report without tasks.
+    """
     if not report.tables["tasks"]:
         return {}
-    names = pc.cast(system_ids(report, rows, "tasks", "name"), pa.string())
-    library = pc.cast(system_ids(report, rows, "tasks", "library"), pa.string())
+    names = pc.cast(system_ids(report, rows, "tasks", column="name"), pa.string())
+    library = pc.cast(system_ids(report, rows, "tasks", column="library"), pa.string())
     numbered = pc.binary_join_element_wise(
         library, pc.cast(rows.column("task"), pa.string()).combine_chunks(), " "
     )
@@ -29,7 +32,9 @@ def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
 
 
 def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.Array]:
-    """Return `Payload` and, where one came with an end, `EndPayload`, both as text; nothing where no row has one.
+    """Return `Payload` and, where one came with an end, `EndPayload`, both as text.
+
+    Nothing where no row has one.
 
     `rows`: id, payload_int and payload_float of ranges or marks.
     """
@@ -40,7 +45,7 @@ def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.A
     ids = np.asarray(
         pc.fill_null(rows.column("id"), -1).to_numpy(), np.int64
     )  # marks of old reports have none
-    texts_of = carried(report, kind, ids, _texts)
+    texts_of = carried(report, kind, ids, shape=_texts)
     if texts_of:
         places = np.flatnonzero(np.isin(ids, np.fromiter(texts_of, np.int64, len(texts_of))))
         mask = np.zeros(len(ids), bool)

@@ -1,6 +1,8 @@
-"""The files of snapshots: each snapshot of a part has files of its own, which go when no reader has them open any more.
+"""The files of snapshots.
 
-A reader holds a shared lock on one file of the generation that it reads; who removes a generation has to get it alone.
+Each snapshot of a part has its own files, which go when no reader has them open.
+
+A reader holds a shared lock on one file of the generation that it reads; to remove a generation, a process needs the lock exclusively.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ def file_name(table: str, host: str, part: int, generation: int) -> str:
 
 
 class Held:
-    """Keeps the files of a snapshot where they are until it is dropped. OSError where they are gone already."""
+    """Keeps the files of a snapshot where they are until it is dropped.
+
+    OSError where they are gone already.
+    """
 
     def __init__(self, report: Path, manifest: Manifest) -> None:
         file = str(manifest.tables.get(FIRST, {}).get("file"))
@@ -55,30 +60,33 @@ def next_number(report: Path, host: str, part: int) -> int:
 
 
 def sweep(report: Path, manifests: Iterable[Manifest]) -> None:
-    """Remove the files of snapshots that no manifest names and nobody reads; none through a link. Nobody may be writing one."""
-    found = _found(report)
-    if not found:
+    """Remove the files of snapshots that no manifest names and nobody reads; none through a link.
+
+    Nobody may be writing one.
+    """
+    files = _found(report)
+    if not files:
         return
     named = {str(table["file"]) for manifest in manifests for table in manifest.tables.values()}
     with Folder(report) as folder:
-        for part, number, path in found:
+        for part, number, path in files:
             file = path.relative_to(report).as_posix()
             if file in named:
                 continue
             try:
-                _remove(folder, part, number, file)
+                _remove(folder, part, number, file=file)
             except OSError:
                 continue  # of another user, say: the next one tries again
 
 
 def _found(report: Path) -> list[tuple[str, int, Path]]:
-    found = []
+    files = []
     folder = report / "tables" / FIRST
     for path in folder.glob("*.s*.parquet*") if folder.is_dir() else ():
         match = _NAME.fullmatch(path.name)
         if match:
-            found.append((match["part"], int(match["number"]), path))
-    return found
+            files.append((match["part"], int(match["number"]), path))
+    return files
 
 
 def _remove(report: Folder, part: str, number: int, file: str) -> None:

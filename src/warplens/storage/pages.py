@@ -1,4 +1,4 @@
-"""Reads the headers of the pages of a Parquet file: what each says that it unpacks to, which is what a reader makes room for.
+"""Reads the page headers of a Parquet file, with the unpacked sizes that a reader would allocate.
 
 Headers are structures of Thrift's compact protocol. Of each, two numbers matter; the rest is passed over to find where it ends.
 """
@@ -55,13 +55,13 @@ def unpacked(data: memoryview, begin: int, end: int) -> Iterator[int]:
 
 def _header(cursor: _Cursor) -> dict[int, int]:
     """Return the two sizes in the header of a page; the cursor is behind it then."""
-    found: dict[int, int] = {}
+    fields: dict[int, int] = {}
     for number, kind in _fields(cursor):
         if kind == _I32 and number in (_UNPACKED, _PACKED):
-            found[number] = cursor.number()
+            fields[number] = cursor.number()
         else:
             _pass(cursor, kind, 0)
-    return found
+    return fields
 
 
 def _fields(cursor: _Cursor) -> Iterator[tuple[int, int]]:

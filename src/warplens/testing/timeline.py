@@ -15,7 +15,7 @@ space; what follows in the brackets only gives the length. Lines may repeat a th
 `windows |[start   ]  [nvtx ]` draws the windows of the capture, called by what opened and closed them; without it, one lasts throughout.
 Ranges across an edge are flagged; nothing drawn is left out.
 
-CUDA has rows of its own, in round brackets; what has one `#label` belongs to one API call of the process (a label of digits is the
+CUDA has separate rows, in round brackets; what has one `#label` belongs to one API call of the process (a label of digits is the
 correlation itself; GPU work whose label no call has is that of a call which was not recorded, without a label it has none):
 
     main:api      |(cudaLaunchKernel#1)(cudaMemcpyAsync#2)(cuCtxSynchronize )
@@ -30,7 +30,7 @@ correlation itself; GPU work whose label no call has is that of a call which was
 are called, `!3` is CUDA event 3, all else a kernel. Functions `cuXxx` are the driver's, others the runtime's. `_` in kinds and metrics
 stands for a space. `cuda` sets columns, by name or by `#label`: `{"gemm": {"grid_x": 8}, "#2": {"bytes": 4096}, "gpu0": {"name": "H100"}}`.
 
-The CPU side has rows like these; one that is nested in another is drawn in a line of its own:
+The CPU side has rows like these; one that is nested in another is drawn in a separate line:
 
     main:python   |(main;load;read     )(main:7;step:12#task )
     main:native   |(main;run@libx.so;copy@kernel )
@@ -94,7 +94,10 @@ class Drawn:
 
 
 def draw(picture: str) -> list[Drawn]:
-    """Read a picture, but for its rows of CUDA and the CPU side; raises ValueError for a line without a `|`."""
+    """Read a picture, but for its rows of CUDA and the CPU side.
+
+    Raises ValueError for a line without a `|`.
+    """
     return [item for item in _read(picture) if isinstance(item, Drawn)]
 
 
@@ -121,7 +124,17 @@ def _read(picture: str) -> list[Drawn | Op | Happening]:
             name = match[kind].split(" ")[0]
             last = match.start() if kind in ("mark", "sample") else width if kind == "open" else match.end()
             own = (process if slash else "", thread, domain or None)
-            drawn.append(Drawn(*own, kind, name, match.start(), last, task or None, counter or None))
+            drawn.append(
+                Drawn(
+                    *own,
+                    kind=kind,
+                    name=name,
+                    first=match.start(),
+                    last=last,
+                    task=task or None,
+                    counter=counter or None,
+                )
+            )
     return drawn
 
 
@@ -150,7 +163,9 @@ def timeline(
     cpu: _Extra | None = None,
     main: str = "",
 ) -> Manifest:
-    """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
+    """Write the drawn ranges and marks as a part of the report directory `path`.
+
+    Returns its manifest.
 
     `tick_ns`: ns per column; column 0 is `origin`. `ranks`: process -> rank. `diagnostics`: rows of that table.
     `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`; `tasks` and
@@ -175,7 +190,16 @@ def timeline(
     times = {"start": origin, "end": end, "host": host}
     sources = {"nvtx": {"on": True}, **({"cuda": {"on": True}} if ops else {})}
     facts = Facts(
-        part, host, boot_id, job, list(command), origin, end, realtime_offset, exit_status, sources=sources
+        part,
+        host,
+        boot_id,
+        job=job,
+        command=list(command),
+        origin=origin,
+        end=end,
+        realtime_offset=realtime_offset,
+        exit_status=exit_status,
+        sources=sources,
     )
     rows_processes = [
         {
@@ -203,7 +227,7 @@ def timeline(
         }
         for index, ((p, t), key) in enumerate(thread_keys.items())
     ]
-    task_keys = _numbered(drawn, keys, "task", _TASKS_PER_PROCESS)
+    task_keys = _numbered(drawn, keys, "task", most=_TASKS_PER_PROCESS)
     rows_tasks = [
         {
             "task": key,
@@ -219,12 +243,17 @@ def timeline(
         for (process, _, name), key in task_keys.items()
     ]
     common = [
-        (item, _labels(item, keys, thread_keys, task_keys, origin, tick_ns, extra or {}))
+        (
+            item,
+            _labels(item, keys, thread_keys, tasks=task_keys, origin=origin, tick=tick_ns, extra=extra or {}),
+        )
         for item in drawn
         if not item.counter
     ]
     ranges = _ranges([(item, row) for item, row in common if item.kind != "mark"], origin, tick_ns)
-    windows = _windows([item for item in everything if item.thread == _WINDOWS], first >> 16, facts, tick_ns)
+    windows = _windows(
+        [item for item in everything if item.thread == _WINDOWS], first >> 16, facts, tick=tick_ns
+    )
     for row in ranges:
         row["clipped"] = any(_crosses(row, window) for window in windows)
     marks = _identified([row for item, row in common if item.kind == "mark"])
@@ -233,10 +262,13 @@ def timeline(
         *_payloads("range", ranges, end_payloads or {}, at_end=True),
         *_payloads("mark", marks, payloads or {}, at_end=False),
     ]
-    rows_counters, samples = _counters(drawn, keys, thread_keys, origin, tick_ns, counters or {})
+    rows_counters, samples = _counters(
+        drawn, keys, thread_keys, origin=origin, tick=tick_ns, extra=counters or {}
+    )
     more = {name: list(rows) for name, rows in (tables or {}).items()}
     scenes = [
-        Scene(keys, thread_keys, ranges, origin, tick_ns, host, columns or {}) for columns in (cuda, cpu)
+        Scene(keys, thread_keys, ranges, origin=origin, tick=tick_ns, host=host, extra=columns or {})
+        for columns in (cuda, cpu)
     ]
     for name, rows in {
         **cuda_pictures.rows(ops, scenes[0]),
@@ -397,8 +429,11 @@ def _counters(
     tick: int,
     extra: _Extra,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the counters and their samples; a counter with a decimal point anywhere is a float64."""
-    numbers = _numbered(drawn, keys, "counter", _COUNTERS_PER_PROCESS)
+    """Return the counters and their samples.
+
+    A counter with a decimal point anywhere is a float64.
+    """
+    numbers = _numbered(drawn, keys, "counter", most=_COUNTERS_PER_PROCESS)
     counters, samples = [], []
     for (process, domain, name), key in numbers.items():
         own = [item for item in drawn if (item.process, item.domain, item.counter) == (process, domain, name)]

@@ -1,4 +1,7 @@
-"""The indexes of all parts of a report as one: tracks are numbered through, events are found in all of them."""
+"""The indexes of all parts of a report as one.
+
+Tracks are numbered through, events are found in all of them.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,8 @@ class Lane:
     @property
     def process(self) -> int:
         """Whose it is; -1 where it is of none."""
-        found = self.own.key.get("process")
-        return -1 if found is None else int(found)
+        key = self.own.key.get("process")
+        return -1 if key is None else int(key)
 
     @property
     def lanes(self) -> int:
@@ -110,7 +113,10 @@ class Lanes:
     def open(
         cls, stored: Stored, cache: Path | None, progress: Callable[[str, float], None] | None = None
     ) -> Lanes:
-        """Open the indexes of all parts; what is missing or does not fit is built. Raises ReportError."""
+        """Open the indexes of all parts; what is missing or does not fit is built.
+
+        Raises ReportError.
+        """
         return cls([LaneIndex.open(stored, part, cache, progress) for part in stored.parts])
 
     def with_more(self, indexes: Sequence[LaneIndex]) -> Lanes:
@@ -129,7 +135,7 @@ class Lanes:
     def viewports(
         self, begin: int, end: int, width: int, tracks: Collection[int], limit: int
     ) -> list[tuple[int, LaneIndex, Viewport]]:
-        """Return what is seen of some tracks in [begin, end) on `width` columns, for each index with the number of its first track.
+        """Return the view of some tracks in [begin, end) on `width` columns, by index. With the number of its first track.
 
         Together at most about `limit` rectangles.
         """
@@ -151,7 +157,7 @@ class Lanes:
         backward: bool = False,
         tracks: Collection[int] | None = None,
     ) -> list[Found]:
-        """Return events that begin in [begin, end) in order of time, `backward` the last ones first: those of the names that are chosen."""
+        """Return events of the chosen names that begin in [begin, end), in order of time. `backward`: the last ones first."""
         each = []
         for index, base, numbers in self._by_index(range(len(self.all)) if tracks is None else tracks):
             hits = index.find(names(index), begin, end, limit, backward, None if tracks is None else numbers)
@@ -160,14 +166,17 @@ class Lanes:
         return list(islice(merged, limit))
 
     def count(self, names: Chosen, begin: int, end: int, most: int) -> int:
-        """Return how many events of the names that are chosen begin in [begin, end): at most `most` in each part."""
+        """Return how many events of the chosen names begin in [begin, end), at most `most` in each part."""
         return sum(
             index.count(names(index), begin, end, most)
             for index, _, _ in self._by_index(range(len(self.all)))
         )
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Found | None:
-        """Return where a row of a table lies; `start` (ns, the report's clock), where it is known, says where to look first."""
+        """Return where a row of a table lies.
+
+        `start` (ns, the report's clock), where it is known, says where to look first.
+        """
         for index in self._of.get((layer, process), ()):
             hit = index.locate(layer, process, row, start)
             if hit is not None:
@@ -176,7 +185,7 @@ class Lanes:
 
     def located(self, layer: str, id_: int, start: int | None = None) -> Found | None:
         """Return where the row with an id lies."""
-        return self.locate(layer, id_ >> _KEY, id_ & _ROW, start)
+        return self.locate(layer, id_ >> _KEY, id_ & _ROW, start=start)
 
     def at(self, lane: Lane, depth: int, time: int) -> Found | None:
         """Return what is at a time on one lane of a track."""
@@ -186,10 +195,10 @@ class Lanes:
 
     def next_of(self, layer: str, time: int, end: int) -> Found | None:
         """Return the first event of a layer that begins at `time` or later."""
-        found = self.find(
-            every_name, time, end, 1, tracks=[lane.number for lane in self._layers.get(layer, ())]
+        match = self.find(
+            every_name, time, end, limit=1, tracks=[lane.number for lane in self._layers.get(layer, ())]
         )
-        return found[0] if found else None
+        return match[0] if match else None
 
     def named(self, like: Found, limit: int) -> list[Found]:
         """Return events of the layer and name of another one."""
@@ -201,38 +210,41 @@ class Lanes:
                 [one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype
             )
 
-        return self.find(names, -_EVER, _EVER, limit, tracks=tracks)
+        return self.find(names, -_EVER, _EVER, limit=limit, tracks=tracks)
 
     def sums(self, tracks: Collection[int], begin: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
-        """Yield layer, name, events, time and longest piece (ns) of what overlaps [begin, end), name by name."""
+        """Yield layer, name, events, time and longest piece (ns) of the slices in [begin, end), by name."""
         for index, _, numbers in self._by_index(tracks):
-            found = index.sums(numbers, begin, end)
-            for number in np.flatnonzero(found.count).tolist():
-                sums = int(found.count[number]), int(found.total[number]), int(found.longest[number])
+            parts = index.sums(numbers, begin, end)
+            for number in np.flatnonzero(parts.count).tolist():
+                sums = int(parts.count[number]), int(parts.total[number]), int(parts.longest[number])
                 yield index.names.layer(number), index.names.text(number), *sums
 
     def search(self, text: str, regex: bool) -> Iterator[tuple[LaneIndex, np.ndarray[Any, Any]]]:
-        """Yield for each index the names that a text is in. Raises UsageError for a broken expression."""
+        """Yield for each index the names that a text is in.
+
+        Raises UsageError for a broken expression.
+        """
         for index in self._indexes:
             yield index, np.asarray(index.names.search(text, regex))
 
     def busy(self, tracks: Collection[int], begin: int, end: int) -> dict[int, tuple[float, int]]:
         """Return the busy share (0 to 1) of [begin, end) and the events of each track."""
-        found = {}
+        load = {}
         for index, base, numbers in self._by_index(tracks):
             shares, events = index.busy(numbers, begin, end)
-            found.update(
+            load.update(
                 {
                     base + own: (share, count)
                     for own, share, count in zip(numbers, shares.tolist(), events.tolist(), strict=True)
                 }
             )
-        return found
+        return load
 
     def deepest(self, tracks: Collection[int], begin: int, end: int) -> dict[int, int]:
         """Return the deepest lane of each track that has something in [begin, end)."""
         deepest: dict[int, int] = {}
-        for base, _, view in self.viewports(begin, end, 1, tracks, 1):
+        for base, _, view in self.viewports(begin, end, 1, tracks=tracks, limit=1):
             for track, lane in view.runs[:, :2].tolist():
                 deepest[base + track] = max(deepest.get(base + track, 0), lane)
         return deepest
@@ -272,9 +284,9 @@ class Lanes:
             self.all[base + hit.track],
             hit.lane,
             int(hit.start),
-            int(hit.duration),
-            index.names.text(hit.name),
-            int(hit.row),
+            duration=int(hit.duration),
+            name=index.names.text(hit.name),
+            row=int(hit.row),
         )
 
 

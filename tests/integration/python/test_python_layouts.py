@@ -93,6 +93,10 @@ def test_doctor_says_what_is_recorded_without_a_gil(
     assert "free-threaded Python 3." in checks["python"]["text"]
 
 
+@pytest.mark.skipif(
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    reason="doctor says what a free-threaded Python records",
+)
 @pytest.mark.require("native")
 def test_doctor_is_silent_of_a_python_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
@@ -127,7 +131,10 @@ for path in sorted(glob.glob(os.path.join(folder, "*.py")))[::4] + sorted(glob.g
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program around the agent's own reading of line tables."""
     program = tmp_path_factory.mktemp("lines") / "lines"
-    sources = [NATIVE / "tests" / "python_lines.cpp", NATIVE / "agent" / "python" / "memory" / "lines.cpp"]
+    sources = [
+        NATIVE / "tests" / "agent" / "python_lines.cpp",
+        NATIVE / "agent" / "python" / "memory" / "lines.cpp",
+    ]
     subprocess.run(
         ["g++", "-std=c++20", "-O1", f"-I{NATIVE}", f"-I{NATIVE / 'include'}", *sources, "-o", program],
         check=True,

@@ -84,11 +84,11 @@ def test_processes_are_not_looked_for_one_by_one(tmp_path: Path, monkeypatch: py
     """Of ten thousand, that took ten seconds."""
     comparisons: list[object] = []
 
-    def compared(one: object, other: object) -> bool:
+    def compare(one: object, other: object) -> bool:
         comparisons.append(one)
         return one is other
 
-    monkeypatch.setattr(Process, "__eq__", compared)
+    monkeypatch.setattr(Process, "__eq__", compare)
     export(tmp_path, "main |[a ]\np1/main |[b ]\np2/main |[c ]", ranks={"": 0, "p1": 1, "p2": 2})
     assert not comparisons
 

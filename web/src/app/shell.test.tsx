@@ -4,8 +4,8 @@ import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ReportMeta } from "../data/types";
 import { Bottom } from "./bottom";
-import { Help } from "./help";
-import { addKeys } from "./keys";
+import { Help } from "./keys/help";
+import { addKeys } from "./keys/keys";
 import { colorBy, filter, groupBy, help, meta, notice, panel, ranges, theme, view } from "./state";
 import { Status } from "./status";
 import { Toolbar } from "./toolbar";
@@ -94,7 +94,7 @@ it("has the title as text, and fields that change what is shown", async () => {
   expect(theme.value).toBe("dark");
 });
 
-it("says what is seen, what was said and what was lost", async () => {
+it("shows the visible time, the last message and the lost records", async () => {
   await shown(<Status />);
   expect(place.textContent).toContain("0.000 s – 2.000 s (2.00 s)");
   expect(place.textContent).toContain("1,234 events");

@@ -15,7 +15,7 @@ struct SubjectThread {
   std::string name;  // empty: that of the process
 };
 
-//! Of our own process `main_tid` alone: the threads that it begins come with it.
+//! In this process `main_tid` alone: the threads that it begins come with it.
 std::vector<SubjectThread> subject_threads(int main_tid);
 
 }  // namespace warplens::agent

@@ -1,4 +1,6 @@
-"""The account of a recording: where the time of its run went, or that of one iteration of its main loop, each nanosecond once.
+"""The account of a recording: where the time of its run went, each nanosecond once.
+
+Or the time of one iteration of its main loop.
 
 The time is that of one GPU, where the program uses one, else of the thread that leads: see `analysis.steps.leading`. Two accounts that
 are about the same thing show by their difference why one run takes longer than the other.
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.comparison.gpu_time import gpu_time
-from warplens.analysis.comparison.host_time import Spent, host_time, stretches_of
+from warplens.analysis.comparison.host_time import CauseTime, host_time, stretches_of
 from warplens.analysis.cpu.culprits import API, FUNCTION, GC, GIL, IMPORT, NATIVE, OS
 from warplens.analysis.cpu.thread_time import thread_times
 from warplens.analysis.gpu.ops import busy, during
@@ -44,7 +46,7 @@ RECORDED = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class AccountEntry:
     """Time of one cause, ns, its variance (ns²), and what in it took most."""
 
     ns: float
@@ -63,12 +65,15 @@ class Account:
     per: str
     units: int
     whole: float
-    entries: Mapping[tuple[str, str], Entry]
+    entries: Mapping[tuple[str, str], AccountEntry]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What an account is about: a thread of a process, and the GPU that the process uses most; None: it uses none."""
+    """What an account is about: a thread of a process, and the GPU that the process uses most.
+
+    None: it uses none.
+    """
 
     process: int
     thread: int
@@ -76,7 +81,9 @@ class Subject:
 
 
 def loop_of(report: Report, selection: Selection, name: str | None) -> MainLoop | None:
-    """Return the main loop, else the steps of a program that are too few or too small for one; `name`: of the ranges that are steps.
+    """Return the main loop, else the steps of a program that are too few or too small for one.
+
+    `name`: of the ranges that are steps.
 
     None where there is neither. Raises MissingData where no range has the name.
     """
@@ -98,7 +105,9 @@ def loop_of(report: Report, selection: Selection, name: str | None) -> MainLoop 
     starts = start[mine]
     called = base_name(rows.column("name")[int(np.argmax(mine))].as_py())
     usual = int(np.median(end[mine] - starts))
-    return MainLoop(int(starts[0]), int(end[mine][-1]), key, starts, usual, 0, called)
+    return MainLoop(
+        int(starts[0]), int(end[mine][-1]), key, starts=starts, usual=usual, skipped=0, name=called
+    )
 
 
 def subject(report: Report, selection: Selection, loop: MainLoop | None) -> Subject | None:
@@ -157,7 +166,9 @@ def looked_at(report: Report, kind: str) -> bool:
 def account(
     report: Report, selection: Selection, of: Subject, loop: MainLoop | None, *, gpu: bool
 ) -> Account | None:
-    """Return the account of the selection, or of one iteration of `loop`; None where it lasts no time.
+    """Return the account of the selection, or of one iteration of `loop`.
+
+    None where it lasts no time.
 
     `gpu`: of the GPU of `of`, else of its thread.
     """
@@ -171,7 +182,7 @@ def account(
         return None
     if gpu and of.device is not None:
         part = Selection(time=(begin - report.origin, end - report.origin))
-        spent = gpu_time(report, part, (of.process, of.device), of.thread)
+        spent = gpu_time(report, part, (of.process, of.device), thread=of.thread)
         where = f"GPU {of.device}"
     else:
         spent = host_time(report, stretches_of(of.thread, np.array([begin]), np.array([end])))
@@ -181,12 +192,12 @@ def account(
         where,
         "run" if loop is None else loop.name or "iteration",
         units,
-        (end - begin) / units,
-        _entries([*spent], units),
+        whole=(end - begin) / units,
+        entries=_entries([*spent], units),
     )
 
 
-def _entries(spent: list[Spent], units: int) -> dict[tuple[str, str], Entry]:
+def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], AccountEntry]:
     sums: dict[tuple[str, str], float] = {}
     variances: dict[tuple[str, str], float] = {}
     details: dict[tuple[str, str], dict[str, int]] = {}
@@ -197,12 +208,16 @@ def _entries(spent: list[Spent], units: int) -> dict[tuple[str, str], Entry]:
         own = details.setdefault(key, {})
         own[one.detail] = own.get(one.detail, 0) + one.ns
     return {
-        key: Entry(ns / units, variances[key] / units**2, _largest(details[key])) for key, ns in sums.items()
+        key: AccountEntry(ns / units, variances[key] / units**2, _largest(details[key]))
+        for key, ns in sums.items()
     }
 
 
 def _largest(details: Mapping[str, int]) -> str:
-    """Return the detail with most time; one that says nothing counts only where there is no other."""
+    """Return the detail with most time.
+
+    One that says nothing counts only where there is no other.
+    """
     return max(details, key=lambda text: (bool(text), details[text]))
 
 

@@ -1,4 +1,7 @@
-"""The durations of a report as arrays, one kind after the other: by name, with the step that asked for them."""
+"""The durations of a report as arrays, one kind after the other.
+
+By name, with the step that they belong to.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ _HOST = {
 
 @dataclass
 class ComparableRows:
-    """All of a kind, in no order: `names` by code; `length` in ns; `step`: number of the step it was asked for in, -1 for none.
+    """All of a kind, in no order: `names` by code; `length` in ns.
+
+    `step`: number of the step it was asked for in, -1 for none.
 
     `launched`: of kernels, the codes of the first LONGEST that were asked for in the step that was named, in that order.
     """
@@ -95,17 +100,20 @@ class Steps:
 
 
 def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[ComparableRows]:
-    """Yield each kind that there is something of, one in memory at a time. `typical`: the step whose launches are kept; -1: of all."""
+    """Yield each kind that there is something of, one in memory at a time.
+
+    `typical`: the step whose launches are kept; -1: of all.
+    """
     for kind in ("kernel", "memory", "graph"):
         taking = Taking(kind)
         for table in (table for table, facts in _GPU.items() if facts[0] == kind and report.tables[table]):
-            _gpu(report, selection, table, steps, typical, taking)
+            _gpu(report, selection, table, steps=steps, typical=typical, taking=taking)
         if taking.codes:
             yield taking.rows()
     for table, (kind, names) in _HOST.items():
         if report.tables[table]:
             taking = Taking(kind)
-            _host(report, selection, table, names, steps, taking)
+            _host(report, selection, table, names=names, steps=steps, taking=taking)
             if taking.codes:
                 yield taking.rows()
 
@@ -155,7 +163,9 @@ class Taking:
             np.concatenate(self._steps),
         )
         self.codes, self._lengths, self._steps = [], [], []
-        return ComparableRows(self.kind, list(self._known), code, length, step, self._first()[1])
+        return ComparableRows(
+            self.kind, list(self._known), code, length=length, step=step, launched=self._first()[1]
+        )
 
 
 def _gpu(
@@ -164,7 +174,7 @@ def _gpu(
     _, named = _GPU[table]
     calls, launched = ApiCalls(report), table != "um_events"
     columns = ["process", "start", "end", *([named] if named else []), *(["api"] if launched else [])]
-    for rows in stream(report, table, columns, selection.window(report)):
+    for rows in stream(report, table, columns, window=selection.window(report)):
         if table == "um_events":
             rows = rows.filter(
                 pc.is_in(
@@ -182,7 +192,7 @@ def _gpu(
             rows = rows.set_column(
                 rows.column_names.index(named), named, pc.cast(rows.column(named), pa.string())
             )
-        code = _coded([rows.column(named)] if named else [], len(start), _OPERATIONS[table], taking)
+        code = _coded([rows.column(named)] if named else [], len(start), _OPERATIONS[table], taking=taking)
         step = steps.at(process, asked)
         taking.add(code, end - start, step)
         if taking.kind == "kernel":
@@ -209,7 +219,7 @@ def _host(
             process, start, end = (
                 np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
             )
-            code = _coded([rows.column(name) for name in names], len(start), tell, taking)
+            code = _coded([rows.column(name) for name in names], len(start), tell, taking=taking)
             taking.add(code, end - start, steps.at(process, start))
 
     groups = row_groups(report, table, window)
@@ -218,7 +228,10 @@ def _host(
 
 
 def _works(rows: pa.Table) -> pa.ChunkedArray:
-    """Return which OS calls do something: threads of a pool wait for work, and that says nothing of the run."""
+    """Return which OS calls count.
+
+    Threads of a pool wait for work, which says nothing of the run.
+    """
     waits = pc.is_in(pc.cast(rows.column("group"), pa.string()), value_set=pa.array(_WAITS))
     accepts = pc.is_in(pc.cast(rows.column("name"), pa.string()), value_set=pa.array(["accept", "accept4"]))
     return pc.invert(pc.or_(waits, accepts))
@@ -262,7 +275,10 @@ def _coded(
 
 
 def _range(domain: str, message: str) -> str:
-    """Return domain and message; names that count, as PyTorch and people's loops make them, would never meet their like."""
+    """Return domain and message.
+
+    Names that count, as PyTorch and people's loops make them, would never meet their like.
+    """
     return f"{domain}:{unnumbered(message)}"
 
 

@@ -31,14 +31,22 @@ _SOURCES = {
 }
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
 _NOTHING = ComparableRows(
-    "", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
+    "",
+    [],
+    np.empty(0, np.int32),
+    length=np.empty(0, np.int64),
+    step=np.empty(0, np.int32),
+    launched=np.empty(0, np.int32),
 )
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
     quantile_disc(length, 0.95)::BIGINT AS p95, max(length)::BIGINT AS max, min(length)::BIGINT AS min, stddev_samp(length) AS deviation"""
 
 
 def training_steps(report: Report, selection: Selection, name: str | None) -> pa.Table | None:
-    """Return the steps of a report (see `analysis.steps`); None where there are none and no name was asked for. Raises MissingData."""
+    """Return the steps of a report (see `analysis.steps`).
+
+    None where there are none and no name was asked for. Raises MissingData.
+    """
     try:
         return steps(report, selection, name)
     except MissingData:
@@ -55,7 +63,7 @@ def looked_at(report: Report, kind: str) -> bool:
 
 
 def figures(report: Report, selection: Selection, step_rows: pa.Table | None) -> tuple[pa.Table, list[str]]:
-    """Return a row for each kind and name of thing that the report did in the selection, and the kernels of a typical step in order.
+    """Return a row for each kind and name in the selection, and the kernels of a typical step in order.
 
     Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and of its
     time in each of the steps `step_rows` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs
@@ -65,7 +73,9 @@ def figures(report: Report, selection: Selection, step_rows: pa.Table | None) ->
     """
     parts, order = _own(report, selection, step_rows), list[str]()
     steps = Steps(step_rows)
-    for rows in chain(kinds(report, selection, steps, steps.count // 2), inside(report, selection, steps)):
+    for rows in chain(
+        kinds(report, selection, steps, typical=steps.count // 2), inside(report, selection, steps)
+    ):
         parts.append(_figures(rows, steps.count > 0))
         if rows.kind == "kernel":
             order = [rows.names[code] for code in rows.launched.tolist()]

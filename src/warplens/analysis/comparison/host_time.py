@@ -1,7 +1,9 @@
-"""What a thread did in some stretches of time, in words that are the same in the next recording: no line numbers, no counters.
+"""Divides the time of a thread in some stretches.
 
-`analysis.cpu.culprits` says what filled each moment. Here the time of functions is parted again: what ran, by function of the program's
-own code, and what waited, by what it waited for.
+The words are the same in the next recording: no line numbers, no counters.
+
+`analysis.cpu.culprits` says what filled each moment. Here the time of functions is parted again: running time by
+function of the program, and waits by their cause.
 """
 
 from __future__ import annotations
@@ -38,8 +40,11 @@ _WAITS = {
 _OTHERWISE = "in a sleep, a file or a lock"
 
 
-class Spent(NamedTuple):
-    """Time of one cause: `kind`, `name`; `detail`: what in it; ns; `variance` of that (ns²), where samples saw it, else 0."""
+class CauseTime(NamedTuple):
+    """Time of one cause: `kind`, `name`; `detail`: what in it; ns.
+
+    `variance` of that (ns²), where samples saw it, else 0.
+    """
 
     kind: str
     name: str
@@ -48,8 +53,11 @@ class Spent(NamedTuple):
     variance: float
 
 
-def host_time(report: Report, stretches: pa.Table) -> Iterator[Spent]:
-    """Yield where the time of stretches (columns thread, start, end; ns) went: together they are as long. A cause may come again."""
+def host_time(report: Report, stretches: pa.Table) -> Iterator[CauseTime]:
+    """Yield the parts of the time of stretches; they add up to it.
+
+    Columns thread, start, end (ns). A cause may come again.
+    """
     cut = _Pieces.of(report, stretches)
     length = cut.end - cut.start
     starved = np.flatnonzero(cut.is_a(CPU))
@@ -68,28 +76,31 @@ def host_time(report: Report, stretches: pa.Table) -> Iterator[Spent]:
     variance = [cut.sums(off * off * (part > 0)) for part in (awake, asleep)]
     for place, (kind, name) in enumerate(cut.texts):
         if ran[place]:
-            yield Spent(
+            yield CauseTime(
                 *_words(kind, name),
                 int(ran[place]),
                 variance[0][place] if kind in (FUNCTION, NATIVE) else 0.0,
             )
         if waited[place]:
-            yield Spent(WAITING, *_wait(name), int(waited[place]), variance[1][place])
+            yield CauseTime(WAITING, *_wait(name), int(waited[place]), variance[1][place])
 
 
-def _starved(report: Report, cut: _Pieces, which: Int64Array) -> Iterator[Spent]:
+def _starved(report: Report, cut: _Pieces, which: Int64Array) -> Iterator[CauseTime]:
     """Yield time without a free CPU, with what the thread was doing as the detail."""
     asked = stretches_of(cut.thread[which], cut.start[which], cut.end[which])
     inside = _Pieces.of(report, asked, starved=False)
     for (kind, name), ns in zip(inside.texts, inside.sums(inside.end - inside.start), strict=True):
         if ns:
             place = " ".join(_words(kind, name)[1:]).strip() or kind
-            yield Spent(CPU, "", "" if kind == UNKNOWN else f"most in {place}", int(ns), 0.0)
+            yield CauseTime(CPU, "", "" if kind == UNKNOWN else f"most in {place}", ns=int(ns), variance=0.0)
 
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Pieces of time as arrays of one length; `code`: position in `texts`, which has kind and name."""
+    """Pieces of time as arrays of one length.
+
+    `code`: position in `texts`, which has kind and name.
+    """
 
     start: Int64Array
     end: Int64Array
@@ -162,7 +173,7 @@ def _function(name: str) -> tuple[str, str]:
 
 
 def _wait(name: str) -> tuple[str, str]:
-    """Return what a function waited for, and where."""
+    """Return the cause of a function's waits, and the place."""
     function, detail = _function(name)
     match = _PLACE.match(function)
     module = detail.removeprefix("in ") or ("" if match is None else match["file"].removesuffix(".py"))

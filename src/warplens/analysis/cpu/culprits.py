@@ -53,7 +53,9 @@ class Culprit:
 
 @dataclass(frozen=True)
 class _Layer:
-    """Disjoint intervals, sorted, on the line on which all threads lie behind each other. `row`: of `kinds` and `names`, a label each.
+    """Disjoint intervals, sorted, on the line on which all threads lie behind each other.
+
+    `row`: of `kinds` and `names`, a label each.
 
     `edges`: begin and end of the whole of what each one is a piece of.
     """
@@ -67,7 +69,10 @@ class _Layer:
 
 @dataclass(frozen=True)
 class _Line:
-    """Puts the threads of stretches behind each other on one line of time, and leaves out what lies in no stretch."""
+    """Puts the threads of stretches one after another on one line of time.
+
+    It leaves out all time outside of the stretches.
+    """
 
     threads: Int64Array
     origin: int
@@ -78,7 +83,10 @@ class _Line:
     def place(
         self, thread: Int64Array, start: Int64Array, end: Int64Array
     ) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Return which rows matter, in order (those that begin together: the longer first), and their times on the line."""
+        """Return the relevant rows in order, and their times on the line.
+
+        Of those that begin together the longer comes first.
+        """
         code = np.minimum(np.searchsorted(self.threads, thread), len(self.threads) - 1)
         here = (
             (self.threads[code] == thread)
@@ -103,7 +111,10 @@ class _Line:
 
 
 def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]:
-    """Return what filled the time from `begin` to `end` (ns, the report's clock) of a thread, most time first; together all of it."""
+    """Return the causes that filled the time from `begin` to `end` of a thread, the longest first.
+
+    In ns on the report's clock; together all of it.
+    """
     causes = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
     rows = zip(*(causes.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
     return sorted(
@@ -113,7 +124,9 @@ def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]
 
 
 def filled(report: Report, stretches: pa.Table) -> pa.Table:
-    """Return what filled many stretches: stretch (position in `stretches`), kind, name, time (ns); the times of a stretch are its length.
+    """Return what filled many stretches: stretch (position in `stretches`), kind, name, time (ns).
+
+    The times of a stretch are its length.
 
     `stretches`: columns thread, start, end (ns, the report's clock).
     """
@@ -148,7 +161,9 @@ def _descending(group: Int64Array, values: Int64Array) -> Int64Array:
 
 
 def pieces(report: Report, stretches: pa.Table, *, starved: bool = True) -> pa.Table:
-    """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch.
+    """Return the pieces of time: stretch, kind, name (dictionaries), start, end (ns).
+
+    In no order; they cover each stretch.
 
     `starved`: whether time without a free CPU is a cause; else it belongs to what the thread was doing.
     """
@@ -173,7 +188,17 @@ def pieces(report: Report, stretches: pa.Table, *, starved: bool = True) -> pa.T
         own = threads[low : low + at_once]
         mine = some[(thread[some] >= own[0]) & (thread[some] <= own[-1])]
         parts.append(
-            _pieces(report, own, origin, length, thread[mine], start[mine], end[mine], mine, starved)
+            _pieces(
+                report,
+                own,
+                origin,
+                length=length,
+                thread=thread[mine],
+                start=start[mine],
+                end=end[mine],
+                number=mine,
+                starved=starved,
+            )
         )
     return pa.concat_tables(parts)
 
@@ -199,7 +224,10 @@ def _pieces(
     layers_taken: list[tuple[Int64Array, Int64Array, Int64Array, pa.Array, pa.Array]] = []
 
     def take(layer: _Layer, *, around: bool = True) -> None:
-        """Give a layer what nobody has yet. `around`: also to what reaches over both ends of the stretch."""
+        """Give a layer what nobody has yet.
+
+        `around`: also to what reaches over both ends of the stretch.
+        """
         nonlocal owner, left
         piece, met = _meetings(*left, layer.start, layer.end)
         if not around and layer.edges is not None:
@@ -251,7 +279,10 @@ def _meetings(
 def _without(
     start: Int64Array, end: Int64Array, piece: Int64Array, first: Int64Array, last: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return what remains of pieces: position of the piece, start and end. `first`, `last`: what is gone of each, in order."""
+    """Return what remains of pieces: position of the piece, start and end.
+
+    `first`, `last`: what is gone of each, in order.
+    """
     counts = np.bincount(piece, minlength=len(start)) if len(piece) else np.zeros(len(start), np.int64)
     places = (
         np.cumsum(counts) - counts + np.arange(len(start))
@@ -269,7 +300,7 @@ def _without(
 
 
 def _read(report: Report, line: _Line, table: str, columns: list[str]) -> pa.Table:
-    """Return columns of a table: of all of it, or, where a small part of the run is asked about, of the rows near that."""
+    """Return columns of a table. For a small part of the run, only the rows near it."""
     begin, end = report.origin, report.end
     if line.length * 4 > end - begin:
         return report.table(table, columns).unify_dictionaries()
@@ -298,7 +329,7 @@ def _gc(report: Report, line: _Line) -> _Layer:
             which.reshape(-1).astype(np.int32), [f"generation {number}" for number in used.tolist()]
         )
 
-    return _flat(report, line, "gc", GC, ["generation"], label)
+    return _flat(report, line, "gc", kind=GC, columns=["generation"], name=label)
 
 
 def _gil(report: Report, line: _Line) -> _Layer:
@@ -306,23 +337,23 @@ def _gil(report: Report, line: _Line) -> _Layer:
         report,
         line,
         "gil",
-        GIL,
-        ["state"],
-        lambda rows: _same("GIL", rows.num_rows),
-        lambda rows: _is(rows, "state", "wait"),
+        kind=GIL,
+        columns=["state"],
+        name=lambda rows: _same("GIL", rows.num_rows),
+        wanted=lambda rows: _is(rows, "state", "wait"),
     )
 
 
 def _api(report: Report, line: _Line) -> _Layer:
-    return _flat(report, line, "cuda_api", API, ["name"], _name)
+    return _flat(report, line, "cuda_api", kind=API, columns=["name"], name=_name)
 
 
 def _imports(report: Report, line: _Line) -> _Layer:
-    return _flat(report, line, "imports", IMPORT, ["name"], _name)
+    return _flat(report, line, "imports", kind=IMPORT, columns=["name"], name=_name)
 
 
 def _os(report: Report, line: _Line) -> _Layer:
-    return _flat(report, line, "osrt", OS, ["name"], _name)
+    return _flat(report, line, "osrt", kind=OS, columns=["name"], name=_name)
 
 
 def _states(report: Report, line: _Line) -> _Layer:
@@ -330,10 +361,12 @@ def _states(report: Report, line: _Line) -> _Layer:
         report,
         line,
         "thread_states",
-        CPU,
-        ["state", "exact"],
-        lambda rows: _same("runnable", rows.num_rows),
-        lambda rows: _is(rows, "state", "runnable") & np.asarray(pc.fill_null(rows.column("exact"), False)),
+        kind=CPU,
+        columns=["state", "exact"],
+        name=lambda rows: _same("runnable", rows.num_rows),
+        wanted=lambda rows: (
+            _is(rows, "state", "runnable") & np.asarray(pc.fill_null(rows.column("exact"), False))
+        ),
     )
 
 
@@ -347,7 +380,7 @@ def _flat(
     wanted: Callable[[pa.Table], npt.NDArray[np.bool_]] | None = None,
 ) -> _Layer:
     """Return the rows of a table as a layer: of those that overlap, the outermost."""
-    rows = _read(report, line, table, ["thread", "start", "end", *columns])
+    rows = _read(report, line, table, columns=["thread", "start", "end", *columns])
     if wanted is not None:
         rows = rows.filter(pa.array(wanted(rows)))
     place, first, last = line.place(*(_numbers(rows.column(column)) for column in ("thread", "start", "end")))
@@ -356,18 +389,18 @@ def _flat(
     def label(which: Int64Array) -> tuple[pa.Array, pa.Array]:
         return _same(kind, len(which)), name(rows.select(columns).take(pa.array(which)))
 
-    return _Layer(first, last, place[chosen], label)
+    return _Layer(first, last, place[chosen], label=label)
 
 
 def _ranges(report: Report, line: _Line) -> _Layer:
     """Return push/pop ranges and traced functions as one layer: at each moment the innermost one."""
     ranges = _read(
-        report, line, "nvtx_ranges", ["thread", "start", "end", "message", "domain", "style", "task"]
+        report, line, "nvtx_ranges", columns=["thread", "start", "end", "message", "domain", "style", "task"]
     )
     ranges = ranges.filter(
         pc.and_(pa.array(_is(ranges, "style", "PushPop")), pc.is_null(ranges.column("task")))
     )
-    calls = _read(report, line, "python_calls", ["thread", "start", "end", "name", "file", "kind"])
+    calls = _read(report, line, "python_calls", columns=["thread", "start", "end", "name", "file", "kind"])
     calls = calls.filter(pa.array(_is(calls, "kind", "function")))
     thread, start, end = (
         np.concatenate([_numbers(table.column(name)) for table in (ranges, calls)])
@@ -397,12 +430,14 @@ def _ranges(report: Report, line: _Line) -> _Layer:
                 names.append(text)
         return labelled(row, kinds), labelled(row, names)
 
-    return _Layer(begins, ends, place[chosen], label, (first[chosen], last[chosen]))
+    return _Layer(begins, ends, place[chosen], label=label, edges=(first[chosen], last[chosen]))
 
 
 def _samples(report: Report, line: _Line) -> list[_Layer]:
     """Return what samples saw: by the clock, and then those of threads that ran."""
-    rows = _read(report, line, "samples", ["thread", "start", "end", "kind", "count", "weight", "stack"])
+    rows = _read(
+        report, line, "samples", columns=["thread", "start", "end", "kind", "count", "weight", "stack"]
+    )
     if not rows.num_rows:
         return []
     rows = rows.filter(pc.is_valid(rows.column("stack")))
@@ -432,12 +467,15 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
             at = code.reshape(-1).astype(np.int32)
             return labelled(at, kinds), labelled(at, texts)
 
-        layers.append(_Layer(first, last, own[place[chosen]], label))
+        layers.append(_Layer(first, last, own[place[chosen]], label=label))
     return layers
 
 
 def _sampled(code: OwnCode, place: int, frame: Frame) -> str:
-    """Return `function (file)`, or what called it: `own function (file:line), in package`, else the outermost function of Python."""
+    """Return `function (file)`, or its caller.
+
+    The caller as `own function (file:line), in package`, else the outermost function of Python.
+    """
     if frame.kind != "python" or not frame.file:
         return frame.function
     anchor = int(code.own[place])

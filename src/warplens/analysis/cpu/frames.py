@@ -1,4 +1,4 @@
-"""The frames of a report in memory: who called whom, and what makes two of them the same function, line or module."""
+"""The frames of a report in memory: callers, and the keys by which functions, lines and modules are equal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _LINES = ("line", "first_line")
 
 
 def is_library(file: str) -> bool:
-    """Whether a source file belongs to Python or to an installed package, not to the program itself. Some tools give no folder."""
+    """Whether a source file belongs to Python or to an installed package, not to the program.
+
+    Some tools give no folder.
+    """
     return _LIBRARY.search(file) is not None or (
         "/" not in file and file.removesuffix(".py") in sys.stdlib_module_names
     )
@@ -50,7 +53,9 @@ class Frame(NamedTuple):
 
 
 class FrameTable:
-    """All frames by position (from 0). The last one stands for stacks that were not taken: `[no stack]`, without a caller.
+    """All frames by position (from 0).
+
+    The last one stands for stacks that were not taken: `[no stack]`, without a caller.
 
     `parent`: position of each one's caller, -1 for the outermost ones. What called the interpreter is left out: stacks with Python in them
     begin with Python. `interpreted`: which are Python's, or tasks.
@@ -127,7 +132,10 @@ class FrameTable:
         return len(self.parent)
 
     def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Int64Array:
-        """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
+        """Return the positions of stacks, as tables name them.
+
+        That of `[no stack]` for null, and for what is not in the table.
+        """
         position = self._find(_numbers(stacks))
         # The last frame is `[no stack]`.
         position = np.where(position < 0, len(self) - 1, position)
@@ -142,7 +150,10 @@ class FrameTable:
         return frame
 
     def texts(self, name: str) -> tuple[list[str], Int64Array]:
-        """Return the texts of a column (`kind`, `function`, `module` or `file`), and of each frame the number of its own; -1: none."""
+        """Return the texts of a column and the text number of each frame; -1: none.
+
+        Columns: `kind`, `function`, `module`, `file`.
+        """
         column = self._texts[name]
         return [str(text) for text in column.dictionary.to_pylist()], _numbers(column.indices)
 
@@ -155,13 +166,15 @@ class FrameTable:
         return tuple(reversed(innermost_first))
 
     def labels(self, by: str) -> Int64Array:
-        """Number the frames so that equal numbers are the same `function`, `line` or `module`. Raises UsageError for other words.
+        """Number the frames so that equal numbers are the same `function`, `line` or `module`.
 
-        Functions differ by module (native), or by file and the line they begin in (Python). What has no module is told apart by its
+        Raises UsageError for other words.
+
+        Functions differ by module (native), or by file and the line they begin in (Python). Functions without a module differ by their
         file: modules of Python are their files.
         """
         if by not in LABELS:
-            raise UsageError(f"frames cannot be told apart by {by!r}; there are: {', '.join(LABELS)}.")
+            raise UsageError(f"frames cannot be grouped by {by!r}; choose one of: {', '.join(LABELS)}.")
         return _combined([part(self) for part in LABELS[by]])
 
     def _code(self, name: str) -> Int64Array:
@@ -175,7 +188,10 @@ class FrameTable:
         return np.where(module >= 0, module, -2 - self._code("file"))
 
     def _python_only(self, name: str) -> Int64Array:
-        """A column that tells functions of Python apart; of native ones, the file is that of the line, which may be an inlined one's."""
+        """A column that tells functions of Python apart.
+
+        Of native ones, the file is that of the line, which may be an inlined one's.
+        """
         python = pc.equal(pc.cast(self._rows.column("kind"), pa.string()), "python").combine_chunks()
         return np.where(np.asarray(python), self._code(name), -1)
 

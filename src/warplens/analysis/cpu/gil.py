@@ -22,7 +22,10 @@ _COLUMNS = 'process, interpreter, thread, "start", "end"'
 
 
 def contention(report: Report, selection: Selection) -> pa.Table:
-    """Return process, waiter and holder (keys of threads), waited (ns), waits (how many) and longest (ns), the greatest first.
+    """Return the waits for the GIL by waiter and holder, the greatest first.
+
+    Columns: process, waiter and holder (keys of threads), waited (ns), waits (how many) and longest
+    (ns).
 
     Of waits that lie in the selection only in part, that part. What both threads recorded one by one is in it: waits and holds below the
     threshold are not.
@@ -44,7 +47,9 @@ def contention(report: Report, selection: Selection) -> pa.Table:
     wait_start, wait_end = _numbers(waits, "start"), _numbers(waits, "end")
     hold_start, hold_end = _numbers(holds, "start"), _numbers(holds, "end")
     for mine, theirs in _alike(waits, holds):
-        for wait, hold in _meetings(wait_start[mine], wait_end[mine], hold_start[theirs], hold_end[theirs]):
+        for wait, hold in _meetings(
+            wait_start[mine], wait_end[mine], first=hold_start[theirs], last=hold_end[theirs]
+        ):
             wait, hold = wait + mine.start, hold + theirs.start
             both = np.minimum(wait_end[wait], hold_end[hold]) - np.maximum(wait_start[wait], hold_start[hold])
             some = (both > 0) & (waiter[wait] != holder[hold])
@@ -70,17 +75,23 @@ def contention(report: Report, selection: Selection) -> pa.Table:
 
 
 class _Pairs:
-    """Sums over pairs of threads, of which few meet: a table of all pairs of 10,000 threads would take 2.4 GB. `width`: of the keys."""
+    """Sums over pairs of threads, of which few meet.
+
+    A table of all pairs of 10,000 threads would take 2.4 GB. `width`: of the keys.
+    """
 
     def __init__(self, width: int) -> None:
         self._width = width
         self._blocks: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
 
     def add(self, pair: Int64Array, both: Int64Array, once: Int64Array) -> None:
-        """Add meetings of pairs that took `both` ns; `once`: the pair of each wait and each thread that it met."""
+        """Add meetings of pairs that took `both` ns.
+
+        `once`: the pair of each wait and each thread that it met.
+        """
         used, place = distinct(pair, self._width)
         waits = np.bincount(np.searchsorted(used, once), minlength=len(used)).astype(np.int64)
-        self._blocks.append((used, *_summed(len(used), place, both, both), waits))
+        self._blocks.append((used, *_summed(len(used), place, both, longest=both), waits))
         if sum(len(block[0]) for block in self._blocks) > _AT_ONCE:
             self._merge()
 
@@ -97,7 +108,7 @@ class _Pairs:
             np.concatenate([nothing, *(block[column] for block in self._blocks)]) for column in range(4)
         )
         used, place = distinct(pairs, self._width)
-        summed, most = _summed(len(used), place, waited, longest)
+        summed, most = _summed(len(used), place, waited, longest=longest)
         number = np.zeros(len(used), np.int64)
         np.add.at(number, place, waits)
         self._blocks = [(used, summed, most, number)]
@@ -132,7 +143,7 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
     )
     parts = [waits.slice(0, 0)]
     for mine, theirs in _alike(waits, inside, ("thread",)):
-        for wait, span in _meetings(start[mine], end[mine], first[theirs], last[theirs]):
+        for wait, span in _meetings(start[mine], end[mine], first=first[theirs], last=last[theirs]):
             wait, span = wait + mine.start, span + theirs.start
             edges = {"start": np.maximum(start[wait], first[span]), "end": np.minimum(end[wait], last[span])}
             parts.append(_with(waits.take(pa.array(wait)), edges))
@@ -144,7 +155,10 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
 def _meetings(
     start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array
 ) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """Yield the positions of intervals and of those they may overlap, many at once. `first` is sorted; its intervals hardly overlap."""
+    """Yield the positions of intervals and of those they may overlap, many at once.
+
+    `first` is sorted; its intervals hardly overlap.
+    """
     low = np.searchsorted(np.maximum.accumulate(last), start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
     ends = np.cumsum(counts)

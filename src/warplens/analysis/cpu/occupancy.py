@@ -1,4 +1,7 @@
-"""Aggregates the CPU side into the columns of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
+"""Aggregates the CPU side into the columns of a timeline.
+
+States, the GIL, samples, OS calls, Python calls, tasks and so on.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,11 @@ BARS = {
     "osrt": BarKind("osrt", "name", outermost=True),
     "gc": BarKind("gc", "'gen ' || generation", color=str(0xE38686)),
     "python": BarKind(
-        "python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"
+        "python_calls",
+        _PYTHON,
+        "kind IN ('function', 'task', 'lock', 'pause')",
+        depth="depth",
+        color="color::BIGINT",
     ),
     "tasks": BarKind(
         "task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"
@@ -67,7 +74,7 @@ KINDS_OF_SAMPLES = ("python", "native")
 
 @dataclass(frozen=True)
 class ThreadActivity:
-    """What is known of a thread in the window: how many levels each row has (by its name), and how long (ns) it was busy."""
+    """The rows of a thread in the window: levels of each (by its name), and busy time (ns)."""
 
     lanes: dict[str, int]
     busy: int
@@ -85,11 +92,11 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadA
     for name, kind in BARS.items():
         if counts[kind.table]:
             lanes = f"max(CASE WHEN {kind.where} THEN {kind.depth} + 1 ELSE 0 END)"
-            selects.append(_known(name, kind.table, inside, lanes, length, 2))
+            selects.append(_known(name, kind.table, inside, lanes=lanes, time=length, rank=2))
     for name, (table, _) in _BANDS.items():
         if counts[table]:
             time = f"CASE WHEN state = 'running' THEN {length} ELSE 0 END" if name == "states" else "0"
-            selects.append(_known(name, table, inside, "1", time, 0))
+            selects.append(_known(name, table, inside, lanes="1", time=time, rank=0))
     if counts[_SAMPLES]:
         for kind_of in KINDS_OF_SAMPLES:
             where = f"{inside} AND kind = '{kind_of}'"
@@ -98,9 +105,9 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadA
                     f"{_SAMPLES} {kind_of}",
                     _SAMPLES,
                     where,
-                    "1",
-                    "CASE WHEN on_cpu THEN weight ELSE 0 END",
-                    1,
+                    lanes="1",
+                    time="CASE WHEN on_cpu THEN weight ELSE 0 END",
+                    rank=1,
                 )
             )
     if not selects:
@@ -118,12 +125,15 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadA
 def bar_cells(
     report: Report, window: Window, columns: int, name: str, threads: Sequence[int], depth: int
 ) -> pa.Table:
-    """Return a row per column of each thread's bars called `name` (of BARS), as `occupancy.cells` does; `depth` levels of them."""
+    """Return a row per column of each thread's bars called `name`, as `occupancy.cells` does.
+
+    `name` is one of BARS; `depth` levels of them.
+    """
     kind = BARS[name]
     values = f"{kind.depth} AS depth, {kind.name} AS message, {kind.color} AS color, {_COLUMNS}"
     source = f"""(SELECT id, process, thread, "start", "end", {values} FROM {kind.table}
                   WHERE {overlap(*window)} AND {kind.where} AND thread IN ({listed(threads)}) {_OUTERMOST if kind.outermost else ""})"""
-    return cells_of(report, source, window, columns, "", depth)
+    return cells_of(report, source, window, columns=columns, only="", depth=depth)
 
 
 def sample_cells(report: Report, window: Window, columns: int, kind: str, threads: Sequence[int]) -> pa.Table:
@@ -137,11 +147,14 @@ def sample_cells(report: Report, window: Window, columns: int, kind: str, thread
     source = f"""(SELECT s.id, s.process, s.thread, s."start", greatest(s."end", s."start" + s.weight) AS "end", {values}
                   FROM samples s LEFT JOIN frames f ON f.frame = s.stack
                   WHERE {overlap(*window, "s.")} AND s.kind = '{kind}' AND s.thread IN ({listed(threads)}))"""
-    return cells_of(report, source, window, columns, "")
+    return cells_of(report, source, window, columns=columns, only="")
 
 
 def event_cells(report: Report, window: Window, columns: int, threads: Sequence[int]) -> pa.Table:
-    """Return a row per column with exceptions or warnings of the threads: thread, col, number, message (the type of the first)."""
+    """Return a row per column with exceptions or warnings of the threads.
+
+    Columns: thread, col, number, message (the type of the first).
+    """
     begin, end = window
     return report.sql(
         f"""SELECT thread, (("start" - {begin}) * {columns}) // {end - begin} AS col, count(*) AS number,
@@ -152,7 +165,9 @@ def event_cells(report: Report, window: Window, columns: int, threads: Sequence[
 
 
 def band_cells(report: Report, window: Window, columns: int, name: str, threads: Sequence[int]) -> pa.Table:
-    """Return process, thread, col and the shares (0 to 1) `solid`, `shade` and `dot` of a band: `states` or `gil`.
+    """Return the shares of a band by process, thread and col.
+
+    `solid`, `shade` and `dot`, 0 to 1, of `states` or `gil`.
 
     Of states these are running, runnable and blocked; of the GIL holding it and waiting for it.
     """

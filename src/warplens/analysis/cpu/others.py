@@ -1,4 +1,4 @@
-"""What the other threads and processes of a run did while its main thread waited."""
+"""Sums the work of other threads and processes while the main thread waited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _WORTH = (
 
 
 def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list[ThreadTime]) -> list[Piece]:
-    """Return what other threads ran, its largest parts, and where own code waited in them; nothing where they hardly ran."""
+    """Return what other threads ran, its largest parts, and where own code waited in them.
+
+    Nothing where they hardly ran.
+    """
     code = own_code(report)
     stack, ran = _joined(threads, [time.ran for time in threads])
     whole = float(ran.sum())
@@ -37,14 +40,17 @@ def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list
     loading = code.importing[stack]
     parts = [
         Piece(
-            round(ran[loading].sum()), "part", "imports", imported(report, [time.thread for time in active])
+            round(ran[loading].sum()),
+            "part",
+            "imports",
+            place=imported(report, [time.thread for time in active]),
         ),
-        *functions(code, stack[~loading], ran[~loading], native),
+        *functions(code, stack[~loading], ran[~loading], native=native),
     ]
     shown = sorted((part for part in parts if part.ns >= _LEAST * whole), key=lambda part: -part.ns)[:_PARTS]
     return [
         Piece(round(whole), "others", f"{_who(main, active)} ran"),
-        *(Piece(part.ns, "part", part.text, part.place) for part in shown),
+        *(Piece(part.ns, "part", part.text, place=part.place) for part in shown),
         *_waited(code, main, threads),
     ]
 
@@ -68,7 +74,7 @@ def _waited(code: OwnCode, main: ThreadTime, threads: list[ThreadTime]) -> list[
     for piece in sorted(waits(code, stack[own], waited[own]), key=lambda piece: -piece.ns):
         kind = piece.text.removeprefix("waits ")
         if kind in _WORTH and piece.ns >= _LEAST_WAIT * main.whole:
-            return [Piece(piece.ns, "waited", f"waited {kind}", piece.place)]
+            return [Piece(piece.ns, "waited", f"waited {kind}", place=piece.place)]
     return []
 
 

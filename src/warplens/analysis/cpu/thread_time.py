@@ -1,4 +1,4 @@
-"""How threads of Python spent their time: each sample with how long its thread ran and waited meanwhile.
+"""Divides the time of Python threads: each sample with its thread's running and waiting time.
 
 Samples are rarer where no CPU is free, for the sampler neither. So the sums of the scheduler count, where they are there, and samples say
 only what was done in them.
@@ -33,9 +33,11 @@ _FEW = 64  # ticks of a row that are looked at one by one
 
 @dataclass(frozen=True, eq=False)
 class ThreadTime:
-    """A thread that was sampled. The arrays have an element for each of its `samples`, in the order of time.
+    """A thread that was sampled.
 
-    `begin`, `end`: of its process, cut to what was asked for; `since`, `until`: the time that a sample stands for;
+    The arrays have an element for each of its `samples`, in the order of time.
+
+    `begin`, `end`: of its process, cut to the selected time; `since`, `until`: the time that a sample stands for;
     `stack`: its position in the frames; `ran`, `waited`: ns; `starved`: ns in which it could run and had no CPU. All
     of ran, waited and starved together are, of a main thread, the time from the first sample to `end`.
     """
@@ -99,7 +101,7 @@ def thread_times(
     asked = (low, high, *(window or (0, _ALL)))
     known = _threads.setdefault(report, {})
     if asked not in known:
-        known[asked] = tuple(_times(report, read_samples(report, low, high), asked[2], asked[3]))
+        known[asked] = tuple(_times(report, read_samples(report, low, high), begin=asked[2], end=asked[3]))
     return known[asked]
 
 
@@ -120,7 +122,15 @@ def _times(report: Report, samples: pa.Table, begin: int, end: int) -> Iterator[
         row = processes.get(mine["process"][0].as_py())
         if row is not None and min(row["end"], end) > max(row["start"], begin):
             edges = max(row["start"], begin), min(row["end"], end)
-            yield _time(report, thread, row, tids.get(thread) == row["pid"], edges, mine, states)
+            yield _time(
+                report,
+                thread,
+                row,
+                main=tids.get(thread) == row["pid"],
+                edges=edges,
+                samples=mine,
+                states=states,
+            )
 
 
 def _time(
@@ -149,7 +159,7 @@ def _time(
     else:
         sums = [int((last - start).sum()) for start, last in known_states]
         share = known / max(sum(sums), 1) if main else 1.0
-        at_work, asleep = _seen(samples, since, until, known_states, states.exact)
+        at_work, asleep = _seen(samples, since, until, states=known_states, exact=states.exact)
         ran = at_work * sums[0] * share / max(at_work.sum(), 1e-9)
         waited = asleep * sums[2] * share / max(asleep.sum(), 1e-9)
         starved = round(sums[1] * share)
@@ -158,15 +168,16 @@ def _time(
         thread,
         process["process"],
         process["pid"],
-        main,
-        *edges,
-        samples,
-        since,
-        until,
-        stack,
-        ran,
-        waited,
-        starved,
+        main=main,
+        begin=edges[0],
+        end=edges[1],
+        samples=samples,
+        since=since,
+        until=until,
+        stack=stack,
+        ran=ran,
+        waited=waited,
+        starved=starved,
     )
 
 
@@ -221,7 +232,10 @@ class _States:
         self._thread = thread[self._order]
 
     def of(self, thread: int) -> list[_Spans] | None:
-        """Return when it ran, when it could run and had no CPU, when it was blocked; None where nobody knows."""
+        """Return when it ran, when it could run and had no CPU, when it was blocked.
+
+        None where nobody knows.
+        """
         if not self._there:
             return None
         low, high = np.searchsorted(self._thread, [thread, thread + 1])
@@ -240,7 +254,10 @@ def _is_in(start: Int64Array, end: Int64Array, time: Int64Array) -> Float64Array
 
 
 def _within(start: Int64Array, end: Int64Array, time: Int64Array) -> Int64Array:
-    """Return the length of the intervals before each time, ns. The intervals are sorted and disjoint."""
+    """Return the length of the intervals before each time, ns.
+
+    The intervals are sorted and disjoint.
+    """
     if not len(start):
         return np.zeros(len(time), np.int64)
     before = np.concatenate(([0], np.cumsum(end - start)))

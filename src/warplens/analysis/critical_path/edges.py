@@ -1,4 +1,7 @@
-"""Connects the begin and the end of a graph: operations without a known cause, and the last ones to finish."""
+"""Connects the begin and the end of a graph.
+
+Operations without a known cause, and the last ones to finish.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from warplens.arrays import Int64Array
 def add_begins(
     calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder
 ) -> None:
-    """Let threads, and operations that nothing is known to have launched, begin as long after what their process did as they did.
+    """Let threads, and operations without a known launch, begin after their process as they did.
 
     That is the last call before them of the thread of their process that has the most calls.
     """
@@ -39,8 +42,8 @@ def add_begins(
             host.begin[before],
             points[mine],
             time[points[mine]] - calls.columns["start"][before],
-            BEGIN,
-            NOTHING,
+            kind=BEGIN,
+            thing=NOTHING,
         )
 
 
@@ -72,7 +75,7 @@ def add_end(
     # What was launched in the window and ran behind it only says how full queues were.
     inside = work.columns["start"] < window[1] if window is not None else np.ones(len(work), bool)
     ends = np.concatenate((host.last[threads], items.ended[inside]))
-    builder.add_edges(ends, np.full(len(ends), last), 0, END, NOTHING)
+    builder.add_edges(ends, np.full(len(ends), last), 0, kind=END, thing=NOTHING)
 
 
 def _busiest(calls: RecordedCalls, host: Host) -> Int64Array:

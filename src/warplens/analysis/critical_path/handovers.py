@@ -1,8 +1,10 @@
-"""Detects stretches in which a thread waits for another: the backward pass on a thread of the framework's engine.
+"""Detects stretches in which a thread waits for another.
 
-PyTorch's autograd engine runs the backward pass on threads of its own, while the thread that called `backward()` waits. Nothing in a
+The backward pass on a thread of the framework's engine.
+
+PyTorch's autograd engine runs the backward pass on separate threads, while the thread that called `backward()` waits. Nothing in a
 report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
-nor runs an operation of its own.
+nor runs an operation.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Handover:
-    """From `begin` to `end` thread `helper` worked while `waiter` waited, between its calls `before` and `before + 1` (rows of calls).
+    """A stretch in which thread `helper` worked while `waiter` waited.
+
+    From `begin` to `end`, between the waiter's calls `before` and `before + 1` (rows of calls).
 
     `first`, `last`: rows of the helper's calls in it.
     """
@@ -65,10 +69,10 @@ def find(report: Report, window: Window | None, calls: RecordedCalls) -> list[Ha
                 calls,
                 waiter,
                 helper,
-                columns["start"][mine],
-                columns["end"][mine],
-                columns["start"][own],
-                columns["end"][own],
+                start=columns["start"][mine],
+                end=columns["end"][mine],
+                own_start=columns["start"][own],
+                own_end=columns["end"][own],
             )
     return handovers
 
@@ -99,14 +103,22 @@ def _of_pair(
         if len(inside):
             handovers.append(
                 Handover(
-                    waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])
+                    waiter,
+                    helper,
+                    int(theirs[place - 1]),
+                    begin=begin,
+                    end=finish,
+                    first=int(inside[0]),
+                    last=int(inside[-1]),
                 )
             )
     return handovers
 
 
 def idle(handovers: list[Handover], calls: RecordedCalls) -> Int64Array:
-    """Return how long each call's thread waited for another one before it; then the same before the ends of threads, in order of thread.
+    """Return how long each call's thread waited for another one before it.
+
+    Then the same before the ends of threads, in order of thread.
 
     NOTHING for the first call of a thread that was given work: what it did before does not count.
     """
@@ -140,7 +152,7 @@ def add(handovers: list[Handover], calls: RecordedCalls, host: Host, builder: Gr
     ends = (before + 1 == len(calls)) | (thread[behind] != thread[before])
     time = builder.time()
     after = np.where(ends, host.last[waiter], host.begin[behind])
-    builder.add_edges(host.end[before], begin, time[begin] - done[before], CPU, waiter)
-    builder.add_edges(begin, host.begin[first], start[first] - time[begin], CPU, helper)
-    builder.add_edges(host.end[last], end, time[end] - done[last], CPU, helper)
-    builder.add_edges(end, after, time[after] - time[end], CPU, waiter)
+    builder.add_edges(host.end[before], begin, time[begin] - done[before], kind=CPU, thing=waiter)
+    builder.add_edges(begin, host.begin[first], start[first] - time[begin], kind=CPU, thing=helper)
+    builder.add_edges(host.end[last], end, time[end] - done[last], kind=CPU, thing=helper)
+    builder.add_edges(end, after, time[after] - time[end], kind=CPU, thing=waiter)

@@ -1,4 +1,4 @@
-"""The host's side of a graph: what each thread that calls CUDA does, one thing after the other."""
+"""The host's side of a dependency graph: the calls of each thread that uses CUDA, in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Host:
 def chains(
     report: Report, window: Window | None, calls: RecordedCalls, builder: GraphBuilder, idle: Int64Array
 ) -> Host:
-    """Add the chains of all threads that call CUDA. Things: threads come first, by their place, then the calls.
+    """Add the chains of all threads that call CUDA.
+
+    Things: threads come first, by their place, then the calls.
 
     `idle[i]`: how much of the time before call i its thread did nothing but wait for another one, NOTHING: it had no work before; the last
     ones are those before the ends of threads.
@@ -43,7 +45,11 @@ def chains(
     threads, begins, counts = np.unique(thread, return_index=True, return_counts=True)
     lasts = begins + counts - 1
     first_time, last_time = _reach(
-        report, window, threads, start[begins] if len(calls) else start, end[lasts] if len(calls) else end
+        report,
+        window,
+        threads,
+        first=start[begins] if len(calls) else start,
+        last=end[lasts] if len(calls) else end,
     )
     first, last = builder.add_points(first_time), builder.add_points(last_time)
     begin, done = builder.add_points(start), builder.add_points(end)
@@ -55,23 +61,23 @@ def chains(
     before_time = np.where(opens, first_time[place], np.roll(end, 1))
     works = np.flatnonzero(idle[: len(calls)] != NOTHING)
     weight = np.maximum(start - before_time - idle[: len(calls)], 0)
-    builder.add_edges(before[works], begin[works], weight[works], CPU, place[works])
-    builder.add_edges(begin, done, end - start, CALL, len(threads) + np.arange(len(calls)))
+    builder.add_edges(before[works], begin[works], weight[works], kind=CPU, thing=place[works])
+    builder.add_edges(begin, done, end - start, kind=CALL, thing=len(threads) + np.arange(len(calls)))
     if len(threads):
         builder.add_edges(
             done[lasts],
             last,
             np.maximum(last_time - end[lasts] - idle[len(calls) :], 0),
-            CPU,
-            np.arange(len(threads)),
+            kind=CPU,
+            thing=np.arange(len(threads)),
         )
-    return Host(threads, calls.columns["process"][begins], first, last, begin, done)
+    return Host(threads, calls.columns["process"][begins], first=first, last=last, begin=begin, end=done)
 
 
 def _reach(
     report: Report, window: Window | None, threads: Int64Array, first: Int64Array, last: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return from when to when each thread is looked at: from its first call or push/pop range to its last one, within the window."""
+    """Return the span of each thread: from its first call or push/pop range to its last, in the window."""
     if not len(threads) or not report.tables["nvtx_ranges"]:
         return first, last
     begin, end = window or (-(1 << 62), 1 << 62)

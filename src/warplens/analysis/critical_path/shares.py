@@ -46,7 +46,9 @@ NO_RANGE = "[no range]"
 
 @dataclass(frozen=True)
 class Shares:
-    """A row for what an edge stands for, or a stretch of one: `edge`, `start` and `length` (ns, as recorded), `weight` (ns that scale).
+    """A row for an edge, or a stretch of one.
+
+    `edge`, `start` and `length` (ns, as recorded), `weight` (ns that scale).
 
     `category` (of CATEGORIES), `name` (of `names`), `process`, `thread`, `device`, `stream` (NOTHING: none), `thing` say what it is. Those
     of an edge lie one after the other and fill the time between its points.
@@ -86,7 +88,10 @@ def shares(report: Report, graph: Graph) -> Shares:
     counts = (end > start) & (end <= graph.end)
     cpu, rest = np.flatnonzero((kind == CPU) & counts), np.flatnonzero((kind != CPU) & counts)
     ranges, range_names = _ranges(report, graph)
-    parts = [_host(graph, cpu, start, end, ranges, len(names)), _others(graph, rest, start, end, len(names))]
+    parts = [
+        _host(graph, cpu, start=start, end=end, ranges=ranges, first_name=len(names)),
+        _others(graph, rest, start=start, end=end, first_name=len(names)),
+    ]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     latency = [*range_names, NO_RANGE, "[not known]", "[launch latency]", "[between operations]"]
     columns["name"] = np.where(

@@ -81,7 +81,10 @@ def summed(report: Report, path: Path, by: str, *, gains: int) -> pa.Table:
 
 
 def around(report: Report, path: Path) -> tuple[Int64Array, list[str]]:
-    """Return for each row of `path.all` the push/pop range around it, by number, and their names: of GPU work that around its launch."""
+    """Return for each row of `path.all` the push/pop range around it, by number, and their names.
+
+    GPU work has that of its launch.
+    """
     shares, graph = path.all, path.graph
     first_work = len(graph.threads) + len(graph.calls)
     launch = graph.calls.find(graph.work.columns["api"])
@@ -101,7 +104,7 @@ def around(report: Report, path: Path) -> tuple[Int64Array, list[str]]:
         {"threads": graph.threads.tolist()},
     )
     columns = [np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("thread", "start", "end")]
-    place = innermost(columns[0], columns[1], columns[2], thread, time)
+    place = innermost(columns[0], columns[1], columns[2], at_thread=thread, at_time=time)
     coded = rows.column("name").combine_chunks().dictionary_encode()
     names = [*coded.dictionary.to_pylist(), _NO_RANGE]
     codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), np.int64)

@@ -1,4 +1,4 @@
-"""How the time of GPUs is parted: unions of what ran, and sums of idle time by cause."""
+"""Divides the time of GPUs: unions of operations, and sums of idle time by cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Spent:
-    """How a GPU, or stream, spent its time (ns): `busy` and `idle`, by cause, add up to that from `seen.begin` to `seen.end`.
+    """The time of a GPU, or stream (ns).
+
+    `busy` and `idle`, by cause, add up to that from `seen.begin` to `seen.end`.
 
     `pieces`, `longest`: how many stretches of idle time have a cause, and how long the longest is.
     """
@@ -84,11 +86,14 @@ def parted(track: WorkTrack) -> Parted:
     kernels = _cover([track], COMPUTE, COMMUNICATION).total
     busy = covered(track.start, track.end)
     span = int(track.end.max() - track.start[0])
-    return Parted(span, compute, kernels - compute, busy - kernels, span - busy)
+    return Parted(span, compute, kernels - compute, memory=busy - kernels, idle=span - busy)
 
 
 class GpuOverlap(NamedTuple):
-    """Communication, or copies (ns, unions): `total` = `hidden` while kernels computed + `exposed`; `alone`: nothing else ran at all."""
+    """Communication, or copies (ns, unions).
+
+    `total` = `hidden` while kernels computed + `exposed`; `alone`: nothing else ran at all.
+    """
 
     total: int
     hidden: int
@@ -97,7 +102,9 @@ class GpuOverlap(NamedTuple):
 
 
 def overlaps(gpu: GpuWork, *, per_stream: bool = False) -> Iterator[tuple[int | None, int, GpuOverlap]]:
-    """Yield how COMMUNICATION and MEMORY of a GPU overlap with what else it did, where there is any: stream, which of them, and how.
+    """Yield the overlap of COMMUNICATION and MEMORY of a GPU with its other work.
+
+    Stream, which of them, and how, if there is any.
 
     `per_stream`: of each stream by itself; the rest of it, on other streams, is something else that runs. Else the stream is None.
     """
@@ -115,7 +122,11 @@ def overlaps(gpu: GpuWork, *, per_stream: bool = False) -> Iterator[tuple[int | 
                     edges = [(rest.start, rest.end), *((track.start, track.end) for track in others)]
                     rest = Cover(*(np.concatenate(column) for column in zip(*edges, strict=True)))
                 beside = int(rest.within(mine.start, mine.end).sum())
-                yield stream, role, GpuOverlap(mine.total, hidden, mine.total - hidden, mine.total - beside)
+                yield (
+                    stream,
+                    role,
+                    GpuOverlap(mine.total, hidden, mine.total - hidden, alone=mine.total - beside),
+                )
 
 
 def _cover(tracks: Sequence[WorkTrack], *roles: int) -> Cover:

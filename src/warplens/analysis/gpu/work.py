@@ -56,7 +56,10 @@ _MIGRATIONS = pa.array(["HtoD", "DtoH", "DtoD"])
 
 @dataclass
 class WorkTrack:
-    """What ran on one stream (or GPU) in the order in which it began: arrays of one length. `kind`: in KINDS; `api`: id, -1 for none."""
+    """What ran on one stream (or GPU) in the order in which it began: arrays of one length.
+
+    `kind`: in KINDS; `api`: id, -1 for none.
+    """
 
     start: Int64Array
     end: Int64Array
@@ -68,12 +71,15 @@ class WorkTrack:
 
     def chosen(self, which: npt.NDArray[np.bool_] | Int64Array) -> WorkTrack:
         """Return some of it, by a mask or by positions."""
-        return WorkTrack(self.start[which], self.end[which], self.kind[which], self.api[which])
+        return WorkTrack(self.start[which], self.end[which], self.kind[which], api=self.api[which])
 
 
 @dataclass
 class GpuWork:
-    """One GPU of one process, with what ran on each of its streams, in pieces of any order; None is the stream of what has none."""
+    """One GPU of one process, with what ran on each of its streams, in pieces of any order.
+
+    None is the stream of what has none.
+    """
 
     process: int
     device: int
@@ -102,7 +108,7 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
     """Yield the GPUs that did something in the selection, process by process; times are cut to it.
 
     Kernels, copies, memsets, graphs that were recorded as a whole, and migrations of unified memory. One part of the report is in memory
-    at a time. `classes`: whether kernels must be told apart; else all are `other`.
+    at a time. `classes`: whether to classify kernels; else all are `other`.
     """
     columns = {**_COLUMNS, "kernels": _COLUMNS["kernels"] if classes else _COLUMNS["graphs"]}
     window = selection.window(report)
@@ -172,7 +178,7 @@ def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[P
         np.clip(np.asarray(rows.column(name).to_numpy(), np.int64), low, high) for name in ("start", "end")
     )
     api = _filled(rows, "api") if "api" in rows.column_names else np.full(len(start), -1, np.int64)
-    whole = WorkTrack(start, np.maximum(end, start), _kinds(table, rows), api)
+    whole = WorkTrack(start, np.maximum(end, start), _kinds(table, rows), api=api)
     code, places = _places(rows)
     if len(places) == 1:
         return {places[0]: whole}

@@ -1,4 +1,4 @@
-"""Which kernels each NVTX range launched, summed up by range, thread and kernel."""
+"""Kernels launched in each NVTX range, summed by range, thread and kernel."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ _KEYS = ("style", "domain", "message", "process", "thread")
 
 
 def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Table:
-    """Return a row per name, style and thread of ranges and kernel launched in them; a kernel counts in every range around its launch.
+    """Return a row per name, style and thread of ranges and kernel launched in them.
+
+    A kernel counts in every range around its launch.
 
     Columns: style, domain, message, process, thread (of the ranges), kernel, ranges (how many launched the kernel), and of the kernels
     in ns count, total, median, min, max, stddev (of a sample; 0 for one).
     """
     columns = {"demangled": ["demangled"], "base": ["name"], "mangled": ["mangled", "demangled"]}[naming]
     launches = LaunchedOperations.of(report, ["kernels"], columns)
-    ranges, first, last = containing(report, selection, launches, _KEYS)
+    ranges, first, last = containing(report, selection, launches, columns=_KEYS)
     kernel = _coded([launches.rows.column(name) for name in columns])
     kind = _combined([ranges.column(name) for name in _KEYS])
     if not len(first):
@@ -38,7 +40,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
             ranges,
             kind,
             kernel,
-            pa.table({name: pa.array([], pa.int64()) for name in ("kind", "kernel", *_FIGURES)}),
+            figures=pa.table({name: pa.array([], pa.int64()) for name in ("kind", "kernel", *_FIGURES)}),
         )
     kinds, kernels = np.asarray(kind.indices), np.asarray(kernel.indices).astype(np.int64)
     labels = [pa.array([str(number) for number in range(len(coded.dictionary))]) for coded in (kind, kernel)]
@@ -96,7 +98,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
         ranges,
         kind,
         kernel,
-        pa.table(columns_of_kind | {name: figures.column(name) for name in _FIGURES[1:]}),
+        figures=pa.table(columns_of_kind | {name: figures.column(name) for name in _FIGURES[1:]}),
     )
 
 
@@ -128,7 +130,10 @@ def _labelled(
 
 
 def _coded(columns: list[pa.ChunkedArray]) -> pa.DictionaryArray:
-    """Return the first value that each row has in dictionary columns; each value is once in the dictionary."""
+    """Return the first value that each row has in dictionary columns.
+
+    Each value is once in the dictionary.
+    """
     if len(columns) == 1:
         return columns[0].unify_dictionaries().combine_chunks()
     return (

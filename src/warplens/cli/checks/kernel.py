@@ -1,4 +1,4 @@
-"""Asks the kernel what it lets a process see of itself, by the system calls that the agent makes."""
+"""Checks the kernel's permissions by the system calls that the agent makes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,12 @@ class Kernel:
         flags += {Event.CYCLES: [_FREQ], Event.CLOCK: [], Event.SWITCHES: [_SWITCHES]}[event]
         period = {Event.CYCLES: hz, Event.CLOCK: 1_000_000_000 // hz, Event.SWITCHES: 0}[event]
         attributes = _Attributes(
-            kind, ctypes.sizeof(_Attributes), number, period, flags=_bits(*flags), clockid=_MONOTONIC
+            type=kind,
+            size=ctypes.sizeof(_Attributes),
+            config=number,
+            period_or_freq=period,
+            flags=_bits(*flags),
+            clockid=_MONOTONIC,
         )
         cpu = min(os.sched_getaffinity(0))
         file = self._call(self._open, ctypes.byref(attributes), 0, cpu, -1, ctypes.c_ulong(_CLOSE_ON_EXEC))
@@ -121,7 +126,10 @@ class Kernel:
             return False
 
     def shows_addresses(self) -> bool:
-        """Tell whether /proc/kallsyms says where the kernel's functions are; hidden ones are all zero."""
+        """Tell whether /proc/kallsyms says where the kernel's functions are.
+
+        Hidden ones are all zero.
+        """
         try:
             with Path("/proc/kallsyms").open("rb") as file:
                 lines = file.read(4096).splitlines()
@@ -130,7 +138,10 @@ class Kernel:
         return any(line.split()[0].strip(b"0") for line in lines if line.split())
 
     def setting(self, name: str) -> int | None:
-        """Return the number of the sysctl `kernel.name`; None where there is none, or it is hidden."""
+        """Return the number of the sysctl `kernel.name`.
+
+        None where there is none, or it is hidden.
+        """
         try:
             return int(Path("/proc/sys/kernel", name).read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -104,8 +104,8 @@ def command(
     """Compare two recordings: what became slower, what faster, and what is noise.
 
     First the figures of the run, then the causes that its difference consists of, which add up to it, then tables of each kind.
-    Times are of one step where both have steps, else of the whole run. A change is told where it exceeds three times the standard error
-    that the repeats within the recordings show.
+    Times are of one step where both have steps, else of the whole run. diff reports a change that exceeds three
+    times the standard error of the repeats within the recordings.
     """
     from warplens.flows.differing import diff
     from warplens.flows.gating import Condition
@@ -121,7 +121,7 @@ def command(
             *sides, selection=Selection.parse(filter_time, filter_nvtx), steps=steps, rules=rules
         )
     verdicts = [condition.judge(difference) for condition in asked]
-    lines = _lines(difference, verdicts, form, rows, 0 if output else tables.terminal_width())
+    lines = _lines(difference, verdicts, form, rows=rows, width=0 if output else tables.terminal_width())
     if output is None:
         tables.show(lines)
     else:

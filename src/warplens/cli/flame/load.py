@@ -1,4 +1,4 @@
-"""Asks a report for the tree of what its samples saw."""
+"""Reads the tree of samples from a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _WHOSE = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user wants to see; `processes` and `threads` are ids or parts of names (empty: all), `kind` None: the one there is."""
+    """What the user wants to see.
+
+    `processes` and `threads` are ids or parts of names (empty: all), `kind` None: the one there is.
+    """
 
     by: str = "function"
     reverse: bool = False
@@ -46,7 +49,9 @@ class Wish:
 
 @dataclass(frozen=True)
 class Flame:
-    """A tree and what is said of it. `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
+    """A tree and its captions.
+
+    `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
 
     `change`: by how much the share of each node grew against a baseline, -1 to 1; None where nothing is compared.
     """
@@ -60,7 +65,10 @@ class Flame:
 
 
 def load(report: Report, selection: Selection, wish: Wish) -> Flame:
-    """Sum up the samples that are wanted. Raises MissingData, which says what to record or what there is instead, and UsageError."""
+    """Sum up the samples that are wanted.
+
+    Raises MissingData, which says what to record or what there is instead, and UsageError.
+    """
     if wish.exceptions and wish.kind not in (None, "python"):
         raise UsageError("only Python samples say who handled an exception: leave out --kind.")
     kind = wish.kind or (
@@ -78,7 +86,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
             )
         if kind == "tasks":
             raise MissingData(_no_tasks(report, selection, wish))
-        raise MissingData(_missing(report, selection, wish, kind))
+        raise MissingData(_missing(report, selection, wish, kind=kind))
     rows, threads = wanted_threads(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
     group = (
@@ -96,7 +104,9 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     of = (
         f"{count:,} {whose}{' and handled an exception' if wish.exceptions else ''}, {_threads(len(threads))}"
     )
-    return Flame(f"{report.name}: {of}", frames, tree, list(threads.values()) if names else [], total)
+    return Flame(
+        f"{report.name}: {of}", frames, tree, groups=list(threads.values()) if names else [], weight=total
+    )
 
 
 def _threads(number: int) -> str:
@@ -117,8 +127,8 @@ def wanted_threads(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table
     for key in sums.column("thread").to_pylist():
         thread = threads.get(key) or {"tid": key, "name": None, "process": -1}
         process = processes.get(thread["process"]) or {"pid": 0, "executable": "", "command": ""}
-        if _matches(thread, "tid", wish.threads, thread["name"] or "") and _matches(
-            process, "pid", wish.processes, _name(process)
+        if _matches(thread, "tid", wish.threads, name=thread["name"] or "") and _matches(
+            process, "pid", wish.processes, name=_name(process)
         ):
             own = f"{thread['name'] or 'thread'} {thread['tid']}"
             names[key] = f"{_name(process)} {process['pid']}: {own}" if several else own

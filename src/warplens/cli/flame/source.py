@@ -23,7 +23,10 @@ _BOLD, _DIM = "\x1b[1m", "\x1b[2m"
 def shown(
     hot: HotFile, style: Style, *, whole: bool, context: int, least: float, recorded: float
 ) -> Iterator[str]:
-    """Yield a file's lines with their shares: all of them, or those with a share of at least `least` and `context` lines around."""
+    """Yield a file's lines with their shares.
+
+    All of them, or those with a share of at least `least` and `context` lines around.
+    """
     source = read_source(hot.path)
     yield paint(printable(hot.path), _BOLD, style)
     yield f"{hot.total:.1%} of the samples came by, {hot.own:.1%} ended here"
@@ -34,7 +37,7 @@ def shown(
     wanted = (
         range(1, last + 1)
         if whole
-        else sorted({n for hit in hottest for n in around(hit, context, last, source)})
+        else sorted({n for hit in hottest for n in around(hit, context, last, source=source)})
     )
     yield paint("  Total    Self   Line", _DIM, style)
     before = 0
@@ -43,7 +46,7 @@ def shown(
         if before and number != before + 1:
             yield paint(" " * 18 + ("..." if style.ascii else "⋮"), _DIM, style)
         before = number
-        yield _row(number, hot.lines.get(number), source, digits, style)
+        yield _row(number, hot.lines.get(number), source, digits=digits, style=style)
         if (line := hot.lines.get(number)) and line.instructions:
             yield paint(
                 cut(f"{' ' * 17}{' ' * digits}  {printable(line.instructions)}", style.width, style.glyphs),

@@ -1,4 +1,7 @@
-"""The options that list what there is, or explain it: `--help-reports`, `--help-rules`, `--help-formats`, `--help-tables`."""
+"""The options that list or explain units.
+
+`--help-reports`, `--help-rules`, `--help-formats`, `--help-tables`.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,15 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def help_option(name: str, family: str, noun: str) -> Decorator:
-    """Return the decorator of a command that adds the option `name` for the units of `family`, called `noun`."""
+    """Return the decorator of a command that adds the option `name` for the units of `family`.
+
+    They are called `noun`.
+    """
     return _option(
         name,
         noun,
         catalog.family(family).noun,
-        lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)},
+        texts=lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)},
     )
 
 
@@ -31,7 +37,7 @@ def help_tables(name: str) -> Decorator:
 
         return {table.name: (table.text, table.described) for table in TABLES.values()}
 
-    return _option(name, "tables and columns", "table", texts)
+    return _option(name, "tables and columns", "table", texts=texts)
 
 
 def _of_unit(unit: Unit) -> str:

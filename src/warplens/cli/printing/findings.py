@@ -22,7 +22,9 @@ _NAME = 60
 def as_text(
     judgement: Judgement, rows: int, width: int, *, details: int | None = None, reasons: bool = True
 ) -> Iterator[str]:
-    """Yield the lines of the report for reading; `rows` of evidence each, `width` columns (0: no terminal).
+    """Yield the lines of the report for reading.
+
+    `rows` of evidence each, `width` columns (0: no terminal).
 
     `details`: of how many findings (None: all); `reasons`: say of each rule that could not judge why, else count them in a line.
     """
@@ -43,7 +45,7 @@ def as_text(
         if finding.link:
             yield f"{_INDENT}{'see':<{_LABEL}}{finding.link}"
         yield from _labelled("wrong if", finding.wrong_when, columns)
-        yield from _rows(finding, judgement.origin, rows, columns)
+        yield from _rows(finding, judgement.origin, rows, columns=columns)
         yield ""
     if details is not None and (more := len(judgement.distinct) - details) > 0:
         yield f"… and {more:,} more in the table; --details all explains them."

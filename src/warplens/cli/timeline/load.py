@@ -1,4 +1,4 @@
-"""Asks a report for what a picture of its timeline needs."""
+"""Reads the rows of a terminal timeline from a report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind.
+    """The user's choice: `processes` and `threads` by id or part of a name (empty: all), and limits of each kind.
 
     `fold`: of more tracks that are alike than those, a few. `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many
     threads, the busiest. `inside`: a part of the names of launches whose inside to show; None: that of a launch that is alone there.
@@ -92,7 +92,7 @@ class _Loader:
     def picture(self) -> Picture:
         shown_tasks = {key[2]: key for keys in self.of_thread.values() for key in keys[: self.wish.tasks]}
         marked = mark_cells(
-            self.report, self.window, self.columns, [task for task in shown_tasks if task is not None]
+            self.report, self.window, self.columns, tasks=[task for task in shown_tasks if task is not None]
         ).to_pylist()
         for row in marked:
             if row["task"] is None:
@@ -103,7 +103,7 @@ class _Loader:
             self.found.setdefault((process, thread, None), _NONE)
         kept, hidden = self._kept()
         threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
-        calls = api_tracks(self.work, self.window, self.columns, threads) if threads else {}
+        calls = api_tracks(self.work, self.window, self.columns, threads=threads) if threads else {}
         below = self._below(kept)
         groups: dict[int, Group] = {}
         shown: dict[_Key, Track] = {}
@@ -124,7 +124,12 @@ class _Loader:
         unseen = self._gauges(groups)
         gpus, hidden_rows, unseen_metrics = self._gpus()
         within, hidden_warps = inside_groups(
-            self.report, self.window, self.columns, self.wish.inside, self.wish.tracks, self.wish.depth
+            self.report,
+            self.window,
+            self.columns,
+            name=self.wish.inside,
+            most=self.wish.tracks,
+            depth=self.wish.depth,
         )
         if not groups and not gpus and self._whole():
             return self._longest_inside()
@@ -135,8 +140,8 @@ class _Loader:
             f"{self.report.name}: {counted(len(self.processes), 'process')}, {counted(len(self.threads), 'thread')}",
             self.window[0] - self.report.origin,
             self.window[1] - self.report.origin,
-            self.columns,
-            [*(groups[process] for process in sorted(groups)), *gpus],
+            columns=self.columns,
+            groups=[*(groups[process] for process in sorted(groups)), *gpus],
             hidden=hidden + hidden_rows + hidden_warps,
             alike=self.alike,
             hidden_gauges=unseen + unseen_metrics,
@@ -155,12 +160,15 @@ class _Loader:
         )
 
     def _longest_inside(self) -> Picture:
-        """What a report with nothing but launches that recorded shows of itself: all of it would be next to nothing of each."""
+        """What a report with only launches that recorded inside shows of itself.
+
+        All of it would be next to nothing of each.
+        """
         found = inside_launches(self.report, None)
         if not found:
             raise MissingData(self._nothing())
         window, name = (found[0]["start"], found[0]["end"]), str(found[0]["name"] or "kernel")
-        picture = load(self.report, window, self.columns, replace(self.wish, inside=name))
+        picture = load(self.report, window, self.columns, wish=replace(self.wish, inside=name))
         return replace(picture, launches=sum(not (window[0] <= row["start"] < window[1]) for row in found))
 
     def _kept(self) -> tuple[list[_Key], int]:
@@ -184,7 +192,10 @@ class _Loader:
         return kept, len(wanted) - len(kept)
 
     def _folded(self, keys: list[_Key]) -> list[_Key]:
-        """Leave out most of what is alike where that alone would fill the picture, such as thousands of short processes."""
+        """Leave out most of what is alike if that alone would fill the picture.
+
+        For example thousands of short processes.
+        """
         looks = [self._look(key) for key in keys]
         count = Counter(looks)
         seen: Counter[str] = Counter()
@@ -216,7 +227,10 @@ class _Loader:
         return self.cpu[key[0], key[1]].busy if key[1] is not None and (key[0], key[1]) in self.cpu else 0
 
     def _below(self, kept: list[_Key]) -> dict[int, list[Track | Band]]:
-        """Return what is known of the CPU side of the threads shown: of the busiest all, of the others their states alone."""
+        """Return the CPU side of the threads shown.
+
+        Of the busiest all, of the others their states alone.
+        """
         known = [
             key for key in kept if key[1] is not None and (key[0], key[1]) in self.cpu
         ]  # the busiest first
@@ -226,7 +240,9 @@ class _Loader:
             (known[self.wish.cpu :], [row for row in self.wish.rows if row == "states"]),
         ):
             seen = {key[1]: self.cpu[key[0], key[1]] for key in keys if key[1] is not None}
-            found.update(cpu_rows(self.report, self.window, self.columns, seen, rows, self.wish.depth))
+            found.update(
+                cpu_rows(self.report, self.window, self.columns, seen=seen, rows=rows, depth=self.wish.depth)
+            )
         self.folded = sum(
             any(row != "states" for row in self.cpu[key[0], key[1] or 0].lanes)
             for key in known[self.wish.cpu :]
@@ -241,22 +257,28 @@ class _Loader:
         labels = {
             key: f"pid {row['pid']}" if several else _process_name(row)
             for key, row in self.processes.items()
-            if _matches(row, self.wish.processes, "pid", _process_name(row))
+            if _matches(row, self.wish.processes, "pid", name=_process_name(row))
         }
         return gpu_groups(
-            self.report, self.work, self.window, self.columns, labels, self.wish.tracks, self.wish.counters
+            self.report,
+            self.work,
+            self.window,
+            columns=self.columns,
+            processes=labels,
+            most=self.wish.tracks,
+            counters=self.wish.counters,
         )
 
     def _wanted(self, key: _Key) -> bool:
         process, thread, _ = key
         if not _matches(
-            self.processes[process], self.wish.processes, "pid", _process_name(self.processes[process])
+            self.processes[process], self.wish.processes, "pid", name=_process_name(self.processes[process])
         ):
             return False
         if not self.wish.threads:
             return True
         return thread is not None and _matches(
-            self.threads[thread], self.wish.threads, "tid", self.threads[thread]["name"] or ""
+            self.threads[thread], self.wish.threads, "tid", name=self.threads[thread]["name"] or ""
         )
 
     def _group(self, groups: dict[int, Group], process: int) -> Group:
@@ -285,7 +307,7 @@ class _Loader:
         if self._crowds is None:
             self._crowds = {}
             for row in crowd(
-                self.report, self.window, self.columns, [task for task in shown if task is not None]
+                self.report, self.window, self.columns, but=[task for task in shown if task is not None]
             ).to_pylist():
                 self._crowds.setdefault(row["thread"], [0.0] * self.columns)[row["col"]] = row["number"]
         return Crowd(number, tuple(self._crowds.get(thread, [0.0] * self.columns)))
@@ -324,7 +346,7 @@ class _Loader:
             row = self.processes.get(process)
             if row is None:
                 raise ReportError(f"{self.report.path} is broken: its counters name a process that it lacks")
-            if _matches(row, self.wish.processes, "pid", _process_name(row)):
+            if _matches(row, self.wish.processes, "pid", name=_process_name(row)):
                 self._group(groups, process).gauges = items[: self.wish.counters]
                 unseen += max(len(items) - self.wish.counters, 0)
         return unseen
@@ -345,8 +367,11 @@ class _Loader:
 
 
 def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
-    """Ask the report for what a picture of `window` in `columns` columns needs. Raises MissingData where nothing is left."""
-    return _Loader(report, window, columns, wish).picture()
+    """Ask the report for what a picture of `window` in `columns` columns needs.
+
+    Raises MissingData where nothing is left.
+    """
+    return _Loader(report, window, columns, wish=wish).picture()
 
 
 def _matches(row: dict[str, Any], wanted: Sequence[str], id: str, name: str) -> bool:

@@ -32,7 +32,7 @@ class Work:
 
     def api_cells(self, window: Window, columns: int, threads: Sequence[int]) -> Rows:
         """Return the cells of the calls of each thread."""
-        rows: Rows = occupancy.api_cells(self.report, window, columns, threads).to_pylist()
+        rows: Rows = occupancy.api_cells(self.report, window, columns, threads=threads).to_pylist()
         return rows
 
     def gpu_rows(self, window: Window) -> list[GpuRow]:
@@ -41,7 +41,7 @@ class Work:
 
     def gpu_cells(self, window: Window, columns: int, rows: Sequence[GpuRow]) -> Rows:
         """Return the cells of rows of GPU work; `thread` is the position of the row."""
-        cells: Rows = occupancy.gpu_cells(self.report, window, columns, rows).to_pylist()
+        cells: Rows = occupancy.gpu_cells(self.report, window, columns, rows=rows).to_pylist()
         return cells
 
     def utilization(self, window: Window, columns: int) -> dict[tuple[int, int], npt.NDArray[np.float64]]:
@@ -50,7 +50,10 @@ class Work:
 
 
 class IndexedWork(Work):
-    """The same from the index. A row is made of the tracks of a stream (kernels, graphs), of copies of a kind, or of memsets."""
+    """The same from the index.
+
+    A row is made of the tracks of a stream (kernels, graphs), of copies of a kind, or of memsets.
+    """
 
     def __init__(self, report: Report, lanes: Lanes) -> None:
         super().__init__(report)
@@ -73,7 +76,10 @@ class IndexedWork(Work):
         return rows
 
     def gpu_rows(self, window: Window) -> list[GpuRow]:
-        """Return the rows of GPU work that have something in the window; `busy` counts what ran at once on a track once."""
+        """Return the rows of GPU work that have something in the window.
+
+        `busy` counts what ran at once on a track once.
+        """
         loads = self._lanes.busy([lane.number for row in self._rows.values() for lane in row], *window)
         rows = []
         for row, own in self._rows.items():
@@ -84,7 +90,10 @@ class IndexedWork(Work):
         return sorted(rows, key=occupancy.order)
 
     def gpu_cells(self, window: Window, columns: int, rows: Sequence[GpuRow]) -> Rows:
-        """Return the cells of rows of GPU work; those of copies and memsets are called as the row is."""
+        """Return the cells of rows of GPU work.
+
+        Those of copies and memsets are called as the row is.
+        """
         every: Rows = []
         for place, row in enumerate(rows):
             own, name = (
@@ -92,7 +101,7 @@ class IndexedWork(Work):
                 None if row.what is None else direction(row.what),
             )
             every += self._cells(
-                own, self._lanes.cells(own, window, columns, alike=name is not None), place, name
+                own, self._lanes.cells(own, window, columns, alike=name is not None), place, name=name
             )
         return every
 
@@ -130,6 +139,6 @@ def _row(lane: Lane) -> GpuRow:
         lane.key.get("stream"),
     )
     if lane.layer in ("kernels", "graphs"):
-        return GpuRow(process, device, context, stream, None, 0, 0)
+        return GpuRow(process, device, context, stream=stream, what=None, number=0, busy=0)
     what = _MEMSET if lane.layer == "memsets" else lane.key.get("kind")
-    return GpuRow(process, device, None, None, what, 0, 0)
+    return GpuRow(process, device, None, stream=None, what=what, number=0, busy=0)

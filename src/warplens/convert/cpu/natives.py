@@ -1,4 +1,4 @@
-"""Frames of native code: which file they are in, and what the symbols of that file say about them."""
+"""Frames of native code: their files, and the functions and lines of their symbols."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 
 UNKNOWN = "[unknown]"
-_ANONYMOUS = "[anonymous]"  # as the agent calls memory of no file
+ANONYMOUS = "[anonymous]"  # as the agent calls memory of no file
 _RETURN = 0x01  # of a frame's flags: the address is behind a call
 
 
@@ -66,7 +66,10 @@ class Natives:
         symbols: Symbols,
         generated: Callable[[], Generated],
     ) -> None:
-        """Look at frames that are in module `number` at `offset` each; `generated` is asked where code was made at run time."""
+        """Look at frames that are in module `number` at `offset` each.
+
+        `generated` is asked where code was made at run time.
+        """
         order = np.argsort(number, kind="stable")
         edges = np.flatnonzero(np.diff(number[order], prepend=-1, append=-1)).tolist() if len(order) else []
         for first, last in pairwise(edges):
@@ -81,12 +84,12 @@ class Natives:
                 self.build_id[mine] = self._text(module.build_id)
             # A call may be the last instruction of its function.
             asked, back = np.unique(offset[some] - (flags[some] & _RETURN), return_inverse=True)
-            if module.path == _ANONYMOUS:
+            if module.path == ANONYMOUS:
                 names = [Where(name) if name else None for name in generated().find(asked)]
-                self._take(mine, back.reshape(-1), GENERATED, names)
+                self._take(mine, back.reshape(-1), GENERATED, found=names)
             else:
                 found = symbols.look_up(module.path, module.build_id, asked)
-                self._take(mine, back.reshape(-1), f"[{module.name}]", found)
+                self._take(mine, back.reshape(-1), f"[{module.name}]", found=found)
 
     def look_up_kernel(
         self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols

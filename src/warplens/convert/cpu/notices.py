@@ -1,4 +1,4 @@
-"""What happened to the recording of the CPU side, in sentences."""
+"""Notes about the recording of the CPU side, as sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _LATEST = 1 << 62
 
 @dataclass(frozen=True)
 class _Notice:
-    """`text` has places for the `value`, the `name`, and `where`: the process. `sums`: values of the same notice are added up."""
+    """`text` has places for the `value`, the `name`, and `where`: the process.
+
+    `sums`: values of the same notice are added up.
+    """
 
     severity: str
     code: str
@@ -40,8 +43,8 @@ _NOTICES = {
         "info",
         "python-found",
         "{where} runs Python {name}{value}",
-        lambda value: " without a GIL" if value == 1 else "",
-        "of a version that is not known",
+        value=lambda value: " without a GIL" if value == 1 else "",
+        nameless="of a version that is not known",
     ),
     2: _Notice(
         "warning",
@@ -55,7 +58,7 @@ _NOTICES = {
         "python-denied",
         "there are no Python stacks of {where}: its memory cannot be read ({value}), neither by process_vm_readv nor through "
         "/proc/self/mem; allow one of them in its seccomp profile",
-        _error,
+        value=_error,
     ),
     4: _Notice(
         "info",
@@ -85,8 +88,8 @@ _NOTICES = {
         "warning",
         "perf-denied",
         "{name} is missing in {where}: perf_event_open was refused ({value}); " + _PERF,
-        _error,
-        "native sampling",
+        value=_error,
+        nameless="native sampling",
     ),
     9: _Notice(
         "warning",
@@ -175,7 +178,10 @@ def read(records: WideRecords | None, strings: Strings) -> Iterator[Noticed]:
 
 
 def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
-    """Return what the agent noted as sentences. The same thing said often is told once, with its last value, or with their sum."""
+    """Return what the agent noted as sentences.
+
+    Repeated notes become one, with the last value or the sum.
+    """
     found: dict[tuple[int, str], tuple[int, int, int]] = {}
     for number, name, value, start in noticed:
         if number == OPCODE:
@@ -194,20 +200,30 @@ def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
             message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)
         times = max(min(value, _LATEST), 0) if notice.sums else count if count > 1 else None
         told.append(
-            Note(notice.severity, notice.code, "cpu", message, times, first if 0 < first <= _LATEST else None)
+            Note(
+                notice.severity,
+                notice.code,
+                "cpu",
+                message=message,
+                count=times,
+                time=first if 0 < first <= _LATEST else None,
+            )
         )
     return told
 
 
 def odd(tally: Tally, broken: int, lost: int, pid: int) -> list[Note]:
-    """Return what was met that could not be used. `broken`: frames; `lost`: rows whose stack was not written."""
+    """Return what was met that could not be used.
+
+    `broken`: frames; `lost`: rows whose stack was not written.
+    """
     found = [
         (tally.damaged, "damaged-records", "records of the CPU side with impossible times were left out"),
         (broken, "damaged-frames", "frames of stacks could not be used, or do not know their caller"),
         (lost, "lost-stacks", "samples or calls have no stack because it was not written"),
     ]
     return [
-        Note("warning", code, "cpu", f"{count:,} {what} (process {pid})", min(count, _LATEST))
+        Note("warning", code, "cpu", message=f"{count:,} {what} (process {pid})", count=min(count, _LATEST))
         for count, code, what in found
         if count
     ]

@@ -1,4 +1,4 @@
-"""What GPUs did: the tables `kernels`, `memcpys`, `memsets` and `graphs`, each from one type of records."""
+"""GPU work: the tables `kernels`, `memcpys`, `memsets` and `graphs`, each from one type of records."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _INEXACT = 1_000  # ns: times of GPUs are worked out between readings of two clo
 
 
 def groups_of(records: WideRecords, place: CudaPlace) -> Iterator[tuple[npt.NDArray[Any], Columns]]:
-    """Return the records that were launched within a window, some at a time, and the columns that all these tables have."""
+    """Return the records that were launched within a window, some at a time, and their common columns."""
     calls = place.calls
     start, end, correlation = (records.column(name) for name in ("start", "end", "correlation"))
     good = sane(start, end)
     place.tally.damaged += int((~good).sum())
     call = calls.find(correlation)
     place.asked.answer(call)
-    good &= calls.launched_inside(call, correlation, start, end)
+    good &= calls.launched_inside(call, correlation, start=start, end=end)
     del end, correlation  # memory is what limits how many there may be
     kept = ordered(good, start)
     call, start = call[kept], start[kept]

@@ -1,4 +1,7 @@
-"""Pieces of many small launches as one buffer: decoding is by arrays, and costs as much for ten warps as for a thousand."""
+"""Joins pieces of many small launches into one buffer.
+
+Decoding is by arrays, and costs as much for ten warps as for a thousand.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import numpy.typing as npt
 
 from warplens.errors import SpoolError
 from warplens.model import intrakernel_layout as layout
-from warplens.spool import intrakernel
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
+from warplens.spool.kernels.decoding import decode
 
 Array = npt.NDArray[Any]
 _SMALL = 1 << 18  # bytes; larger pieces are worth decoding by themselves
@@ -35,7 +38,10 @@ class Batch:
         return self._size >= _MOST
 
     def add(self, piece: Array, launch: int, generation: int, apart: int) -> bool:
-        """Take a piece; False: it has to be decoded by itself, or after this batch. `apart`: what may not be mixed."""
+        """Take a piece; False: it has to be decoded by itself, or after this batch.
+
+        `apart`: what may not be mixed.
+        """
         if not layout.HEADER_BYTES < len(piece) <= _SMALL:
             return False
         head = piece[: layout.HEADER_BYTES].view("<u4")
@@ -55,7 +61,10 @@ class Batch:
         return True
 
     def decoded(self) -> tuple[Decoded, Array] | None:
-        """Return what all pieces hold, and the launch of each unit; None where something is odd, and each has to be looked at alone."""
+        """Return what all pieces hold, and the launch of each unit.
+
+        None where something is odd, and each has to be looked at alone.
+        """
         heads = np.stack([piece[: layout.HEADER_BYTES] for piece, _, _ in self.pieces]).view("<u4")
         units, slots, stride = (heads[:, word].astype(np.int64) for word in (_UNITS, _SLOTS, _STRIDE))
         edges = np.append(0, np.cumsum(units))
@@ -76,7 +85,7 @@ class Batch:
             return None
         body[:, _OWN_GENERATION : _OWN_GENERATION + 4] = np.array([1], "<u4").view(np.uint8)
         try:
-            found = intrakernel.decode(raw)
+            found = decode(raw)
         except SpoolError:
             return None
         if len(found.units) != edges[-1] or found.garbled or found.unended or found.notes:

@@ -1,4 +1,4 @@
-"""Decodes what launches wrote: small pieces together, others one by one, all in the order in which they come."""
+"""Decodes the buffers of launches in order. Small pieces together, others one by one."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from warplens.convert.intrakernel.regions import Regions, Where
 from warplens.convert.intrakernel.tally import Tally
 from warplens.errors import SpoolError
 from warplens.model.intrakernel_layout import HEADER_WORDS
-from warplens.spool import intrakernel
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
+from warplens.spool.kernels.decoding import decode
 
 _UNITS, _SAMPLE_BLOCKS, _KEEP = (HEADER_WORDS[name] for name in ("units", "sample_blocks", "keep"))
 
 
 @dataclass
 class Places:
-    """Of each launch: its id, offset, the edges of its kernel, and the text of its tags; `names`: the names in each text."""
+    """Of each launch: its id, offset, the edges of its kernel, and the text of its tags.
+
+    `names`: the names in each text.
+    """
 
     id: Int64Array
     offset: Int64Array
@@ -36,7 +39,7 @@ class Places:
         """Return where times of a launch, or those of each unit, belong."""
         own = (self.id[launch], self.offset[launch], self.first[launch], self.last[launch])
         id_, offset, first, last = (int(value) for value in own) if isinstance(launch, int) else own
-        return Where(id_, offset, first, last, self.names[text])
+        return Where(id_, offset, first=first, last=last, tags=self.names[text])
 
 
 class Gather:
@@ -57,7 +60,7 @@ class Gather:
                 continue
             self.flush()
             if not self._batch.add(piece, launch, generation, text):
-                self._alone(piece, launch, generation, kept)
+                self._alone(piece, launch, generation, kept=kept)
         for found in kept.pieces():
             self._take(found, launch)
         self._tally.surplus += kept.surplus
@@ -70,7 +73,7 @@ class Gather:
         together = batch.decoded()
         if together is None:
             for piece, launch, generation in batch.pieces:
-                self._alone(piece, launch, generation, None)
+                self._alone(piece, launch, generation, kept=None)
             return
         found, of = together
         tally, events = self._tally, found.units["events"].astype(np.int64)
@@ -85,7 +88,7 @@ class Gather:
     def _alone(self, piece: npt.NDArray[np.uint8], launch: int, generation: int, kept: Kept | None) -> None:
         tally = self._tally
         try:
-            found = intrakernel.decode(piece, generation=generation)
+            found = decode(piece, generation=generation)
         except SpoolError:
             tally.broken += 1
             return

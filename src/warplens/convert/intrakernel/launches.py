@@ -1,4 +1,4 @@
-"""The launches of one process: what the agent noted before each, and what was read of it, in order of time."""
+"""The launches of one process in order of time: the agent's note before each, and its records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warplens.arrays import Int64Array
 from warplens.convert.chosen import LATEST, Spans
-from warplens.spool import kernel_buffers
+from warplens.spool.kernels import buffers as kernel_buffers
 from warplens.spool.wide import FIELDS, WideRecords
 
 NO_READ = 0  # instead of an IntrakernelResult

@@ -1,4 +1,4 @@
-"""Which kernel a launch was: the first one that its thread launched after it said so, and that can be it."""
+"""Finds the kernel of each launch: the first matching one that its thread launched after the note."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class Candidates:
 
 
 def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: Strings) -> Candidates:
-    """Return the calls that each launch (its time and thread, in order of time) may be: those of its thread up to the next one."""
+    """Return the calls that each launch may be: those of its thread up to the next one.
+
+    Launches have time and thread, in order of time.
+    """
     begins, name = calls.column("start"), calls.column("name")
     used = np.unique(name)
     launching = np.array([bool(_LAUNCHES.match(strings.get(int(text)) or "")) for text in used], bool)
@@ -64,7 +67,10 @@ def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: 
 
 
 class Kernels:
-    """Collects kernels that may be asked for while their table is written: those of `wanted` (correlations; None: all) and of graphs."""
+    """Collects kernels that may be needed while their table is written.
+
+    Those of `wanted` (correlations; None: all) and of graphs.
+    """
 
     def __init__(self, wanted: Int64Array | None) -> None:
         self._wanted = None if wanted is None else np.unique(wanted)
@@ -112,7 +118,7 @@ def match(
     if not len(kernels["start"]) or not len(launched):
         return out
     if asked is None:
-        return _by_time(kernels, launched, over, span, blocks, out)
+        return _by_time(kernels, launched, over, span=span, blocks=blocks, out=out)
     order = np.argsort(kernels["correlation"], kind="stable")
     sought = kernels["correlation"][order]
     place = np.minimum(np.searchsorted(sought, asked.correlation), len(sought) - 1)
@@ -120,7 +126,12 @@ def match(
     good = sought[place] == asked.correlation
     good &= _before_captured(asked, good)
     good &= _can_be(
-        kernels, row, launched[asked.launch], over[asked.launch], span[asked.launch], blocks[asked.launch]
+        kernels,
+        row,
+        launched[asked.launch],
+        over=over[asked.launch],
+        span=span[asked.launch],
+        blocks=blocks[asked.launch],
     )
     launch, row = asked.launch[good], row[good]
     first, at = np.unique(launch, return_index=True)
@@ -129,7 +140,10 @@ def match(
 
 
 def _before_captured(asked: Candidates, good: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which calls come before one without a kernel: that was captured into a graph, and what came after it is another launch."""
+    """Return which calls come before one without a kernel.
+
+    That was captured into a graph, and the work after it is another launch.
+    """
     new = np.ones(len(good), bool)
     new[1:] = (asked.launch[1:] != asked.launch[:-1]) | (asked.outer[1:] != asked.outer[:-1])
     if not len(new):
@@ -172,7 +186,7 @@ def _by_time(
         rows = np.arange(begin, min(begin + _MOST, len(kernels["start"])))
         many = np.full(len(rows), launch)
         for row in rows[
-            _can_be(kernels, rows, launched[many], over[many], span[many], blocks[many])
+            _can_be(kernels, rows, launched[many], over=over[many], span=span[many], blocks=blocks[many])
         ].tolist():
             if row not in taken:
                 taken.add(row)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from warplens.convert.place import ROWS_PER_GROUP
 from warplens.model import intrakernel_layout as layout
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
 from warplens.storage import schema
 
 Array = npt.NDArray[Any]
@@ -21,7 +21,10 @@ _KINDS = ("region", "mark", "asynchronous")
 
 @dataclass
 class Where:
-    """Where times belong: `offset` to be added, and the edges of the kernel, which nothing leaves; of one launch, or of each unit."""
+    """The `offset` to add to times, and the edges of the kernel, which no time crosses.
+
+    Of one launch, or of each unit.
+    """
 
     launch: int | Array
     offset: int | Array

@@ -15,10 +15,13 @@ _FLAGS = ("unfinished", "inherited", "clipped")
 
 
 def slice_table(table: str, events: Events, rows: int, strings: Strings, domains: Domains) -> pa.Table:
-    """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`; good until the next slice is built."""
+    """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`.
+
+    Good until the next slice is built.
+    """
     number = MARKS if table == "nvtx_marks" else RANGES
     wanted = schema.schema(table)
-    arrays = [_array(item, number, events, rows, strings, domains) for item in wanted]
+    arrays = [_array(item, number, events, rows=rows, strings=strings, domains=domains) for item in wanted]
     return pa.Table.from_arrays(arrays, schema=wanted)
 
 
@@ -40,7 +43,7 @@ def _array(
     if kind is item.type:
         return array
     return pa.DictionaryArray.from_arrays(
-        array, _dictionary(name, table, events, strings, domains), safe=False
+        array, _dictionary(name, table, events, strings=strings, domains=domains), safe=False
     )
 
 

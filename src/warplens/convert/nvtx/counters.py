@@ -1,4 +1,4 @@
-"""The table `nvtx_counters`: what programs count, and what their definitions say about it."""
+"""The table `nvtx_counters`: counters of programs, and their definitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Counter:
 
 @dataclass
 class Counters:
-    """The counters of one process; samples of those that were never defined get rows as they are met."""
+    """The counters of one process.
+
+    Samples of those that were never defined get rows as they are met.
+    """
 
     first: int
     process: int
@@ -54,7 +57,7 @@ class Counters:
         return self._made.get((domain, number)) or self._made.get((0, number))
 
     def single(self, domain: int, number: int, kind: str) -> int:
-        """Return the key for plain numbers (`kind`: `int64`, `float64`) of any counter, defined for them or not."""
+        """Return the key for plain numbers (`kind`: `int64`, `float64`) of any counter, defined or not."""
         known = self.get(domain, number)
         if known is not None and not known.fields:
             return known.keys[0]
@@ -62,7 +65,7 @@ class Counters:
         if place not in self._single:
             one = self._told.get((domain, number)) or self._told.get((0, number))
             self._single[place] = self._row(
-                domain, number, one, one.text("name") if one else None, kind, None
+                domain, number, one, name=one.text("name") if one else None, kind=kind, own=None
             )
             if one is None:
                 self.unknown.add((domain, number))
@@ -80,15 +83,15 @@ class Counters:
                         one.domain,
                         one.id,
                         one,
-                        f"{name or one.id}.{leaf.name}",
-                        leaf.scalar.type.name,
-                        leaf.semantics,
+                        name=f"{name or one.id}.{leaf.name}",
+                        kind=leaf.scalar.type.name,
+                        own=leaf.semantics,
                     )
                     for leaf in fields
                 )
                 return Counter(keys, fields)
         kind = layout.type.name if isinstance(layout, Scalar) else self.schemas.name(one.domain, number)
-        return Counter((self._row(one.domain, one.id, one, name, kind, None),))
+        return Counter((self._row(one.domain, one.id, one, name=name, kind=kind, own=None),))
 
     def _row(
         self, domain: int, number: int, one: Definition | None, name: str | None, kind: str, own: Any

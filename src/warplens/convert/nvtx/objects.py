@@ -1,4 +1,4 @@
-"""The tables `nvtx_objects` and `nvtx_operations`: what programs named or registered, and what they did with it."""
+"""The tables `nvtx_objects` and `nvtx_operations`: named or registered objects, and operations on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _MOST_ACTIONS = 1 << 16
 
 @dataclass
 class _Object:
-    """One row of `nvtx_objects`; a thing that is named again keeps its row until it is destroyed."""
+    """One row of `nvtx_objects`.
+
+    A thing that is named again keeps its row until it is destroyed.
+    """
 
     key: int
     made: Definition
@@ -85,7 +88,7 @@ class Objects:
             block = slice(done, last + 1)
             if block.stop > block.start:
                 self._define(int(start[last]))
-                keys[block] = self._look_up(codes[block], kinds, domain[block], target[block])
+                keys[block] = self._look_up(codes[block], kinds, domain[block], target=target[block])
                 if ends[last]:
                     self._end(keys[last], int(start[last]))
             done = block.stop

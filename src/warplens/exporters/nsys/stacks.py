@@ -22,7 +22,10 @@ _ROWS = 1 << 16
 
 
 class Stacks:
-    """The frames of a report. The number of a stack is the place of its innermost frame in `keys`, from 1."""
+    """The frames of a report.
+
+    The number of a stack is the place of its innermost frame in `keys`, from 1.
+    """
 
     def __init__(self, report: Report, writer: Writer) -> None:
         frames = report.table("frames", list(_COLUMNS)) if report.tables["frames"] else None
@@ -56,7 +59,7 @@ class Stacks:
         """Write the chains of all stacks in the first column of `used`, each once."""
         for batch in used:
             numbers = places(self.keys, batch.column(0)).to_numpy()
-            self.write(writer, table, numbers[numbers > 0], numbers[numbers > 0])
+            self.write(writer, table, numbers[numbers > 0], numbers=numbers[numbers > 0])
 
     def write(self, writer: Writer, table: str, ids: Int64Array, numbers: Int64Array) -> None:
         """Write one chain for each of `numbers` (of stacks), called `ids`."""

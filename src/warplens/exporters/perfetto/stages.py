@@ -1,4 +1,7 @@
-"""What GPUs did as Perfetto's stages (perfetto/trace/gpu/gpu_render_stage_event.proto) in place of slices."""
+"""GPU work as Perfetto's stages in place of slices.
+
+See perfetto/trace/gpu/gpu_render_stage_event.proto.
+"""
 
 from __future__ import annotations
 
@@ -51,15 +54,18 @@ class _Stages(ctypes.Structure):
 
 
 class Stages:
-    """The queues and contexts of a report: a queue for each row below a stream, a context for each of a process."""
+    """The queues and contexts of a report.
+
+    A queue for each row below a stream, a context for each of a process.
+    """
 
     def __init__(self, tracks: Tracks, rows: Sequence[Row]) -> None:
         self._rows = rows
-        found = list(
+        contexts = list(
             dict.fromkeys((row.process, row.about["context"]) for row in rows if "context" in row.about)
         )
-        self._contexts = {key: index + 1 for index, key in enumerate(found)}
-        self._pids = [tracks.processes[process].pid for process, _ in found]
+        self._contexts = {key: index + 1 for index, key in enumerate(contexts)}
+        self._pids = [tracks.processes[process].pid for process, _ in contexts]
         self._context = np.array(
             [self._contexts.get((row.process, row.about.get("context", -1)), 0) for row in rows], np.uint64
         )
@@ -117,11 +123,13 @@ class Stages:
                 sizes.append(joined.ctypes.data)
         grid, block = sizes if len(sizes) == 2 else (None, None)
         given = _Stages(
-            len(start), *(array.ctypes.data for array in kept[:7]), _STAGES[piece.kind.table], grid, block
-        )
-        given.notes, given.note_columns, given.note_names = (
-            ctypes.addressof(notes),
-            len(told),
-            ctypes.addressof(words),
+            len(start),
+            *(array.ctypes.data for array in kept[:7]),
+            stage=_STAGES[piece.kind.table],
+            grid=grid,
+            block=block,
+            notes=ctypes.addressof(notes),
+            note_columns=len(told),
+            note_names=ctypes.addressof(words),
         )
         native.call("perfetto_stages", encoder, given)

@@ -1,4 +1,4 @@
-"""The entries of a profile of cProfile: of each function its calls and times, and what each of its callers had of them."""
+"""The entries of a profile of cProfile: calls and times of each function, and those by caller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Entries:
         self._of: dict[Name, _Entry] = {}
 
     def sampled(self, stack: Sequence[Name], count: int, weight: int) -> None:
-        """Take samples of a stack, outermost function first: each is a call of all functions in it. `weight`: ns."""
+        """Take samples of a stack, outermost function first: each is a call of all functions in it.
+
+        `weight`: ns.
+        """
         met: set[Name | tuple[Name, Name]] = set()
         before: Name | None = None
         for place, name in enumerate(stack):
@@ -57,18 +60,21 @@ class Entries:
             sums.total += length if outermost else 0
 
     def stats(self) -> dict[Name, tuple[int, int, float, float, dict[Name, Row]]]:
-        """Return what `pstats` reads: times in seconds, calls of functions before their primitive ones and of callers behind them."""
-        found = {}
+        """Return the entries that `pstats` reads.
+
+        Times in seconds, calls of functions before their primitive ones and of callers behind them.
+        """
+        entries = {}
         for name, entry in self._of.items():
             callers = {
                 caller: (sums.calls, sums.primitive, sums.own / 1e9, sums.total / 1e9)
                 for caller, sums in entry.callers.items()
             }
-            found[name] = (entry.primitive, entry.calls, entry.own / 1e9, entry.total / 1e9, callers)
-        return found
+            entries[name] = (entry.primitive, entry.calls, entry.own / 1e9, entry.total / 1e9, callers)
+        return entries
 
     def _entry(self, name: Name) -> _Entry:
-        found = self._of.get(name)
-        if found is None:
-            found = self._of[name] = _Entry()
-        return found
+        entry = self._of.get(name)
+        if entry is None:
+            entry = self._of[name] = _Entry()
+        return entry

@@ -1,4 +1,4 @@
-"""Samples for exporters of profiles: which ones, of which threads, and what their frames are called."""
+"""Samples for exporters of profiles: the selected ones with their threads and names of frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ ALL = Selection()
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which samples: `kind` is python, native, osrt (OS calls that have a stack) or tasks; `wall`: also of what waited."""
+    """Which samples: `kind` is python, native, osrt (OS calls that have a stack) or tasks.
+
+    `wall`: also of what waited.
+    """
 
     kind: str
     wall: bool
@@ -44,27 +47,30 @@ class Threads:
 
     def name(self, thread: int) -> str:
         """Return the name of a thread, with its id."""
-        found = self._of.get(thread)
-        if found is None:
+        thread_row = self._of.get(thread)
+        if thread_row is None:
             return f"thread {thread}"
-        name, tid = found[0].name, found[0].tid
+        name, tid = thread_row[0].name, thread_row[0].tid
         return name if str(tid) in name else f"{name} ({tid})"
 
     def process(self, thread: int) -> str:
         """Return the name of its process, with its id where there are several."""
-        found = self._of.get(thread)
-        if found is None:
+        thread_row = self._of.get(thread)
+        if thread_row is None:
             return "unknown process"
-        return f"{found[1].name} ({found[1].pid})" if self.several else found[1].name
+        return f"{thread_row[1].name} ({thread_row[1].pid})" if self.several else thread_row[1].name
 
     def ids(self, thread: int) -> tuple[int, int]:
         """Return the ids of the process and of the thread; 0 where they are not known."""
-        found = self._of.get(thread)
-        return (0, 0) if found is None else (found[1].pid, found[0].tid)
+        thread_row = self._of.get(thread)
+        return (0, 0) if thread_row is None else (thread_row[1].pid, thread_row[0].tid)
 
 
 def wanted(report: Report, kind: str, wall: bool) -> Wanted:
-    """Choose the samples. `kind`: auto, python, native, osrt or tasks. Raises MissingData and UsageError."""
+    """Choose the samples.
+
+    `kind`: auto, python, native, osrt or tasks. Raises MissingData and UsageError.
+    """
     return Wanted(kind_of(report, kind, wall=wall), wall)
 
 
@@ -101,7 +107,10 @@ class Labels:
         return frame.line if self.lines else frame.first_line
 
     def code(self, position: int) -> tuple[str, str, int]:
-        """Return the file that a frame's native code is in, its build id, and the address in it; empty and 0 where not known."""
+        """Return the file that a frame's native code is in, its build id, and the address in it.
+
+        Empty and 0 where not known.
+        """
         if position >= self._code.num_rows:  # no stack was taken
             return "", "", 0
         path, build, address = (column[position].as_py() for column in self._code.columns)
@@ -109,11 +118,11 @@ class Labels:
 
     def positions(self, stack: int) -> list[int]:
         """Return the frames of a stack by position, the outermost first."""
-        found: list[int] = []
-        while stack >= 0 and len(found) < len(self.frames):
-            found.append(stack)
+        frames: list[int] = []
+        while stack >= 0 and len(frames) < len(self.frames):
+            frames.append(stack)
             stack = int(self.frames.parent[stack])
-        return found[::-1]
+        return frames[::-1]
 
 
 def _condition(which: Wanted) -> str:

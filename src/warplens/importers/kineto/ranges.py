@@ -1,4 +1,7 @@
-"""Annotations of threads: the tables `nvtx_ranges` and `nvtx_marks`, and the innermost range around a time."""
+"""Annotations of threads: the tables `nvtx_ranges` and `nvtx_marks`.
+
+And the innermost range around a time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ OP, _ANNOTATION, _RANGE, _ASYNC = range(4)
 def enclosing(
     thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64Array, of: Int64Array, at: Int64Array
 ) -> Int64Array:
-    """Return the id of the innermost range of each thread `of` that is open at each time `at`, -1 where none is; both are in order."""
+    """Return the id of the innermost range of each thread `of` that is open at each time `at`.
+
+    -1: none. Both are in order.
+    """
     if not len(start) or not len(at):
         return np.full(len(at), -1, np.int64)
     order = None if bool((at[1:] >= at[:-1]).all()) else np.argsort(at, kind="stable")
@@ -65,7 +71,10 @@ class KinetoRanges:
     parent: Int32Array  # place in these arrays, -1: none
 
     def around(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> pa.Array:
-        """Return the innermost push/pop range of threads at these times; null where there is none."""
+        """Return the innermost push/pop range of threads at these times.
+
+        Null where there is none.
+        """
         return where_known(self.around_ids(thread, start, kinds))
 
     def around_ids(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> Int64Array:
@@ -76,9 +85,14 @@ class KinetoRanges:
         if not chosen.any():
             return np.full(len(start), -1, np.int64)
         if chosen.all():
-            return enclosing(self.thread, self.start, self.end, self.id, thread, start)
+            return enclosing(self.thread, self.start, self.end, ids=self.id, of=thread, at=start)
         return enclosing(
-            self.thread[chosen], self.start[chosen], self.end[chosen], self.id[chosen], thread, start
+            self.thread[chosen],
+            self.start[chosen],
+            self.end[chosen],
+            ids=self.id[chosen],
+            of=thread,
+            at=start,
         )
 
     def of(self, kind: str, count: int) -> Int32Array:
@@ -109,8 +123,8 @@ def write(trace: KinetoTrace) -> KinetoRanges:
     process, thread = identity.process_of(lane), identity.thread_of(lane)
     del lanes, lane, order
     ids = numbered(process)
-    depth, parent = _nested(process, thread, start, end, kind)
-    identity.saw(process, thread, start, end)
+    depth, parent = _nested(process, thread, start=start, end=end, kind=kind)
+    identity.saw(process, thread, start=start, end=end)
     other = generic.get("end_thread", thread)
     missing = np.full(len(ids), NULL32, np.int32) if not generic else generic["category"]
     flags = generic.get("flags", np.zeros(len(ids), np.int8))
@@ -140,8 +154,8 @@ def write(trace: KinetoTrace) -> KinetoRanges:
         },
     )
     if generic:
-        _payloads(trace, "range", process, ids, generic["payload"])
-    return KinetoRanges(ids, thread, start, end, name, kind, row, parent)
+        _payloads(trace, "range", process, ids=ids, payload=generic["payload"])
+    return KinetoRanges(ids, thread, start=start, end=end, name=name, kind=kind, row=row, parent=parent)
 
 
 def marks(trace: KinetoTrace) -> None:
@@ -153,18 +167,21 @@ def marks(trace: KinetoTrace) -> None:
     start, name, category, payload, process, thread = taken(
         ordered(process, start), start, name, category, payload, process, thread
     )
-    identity.saw(process, thread, start, start)
+    identity.saw(process, thread, start=start, end=start)
     ids = numbered(process)
     columns = {"id": ids, "process": process, "thread": thread, "start": start}
     trace.write(
         "nvtx_marks",
         {**columns, "category": trace.texts.column(category), "message": trace.texts.column(name)},
     )
-    _payloads(trace, "mark", process, ids, payload)
+    _payloads(trace, "mark", process, ids=ids, payload=payload)
 
 
 def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns that only events of other tools than PyTorch have, for all ranges; empty where there are none of those."""
+    """Return the columns that only events of other tools than PyTorch have, for all ranges.
+
+    Empty where there are none of those.
+    """
     own = lengths[OP] + lengths[_ANNOTATION]
     if not lengths[_RANGE] + lengths[_ASYNC]:
         return {}

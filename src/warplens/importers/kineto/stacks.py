@@ -39,10 +39,13 @@ class KinetoStacks:
     frame: Int64Array
 
     def at(self, thread: Int64Array, start: Int64Array) -> pa.Array:
-        """Return the innermost frame of threads at these times, which are in order; null where there is none."""
+        """Return the innermost frame of threads at these times, which are in order.
+
+        Null where there is none.
+        """
         from warplens.importers.kineto.ranges import enclosing
 
-        frame = enclosing(self.thread, self.start, self.end, self.frame, thread, start)
+        frame = enclosing(self.thread, self.start, self.end, ids=self.frame, of=thread, at=start)
         return where_known(frame)
 
 
@@ -57,7 +60,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
     depth, parent = np.empty(0, np.int32), np.empty(0, np.int64)
     if len(start):
         depth, parent = native.nest(thread, start, end)
-    identity.saw(process, thread, start, end)
+    identity.saw(process, thread, start=start, end=end)
     used, which = trace.texts.distinct(name)
     functions = [split(trace.texts[code]) for code in used.tolist()]
     trace.write(
@@ -76,8 +79,8 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
             "range": ranges.around(thread, start),
         },
     )
-    frame = _frames(trace, functions, np.ascontiguousarray(process), which, depth, parent)
-    return KinetoStacks(thread, start, end, frame)
+    frame = _frames(trace, functions, np.ascontiguousarray(process), which=which, depth=depth, parent=parent)
+    return KinetoStacks(thread, start, end, frame=frame)
 
 
 def _part(
@@ -113,7 +116,10 @@ def _frames(
     depth: Int32Array,
     parent: Int64Array,
 ) -> Int64Array:
-    """Write the tree of all stacks; return the frame of each call, which is that of its function in the frame of its caller."""
+    """Write the tree of all stacks.
+
+    Return the frame of each call, which is that of its function in the frame of its caller.
+    """
     frame = np.full(len(which), -1, np.int64)
     made: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []  # keys, callers, functions, depths
     width = len(functions_called) + 1

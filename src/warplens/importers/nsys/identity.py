@@ -75,7 +75,10 @@ class Span:
 
 @dataclass
 class NsysIdentity:
-    """The processes and threads that did something; the others of the machine, which nsys lists too, are not taken over."""
+    """The processes and threads that did something.
+
+    The others of the machine, which nsys lists too, are not taken over.
+    """
 
     database: Database
     part: PartWriter
@@ -93,15 +96,15 @@ class NsysIdentity:
             if not self.database.has(table, *(condition.column for condition in where)):
                 continue
             for key, first, last in self.database.grouped(table, column, start, end, where):
-                self._add(self.threads, key, first, last)
-                self._add(self.processes, key & _PROCESS_BITS, first, last)
+                self._add(self.threads, key, first=first, last=last)
+                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
         for table in (*_OF_PROCESSES, *_OVERHEADS):
             owner = "globalTid" if table in _OVERHEADS else "globalPid"
             for key, first, last in self.database.grouped(table, owner, "start", "end"):
-                self._add(self.processes, key & _PROCESS_BITS, first, last)
+                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
         events = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"  # older versions do not say when the GPU came to it
         for key, first, last in self.database.grouped(events, "globalPid", "timestamp", "timestamp"):
-            self._add(self.processes, key & _PROCESS_BITS, first, last)
+            self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
         for (key,) in self.database.distinct(events, ("globalPid",)):
             self.processes.setdefault(key & _PROCESS_BITS, Span(self.first, self.last))
         self._add_scheduled()
@@ -147,7 +150,10 @@ class NsysIdentity:
         return self._process_keys[np.searchsorted(self._pids, global_ids & _PROCESS_BITS)]
 
     def thread(self, global_ids: Int64Array) -> Int64Array:
-        """Return the thread keys of global thread ids; anything for those that have not been seen."""
+        """Return the thread keys of global thread ids.
+
+        Anything for those that have not been seen.
+        """
         if not len(self._tids):
             return np.zeros(len(global_ids), np.int64)
         return self._keys_of_tids[np.minimum(np.searchsorted(self._tids, global_ids), len(self._tids) - 1)]
@@ -224,13 +230,13 @@ class NsysIdentity:
             spans[key] = Span(first, last)
 
     def _add_scheduled(self) -> None:
-        """Add threads that were scheduled: those of processes that did something else too, or all where nothing else is known."""
+        """Add scheduled threads: those of processes with other events, or all if there are no others."""
         seen = self.database.grouped(_SCHEDULED, "globalTid", "start", "start")
         known = set(self.processes)
         for key, first, last in seen:
             if key & _PROCESS_BITS in known or (not known and key & 0xFFFFFF000000):
-                self._add(self.threads, key, first, last)
-                self._add(self.processes, key & _PROCESS_BITS, first, last)
+                self._add(self.threads, key, first=first, last=last)
+                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
 
     def _launched(self) -> int | None:
         if not self.database.has("DIAGNOSTIC_EVENT", "text", "globalPid"):

@@ -1,4 +1,7 @@
-"""Memory: the tables `gpu_memory` (allocations and pools) and `um_events` (migrations and page faults of unified memory)."""
+"""Memory: the tables `gpu_memory` and `um_events`.
+
+Allocations and pools; migrations and page faults of unified memory.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def _usage(context: NsysContext) -> dict[str, Any]:
     events = NsysEvents.sorted(context, rows, "globalPid", end=None, table=_USAGE)
     rows = events.rows
     freed = rows.ints("memoryOperationType") == 1
-    taken, known = sizes(events.process, rows.ints("address"), rows.ints("bytes"), freed)
+    taken, known = sizes(events.process, rows.ints("address"), rows.ints("bytes"), freed=freed)
     total = running(
         np.stack([events.process, rows.ints("deviceId"), rows.ints("memKind")]),
         np.where(freed, -taken, taken) * known,
@@ -66,7 +69,7 @@ def _usage(context: NsysContext) -> dict[str, Any]:
             rows.ints("memoryOperationType"),
             np.ones(len(rows), bool),
             labels.MEMORY_OPERATIONS,
-            "operation {}",
+            unknown="operation {}",
         ),
         "kind": labelled(rows.ints("memKind"), rows.valid("memKind"), labels.MEMORY_KINDS),
         "address": rows.ints("address").view(np.uint64),
@@ -92,7 +95,10 @@ def _pools(context: NsysContext) -> dict[str, Any]:
         "start": events.start,
         "device": events.optional_narrow("deviceId"),
         "operation": labelled(
-            rows.ints("operationType"), np.ones(len(rows), bool), labels.POOL_OPERATIONS, "pool operation {}"
+            rows.ints("operationType"),
+            np.ones(len(rows), bool),
+            labels.POOL_OPERATIONS,
+            unknown="pool operation {}",
         ),
         "address": address.view(np.uint64),
         "bytes": np.zeros(len(rows), np.int64),
@@ -135,7 +141,7 @@ def _migrations(context: NsysContext) -> dict[str, Any]:
         "destination": pa.array(destination, pa.int32(), mask=kind == 12),
         "address": rows.ints("virtualAddress").view(np.uint64),
         "bytes": rows.ints("bytes"),
-        "cause": labelled(rows.ints("migrationCause"), causes, labels.MIGRATION_CAUSES, "cause {}"),
+        "cause": labelled(rows.ints("migrationCause"), causes, labels.MIGRATION_CAUSES, unknown="cause {}"),
     }
 
 
@@ -172,14 +178,16 @@ def _gpu_faults(context: NsysContext) -> dict[str, Any]:
         "device": events.optional_narrow("deviceId"),
         "address": rows.ints("address").view(np.uint64),
         "faults": rows.ints("numberOfPageFaults"),
-        "cause": labelled(rows.ints("faultAccessType"), access, labels.FAULT_ACCESS, "access {}"),
+        "cause": labelled(rows.ints("faultAccessType"), access, labels.FAULT_ACCESS, unknown="access {}"),
     }
 
 
 def sizes(
     process: Int64Array, address: Int64Array, given: Int64Array, freed: BoolArray
 ) -> tuple[Int64Array, BoolArray]:
-    """Return how much each row took or gave back, and which of them count: not the end of what began before the recording did.
+    """Return the bytes that each row allocated or freed, and which rows count.
+
+    The end of an allocation from before the recording does not.
 
     Rows are in order of time within each process. Older versions do not say how much was freed: then what was allocated there counts.
     """
@@ -229,7 +237,7 @@ def _constant(text: str, rows: int) -> pa.DictionaryArray:
 
 
 def _known(texts: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Return the column with null where nothing is said."""
+    """Return the column with null where the file has no value."""
     plain = texts.cast(pa.string())
     return pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain).dictionary_encode()
 

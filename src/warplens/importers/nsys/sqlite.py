@@ -1,4 +1,4 @@
-"""Reads tables of a SQLite file whatever its schema: what is there has the type asked for."""
+"""Reads tables of a SQLite file of any schema, as the requested types."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class SqliteFile(Database):
         condition = f" WHERE {' AND '.join(part.sql() for part in where)}" if where else ""
         return NsysRows(
             self._query(
-                f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table
+                f"SELECT {self._select(table, ints, reals, texts=texts)} FROM {quoted(table)}{condition}",
+                table,
             ),
             names,
             texts,
@@ -112,7 +113,7 @@ class SqliteFile(Database):
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
-        text = f"SELECT {self._select(table, ints, reals, ())} FROM {quoted(table)} ORDER BY {quoted(order)}"
+        text = f"SELECT {self._select(table, ints, reals, texts=())} FROM {quoted(table)} ORDER BY {quoted(order)}"
         try:
             with self._cursor() as cursor:
                 cursor.execute(text)
@@ -140,7 +141,10 @@ class SqliteFile(Database):
         return list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
 
     def _select(self, table: str, ints: Sequence[str], reals: Sequence[str], texts: Sequence[str]) -> str:
-        """Return the columns of a SELECT: those that have a value anywhere, and beside reals and texts with nulls where they have one."""
+        """Return the columns of a SELECT that have a value anywhere.
+
+        Beside reals and texts with nulls where they have one.
+        """
         rows, values = self._filled(table)
         select = [f"CAST({quoted(name)} AS INTEGER) AS {quoted(name)}" for name in ints if values.get(name)]
         # The driver takes a column's type from its first rows: none may be null where the type is not that of integers.

@@ -40,7 +40,10 @@ def syncs(context: NsysContext) -> None:
 
 
 def cuda_events(context: NsysContext) -> None:
-    """Write `cuda_events`; where the file does not say when the GPU came to one, that of the API call counts."""
+    """Write `cuda_events`.
+
+    Where the file does not say when the GPU came to one, that of the API call counts.
+    """
     table = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
     rows = context.database.read(table, ["timestamp", *_PLACE])
     context.tally.used.add(table)
@@ -54,7 +57,7 @@ def cuda_events(context: NsysContext) -> None:
     start = np.where(timed, times, np.where(known, begins, LATEST))
     order = np.lexsort((start, process))
     rows, process, start, known = rows.taken(order), process[order], start[order], (timed | known)[order]
-    events = NsysEvents(rows, process, start, start)
+    events = NsysEvents(rows, process, start=start, end=start)
     context.write(
         "cuda_events",
         {

@@ -13,7 +13,10 @@ from warplens.importers.perfetto.trace import BOOL, DOUBLE, JSON, TEXT, UINT, Pe
 
 
 class Details:
-    """Finds the annotations of a name; those that came with the end of a slice count as those of the slice."""
+    """Finds the annotations of a name.
+
+    Those that came with the end of a slice count as those of the slice.
+    """
 
     def __init__(self, trace: PerfettoTrace, partner: Int64Array) -> None:
         self._trace = trace
@@ -26,7 +29,10 @@ class Details:
         self._place = np.full(len(trace.events["time"]), -1, np.int64)
 
     def of(self, rows: Int64Array, name: str) -> DetailColumn | None:
-        """Return what the events `rows` (rows of events) say under a name; None where none says anything."""
+        """Return what the events `rows` (rows of events) say under a name.
+
+        None where none says anything.
+        """
         number = self._trace.number(name)
         first, last = (int(np.searchsorted(self._sorted, number, side=side)) for side in ("left", "right"))
         if first == last:
@@ -39,7 +45,11 @@ class Details:
         if not len(mine):
             return None
         return DetailColumn(
-            self._trace, len(rows), place, self._trace.notes["kind"][mine], self._trace.notes["value"][mine]
+            self._trace,
+            len(rows),
+            place,
+            kind=self._trace.notes["kind"][mine],
+            value=self._trace.notes["value"][mine],
         )
 
 
@@ -104,7 +114,9 @@ class DetailColumn:
     def only(self, *kinds: int) -> DetailColumn:
         """Return those of some kinds."""
         own = np.isin(self._kind, kinds)
-        return DetailColumn(self._trace, self.size, self._place[own], self._kind[own], self._value[own])
+        return DetailColumn(
+            self._trace, self.size, self._place[own], kind=self._kind[own], value=self._value[own]
+        )
 
     def python(self) -> list[tuple[int, int, Any]]:
         """Return place, kind and value of each."""

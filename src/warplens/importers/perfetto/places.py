@@ -1,4 +1,4 @@
-"""Which process, thread and task each track is of, and the keys that these get in the report."""
+"""Maps each track to a process, thread and task, with their keys in the report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class _TrackProcess:
 
 @dataclass(frozen=True)
 class TrackPlace:
-    """Where the events of a track go. `task`, `thread` may be NONE; `about`: what warplens says that the track shows."""
+    """Where the events of a track go.
+
+    `task`, `thread` may be NONE; `about`: what warplens says that the track shows.
+    """
 
     process: int
     thread: int
@@ -63,7 +66,10 @@ class TrackPlaces:
         return np.array([NONE if place is None else getattr(place, name) for place in self.of], np.int64)
 
     def key(self, what: str, report: int, old: Any) -> int:
-        """Return the key in this report of a `process`, `thread` or `task` of a report in the trace; NONE where it is of none."""
+        """Return the key of a `process`, `thread` or `task` of a report in the trace.
+
+        NONE where it is of none.
+        """
         return self._own_keys.get((what, report, old), NONE) if isinstance(old, int) else NONE
 
     def process_of(self, pid: int) -> int:
@@ -75,7 +81,10 @@ class TrackPlaces:
         return self._thread(pid, tid)
 
     def finish(self, first: int, last: int, host: str) -> None:
-        """Write the rows; `first`, `last`: when the trace began and ended. Of a trace without a process there is one all the same."""
+        """Write the rows; `first`, `last`: when the trace began and ended.
+
+        Of a trace without a process there is one all the same.
+        """
         if not self.process_rows:
             self._process(0)
         for row in self.process_rows:
@@ -139,7 +148,7 @@ class TrackPlaces:
             return TrackPlace(self.process_of(int(self._trace.tracks["third"][track]) >> 32), NONE)
         if kind == ASYNC:
             name = self._trace.text(int(self._trace.tracks["name"][track])) or "async"
-            return self._beside(_signed(uuid), None, name, ("async", track))
+            return self._beside(_signed(uuid), None, name, key=("async", track))
         above = self._described.above(uuid)
         thread = next((upper for upper in above if upper.tid is not None), None)
         pid = next((upper.pid for upper in above if upper.pid is not None), 0)
@@ -151,7 +160,7 @@ class TrackPlaces:
         below = None if thread is None else thread.tid
         if above and above[0].pid is not None and above[0].tid is None:
             names = ["process"]  # events on the process itself
-        return self._beside(pid or 0, below, " / ".join(reversed(names)) or "track", uuid)
+        return self._beside(pid or 0, below, " / ".join(reversed(names)) or "track", key=uuid)
 
     def _counter(self, track: int) -> TrackPlace | None:
         """Return the place of a track of numbers; None where it is a whole device's."""
@@ -171,10 +180,13 @@ class TrackPlaces:
             process = self.process_of(0)
         thread, task = (self.key(what, number, about.get(what)) for what in ("thread", "task"))
         loose = thread == NONE and "context" not in about
-        return TrackPlace(process, thread, task, {**about, "report": number}, loose)
+        return TrackPlace(process, thread, task, about={**about, "report": number}, loose=loose)
 
     def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> TrackPlace:
-        """Return the place of a track that is no thread's: a task of the thread that it is below, else of the process's first."""
+        """Return the place of a track that is no thread's.
+
+        A task of the thread that it is below, else of the process's first.
+        """
         process, state = self._process(pid)
         main = (
             pid

@@ -1,4 +1,4 @@
-"""NVTX ranges and marks: the slices and instants that are of no table of their own."""
+"""NVTX ranges and marks: the slices and instants that belong to no other table."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None
             **flags,
         },
     )
-    _ops(context, rows, ids, process, thread)
+    _ops(context, rows, ids, process=process, thread=thread)
 
 
 def _ops(
@@ -223,7 +223,10 @@ def _flag(context: PerfettoContext, rows: Int64Array, name: str) -> npt.NDArray[
 
 
 def _threads(context: PerfettoContext, rows: Int64Array) -> Int64Array:
-    """Return the thread of each event: its track's, or the one that a start/end range says; else its process's first."""
+    """Return the thread of each event: its track's, or the one that a start/end range says.
+
+    Else its process's first.
+    """
     thread, process = context.place("thread", rows), context.place("process", rows)
     detail = context.details.of(rows, "thread") if _is_own(context) else None
     if detail is not None:
@@ -250,10 +253,13 @@ def _task(context: PerfettoContext, rows: Int64Array) -> pa.Array:
 
 
 def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int64Array]]) -> None:
-    """Write what events carry beyond a number: of warplens's own the payloads, of others all of their annotations as one."""
+    """Write the data of events beyond a number.
+
+    Of warplens's own the payloads, of others all of their annotations as one.
+    """
     for kind, (rows, ids) in events.items():
         if not _is_own(context):
-            _annotations(context, kind, rows, ids)
+            _annotations(context, kind, rows, ids=ids)
             continue
         cut = context.details.of(rows, "payload cut")
         was_cut = np.zeros(len(rows), bool) if cut is None else cut.there()
@@ -270,11 +276,11 @@ def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int6
                 context,
                 kind,
                 rows,
-                ids,
-                np.array([place for place, _ in made], np.int64),
-                [text for _, text in made],
-                at_end,
-                was_cut,
+                ids=ids,
+                place=np.array([place for place, _ in made], np.int64),
+                texts=[text for _, text in made],
+                at_end=at_end,
+                cut=was_cut,
             )
 
 
@@ -290,7 +296,16 @@ def _annotations(context: PerfettoContext, kind: str, rows: Int64Array, ids: Int
         mine = np.flatnonzero(place >= 0)
         mine = mine[np.argsort(place[mine], kind="stable")]
         none = np.zeros(len(rows), bool)
-        _write_payloads(context, kind, rows, ids, place[mine], texts.take(pa.array(mine)), at_end, none)
+        _write_payloads(
+            context,
+            kind,
+            rows,
+            ids=ids,
+            place=place[mine],
+            texts=texts.take(pa.array(mine)),
+            at_end=at_end,
+            cut=none,
+        )
 
 
 def _write_payloads(

@@ -1,4 +1,7 @@
-"""The launcher's end of the register of processes: it makes the file, keeps room in it, and adds what only it knows."""
+"""The launcher's end of the register of processes.
+
+It makes the file, reserves room in it, and adds what only it knows.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _LIBC.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_
 
 
 class Register:
-    """`processes.log` in the spool directory; `failed` is the error where it could not be made. Nothing here raises OSError."""
+    """`processes.log` in the spool directory; `failed` is the error where it could not be made.
+
+    Nothing here raises OSError.
+    """
 
     def __init__(self, spool: Path) -> None:
         self.failed: OSError | None = None
@@ -31,7 +37,10 @@ class Register:
         self._open()
 
     def look(self) -> None:
-        """Reserve more room where it gets scarce, and make the file anew where somebody deleted it with its directory."""
+        """Reserve more room if it gets scarce.
+
+        Makes the file anew if it was deleted with its directory.
+        """
         if not self._held:
             return
         try:
@@ -44,17 +53,17 @@ class Register:
 
     def waited(self, pid: int, status: int) -> None:
         """Note that our child `pid` ended: `status` is its exit code, or 128 + signal."""
-        self._append(_WAITED, pid, os.getpid(), status)
+        self._append(_WAITED, pid, os.getpid(), status=status)
 
     def foreign(self, pid: int, reason: int, program: str, command: Sequence[str]) -> None:
         """Note that our child `pid` runs without us, for a reason of `WarplensForeign`."""
         texts = b"".join(os.fsencode(text) + b"\0" for text in (program, *command))[:_MOST_TEXT]
-        self._append(_FOREIGN, pid, os.getpid(), reason, texts)
+        self._append(_FOREIGN, pid, os.getpid(), status=reason, texts=texts)
 
     def running(self, pids: Iterable[tuple[int, int]]) -> None:
         """Note the processes (id, parent's id) that still run when the recording ends."""
         for pid, parent in pids:
-            self._append(_RUNNING, pid, parent, 0)
+            self._append(_RUNNING, pid, parent, status=0)
 
     def close(self) -> None:
         """Let go of it; what deleted files held goes into the one that is there."""

@@ -1,4 +1,4 @@
-"""Extended payloads as Python values, one at a time: whatever the layout, however short the bytes."""
+"""Decodes extended payloads to Python values, one at a time: any layout, truncated bytes too."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class Reader:
         if layout.kind >= UNION:
             size = layout.size or 0
             return self.data[base : base + size], base + size
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         plain: list[Any] = []
         end = base
         for field in layout.fields:
             if self._torn:  # nobody knows where the rest lies
-                found[field.name] = None
+                fields[field.name] = None
                 continue
             at = (
                 base + field.offset
@@ -79,9 +79,9 @@ class Reader:
                 else base + -(-(end - base) // field.align) * field.align
             )
             value, end = self._field(field, at, plain)
-            found[field.name] = value
+            fields[field.name] = value
             plain.append(value)
-        return found, base + layout.size if layout.size else end
+        return fields, base + layout.size if layout.size else end
 
     def _field(self, field: Field, at: int, before: list[Any]) -> tuple[Any, int]:
         end = None
@@ -193,7 +193,10 @@ class Reader:
 
 
 def meaning(scalar: Scalar, value: Any, strings: Mapping[int, str]) -> Any:
-    """Return what a number stands for: a name of an enumeration, the text of a registered string, …; else the number."""
+    """Return the meaning of a number: a name of an enumeration, a registered string, ….
+
+    Else the number.
+    """
     if scalar.names is not None:
         return enumerated(scalar.names, value)
     name = scalar.type.name
@@ -209,18 +212,21 @@ def meaning(scalar: Scalar, value: Any, strings: Mapping[int, str]) -> Any:
 
 
 def enumerated(names: Enumeration, value: int) -> Any:
-    """Return the name of a value, the names of its bits, or its number; True and False where these are the names."""
+    """Return the name of a value, the names of its bits, or its number.
+
+    True and False where these are the names.
+    """
     if is_truth(names):
         return bool(value)
     known = names.values.get(value)
     if known is not None or not names.flags:
         return known if known is not None else str(value)
-    left, found = value, []
+    left, bits = value, []
     for bit, name in sorted(names.values.items()):
         if bit and bit & value == bit:
-            found.append(name)
+            bits.append(name)
             left &= ~bit
-    return "|".join([*found, *([hex(left)] if left or not found else [])])
+    return "|".join([*bits, *([hex(left)] if left or not bits else [])])
 
 
 def is_truth(names: Enumeration) -> bool:
@@ -236,7 +242,10 @@ Decoder = Callable[[bytes], Any]
 
 
 def decoder(element: Element, strings: Mapping[int, str]) -> Decoder:
-    """Return a function from a payload's bytes to its value; bytes that say they hold too much stay bytes."""
+    """Return a function from a payload's bytes to its value.
+
+    Bytes that say they hold too much stay bytes.
+    """
 
     def decode(data: bytes) -> Any:
         try:

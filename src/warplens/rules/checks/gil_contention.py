@@ -5,7 +5,8 @@ Threads for whose holds of the global lock others waited for more than 5 % of th
 program has steps: only waits of the thread that launches, or steps, count.
 
 ## Why it costs time
-One thread at a time runs Python. Whoever wants the lock waits until its holder lets go: after 5 ms (the switch interval) where that runs
+One thread at a time runs Python. A thread that wants the lock waits until its holder releases it: after 5 ms (the switch
+interval) where that runs
 Python, but as long as it takes where it is in C code that does not release the lock. Each wait delays what the thread does next,
 launching work for the GPU among it.
 
@@ -52,10 +53,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         selection: which part of it.
         least: percent of the time looked at that others must have waited for it.
     """
-    needed(report, selection, "gil", "Python GIL data", "gil")
+    needed(report, selection, "gil", what="Python GIL data", source="gil")
     begin, end = edges(report, selection)
-    pending = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
-    holds_of_lock = rows(report, selection, "process, interpreter, thread", "gil", "state = 'hold'")
+    pending = rows(report, selection, "id, process, interpreter, thread", table="gil", where="state = 'wait'")
+    holds_of_lock = rows(
+        report, selection, "process, interpreter, thread", table="gil", where="state = 'hold'"
+    )
     gpu = idle(report, selection)
     only = (
         list(leading(report, selection).values()) if gpu is not None or _stepping(report, selection) else None
@@ -88,12 +91,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                 names,
                 holder,
                 holds,
-                waits,
-                ceiling(report, selection, waits),
-                min(worst, waited.total),
-                _evidence(pending, places, lost, names),
-                len(places),
-                _beside_a_loop(report, [holder, *np.unique(waiter[places]).tolist()]),
+                waits=waits,
+                bound=ceiling(report, selection, waits),
+                estimate=min(worst, waited.total),
+                evidence=_evidence(pending, places, lost, names=names),
+                number=len(places),
+                loop=_beside_a_loop(report, [holder, *np.unique(waiter[places]).tolist()]),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
@@ -148,7 +151,7 @@ def _finding(
         kind = (
             "It holds the lock for short times, again and again: it runs Python, and so do those that wait."
         )
-        fix = "Move its work into a process of its own, or into code that releases the lock."
+        fix = "Move its work into a separate process, or into code that releases the lock."
     return Finding(
         rule="gil_contention",
         subject=name,

@@ -43,7 +43,7 @@ from warplens.rules.python_time import called, python_time
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
-SCOPE = "run"  # what the start-up loads is told apart by its shape
+SCOPE = "run"  # growth at start-up is recognized by its shape
 LINK = "https://bloomberg.github.io/memray/memory.html"
 _READINGS = 5  # of a process: fewer say nothing about growth
 _END = 0.05  # share of the readings, and 2 at least, in which a process may be giving back its memory
@@ -56,7 +56,10 @@ _HIGH, _MEDIUM = 0.10, 0.02  # share of the machine's memory
 
 @dataclass(frozen=True)
 class _Growth:
-    """How a process grew: from `first` to `last` bytes, in the time from `begin` to `end`; the steps that did not come back."""
+    """How a process grew: from `first` to `last` bytes, in the time from `begin` to `end`.
+
+    The steps that did not come back.
+    """
 
     begin: int
     end: int
@@ -92,7 +95,7 @@ def check(report: Report, selection: Selection, *, least: float = 64, share: flo
         growth = _growth(time[inside], value[inside])
         if growth is None or growth.bytes < max(least * (1 << 20), share / 100 * value[inside].max()):
             continue
-        findings.append((growth.bytes, _finding(report, selection, process, growth, memory)))
+        findings.append((growth.bytes, _finding(report, selection, process, growth=growth, memory=memory)))
     return [finding for _, finding in sorted(findings, key=lambda item: -item[0])]
 
 
@@ -114,15 +117,17 @@ def _growth(time: Int64Array, value: Float64Array) -> _Growth | None:
         return None
     if any(steps[passed > behind].sum() < share * steps.sum() for behind, share in _LATE):
         return None
-    return _Growth(int(time[0]), int(time[-1]), float(level[0]), float(level[-1]), time, steps)
+    return _Growth(
+        int(time[0]), int(time[-1]), first=float(level[0]), last=float(level[-1]), start=time, steps=steps
+    )
 
 
 def _finding(
     report: Report, selection: Selection, process: dict[str, Any], growth: _Growth, memory: int
 ) -> Finding:
     name = process["name"] or f"process {process['pid']}"
-    function, in_function = _function(report, selection, process["process"], growth)
-    span, in_span = _range(report, selection, process["process"], growth)
+    function, in_function = _function(report, selection, process["process"], growth=growth)
+    span, in_span = _range(report, selection, process["process"], growth=growth)
     named = ((f"the range {span}" if span else "", in_span), (function, in_function))
     during = " and ".join(
         f"{share:.0%} of it during {what}".replace("%", " %") for what, share in named if what
@@ -162,7 +167,10 @@ def _finding(
 
 
 def _function(report: Report, selection: Selection, process: int, growth: _Growth) -> tuple[str, float]:
-    """Return the function during which most of the growth was, and its share; empty where no Python was sampled."""
+    """Return the function during which most of the growth was, and its share.
+
+    Empty where no Python was sampled.
+    """
     try:
         code, threads = python_time(report, selection)
     except MissingData:
@@ -170,7 +178,7 @@ def _function(report: Report, selection: Selection, process: int, growth: _Growt
     sums: dict[str, float] = {}
     for time in threads:
         if time.process == process:
-            _add(sums, code, time, growth)
+            _add(sums, code, time, growth=growth)
     if not sums:
         return "", 0.0
     name = max(sums, key=lambda name: sums[name])
@@ -197,10 +205,19 @@ def _add(sums: dict[str, float], code: OwnCode, time: ThreadTime, growth: _Growt
 
 
 def _range(report: Report, selection: Selection, process: int, growth: _Growth) -> tuple[str, float]:
-    """Return the name of the shortest NVTX ranges during which most of the growth was, and its share; empty where there are none."""
+    """Return the shortest NVTX ranges during most of the growth, and their share.
+
+    By name; empty where there are none.
+    """
     if not report.tables["nvtx_ranges"]:
         return "", 0.0
-    ranges = rows(report, selection, "message", "nvtx_ranges", f"process = {process} AND message IS NOT NULL")
+    ranges = rows(
+        report,
+        selection,
+        "message",
+        table="nvtx_ranges",
+        where=f"process = {process} AND message IS NOT NULL",
+    )
     edges_of = np.append(growth.start[: len(growth.steps)], growth.end)
     length, whole = np.maximum(np.diff(edges_of), 1), max(float(growth.steps.sum()), 1e-9)
     messages = ranges["message"].to_pylist()

@@ -2,8 +2,9 @@
 
 ## What it looks for
 Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop
-ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where most
-ranges have a name of their own (those that PyTorch numbers do not count).
+ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where
+most ranges
+have a unique name (those that PyTorch numbers do not count).
 
 ## Why it costs time
 It costs none, but figures are wrong: a range that is never popped takes in everything that comes after it on its thread, and each pop
@@ -68,7 +69,7 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
     where = f"unfinished AND NOT inherited AND NOT clipped AND {ended}"
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows(
-        report, selection, "id, process, thread, message, domain, style", "nvtx_ranges", where
+        report, selection, "id, process, thread, message, domain, style", table="nvtx_ranges", where=where
     ).to_pylist():
         groups.setdefault((row["thread"], row["domain"], row["message"], row["style"]), []).append(row)
     findings = []
@@ -100,7 +101,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
     number, longest = 0, np.empty((2, 0), np.int64)  # length below 0, id
     for threads in _some_at_once(report.sql(several)):
         mine = f"{where} AND thread IN ({', '.join(map(str, threads))})"
-        ranges = rows(report, selection, "id, thread", "nvtx_ranges", mine)
+        ranges = rows(report, selection, "id, thread", table="nvtx_ranges", where=mine)
         thread, start, end = (numbers(ranges, name) for name in ("thread", "start", "end"))
         order = np.lexsort((-end, start, thread))
         for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1) if len(order) else []:
@@ -112,7 +113,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
         return []
     ids = ", ".join(map(str, longest[1].tolist()))
     crossed = rows(
-        report, selection, "id, process, thread, message", "nvtx_ranges", f"id IN ({ids})"
+        report, selection, "id, process, thread, message", table="nvtx_ranges", where=f"id IN ({ids})"
     ).to_pylist()
     texts = list(dict.fromkeys(row["message"] or "[no name]" for row in crossed))
     return [
@@ -132,7 +133,10 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
 
 
 def _some_at_once(threads: pa.Table) -> Iterator[list[int]]:
-    """Return the threads in groups that have few enough ranges to be looked at together; a thread with many stands alone."""
+    """Return the threads in groups that have few enough ranges to be looked at together.
+
+    A thread with many stands alone.
+    """
     group: list[int] = []
     ranges = 0
     for row in threads.to_pylist():
@@ -162,7 +166,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                 rule="nvtx_mistakes",
                 subject=f"names in {place}",
                 title=f"{row['names']:,} different names for {counted(row['ranges'], 'range')} in {place}",
-                cause=f"Most ranges have a name of their own, such as {row['example']}: nothing is summed by name, and each takes memory.",
+                cause=f"Most ranges have a unique name, such as {row['example']}: nothing is summed by name, and each takes memory.",
                 fix='Put what changes into the payload: annotate("step", payload=7).',
                 evidence=(
                     Evidence(

@@ -119,7 +119,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                     confidence="medium",
                 )
             )
-    findings += _by_driver(report, selection, work, least)
+    findings += _by_driver(report, selection, work, least=least)
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
@@ -139,7 +139,10 @@ def _costs(report: Report) -> dict[str, float]:
 
 
 def _work(report: Report, selection: Selection) -> Cover:
-    """Return when the program did what it is for: its steps, and from the first to the last operation of each GPU; else all the time."""
+    """Return when the program did its main work, else all the time.
+
+    Its steps, and from the first to the last operation of each GPU.
+    """
     begin, end = edges(report, selection)
     starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     with suppress(MissingData):
@@ -165,7 +168,11 @@ def _stretches(work: Cover) -> list[tuple[int, int]]:
 def _by_driver(report: Report, selection: Selection, work: Cover, least: float) -> list[Finding]:
     kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
     flushes = rows(
-        report, selection, "id, process, thread, kind", "overhead", f"kind IN ({kinds}) AND {_FELT}"
+        report,
+        selection,
+        "id, process, thread, kind",
+        table="overhead",
+        where=f"kind IN ({kinds}) AND {_FELT}",
     ).to_pylist()
     inside: list[dict[str, Any]] = []
     outside: list[dict[str, Any]] = []

@@ -55,7 +55,10 @@ _SHORTAGE = 0.01  # share of the time from which on the leading thread lacks a C
 
 @dataclass(frozen=True)
 class _Kind:
-    """Code that spins: functions of a library, and what it calls to give the CPU away; without one, of any library."""
+    """Code that spins: functions of a library, and what it calls to give the CPU away.
+
+    Without one, of any library.
+    """
 
     name: str
     library: str
@@ -64,14 +67,14 @@ class _Kind:
 
 
 _KINDS = (
-    _Kind("OpenMP", r"lib(gomp|iomp5|omp)\b.*", ".*", "OMP_NUM_THREADS"),
+    _Kind("OpenMP", r"lib(gomp|iomp5|omp)\b.*", ".*", variable="OMP_NUM_THREADS"),
     _Kind(
         "OpenBLAS",
         r"lib(scipy_)?openblas.*",
         "blas_thread_server|exec_blas.*|blas_thread.*",
-        "OPENBLAS_NUM_THREADS",
+        variable="OPENBLAS_NUM_THREADS",
     ),
-    _Kind("a spin lock", "", r"(__)?pthread_spin_lock", ""),
+    _Kind("a spin lock", "", r"(__)?pthread_spin_lock", variable=""),
 )
 _BELOW = r"libc[.-].*|libpthread.*|\[kernel\]|\[vdso\]|linux-vdso.*"
 _YIELDS = r"(__)?(x64_sys_|arm64_sys_)?sched_yield"
@@ -95,7 +98,7 @@ def check(report: Report, selection: Selection, *, share: float = 10, least: flo
     findings = []
     for kind in _KINDS if native.num_rows else ():
         spins = _spins(own_code(report).frames, native, kind)
-        finding = _finding(report, selection, kind, native, spins, share, least)
+        finding = _finding(report, selection, kind, native=native, spins=spins, share=share, least=least)
         findings += [finding] if finding is not None else []
     return findings
 
@@ -117,7 +120,10 @@ def _spins(frames: FrameTable, native: pa.Table, kind: _Kind) -> BoolArray:
 
 
 def _matching(frames: FrameTable, column: str, pattern: str) -> BoolArray:
-    """Return of each frame whether its text in a column matches; the last element is that of no frame."""
+    """Return of each frame whether its text in a column matches.
+
+    The last element is that of no frame.
+    """
     texts, code = frames.texts(column)
     matches: Callable[[str], object] = re.compile(pattern).fullmatch
     return np.array([bool(matches(text.rpartition("/")[2])) for text in texts] + [False], bool)[code]
@@ -125,7 +131,9 @@ def _matching(frames: FrameTable, column: str, pattern: str) -> BoolArray:
 
 @dataclass(frozen=True)
 class _Lost:
-    """What the leading thread of a process lost, ns: without the CPUs that others spun on, spinning, asleep in the same calls.
+    """The losses of a process's leading thread, ns.
+
+    Without the CPUs that others spun on, spinning, asleep in the same calls.
 
     `work`: CPU time of the process in which nobody spun; `cover`: when it lost time.
     """
@@ -158,11 +166,13 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
     for own in np.unique(process[spins]).tolist():
         leader = leaders.get(own, -1)
         mine = thread == leader
-        slept, *sleep = _slept(report, selection, native.filter(pa.array(mine)), spins[mine], leader)
+        slept, *sleep = _slept(
+            report, selection, native.filter(pa.array(mine)), spins=spins[mine], leader=leader
+        )
         work = int(weight[(process == own) & ~spins].sum())
         start = np.asarray(native["start"].to_numpy(), np.int64)[spins & mine]
         spun = start, start + weight[spins & mine]
-        # who spins keeps a CPU from the leading thread for no longer than it spins
+        # a thread takes a CPU from the leading thread for no longer than it spins
         lacked = min(states.get(leader, 0), int(weight[spins & ~mine & (process == own)].sum()))
         parts = [
             spun,
@@ -170,20 +180,25 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
             *([_lacked(report, selection, leader)] if lacked * 2 > states.get(leader, 0) else []),
         ]
         cover = Cover(*(np.concatenate([spans[edge] for spans in parts]) for edge in (0, 1)))
-        every.append(_Lost(lacked, int(weight[spins & mine].sum()), slept, work, cover))
+        every.append(_Lost(lacked, int(weight[spins & mine].sum()), slept, work=work, cover=cover))
     return max(every, key=lambda lost: lost.bound)
 
 
 def _lacked(report: Report, selection: Selection, leader: int) -> tuple[Int64Array, Int64Array]:
     """Return when the leading thread lacked a CPU."""
-    times = rows(report, selection, "thread", "thread_states", f"state = 'runnable' AND thread = {leader}")
+    times = rows(
+        report, selection, "thread", table="thread_states", where=f"state = 'runnable' AND thread = {leader}"
+    )
     return numbers(times, "start"), numbers(times, "end")
 
 
 def _slept(
     report: Report, selection: Selection, native: pa.Table, spins: BoolArray, leader: int
 ) -> tuple[int, Int64Array, Int64Array]:
-    """Return for how long, and when, the leading thread was asleep in functions of Python in which it mostly spins when it runs."""
+    """Return how long, and when, the leading thread slept in functions that mostly spin.
+
+    Functions of Python in which it spins when it runs.
+    """
     nothing = np.empty(0, np.int64)
     try:
         code, threads = python_time(report, selection)
@@ -217,7 +232,7 @@ def _finding(
     spent, whole = int(weight[spins].sum()), int(weight.sum())
     if not spins.any() or spent * 100 < share * whole:
         return None
-    lost = _lost(report, selection, native, spins)
+    lost = _lost(report, selection, native, spins=spins)
     bound: int | None = min(lost.bound, end - begin)
     # with one thread the work takes the CPU time in which nobody spun; with fewer threads nobody keeps a CPU away
     estimate: int | None = min(max(round(lost.lacked * spent / whole), lost.bound - lost.work), end - begin)

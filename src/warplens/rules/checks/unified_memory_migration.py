@@ -51,7 +51,9 @@ _ALLOCATES = "regexp_matches(name::VARCHAR, '^(cuda|cu|hip)(Malloc|MemAlloc)Mana
 
 @dataclass(frozen=True, eq=False)
 class _Slow:
-    """Slow launches of one GPU, by start. `longer`: than usual, `pause`: how long the GPU had had nothing to do before, ns.
+    """Slow launches of one GPU, by start.
+
+    `longer`: than usual, `pause`: how long the GPU had had nothing to do before, ns.
 
     `compared`: with other launches of the same kernel; else by what was recorded of pages.
     """
@@ -87,11 +89,11 @@ def check(
     for gpu in devices:
         if gpu.process not in processes:
             continue
-        slow = _slow(report, selection, gpu, fewest)
+        slow = _slow(report, selection, gpu, fewest=fewest)
         lost = int(np.clip(np.minimum(slow.end, end) - np.maximum(slow.start, begin), 0, slow.longer).sum())
         if not len(slow.id) or lost * 100 < least * span(report, selection):
             continue
-        findings.append(_finding(report, gpu, slow, lost, (begin, end), rows))
+        findings.append(_finding(report, gpu, slow, lost=lost, window=(begin, end), rows=rows))
     return merged(findings, rows)
 
 
@@ -127,10 +129,10 @@ def _slow(report: Report, selection: Selection, gpu: GpuOperations, fewest: int)
         ids[kept],
         start[kept],
         end[kept],
-        kernels.column("name").take(kept).to_pylist(),
-        longer[kept],
-        np.maximum(pause[kept], 0),
-        compared,
+        name=kernels.column("name").take(kept).to_pylist(),
+        longer=longer[kept],
+        pause=np.maximum(pause[kept], 0),
+        compared=compared,
     )
 
 
@@ -144,7 +146,10 @@ def _pages(report: Report, selection: Selection, gpu: GpuOperations) -> Cover:
 
 
 def _pauses(gpu: GpuOperations, start: Int64Array) -> Int64Array:
-    """Return for how long (ns) the GPU had had nothing to do before each kernel; -1: another one ran. Migrations and faults are no work."""
+    """Return for how long (ns) the GPU had had nothing to do before each kernel.
+
+    -1: another one ran. Migrations and faults are no work.
+    """
     work = Cover(gpu.start[gpu.kind != MIGRATION], gpu.end[gpu.kind != MIGRATION])
     if not len(work.start):  # kernels that last no time
         return np.full(len(start), -1)

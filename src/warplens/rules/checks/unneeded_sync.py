@@ -72,7 +72,10 @@ def check(
     devices = gpus(report, selection)
     needed(report, selection)
     waiting = calls(
-        report, selection, f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})", "?memcpys"
+        report,
+        selection,
+        f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})",
+        copies="?memcpys",
     )
     names, which, number = np.unique(_places(waiting), return_inverse=True, return_counts=True)
     findings = []
@@ -109,7 +112,10 @@ def check(
 
 
 def _places(waiting: HostCalls) -> npt.NDArray[np.str_]:
-    """Return the place of each call: of names that are numbered, such as `step 12` and `aten::item, op_id = 4711`, without the number."""
+    """Return the place of each call, without the number in its name.
+
+    `step 12` and `aten::item, op_id = 4711` have one.
+    """
     known: dict[str | None, str] = {
         name: _NUMBER.sub("N", _DETAILS.sub("", name))
         for name in set(waiting.place.tolist())

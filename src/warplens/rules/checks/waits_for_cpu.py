@@ -61,10 +61,17 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     who = threads(report).get(worst.thread, "a thread")
     bound = min(worst.runnable, span)
     cause, fix = _words(
-        report, selection, known, starved, {key: row["name"] or "?" for key, row in processes.items()}, span
+        report,
+        selection,
+        known,
+        starved=starved,
+        names={key: row["name"] or "?" for key, row in processes.items()},
+        span=span,
     )
     of_worst = f"state = 'runnable' AND thread = {worst.thread} AND \"start\" < {worst.until}"
-    evidence = rows(report, selection, "id, process, thread", "thread_states", of_worst).to_pylist()
+    evidence = rows(
+        report, selection, "id, process, thread", table="thread_states", where=of_worst
+    ).to_pylist()
     return [
         Finding(
             rule="waits_for_cpu",
@@ -100,7 +107,10 @@ def _words(
     names: dict[int, str],
     span: int,
 ) -> tuple[str, str]:
-    """Return the cause and the fix: this run wants more CPUs than there are, others use them, or a limit keeps them away."""
+    """Return the cause and the fix.
+
+    This run wants more CPUs than there are, others use them, or a limit keeps them away.
+    """
     there = cpus(report)
     wanted = sum(load.running + load.runnable for load in known) / span
     own, others = used(report, selection, sum(load.running for load in known))
@@ -124,7 +134,7 @@ def _words(
     if others is not None and others >= _BUSY * there:
         return (
             cause,
-            "Run it while others do not use the machine, or give it CPUs of its own (taskset, a cgroup).",
+            "Run it while others do not use the machine, or reserve CPUs for it (taskset, a cgroup).",
         )
     if others is not None and own + others < _FULL * there:
         cause += f" Only {own + others:.1f} of the CPUs were in use in all."

@@ -17,7 +17,7 @@ else Python samples of threads that ran; `:wall` takes the Python samples of thr
 waiting: where the calls of the C library came from that were longer than --osrt-backtrace-threshold. A function that calls itself counts
 once in its Total. Frames are the same function where name, library and (Python) file and first line are; processes are put together.
 Rows with less than `:min-percent` of all samples are left out, and with it what a tree has below them.
-With --filter-nvtx: what threads did in such ranges of their own, in all of that name or in the one whose index is given. Of a sample
+With --filter-nvtx: what threads did in their own ranges of that name, in all of them or in the one whose index is given. Of a sample
 that lasts over an edge, its share.
 
 ## Traps
@@ -77,9 +77,11 @@ def table(
     profile = SampleProfile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
     least = profile.weight * min_percent / 100
     if tree != "flat":
-        profile_table = as_tree(report, profile, by, tree, depth=depth, least=least)
+        profile_table = as_tree(report, profile, by, tree=tree, depth=depth, least=least)
     else:
-        profile_table = by_group(report, profile, by, least) if by in GROUPS else by_frame(profile, by, least)
+        profile_table = (
+            by_group(report, profile, by, least=least) if by in GROUPS else by_frame(profile, by, least)
+        )
     number = f"{int(profile.weights.count.sum()):,}"
     what = (
         f"{number} {wanted} samples of threads that ran{' or waited' if wall else ''}"

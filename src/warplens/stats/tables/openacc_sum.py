@@ -18,7 +18,7 @@ greatest total comes first.
 
 ## Traps
 - It is time of the host: what a launch started may run on the GPU long after the row has ended. cuda_gpu_sum shows that.
-- A construct and what is done for it are rows of their own: their times overlap, do not add them up.
+- A construct and what is done for it are separate rows: their times overlap, do not add them up.
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Kind": "kind", "Name": "name"}
     return calls_sum(
-        report, selection, "openacc_events", keys, per=per, missing="OpenACC event data", count="Count"
+        report, selection, "openacc_events", keys=keys, per=per, missing="OpenACC event data", count="Count"
     )

@@ -17,7 +17,7 @@ apart. With --filter-time, those that overlap the time; with --filter-nvtx, thos
 greatest total comes first.
 
 ## Traps
-- A region, the work in it and the waits in it are rows of their own: their times overlap, do not add them up.
+- A region, the work in it and the waits in it are separate rows: their times overlap, do not add them up.
 - Time in `sync region wait` is that of threads that were done early; the imbalance lies in the work before it.
 """
 
@@ -48,5 +48,5 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Kind": "kind", "Name": "coalesce(name, kind)"}
     return calls_sum(
-        report, selection, "openmp_events", keys, per=per, missing="OpenMP event data", count="Count"
+        report, selection, "openmp_events", keys=keys, per=per, missing="OpenMP event data", count="Count"
     )

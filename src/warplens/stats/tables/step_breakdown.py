@@ -72,7 +72,7 @@ def table(
         selection: steps that overlap it count whole.
         steps: a row for each step.
         step: name of the ranges that are steps.
-        skip: leave out so many steps at the begin of each process.
+        skip: number of steps to leave out at the begin of each process.
         data: name of a range in which data is loaded.
         forward: name of a range that is the forward pass.
         backward: name of a range that is the backward pass.
@@ -118,9 +118,18 @@ def _summed(report: Report, divided: Parts) -> pa.Table:
         own = processes == process
         time, launched = divided.time[own], divided.launched[own]
         whole = time.sum(axis=1)
-        rows += [_row(divided, process, "step", whole, launched.sum(axis=1), int(whole.sum()))]
         rows += [
-            _row(divided, process, part, time[:, place], launched[:, place], int(whole.sum()))
+            _row(divided, process, "step", time=whole, launched=launched.sum(axis=1), whole=int(whole.sum()))
+        ]
+        rows += [
+            _row(
+                divided,
+                process,
+                part,
+                time=time[:, place],
+                launched=launched[:, place],
+                whole=int(whole.sum()),
+            )
             for place, part in enumerate(PARTS)
             if time[:, place].any() or launched[:, place].any()
         ]

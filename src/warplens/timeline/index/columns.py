@@ -17,12 +17,12 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
-    found = (
+    array = (
         column.unify_dictionaries().combine_chunks()
         if pa.types.is_dictionary(column.type)
         else column.combine_chunks()
     )
-    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def filled(array: pa.Array, kind: Any) -> npt.NDArray[Any]:
@@ -49,7 +49,10 @@ def coded(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
 
 
 def put_together(columns: list[pa.ChunkedArray | pa.Array], wording: Any) -> pa.DictionaryArray:
-    """Return the texts that `wording` makes of a row's texts ("" where one has none), each combination asked for once."""
+    """Return the texts that `wording` makes of a row's texts.
+
+    "" where one has none, each combination once.
+    """
     arrays = [coded(column) for column in columns]
     combined = np.zeros(len(arrays[0]), np.int64)
     sizes = [len(array.dictionary) + 1 for array in arrays]
@@ -86,14 +89,17 @@ class Words:
         self._known: dict[str, int] = {}
 
     def codes(self, column: pa.ChunkedArray) -> Int64Array:
-        """Return a column of numbers as it is, and of texts their numbers; -1 where there is nothing."""
+        """Return a column of numbers as it is, and of texts their numbers.
+
+        -1 where there is nothing.
+        """
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return integers(column, np.int64)
         array = coded(column)
         numbers = np.array([*(self._number(text) for text in array.dictionary.to_pylist()), -1], np.int64)
-        found: Int64Array = numbers[filled(array.indices, np.int64)]
-        return found
+        codes_of_rows: Int64Array = numbers[filled(array.indices, np.int64)]
+        return codes_of_rows
 
     def _number(self, text: str) -> int:
         if text not in self._known:

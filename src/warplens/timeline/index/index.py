@@ -1,4 +1,7 @@
-"""An index of lanes: opened, made where there is none, and asked. Times are ns on the report's clock."""
+"""An index of lanes: opened, made where there is none, and asked.
+
+Times are ns on the report's clock.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ _KEPT = 1 << 28  # bytes of the file in our memory
 
 @dataclass(frozen=True)
 class IndexTrack:
-    """A track. `number`: within the index; `key`: process, thread, device, kind, … as its layer has them.
+    """A track.
+
+    `number`: within the index; `key`: process, thread, device, kind, … as its layer has them.
 
     `lanes` is how many it has, `events` how many slices; `busy`: how long at least one ran, `begin` and `end`: when they did (ns).
     """
@@ -71,7 +76,10 @@ class _Mapped:
         self._before = _resident()
 
     def trim(self) -> None:
-        """Give slices back to the system that were looked at, when they have become many: the file's own copy in memory stays."""
+        """Give the pages of slices back to the system when they have become many.
+
+        The file's own copy in memory stays.
+        """
         if _resident() - self._before > _KEPT and hasattr(mmap, "MADV_DONTNEED"):
             offset, size = self.header.sections["slices"]
             begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
@@ -87,7 +95,11 @@ class LaneIndex:
     """The index of one part. Safe to ask from several threads at once."""
 
     def __init__(self, path: Path, shift: int = 0) -> None:
-        """Open the file. `shift`: what its times are behind the report's clock (ns). Raises ReportError where it cannot be read."""
+        """Open the file.
+
+        `shift`: what its times are behind the report's clock (ns). Raises ReportError where it
+        cannot be read.
+        """
         self.path, self.shift = path, shift
         try:
             self._mapped: _Mapped | None = _Mapped(path)
@@ -104,7 +116,10 @@ class LaneIndex:
     def open(
         cls, store: Stored, part: Part, cache: Path | None, progress: building.Progress | None = None
     ) -> LaneIndex:
-        """Open the index of a part; where there is none, or one of other files, it is made: in one's own report, or in the folder `cache`.
+        """Open the index of a part.
+
+        Where there is none, or one of other files, it is made: in one's own report, or in the
+        folder `cache`.
 
         Raises ReportError where the tables cannot be read, or the index can be written nowhere.
         """
@@ -118,14 +133,14 @@ class LaneIndex:
         except OSError as error:
             raise ReportError(f"cannot read {error.filename}: {error.strerror}") from error
         for path in (inside, *cached):
-            found = _of(path, part.shift, wanted)
-            if found is not None:
-                return found
+            index = _of(path, part.shift, wanted)
+            if index is not None:
+                return index
         failed: Exception | None = None
         places = [inside, *cached] if store.own else cached
         for path in places:
             try:
-                building.build(store.path, manifest, path, progress)
+                building.build(store.path, manifest, path, progress=progress)
                 return cls(path, part.shift)
             except OSError as error:
                 failed = error
@@ -165,7 +180,19 @@ class LaneIndex:
         rects.close()
         start += self.shift
         mapped.trim()
-        return Viewport(begin, end, grain, runs, start, duration, name, row, slices, busy, link)
+        return Viewport(
+            begin,
+            end,
+            grain,
+            runs=runs,
+            start=start,
+            duration=duration,
+            name=name,
+            row=row,
+            slices=slices,
+            busy=busy,
+            link=link,
+        )
 
     def find(
         self,
@@ -180,12 +207,12 @@ class LaneIndex:
 
         `backward`: the last ones, last first.
         """
-        count, room = self._find(names, begin, end, limit, backward, tracks)
+        count, room = self._find(names, begin, end, limit=limit, backward=backward, tracks=tracks)
         return room.hits(count, self.shift)
 
     def count(self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int) -> int:
         """Return how many slices with one of the names begin in [begin, end), up to `limit`."""
-        return self._find(names, begin, end, limit, False, None)[0]
+        return self._find(names, begin, end, limit=limit, backward=False, tracks=None)[0]
 
     def _find(
         self,
@@ -216,7 +243,10 @@ class LaneIndex:
         return next(iter(room.hits(count, self.shift)), None)
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Hit | None:
-        """Return where a row of a layer's table lies, by the low half of its id; `start` (when it begins) makes that faster."""
+        """Return where a row of a layer's table lies, by the low half of its id.
+
+        `start` (when it begins) makes that faster.
+        """
         tracks = numbers(
             track.number
             for track in self.tracks
@@ -230,7 +260,7 @@ class LaneIndex:
     def busy(
         self, tracks: Sequence[int] | None, begin: int, end: int
     ) -> tuple[npt.NDArray[np.float64], Int64Array]:
-        """Return of each track the share of [begin, end) in which something ran, and how many slices overlap it."""
+        """Return the busy share of [begin, end) of each track, and how many slices overlap it."""
         asked = self._numbers(tracks)
         busy, events = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
         span = _cut(begin - self.shift), _cut(end - self.shift)
@@ -238,7 +268,7 @@ class LaneIndex:
         return busy / max(end - begin, 1), events
 
     def sums(self, tracks: Sequence[int] | None, begin: int, end: int) -> Sums:
-        """Return of each name how many slices overlap [begin, end), and what of them lies in it. Looks at every one of them."""
+        """Return for each name how many slices overlap [begin, end), and their time in it. Reads every slice."""
         asked = self._numbers(tracks)
         total, longest, count = (np.zeros(len(self.names), np.int64) for _ in range(3))
         span = _cut(begin - self.shift), _cut(end - self.shift)
@@ -255,7 +285,7 @@ class LaneIndex:
         columns: int,
         groups: npt.NDArray[np.uint32],
     ) -> Cells:
-        """Return what occupied each of `columns` columns of [begin, end) in a row that some lanes (track, lane) make.
+        """Return the slices in each of `columns` columns of [begin, end) in a row. Some lanes (track, lane) make the row.
 
         `groups`: of each name the number that it counts as, NONE: it does not count. Looks at every slice.
         """
@@ -273,7 +303,18 @@ class LaneIndex:
         column, group, row, name, track = about[:count].T
         busy, covered = np.minimum(times[:count, :2] / ((end - begin) / columns), 1.0).T
         number, begun, start = counts[:count].T
-        return Cells(column, busy, covered, number, begun, group, row, name, track, start + self.shift)
+        return Cells(
+            column,
+            busy,
+            covered,
+            number=number,
+            begun=begun,
+            group=group,
+            row=row,
+            name=name,
+            track=track,
+            start=start + self.shift,
+        )
 
     def close(self) -> None:
         """Let the file go; questions that are being answered are answered first."""
@@ -311,7 +352,7 @@ class LaneIndex:
             raise ValueError("its tracks and their keys are not as many")
         layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
         words = [str(word) for word in self.head["words"]]
-        found = []
+        tracks = []
         for number, (record, (layer, *key)) in enumerate(zip(records.tolist(), keys.tolist(), strict=True)):
             begin, end, busy, events, _, lanes, _ = record
             name, names = layers[layer]
@@ -320,10 +361,19 @@ class LaneIndex:
                 for one, value in zip(names, key, strict=False)
                 if value >= 0
             }
-            found.append(
-                IndexTrack(number, name, values, lanes, events, busy, begin + self.shift, end + self.shift)
+            tracks.append(
+                IndexTrack(
+                    number,
+                    name,
+                    values,
+                    lanes=lanes,
+                    events=events,
+                    busy=busy,
+                    begin=begin + self.shift,
+                    end=end + self.shift,
+                )
             )
-        return tuple(found)
+        return tuple(tracks)
 
 
 _TEXTS = ("kind", "group")  # keys of tracks that are texts
@@ -342,7 +392,7 @@ class _Room:
     def hits(self, count: int, shift: int) -> list[Hit]:
         places, times, about = (array[:count].tolist() for array in self.arrays)
         return [
-            Hit(track, lane, start + shift, duration, name, row, link)
+            Hit(track, lane, start + shift, duration=duration, name=name, row=row, link=link)
             for (track, lane), (start, duration), (name, row, link) in zip(places, times, about, strict=True)
         ]
 
@@ -365,12 +415,12 @@ def _of(path: Path, shift: int, wanted: dict[str, Any]) -> LaneIndex | None:
     if not path.is_file():
         return None
     try:
-        found = LaneIndex(path, shift)
+        index = LaneIndex(path, shift)
     except ReportError:
         return None
-    if all(found.head.get(name) == value for name, value in wanted.items()):
-        return found
-    found.close()
+    if all(index.head.get(name) == value for name, value in wanted.items()):
+        return index
+    index.close()
     return None
 
 
@@ -380,4 +430,6 @@ def _read_names(mapped: _Mapped, layers: list[str]) -> Names:
         raise ValueError("its texts lie outside of it")
     array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts))
     array.validate(full=True)
-    return Names(mapped.section("names", NAME), array, mapped.section("layers", np.uint32), layers)
+    return Names(
+        mapped.section("names", NAME), array, mapped.section("layers", np.uint32), layer_names=layers
+    )

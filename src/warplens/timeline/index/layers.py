@@ -1,4 +1,7 @@
-"""What there is on a timeline: from which table, on which tracks, under which name. One line for each layer."""
+"""The layers of a timeline: for each its table, tracks and names.
+
+One line for each layer.
+"""
 
 from __future__ import annotations
 
@@ -61,46 +64,69 @@ LAYERS: tuple[Layer, ...] = (
         "nvtx_ranges",
         "nvtx_ranges",
         (*_THREAD, "kind"),
-        ("message",),
+        names=("message",),
         color="color",
         depth="depth",
         style=True,
     ),
-    Layer("nvtx_marks", "nvtx_marks", _THREAD, ("message",), color="color"),
-    Layer("cuda_api", "cuda_api", _THREAD, ("name",), link="id"),
-    Layer("kernels", "kernels", _STREAM, ("name",), link="api"),
-    Layer("memcpys", "memcpys", _STREAM, _PLACES, _copy, link="api"),
-    Layer("memsets", "memsets", _STREAM, ("memory_kind",), _setting, link="api"),
-    Layer("graphs", "graphs", _STREAM, ("graph",), lambda graph: f"CUDA graph {graph}".rstrip(), link="api"),
-    Layer("memory_rows", "memcpys", ("process", "device", "kind"), _PLACES, _copy, link="api"),
+    Layer("nvtx_marks", "nvtx_marks", _THREAD, names=("message",), color="color"),
+    Layer("cuda_api", "cuda_api", _THREAD, names=("name",), link="id"),
+    Layer("kernels", "kernels", _STREAM, names=("name",), link="api"),
+    Layer("memcpys", "memcpys", _STREAM, names=_PLACES, wording=_copy, link="api"),
+    Layer("memsets", "memsets", _STREAM, names=("memory_kind",), wording=_setting, link="api"),
+    Layer(
+        "graphs",
+        "graphs",
+        _STREAM,
+        names=("graph",),
+        wording=lambda graph: f"CUDA graph {graph}".rstrip(),
+        link="api",
+    ),
+    Layer("memory_rows", "memcpys", ("process", "device", "kind"), names=_PLACES, wording=_copy, link="api"),
     Layer(
         "syncs",
         "syncs",
         ("process", "context", "stream"),
-        ("kind",),
-        lambda kind: f"{kind} synchronization",
+        names=("kind",),
+        wording=lambda kind: f"{kind} synchronization",
         link="api",
     ),
-    Layer("um_events", "um_events", ("process", "device"), ("kind", "cause")),
-    Layer("overhead", "overhead", _THREAD, ("kind", "name")),
-    Layer("collectives", "collectives", ("process", "group"), ("name",)),
-    Layer("osrt", "osrt", _THREAD, ("name",)),
-    Layer("syscalls", "syscalls", _THREAD, ("name",)),
-    Layer("thread_states", "thread_states", _THREAD, ("state", "reason")),
-    Layer("samples", "samples", (*_THREAD, "kind"), ("stack",), stacks=True),
-    Layer("task_samples", "task_samples", _THREAD, ("task", "state", "doing"), _task, depth="depth"),
-    Layer("python_calls", "python_calls", (*_THREAD, "kind"), ("name",), color="color", depth="depth"),
-    Layer("imports", "imports", _THREAD, ("name",), lambda name: f"import {name}", depth="depth"),
-    Layer("gc", "gc", _THREAD, ("generation",), lambda generation: f"gc generation {generation}"),
-    Layer("gil", "gil", _THREAD, ("state",), lambda state: f"GIL {state}"),
-    Layer("mpi_events", "mpi_events", _THREAD, ("name",)),
-    Layer("openmp_events", "openmp_events", _THREAD, ("kind", "name")),
-    Layer("openacc_events", "openacc_events", _THREAD, ("name",)),
+    Layer("um_events", "um_events", ("process", "device"), names=("kind", "cause")),
+    Layer("overhead", "overhead", _THREAD, names=("kind", "name")),
+    Layer("collectives", "collectives", ("process", "group"), names=("name",)),
+    Layer("osrt", "osrt", _THREAD, names=("name",)),
+    Layer("syscalls", "syscalls", _THREAD, names=("name",)),
+    Layer("thread_states", "thread_states", _THREAD, names=("state", "reason")),
+    Layer("samples", "samples", (*_THREAD, "kind"), names=("stack",), stacks=True),
     Layer(
-        "intrakernel_launches", "intrakernel_launches", _WARP[:2], ("name",), link="api", inside="launches"
+        "task_samples",
+        "task_samples",
+        _THREAD,
+        names=("task", "state", "doing"),
+        wording=_task,
+        depth="depth",
     ),
-    Layer("intrakernel_units", "intrakernel_units", _WARP[:3], ("cta",), inside="units"),
-    Layer("intrakernel_events", "intrakernel_events", _WARP, ("tag",), inside="regions"),
-    Layer("intrakernel_marks", "intrakernel_events", _WARP, ("tag",), inside="marks"),
+    Layer("python_calls", "python_calls", (*_THREAD, "kind"), names=("name",), color="color", depth="depth"),
+    Layer(
+        "imports", "imports", _THREAD, names=("name",), wording=lambda name: f"import {name}", depth="depth"
+    ),
+    Layer(
+        "gc", "gc", _THREAD, names=("generation",), wording=lambda generation: f"gc generation {generation}"
+    ),
+    Layer("gil", "gil", _THREAD, names=("state",), wording=lambda state: f"GIL {state}"),
+    Layer("mpi_events", "mpi_events", _THREAD, names=("name",)),
+    Layer("openmp_events", "openmp_events", _THREAD, names=("kind", "name")),
+    Layer("openacc_events", "openacc_events", _THREAD, names=("name",)),
+    Layer(
+        "intrakernel_launches",
+        "intrakernel_launches",
+        _WARP[:2],
+        names=("name",),
+        link="api",
+        inside="launches",
+    ),
+    Layer("intrakernel_units", "intrakernel_units", _WARP[:3], names=("cta",), inside="units"),
+    Layer("intrakernel_events", "intrakernel_events", _WARP, names=("tag",), inside="regions"),
+    Layer("intrakernel_marks", "intrakernel_events", _WARP, names=("tag",), inside="marks"),
 )
 TABLES = tuple(dict.fromkeys(layer.table for layer in LAYERS))

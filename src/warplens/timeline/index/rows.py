@@ -1,4 +1,4 @@
-"""The rows of a layer, read from the files of a part row group by row group, with the columns that the builder takes."""
+"""Reads the rows of a layer from the files of a part, by row group, with the builder's columns."""
 
 from __future__ import annotations
 
@@ -103,20 +103,20 @@ class Rows:
         layer = self._layer
         if layer.inside and self._insides is not None:
             rows = _placed(rows, layer.inside, self._insides)
-        found: dict[str, Any] = {}
+        made: dict[str, Any] = {}
         for name in ("start", "end", "id"):
             if name in self._columns:
-                found[name] = rows.column(name)
+                made[name] = rows.column(name)
         for key in layer.keys:
             if key in (rows.column_names if layer.inside else self._columns):
-                found[key] = rows.column(key)
+                made[key] = rows.column(key)
         for name, column in (("color", layer.color), ("depth", layer.depth), ("link", layer.link)):
             if column and column in self._columns:
-                found[name] = rows.column(column)
-        found["name"] = self._names(rows)
+                made[name] = rows.column(column)
+        made["name"] = self._names(rows)
         if layer.style:
-            found |= _styled(rows, found)
-        return pa.table(found)
+            made |= _styled(rows, made)
+        return pa.table(made)
 
     def _names(self, rows: pa.Table) -> Any:
         layer = self._layer
@@ -136,7 +136,7 @@ _OF_INSIDE = {"regions": ("unit", "kind"), "marks": ("unit", "kind")}
 
 
 def _placed(rows: pa.Table, what: str, insides: Insides) -> pa.Table:
-    """Return the rows of kernels that time themselves which the layer shows, with the keys of their tracks."""
+    """Return the rows of kernels that time themselves for the layer, with the keys of their tracks."""
     if what == "launches":
         return rows.append_column(
             "inside", pa.array(insides.of_launches(columns.integers(rows.column("id"), np.int64)))
@@ -167,8 +167,11 @@ def _nothing(rows: pa.Table) -> pa.Array:
     return pa.nulls(rows.num_rows, pa.string()).dictionary_encode()
 
 
-def _styled(rows: pa.Table, found: dict[str, Any]) -> dict[str, Any]:
-    """Sort ranges into those of threads, of tasks, and start/end ones of none: `kind`, and what goes with it."""
+def _styled(rows: pa.Table, made: dict[str, Any]) -> dict[str, Any]:
+    """Sort ranges into those of threads, of tasks, and start/end ones of none.
+
+    Returns `kind`, and its keys.
+    """
     styles = columns.coded(rows.column("style"))
     task = rows.column("task") if "task" in rows.column_names else None
     tasks = task is not None and task.null_count < rows.num_rows
@@ -183,7 +186,7 @@ def _styled(rows: pa.Table, found: dict[str, Any]) -> dict[str, Any]:
         group = columns.integers(task, np.int64)
         kind[group >= 0] = 1
         more["task"] = group
-    thread = np.where(kind == 0, columns.integers(found["thread"], np.int64), -1)
+    thread = np.where(kind == 0, columns.integers(made["thread"], np.int64), -1)
     return {"kind": _kinds(kind), "thread": thread, **more}
 
 

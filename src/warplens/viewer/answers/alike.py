@@ -43,7 +43,7 @@ def alike(opened: Opened, layer: str, process: int, row: int) -> dict[str, Any]:
     lengths = np.asarray(rows.column("length").to_numpy(), np.int64)
     longest = np.argsort(-lengths, kind="stable")[:_LONGEST]
     taken = rows.take(longest).to_pylist()
-    places = [by_id(opened, layer, one["id"], one["start"]) for one in taken]
+    places = [by_id(opened, layer, one["id"], start=one["start"]) for one in taken]
     return _answer(found[0]["name"] or "", lengths, [place for place in places if place is not None])
 
 
@@ -78,7 +78,10 @@ def _answer(name: str, lengths: Int64Array, longest: list[dict[str, Any]]) -> di
 
 
 def _edges(least: int, most: int) -> npt.NDArray[np.float64]:
-    """Return the edges of the bins: of equal width, or of equal ratio where lengths differ by more than a factor of 50."""
+    """Return the edges of the bins.
+
+    Of equal width, or of equal ratio where lengths differ by more than a factor of 50.
+    """
     if least > 0 and most / least > 50:
         return np.geomspace(least, most + 1, _BINS + 1)
     return np.linspace(least, most + 1, min(_BINS, most - least + 1) + 1)

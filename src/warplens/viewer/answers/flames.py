@@ -1,4 +1,4 @@
-"""Flame graphs: samples of threads and of tasks by stack, ranges and Python calls by who encloses whom, kernels by class and function."""
+"""Flame graphs of stacks (threads, tasks), nested ranges, Python calls and kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _MOST = 8_000_000  # ranges whose nesting is looked at
 
 
 def flame(opened: Opened, kind: str, selection: Selection) -> dict[str, Any]:
-    """Return `Flame` of a kind. Raises UsageError for one that there is not, MissingData where the report has nothing of it."""
+    """Return `Flame` of a kind.
+
+    Raises UsageError for one that there is not, MissingData where the report has nothing of it.
+    """
     if kind not in KINDS:
         raise UsageError(f"there is no flame graph of {kind!r}; there are {', '.join(KINDS)}")
     with opened.asking() as report:
@@ -63,7 +66,9 @@ def _stacks(opened: Opened, name: str, rows: pa.Table) -> dict[str, Any]:
         f"{one.file}:{one.first_line or one.line or 1}" if one.kind == "python" and one.file else None
         for one in examples
     ]
-    return _tree(name, tree.parent, tree.total, tree.own, [one.function for one in examples], places)
+    return _tree(
+        name, tree.parent, tree.total, own=tree.own, names=[one.function for one in examples], places=places
+    )
 
 
 def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:
@@ -94,7 +99,7 @@ def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, 
         for column, value in ((parents, places[class_]), (totals, row["total"]), (own, row["total"])):
             column.append(value)
         names.append(row["name"])
-    return _tree("kernels", np.array(parents), np.array(totals), np.array(own), names)
+    return _tree("kernels", np.array(parents), np.array(totals), own=np.array(own), names=names)
 
 
 def _nested(report: Report, selection: Selection, table: str, column: str) -> dict[str, Any]:
@@ -128,7 +133,9 @@ def _nested(report: Report, selection: Selection, table: str, column: str) -> di
     own = total.copy()
     np.subtract.at(own, parents[parents >= 0], total[parents >= 0])
     texts = names.dictionary.to_pylist()
-    return _tree(table, parents, total, np.maximum(own, 0), [texts[label] for label in labels.tolist()])
+    return _tree(
+        table, parents, total, own=np.maximum(own, 0), names=[texts[label] for label in labels.tolist()]
+    )
 
 
 def _positions(ids: Int64Array, wanted: Int64Array) -> Int64Array:
@@ -175,7 +182,10 @@ def _tree(
     names: Sequence[str],
     places: Sequence[str | None] = (),
 ) -> dict[str, Any]:
-    """Return the nodes as one tree: of very many the heaviest; a node is kept only with all above it. `places`: file and line of each."""
+    """Return the nodes as one tree: of very many the heaviest.
+
+    A node is kept only with all above it. `places`: file and line of each.
+    """
     order = np.argsort(-totals, kind="stable")[: limits.FLAME_NODES]
     root: dict[str, Any] = {"name": name, "value": int(totals[parents < 0].sum()), "self": 0, "children": []}
     made: dict[int, dict[str, Any]] = {-1: root}

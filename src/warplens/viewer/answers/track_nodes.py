@@ -1,4 +1,7 @@
-"""The rows of a report as the page has them: `TrackNode`s, many of a kind below one row that can be opened."""
+"""The rows of a report as the page has them.
+
+`TrackNode`s, many of a kind below one row that can be opened.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ _NAME = 300
 def track_nodes(
     report: int, origin: int, entities: Entities, lanes: Lanes, counters: Mapping[int, Counter]
 ) -> list[dict[str, Any]]:
-    """Return the tree of a report, its hosts first. `report`: its number in the view; `origin`: what times are counted from (ns)."""
+    """Return the tree of a report, its hosts first.
+
+    `report`: its number in the view; `origin`: what times are counted from (ns).
+    """
     tree = Tree(entities)
     for lane in lanes.all:
         tree.add(lane)
@@ -36,7 +42,7 @@ def track_nodes(
         for process in processes[_PROCESSES_OPEN:]:
             process.open = False
         for process in processes:
-            _fold(process, "thread", "threads", _THREADS_OPEN)
+            _fold(process, "thread", "threads", most=_THREADS_OPEN)
         _fold_insides(host)
     return [_node(host, report, origin) for host in tree.root.sorted()]
 
@@ -89,15 +95,18 @@ def _fold_insides(node: Row) -> None:
     """Bound what is below the rows of kernels that time themselves, and the number of these on a stream."""
     for child in list(node.children.values()):
         _fold_insides(child)
-    _fold(node, "inside", "kernels", _INSIDES_OPEN)
+    _fold(node, "inside", "kernels", most=_INSIDES_OPEN)
     if node.kind == "inside":
         for sm in node.children.values():
             sm.open = len(node.children) <= _SMS_OPEN // 2
-        _fold(node, "sm", "SMs", _SMS_OPEN)
+        _fold(node, "sm", "SMs", most=_SMS_OPEN)
 
 
 def _fold(node: Row, kind: str, group: str, most: int) -> None:
-    """Put the children of a kind that did least below one row, where there are many of them; the first stays where it is."""
+    """Put the children of a kind that did least below one row, where there are many of them.
+
+    The first stays where it is.
+    """
     own = [child for child in node.sorted() if child.kind == kind]
     if len(own) <= most:
         return
