@@ -36,7 +36,7 @@ def run(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as name:
         folder = Path(name)
         program = _build("c_api.c", HERE, folder)
-        storm = _build("nvtx_storm.c", HERE.parent / "tests" / "targets", folder)
+        storm = _build("nvtx_storm.c", HERE.parent / "tests" / "targets" / "nvtx", folder)
         attached, alone = [], []
         for number in range(3 if quick else 9):
             spool = folder / f"spool{number}"

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from harness import Row, interleave
 from warplens.model import intrakernel_layout as layout
-from warplens.spool.intrakernel import decode
-from warplens.spool.intrakernel_decoded import EVENT
+from warplens.spool.kernels.decoded import EVENT
+from warplens.spool.kernels.decoding import decode
 from warplens.testing.kernel_buffers import BufferUnit, buffer_bytes
 
 PER_SECOND = 2e7

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from harness import Row
 from warplens.convert.finish import finish
-from warplens.spool.intrakernel import decode
+from warplens.spool.kernels.decoding import decode
 from warplens.testing import spool_writer as sw
 from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 

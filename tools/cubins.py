@@ -16,7 +16,11 @@ sys.path.insert(0, str(ROOT))
 from tests.dsl.languages import run  # noqa: E402  (tools are scripts beside the package)
 from tests.support.pieces import cubins, missing  # noqa: E402
 
-PROGRAMS = ("tests/dsl/cute_cubin.py", "tests/dsl/cute_nuggets.py", "benchmarks/_intrakernel_cute_kernels.py")
+PROGRAMS = (
+    "tests/dsl/programs/cute_cubin.py",
+    "tests/dsl/programs/cute_nuggets.py",
+    "benchmarks/_intrakernel_cute_kernels.py",
+)
 
 
 def main() -> int:

@@ -47,7 +47,8 @@ def dump(version: str, folder: Path, include: list[str]) -> Path:
     program, tool = folder / "program", folder / "tool.so"
     targets = ROOT / "tests" / "targets"
     subprocess.run(
-        ["gcc", "-O1", targets / "cuda_program.c", *fake.words(), "-o", program, "-pthread"], check=True
+        ["gcc", "-O1", targets / "cuda" / "cuda_program.c", *fake.words(), "-o", program, "-pthread"],
+        check=True,
     )
     subprocess.run(
         [

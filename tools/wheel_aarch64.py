@@ -92,7 +92,7 @@ def try_wheel(wheel: Path, folder: Path, root: Path | None) -> list[str]:
     (folder / "load.c").write_text(LOADER, encoding="utf-8")
     _run("aarch64-linux-gnu-gcc", folder / "load.c", "-o", folder / "load", "-ldl")
     _run("qemu-aarch64", "-L", SYSTEM, folder / "load", *sorted((package / "warplens" / "_lib").glob("*.so")))
-    source = ROOT / "tests" / "targets" / "nvtx_core.c"
+    source = ROOT / "tests" / "targets" / "nvtx" / "nvtx_core.c"
     _run(
         "aarch64-linux-gnu-gcc",
         "-O1",

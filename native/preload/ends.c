@@ -11,6 +11,9 @@
 
 static void note_exit(int status) {
   if (is_open()) {
+    if ((status & 0xff) != 0) {
+      note_failed();
+    }
     append_own(WARPLENS_PROCESS_EXIT, status & 0xff, NULL, NULL);
   }
 }

@@ -108,6 +108,10 @@ int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t ti
 /* ... about the calling process, now. */
 int append_own(uint32_t kind, int32_t status, const char *executable, char *const *arguments);
 
+/* The calling process could not become a program that is not there; when it ends with a failure, that is noted. Safe where append is. */
+void remember_failed(const char *path, char *const *arguments, int error);
+void note_failed(void);
+
 /* What is to become of the variables that a program gives to another. */
 enum Wish {
   ADD_STUB = 1,   /* it is to load the stub */

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "check.h"
 #include "spool/process_log.h"
+#include "tests/check.h"
 
 using namespace warplens;
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <new>
 
-#include "scratch.h"
 #include "spool/window.h"
+#include "tests/scratch.h"
 #include "warplens/cuda_records.h"
 
 // As a launcher makes it: the first window is open.

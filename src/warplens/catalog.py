@@ -47,34 +47,37 @@ FAMILIES: dict[str, UnitFamily] = {
     family.name: family
     for family in (
         UnitFamily(
-            "stats.tables", "stat", "table", ("What it shows", "Columns", "How it is computed", "Traps")
+            "stats.tables",
+            "stat",
+            "table",
+            sections=("What it shows", "Columns", "How it is computed", "Traps"),
         ),
         UnitFamily(
             "exporters.formats",
             "export format",
             "write",
-            ("What maps to what", "What is lost"),
-            ("SUFFIX", "LOSES"),
+            sections=("What maps to what", "What is lost"),
+            constants=("SUFFIX", "LOSES"),
         ),
         UnitFamily(
             "importers.formats",
             "import format",
             "read",
-            ("Made by", "What maps to what", "What is dropped"),
-            ("SUFFIXES", "CONTENT", "DROPS"),
+            sections=("Made by", "What maps to what", "What is dropped"),
+            constants=("SUFFIXES", "CONTENT", "DROPS"),
         ),
         UnitFamily(
             "rules.checks",
             "rule",
             "check",
-            ("What it looks for", "Why it costs time", "What to do", "When it is wrong"),
-            ("LINK",),
+            sections=("What it looks for", "Why it costs time", "What to do", "When it is wrong"),
+            constants=("LINK",),
         ),
         UnitFamily(
             "intrakernel.dsl",
             "in-kernel language",
             "bind",
-            ("Install", "Example", "Overhead", "What the compiler may move"),
+            sections=("Install", "Example", "Overhead", "What the compiler may move"),
         ),
         UnitFamily("cli.commands", "command", "command"),
     )
@@ -163,7 +166,7 @@ class Unit:
                 argument.arg,
                 "" if argument.annotation is None else ast.unparse(argument.annotation),
                 None if default is None else ast.unparse(default),
-                texts.get(argument.arg, ""),
+                text=texts.get(argument.arg, ""),
             )
             for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         )

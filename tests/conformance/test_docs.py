@@ -23,19 +23,6 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing, f"{_name(page)} links to {missing}"
 
 
-def test_architecture_starts_at_files_that_exist() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`.+?`.*?) \| .+? \| (.+?) \|$", text, flags=re.MULTILINE)
-    assert len(rows) > 10
-    for folders, files in rows:
-        bases = [ROOT / folder.replace("…", "src/warplens") for folder in re.findall(r"`([^`]+)`", folders)]
-        for file in re.findall(r"`([^`]+)`", files):
-            places = [*(base / file for base in bases), ROOT / file, ROOT / "src" / "warplens" / file]
-            assert any(place.is_file() for place in places), (
-                f"ARCHITECTURE.md says to start at {file}, which is not in {folders}"
-            )
-
-
 def test_the_readme_is_short() -> None:
     readme = ROOT / "README.md"
     assert len(readme.read_text(encoding="utf-8").splitlines()) <= 150, (

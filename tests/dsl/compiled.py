@@ -13,7 +13,7 @@ from tests.dsl.machine_code import MachineCode, count, read
 from tests.support.pieces import ROOT, find_nvcc
 from warplens.intrakernel import include_path
 
-FOLDER = ROOT / "tests" / "dsl"
+PROGRAMS = ROOT / "tests" / "dsl" / "programs"
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 RELEASES = ("4.5.3", "4.6.3", "4.7.1", "4.8.1")  # of CuTe DSL
 NEWEST = RELEASES[-1]
@@ -63,7 +63,7 @@ def cute(folder: Path, arch: str, *cases: Case, release: str = NEWEST) -> list[C
     words = [_whole(case, "cute") for case in cases]
     run(
         "cutlass-dsl",
-        FOLDER / "cute_compile.py",
+        PROGRAMS / "cute_compile.py",
         folder,
         *words,
         python=releases("cutlass-dsl")[release],
@@ -79,7 +79,7 @@ def triton(folder: Path, arch: str, *cases: Case) -> list[Code]:
     folder = _new(folder)
     words = [_whole(case, "triton") for case in cases]
     kept: dict[str, Any] = {"TRITON_CACHE_DIR": str(folder / "cache"), "TRITON_DISABLE_LINE_INFO": "1"}
-    run("triton", FOLDER / "triton_compile.py", folder, _capability(arch), *words, **kept)
+    run("triton", PROGRAMS / "triton_compile.py", folder, _capability(arch), *words, **kept)
     return _codes(folder, len(cases))
 
 
@@ -88,7 +88,7 @@ def numba(folder: Path, arch: str, *cases: Case) -> list[Code]:
     folder = _new(folder)
     run(
         "numba-cuda",
-        FOLDER / "numba_compile.py",
+        PROGRAMS / "numba_compile.py",
         folder,
         _capability(arch),
         *(_whole(case, "numba") for case in cases),
@@ -126,7 +126,7 @@ def cuda(folder: Path, arch: str, *cases: tuple[str, ...]) -> list[Code]:
     folder = _new(folder)
     with ThreadPoolExecutor(2) as pool:
         cubins = pool.map(
-            lambda at: nvcc(folder / f"{at}.cubin", FOLDER / "cuda_cost.cu", arch, *cases[at]),
+            lambda at: nvcc(folder / f"{at}.cubin", PROGRAMS / "cuda_cost.cu", arch, *cases[at]),
             range(len(cases)),
         )
         return [Code("", cubin) for cubin in cubins]

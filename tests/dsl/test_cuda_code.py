@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.dsl.compiled import ARCHITECTURES, FOLDER, cuda, nvcc
+from tests.dsl.compiled import ARCHITECTURES, PROGRAMS, cuda, nvcc
 from tests.dsl.languages import PATIENT, answer
 from tests.support.pieces import find_nvcc
 from warplens.intrakernel import include_path
 
 pytestmark = [pytest.mark.require("nvcc"), PATIENT]
-COST, RECORDING = FOLDER / "cuda_cost.cu", FOLDER / "cuda_recording.cu"
+COST, RECORDING = PROGRAMS / "cuda_cost.cu", PROGRAMS / "cuda_recording.cu"
 EVERYWHERE = pytest.mark.parametrize(
     "architecture",
     [pytest.param(arch, marks=() if arch == "sm_90a" else pytest.mark.exhaustive) for arch in ARCHITECTURES],

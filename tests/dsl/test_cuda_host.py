@@ -20,7 +20,7 @@ from warplens.intrakernel.device.cuda_kernels import HostKernels
 from warplens.intrakernel.dsl import cuda
 
 pytestmark = pytest.mark.require("g++", "numpy")
-SOURCE = (ROOT / "tests" / "dsl" / "cuda_recording.cu").read_text(encoding="utf-8")
+SOURCE = (ROOT / "tests" / "dsl" / "programs" / "cuda_recording.cu").read_text(encoding="utf-8")
 NAMES = ["regions", "tokens", "leaving", "rings", "sum"]
 MARK, ASYNC, GENERATION, PAYLOAD = 1, 2, 4, 8
 

@@ -17,7 +17,7 @@ EVERYWHERE = [
     for release in RELEASES
     for arch in ARCHITECTURES
 ]
-PROGRAM = ROOT / "tests" / "dsl" / "cute_nuggets.py"
+PROGRAM = ROOT / "tests" / "dsl" / "programs" / "cute_nuggets.py"
 RECORD, CLAIM = "@p st.global.cs.v4.u32", "atom.global.add.u32"
 
 

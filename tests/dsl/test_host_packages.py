@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.dsl.compiled import FOLDER
+from tests.dsl.compiled import PROGRAMS
 from tests.dsl.languages import PATIENT, here
 from tests.dsl.languages import answer as run_for_answer
 from tests.support.pieces import LIBRARIES, find_library
@@ -20,7 +20,7 @@ def answer(library: str, case: str, **environment: str) -> Any:
     """What the program says of a case, where the library is."""
     found = find_library(LIBRARIES[library])
     assert found is not None
-    return run_for_answer("", FOLDER / "host_packages.py", case, python=found[0], **environment)
+    return run_for_answer("", PROGRAMS / "host_packages.py", case, python=found[0], **environment)
 
 
 def check(into: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ def check(into: dict[str, Any]) -> None:
 
 
 def test_arrays_of_numpy() -> None:
-    found = run_for_answer("", FOLDER / "host_packages.py", "numpy", python=here())
+    found = run_for_answer("", PROGRAMS / "host_packages.py", "numpy", python=here())
     check(found["into"])
     assert set(found["x"]) == {16.0}
     assert "read" in found["frozen"]
@@ -65,7 +65,7 @@ def test_streams_of_packages_have_handles(piece: str) -> None:
     found = (
         answer(piece, "streams")
         if piece in LIBRARIES
-        else run_for_answer(piece, FOLDER / "host_packages.py", "streams")
+        else run_for_answer(piece, PROGRAMS / "host_packages.py", "streams")
     )
     assert set(found) >= ({"cupy"} if piece == "cupy" else {"bindings", "core"})
     assert set(found.values()) == {1234}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dsl.compiled import FOLDER, numba
+from tests.dsl.compiled import PROGRAMS, numba
 from tests.dsl.languages import PATIENT, run
 from tests.dsl.machine_code import count
 
@@ -50,7 +50,7 @@ def test_control_flow_clocks_and_modes(tmp_path: Path) -> None:
 def test_mistakes_are_told_while_the_kernel_is_compiled(tmp_path: Path) -> None:
     done = run(
         "numba-cuda",
-        FOLDER / "numba_compile.py",
+        PROGRAMS / "numba_compile.py",
         tmp_path,
         "90",
         'numba_kernels:many:{"mode": "smem"}',

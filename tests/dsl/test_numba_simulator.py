@@ -11,7 +11,7 @@ from tests.dsl.languages import PATIENT, answer
 from tests.support.pieces import ROOT
 
 pytestmark = [pytest.mark.require("numba-cuda"), PATIENT]
-PROGRAM = ROOT / "tests" / "dsl" / "numba_simulate.py"
+PROGRAM = ROOT / "tests" / "dsl" / "programs" / "numba_simulate.py"
 MARK, ASYNC, GENERATION, PAYLOAD = 1, 2, 4, 8
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.dsl.compiled import FOLDER
+from tests.dsl.compiled import PROGRAMS
 from tests.dsl.languages import PATIENT, answer, run
 
 pytestmark = [pytest.mark.require("triton"), PATIENT]
-PROGRAM = FOLDER / "triton_benchmark.py"
+PROGRAM = PROGRAMS / "triton_benchmark.py"
 TAGS = ["keys", "scores", "maximum", "weights", "rescale", "sums", "values", "product"]
 
 

@@ -66,7 +66,7 @@ def test_control_flow_clocks_and_modes(tmp_path: Path) -> None:
 
 def test_launches_compile_once_for_each_way_to_record() -> None:
     # The launcher of Triton itself, with a driver that only says what GPU there would be.
-    program = ROOT / "tests" / "dsl" / "triton_launch.py"
+    program = ROOT / "tests" / "dsl" / "programs" / "triton_launch.py"
     assert answer("triton", program, TRITON_ALWAYS_COMPILE="1") == [
         [1, 2],  # kernels so far, and timers in the one that was chosen
         [1, 2],  # a larger buffer: the same

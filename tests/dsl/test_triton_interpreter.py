@@ -11,7 +11,7 @@ from tests.dsl.languages import PATIENT, answer
 from tests.support.pieces import ROOT
 
 pytestmark = [pytest.mark.require("triton"), PATIENT]
-PROGRAM = ROOT / "tests" / "dsl" / "triton_interpret.py"
+PROGRAM = ROOT / "tests" / "dsl" / "programs" / "triton_interpret.py"
 MARK, ASYNC, GENERATION, PAYLOAD = 1, 2, 4, 8
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.pieces import ROOT
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(600)]
-SOURCE = (ROOT / "tests" / "dsl" / "cuda_recording.cu").read_text(encoding="utf-8")
+SOURCE = (ROOT / "tests" / "dsl" / "programs" / "cuda_recording.cu").read_text(encoding="utf-8")
 MARK, ASYNC, GENERATION, PAYLOAD = 1, 2, 4, 8
 MANY = 1_000_000
 SLACK = 64  # ns that two timers of a GPU may be apart: two ticks

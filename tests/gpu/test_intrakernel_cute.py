@@ -32,7 +32,7 @@ def carried(tmp_path: Path, program: str, file: str) -> Path:
             pytest.skip(f"{reason}, and {folder} has no cubin of it")
         folder = tmp_path / arch
         folder.mkdir(exist_ok=True)
-        run("cutlass-dsl", ROOT / "tests" / "dsl" / program, folder, CUTE_DSL_ARCH=arch)
+        run("cutlass-dsl", ROOT / "tests" / "dsl" / "programs" / program, folder, CUTE_DSL_ARCH=arch)
     return folder
 
 

@@ -20,7 +20,7 @@ from warplens.intrakernel.device.cuda_kernels import GpuKernels, compile_gpu
 from warplens.intrakernel.driver import driver
 from warplens.intrakernel.dsl import cuda
 
-source = open({str(ROOT / "tests" / "dsl" / "cuda_recording.cu")!r}).read()
+source = open({str(ROOT / "tests" / "dsl" / "programs" / "cuda_recording.cu")!r}).read()
 buffer = intrakernel.allocate(grid=64, warps=4, slots=64, tags=cuda.tags(source), device="cuda", library="cuda", name="profile")
 major, minor = driver().capability(0)
 kernels = GpuKernels(compile_gpu(source, f"sm_{{major}}{{minor}}", cuda.bind(buffer, generation=True).options), buffer.pointer)

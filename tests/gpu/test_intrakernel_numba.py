@@ -22,7 +22,7 @@ def _run() -> Any:
         pytest.skip(reason)
     from numba import cuda
 
-    from tests.dsl import numba_kernels
+    from tests.dsl.programs import numba_kernels
     from warplens.intrakernel.dsl import numba as ik
 
     out = cuda.device_array(1 << 20, "int32")

@@ -12,7 +12,7 @@ import pytest
 from tests.support.pieces import ROOT
 
 pytestmark = [pytest.mark.gpu, pytest.mark.require("gpu", "numpy"), pytest.mark.timeout(600)]
-SOURCE = (ROOT / "tests" / "dsl" / "cuda_recording.cu").read_text(encoding="utf-8")
+SOURCE = (ROOT / "tests" / "dsl" / "programs" / "cuda_recording.cu").read_text(encoding="utf-8")
 NON_BLOCKING, THREAD_LOCAL = 1, 1
 
 

@@ -17,7 +17,7 @@ TAGS = ("load", "store", "inner", "outer", "even", "odd", "while", "first", "sec
 def _run() -> Any:
     pytest.importorskip("triton", minversion="3.5")
     torch = pytest.importorskip("torch")
-    from tests.dsl import triton_kernels
+    from tests.dsl.programs import triton_kernels
     from warplens.intrakernel.dsl import triton as ik
 
     out = torch.zeros(1 << 20, dtype=torch.int32, device="cuda")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.native.targets import source
 from tests.support.page.browsing import started
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
-    """Build `tests/targets/NAME.c` (with more words for the compiler) and return the program."""
+    """Build `tests/targets/*/NAME.c` (with more words for the compiler) and return the program."""
     folder = tmp_path_factory.mktemp("targets")
     built: dict[tuple[str, ...], Path] = {}
 
@@ -86,7 +87,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
                 "-Wall",
                 "-Werror",
                 *include,
-                str(SOURCES / f"{name}.c"),
+                str(source(f"{name}.c")),
                 "-o",
                 str(program),
             ]

@@ -75,7 +75,7 @@ class Program:
         start = (
             [str(self.binary)]
             if self.shape.language == "c"
-            else [sys.executable, str(TARGETS / "torture.py")]
+            else [sys.executable, str(TARGETS / "processes" / "torture.py")]
         )
         return [*start, str(log), self.flags or "-", self.shape.mode, str(self.ranges), str(self.shape.count)]
 

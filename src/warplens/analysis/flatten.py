@@ -34,7 +34,7 @@ def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
     if not len(first):
         return kept, first, last
     depth, parent = native.nest(np.zeros(len(first), np.int64), first, last)
-    if np.any(crossed := _crossed(first, last, depth, parent)):
+    if np.any(crossed := _crossed(first, last, depth, parent=parent)):
         last[crossed] = _cut(first[crossed], last[crossed])
         _, parent = native.nest(np.zeros(len(first), np.int64), first, last)
     # What shows of an interval lies before each of its children, and behind the last one.

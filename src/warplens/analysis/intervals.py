@@ -88,12 +88,12 @@ class Cover:
 
     def both(self, other: Cover) -> Cover:
         """Return what lies in both."""
-        return Cover(*intersection(self.start, self.end, other.start, other.end))
+        return Cover(*intersection(self.start, self.end, other.start, other_end=other.end))
 
     def without(self, other: Cover) -> Cover:
         """Return what of this one the other does not cover."""
         # Without [3, 4) and [6, 7), [2, 9) begins at 2, 4, 7 and ends at 3, 6, 9: each in order, begins and ends are pairs.
-        first, last = intersection(self.start, self.end, other.start, other.end)
+        first, last = intersection(self.start, self.end, other.start, other_end=other.end)
         return Cover(np.sort(np.concatenate((self.start, last))), np.sort(np.concatenate((first, self.end))))
 
 

@@ -123,7 +123,10 @@ def cells(
         columns, -(-rows // _FEW_ROWS) or 1, 8 + rows // _MANY_ROWS
     )  # a file is read in pieces larger than that: not too many
     edges = [columns * piece // pieces for piece in range(pieces + 1)]
-    parts = [cells_of(report, "nvtx_ranges", window, columns, only, depth, part) for part in pairwise(edges)]
+    parts = [
+        cells_of(report, "nvtx_ranges", window, columns=columns, only=only, depth=depth, part=part)
+        for part in pairwise(edges)
+    ]
     lanes = pa.concat_tables(parts)
     return (
         lanes.sort_by([(name, "ascending") for name in ("process", "thread", "task", "depth", "col")])

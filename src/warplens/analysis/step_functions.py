@@ -39,7 +39,7 @@ class StepFunction:
         parent = native.nest(
             np.zeros(len(start), np.int64), np.ascontiguousarray(start), np.ascontiguousarray(end)
         )[1]
-        return cls._of_edges(start, end, value, np.where(parent < 0, NOTHING, value[parent]))
+        return cls._of_edges(start, end, value, around=np.where(parent < 0, NOTHING, value[parent]))
 
     @classmethod
     def _of_edges(

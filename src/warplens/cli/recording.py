@@ -164,14 +164,14 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
             request.program,
             options,
             place.spool.path,
-            agent,
-            early,
-            job,
+            agent=agent,
+            early=early,
+            job=job,
             waiting=lambda pids: _say_waiting(request, pids),
             attend=attendant.attend,
             converting=_converting(place, request, options),
         )
-        _note_beginning(recording, place, attendant, request)
+        _note_beginning(recording, place, attendant, request=request)
     except BaseException as error:
         attendant.close("the program was not started.")
         if is_full(error):

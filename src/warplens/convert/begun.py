@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from warplens.convert.cpu.frames import look_up
 from warplens.convert.ended import Ended
 from warplens.convert.following import Follower, Surprise
 from warplens.disk.folder import Folder
@@ -14,11 +15,12 @@ from warplens.model.tables import TABLES
 from warplens.spool import clock as clocks
 from warplens.spool import directory as spools
 from warplens.spool.process import Process
-from warplens.spool.reader import identify
+from warplens.spool.reader import SpoolFile, identify
 from warplens.storage import generations
 from warplens.storage.manifest import Manifest
 from warplens.storage.writer import DURING, PartWriter
 
+_MORE = 1.125  # times as many frames as the last time are worth a look at their symbols
 _LEAST = 8 << 20  # bytes of a spool that are worth a slice
 _SETTLED_NS = 2_000_000_000  # which process began before which is known by then
 
@@ -38,6 +40,7 @@ class Begun:
         self.followers: dict[str, Follower] = {}
         self._left: set[str] = set()  # files that are read when the recording is over
         self._processes: dict[str, Process] = {}
+        self._looked_up: dict[str, int] = {}  # frames that were there then
 
     def step(self, now: int) -> bool:
         """Write what is worth it at the time `now` (ns, CLOCK_MONOTONIC).
@@ -70,6 +73,7 @@ class Begun:
         for path in worth_it:
             try:
                 done |= self.followers[path.name].step(now, samples, self._pace)
+                self._look_up(path)
                 while self._gives_back and self._pace() and self.followers[path.name].give_back():
                     pass
             except Surprise:
@@ -85,6 +89,14 @@ class Begun:
             follower.close()
         self.part.abandon()
 
+    def _look_up(self, path: Path) -> None:
+        """Look up the native code of a process that goes on, where there is much that is new."""
+        with SpoolFile(path) as spool:
+            frames = len(spool.wide.get("cpu_frame", ()))
+            if frames > _MORE * self._looked_up.get(path.name, 0):
+                self._looked_up[path.name] = frames
+                look_up(spool.wide, spool.strings, spool.process, self.ended.processes.symbols)
+
     def _is_large(self, path: Path) -> bool:
         """Say whether a file is worth a follower, or has one."""
         name = path.name
@@ -98,7 +110,7 @@ class Begun:
         """Return the files that have grown enough, each with a follower."""
         for path in large:
             if path.name not in self.followers and path.name in keys:
-                self.followers[path.name] = Follower(path, keys[path.name], self.part.write, now)
+                self.followers[path.name] = Follower(path, keys[path.name], self.part.write, begun_ns=now)
         return [
             path
             for path in large
@@ -136,7 +148,7 @@ def remove_begun(report: Path, manifest: Manifest) -> None:
         for table in TABLES:
             try:
                 folder.remove(
-                    f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, 0)}{DURING}"
+                    f"{generations.file_name(table, pendings.safe(manifest.host), manifest.part, generation=0)}{DURING}"
                 )
             except OSError:
                 continue

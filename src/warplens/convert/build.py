@@ -12,7 +12,7 @@ from warplens.convert.following import Follower
 from warplens.convert.gpu_metrics import GpuMetrics
 from warplens.convert.host_metrics import HostMetrics
 from warplens.convert.process_tree import Family
-from warplens.convert.processes import ClockMap, Converted, Processes, Spool
+from warplens.convert.processes import ClockMap, Converted, ProcessWriter, Spool
 from warplens.convert.timings import Progress, Timings
 from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
@@ -42,7 +42,7 @@ class Builder:
     # by the names of spool files: who wrote part of it into `part` by now
     followers: Mapping[str, Follower] = field(default_factory=dict)
     in_memory: frozenset[str] = frozenset()  # names of spool files whose pages could not be put back
-    processes: Processes | None = None  # those that were converted while the recording went on
+    processes: ProcessWriter | None = None  # those that were converted while the recording went on
     _late: bool = False
     _rows: list[dict[str, Any]] = field(default_factory=list)
     _threads: list[dict[str, Any]] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Builder:
             self.progress("write", 1.0)
         return facts
 
-    def _convert(self, files: Sequence[Spool], processes: Processes) -> None:
+    def _convert(self, files: Sequence[Spool], processes: ProcessWriter) -> None:
         """Write the tables of all processes that are not written yet, and collect the notes about each."""
         sizes = [spool.path.stat().st_size for spool in files]
         total, done = sum(sizes) or 1, 0
@@ -108,7 +108,7 @@ class Builder:
             done += sizes[number]
         processes.finish()
         for number, spool in enumerate(files):
-            self._take(number, spool.process, processes.converted[spool.path.name], processes)
+            self._take(number, spool.process, processes.converted[spool.path.name], processes=processes)
 
     def _bounds(self, number: int, spool: Spool, last: int) -> Bounds:
         """Return what is known of the recording of a process.
@@ -147,10 +147,12 @@ class Builder:
                     continue
                 self.unreadable.append(path)
                 message = f"{error}; the file is kept in the report's raw directory"
-                self._notes.append((Note("error", "spool-unreadable", "spool", message), None))
+                self._notes.append((Note("error", "spool-unreadable", "spool", message=message), None))
         if unbegun and self.as_of is None:
             message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
-            self._notes.append((Note("info", "spool-not-begun", "spool", message, unbegun), None))
+            self._notes.append(
+                (Note("info", "spool-not-begun", "spool", message=message, count=unbegun), None)
+            )
         primary = self._launch.pid
         found.sort(
             key=lambda one: (
@@ -161,12 +163,12 @@ class Builder:
         )
         return found
 
-    def _processes_of(self, windows: Windows) -> Processes:
+    def _processes_of(self, windows: Windows) -> ProcessWriter:
         """Return what converts processes, with those that it has converted by now."""
         if self.processes is not None:
             self.processes.timings = self.timings
             return self.processes
-        return Processes(
+        return ProcessWriter(
             self.part,
             timings=self.timings,
             changing=self.as_of is not None and windows.capture.keep_ns > 0,
@@ -182,15 +184,19 @@ class Builder:
 
         return tell
 
-    def _take(self, number: int, process: Process, one: Converted, processes: Processes) -> None:
+    def _take(self, number: int, process: Process, one: Converted, processes: ProcessWriter) -> None:
         """Take what the small tables say of a process."""
-        self._family.add_spool(number, one.key, process, one.begin, one.end, one.head.end_ns != 0)
+        self._family.add_spool(
+            number, one.key, process, begin=one.begin, end=one.end, orderly=one.head.end_ns != 0
+        )
         if fixed := processes.clock(one.head.clock).fixed:
             message = (
                 f"the counter's conversion was up to {fixed[2]} ns off CLOCK_MONOTONIC in process {process.pid}; "
                 f"times were corrected with {len(fixed[0])} clock readings"
             )
-            self._notes.append((Note("info", "clock-corrected", "report", message, len(fixed[0])), one.key))
+            self._notes.append(
+                (Note("info", "clock-corrected", "report", message=message, count=len(fixed[0])), one.key)
+            )
         self._notes += [(note, one.key) for note in one.notes]
         self._threads += one.threads
 
@@ -205,7 +211,7 @@ class Builder:
         if offset is None:
             offset = 0
             message = "the clock log is missing: this part cannot be put on the clock of other hosts"
-            self._notes.append((Note("warning", "no-clock-log", "report", message), None))
+            self._notes.append((Note("warning", "no-clock-log", "report", message=message), None))
         kind = self._control.clock.kind if self._control else "monotonic"
         primary = self._family.primary()
         return Facts(

@@ -56,9 +56,9 @@ class Around:
         done = 0
         for some in ranges.until(int(start[-1])) if len(start) else ():
             behind = int(np.searchsorted(start, some["start"][-1], side="left"))
-            self.find(some, thread[done:behind], start[done:behind], found[done:behind])
+            self.find(some, thread[done:behind], start[done:behind], out=found[done:behind])
             done = behind
-        self.find({}, thread[done:], start[done:], found[done:])
+        self.find({}, thread[done:], start[done:], out=found[done:])
         return found
 
 

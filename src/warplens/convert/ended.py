@@ -1,8 +1,7 @@
-"""Converts processes that ended while the recording goes on.
+"""Converts processes that ended while the recording goes on, each whole.
 
-Each whole, small ones together, as at the end of a recording.
-
-What is known of them then must be what is known at the end; `Processes.check` compares.
+Small ones are converted together, as at the end of a recording.
+What is known of them then must be what is known at the end; `ProcessWriter.check` compares.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from warplens.convert.processes import Processes, Spool
+from warplens.convert.processes import ProcessWriter, Spool
 from warplens.convert.windows import Windows
 from warplens.errors import SpoolError
 from warplens.handover import pending as pendings
@@ -40,18 +39,16 @@ class Ended:
     """
 
     part: PartWriter
-    processes: Processes = field(init=False)
+    processes: ProcessWriter = field(init=False)
     _waiting: dict[str, _Whole] = field(default_factory=dict)
-    _left: set[str] = field(default_factory=set)  # names of spools that are read when the recording is over
+    # names of spools that are read when the recording is over
+    _left: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.processes = Processes(self.part)
+        self.processes = ProcessWriter(self.part)
 
     def look(self, spools: Iterable[Path], followed: Container[str]) -> None:
-        """Look which of the spools are those of processes that have ended.
-
-        Some are `followed` by others.
-        """
+        """Look which spools are those of processes that have ended; some are `followed` by others."""
         for path in spools:
             name = path.name
             if name in self._left or name in self.processes.converted or name in self._waiting:
@@ -70,7 +67,7 @@ class Ended:
                 self._waiting[name] = _Whole(Spool(path, process, layouts), head)
 
     def __contains__(self, name: str) -> bool:
-        """Say whether the process with this spool file has ended, and is or will be converted here."""
+        """Say whether the process with this spool file is or will be converted here."""
         return name in self._waiting or name in self.processes.converted
 
     @property
@@ -81,11 +78,10 @@ class Ended:
     def step(
         self, keys: Mapping[str, int], capture: Capture, samples: list[ClockSample], pace: Callable[[], bool]
     ) -> bool:
-        """Convert ended processes with known keys; say whether there was any.
+        """Convert those that ended before the clocks were read last; say whether there was any.
 
-        The clock log has to reach their end.
-
-        `pace` is called now and then, and may wait; where it says that the recording is over, no other process is begun.
+        `keys`: of the processes that have one by now. `pace` is called now and then, and may wait;
+        where it says that the recording is over, no other process is begun.
         """
         windows = Windows(capture)
         bounds = Bounds(windows=windows.spans(), only=windows.only(), capture=capture)
@@ -109,7 +105,10 @@ def _wait(pace: Callable[[], bool]) -> None:
 
 
 def _is_on(head: Head, samples: list[ClockSample]) -> bool:
-    """Say whether the clocks were read after a process ended: its times are corrected as at the end then."""
+    """Say whether the clocks were read after a process ended.
+
+    Its times are corrected as at the end then.
+    """
     if head.clock.kind == "monotonic" or not samples:
         return head.clock.kind == "monotonic"
     return head.clock.ns(samples[-1].counter) > head.end_ns

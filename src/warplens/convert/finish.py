@@ -70,8 +70,10 @@ def finish(
             if keep_raw and not note.keep_raw:
                 with packed.whole(spool):
                     pass  # what is kept is the whole spool
-            manifest, unreadable = _complete(begun, note, spool, progress, timings) or _build(
-                PartWriter(directory, note.id, note.host), note, spool, progress, timings
+            manifest, unreadable = _complete(
+                begun, note, spool, progress=progress, timings=timings
+            ) or _build(
+                PartWriter(directory, note.id, note.host), note, spool, progress=progress, timings=timings
             )
             with timings.stage("index"):
                 indexing.prepare(directory, manifest, progress)
@@ -94,7 +96,7 @@ def _complete(
     if begun is None:
         return None
     try:
-        return _build(begun.part, note, spool, progress, timings, begun)
+        return _build(begun.part, note, spool, progress=progress, timings=timings, begun=begun)
     except Surprise:
         return None
 
@@ -116,8 +118,8 @@ def _build(
             part,
             spool,
             note.job,
-            progress,
-            timings,
+            progress=progress,
+            timings=timings,
             followers=begun.followers if begun is not None else {},
             in_memory=frozenset(put_back.in_memory),
             processes=begun.ended.processes if begun is not None else None,
@@ -154,7 +156,7 @@ def snapshot(
                     part,
                     spool,
                     note.job,
-                    progress,
+                    progress=progress,
                     as_of=time.monotonic_ns(),
                     in_memory=frozenset(put_back.in_memory),
                 )

@@ -201,15 +201,16 @@ class Follower:
         for table in (RANGES, MARKS):
             self._note_names(events, table, domains)
         self.wrote |= bool(rows.ranges or rows.marks)
-        range_rows.write_slice(events, rows.ranges, spool.strings, domains, self.write)
+        range_rows.write_slice(events, rows.ranges, spool.strings, domains=domains, write=self.write)
         if rows.marks:
             self.write(
-                "nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, spool.strings, domains)
+                "nvtx_marks",
+                columns.slice_table("nvtx_marks", events, rows.marks, strings=spool.strings, domains=domains),
             )
         if late := events.late():
             self.wrote = True
             self._note_names(events, RANGES, domains)
-            range_rows.write_late(events, late, spool.strings, domains, self.write)
+            range_rows.write_late(events, late, spool.strings, domains=domains, write=self.write)
 
     def _note_names(self, events: Events, table: int, domains: Domains) -> None:
         if len(events.column(table, "blob_offset", np.uint64)):

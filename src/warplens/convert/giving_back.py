@@ -51,7 +51,7 @@ class GivingBack:
         looked: dict[int, int] = {}
         for chunk in spool.chunks:
             if chunk.kind == RECORDS and sum(end - begin for begin, end in spans) < _AT_ONCE:
-                mine, looked[chunk.offset] = self._used(spool, chunk, events.scanned(chunk), until)
+                mine, looked[chunk.offset] = self._used(spool, chunk, events.scanned(chunk), until=until)
                 spans += mine
         events.release()
         try:

@@ -54,9 +54,16 @@ class GpuMetrics:
                     reasons |= bits  # a reason is a metric from when it was first seen
                     for bit, name in _REASONS.items():
                         if reasons & bit:
-                            self._add(rows, time, gpu, f"Throttled: {name}", "", float(bits & bit != 0))
+                            self._add(
+                                rows,
+                                time,
+                                gpu,
+                                metric=f"Throttled: {name}",
+                                unit="",
+                                value=float(bits & bit != 0),
+                            )
                 elif value is not None:
-                    self._add(rows, time, gpu, metric, unit, value)
+                    self._add(rows, time, gpu, metric=metric, unit=unit, value=value)
             if len(rows["start"]) >= ROWS_AT_ONCE:
                 yield rows
                 rows = self._empty()

@@ -41,10 +41,10 @@ class HostMetrics:
             if not wanted(time):
                 continue
             if load is not None:
-                self._add(rows, time, None, "CPU Load", "%", load)
+                self._add(rows, time, None, metric="CPU Load", unit="%", value=load)
             for pid, size in sizes:
                 if (process := self._process(pid, time)) is not None:
-                    self._add(rows, time, process, "RSS", "bytes", float(size))
+                    self._add(rows, time, process, metric="RSS", unit="bytes", value=float(size))
             if len(rows["start"]) >= ROWS_AT_ONCE:
                 yield rows
                 rows = _empty()

@@ -59,10 +59,19 @@ class ProcessTables:
         events.set_makers(tasks.makers(definitions))
         self._domains = Domains(spool.names, spool.strings)
         self._schemas = Schemas(first, definitions)
-        self._counters = Counters(first, key, definitions, self._schemas, self._domains)
-        self._payloads = Payloads(key, events, self._schemas, spool.strings, write)
-        self._samples = Samples(first, events, self._counters, self._payloads, write)
-        self._objects = Objects(first, key, definitions, self._domains, events, spool.actions, write, clock)
+        self._counters = Counters(first, key, definitions, schemas=self._schemas, domains=self._domains)
+        self._payloads = Payloads(key, events, self._schemas, strings=spool.strings, write=write)
+        self._samples = Samples(first, events, self._counters, payloads=self._payloads, write=write)
+        self._objects = Objects(
+            first,
+            key,
+            definitions,
+            domains=self._domains,
+            events=events,
+            actions=spool.actions,
+            write=write,
+            clock=clock,
+        )
         threads = Threads(spool.names, events.threads())
         base = key * THREADS_PER_PROCESS
         self._cpu = CpuTables(
@@ -101,10 +110,13 @@ class ProcessTables:
         events = self._spool.events
         strings, domains = self._spool.strings, self._domains
         if rows.ranges:
-            range_rows.write_slice(events, rows.ranges, strings, domains, self._write)
+            range_rows.write_slice(events, rows.ranges, strings, domains=domains, write=self._write)
             self._follow_payloads(RANGES)
         if rows.marks:
-            self._write("nvtx_marks", columns.slice_table("nvtx_marks", events, rows.marks, strings, domains))
+            self._write(
+                "nvtx_marks",
+                columns.slice_table("nvtx_marks", events, rows.marks, strings=strings, domains=domains),
+            )
             self._follow_payloads(MARKS)
         if rows.samples:
             self._samples.add(rows.samples)
@@ -113,7 +125,7 @@ class ProcessTables:
         if rows.ranges and self.records and not events.following:
             self.pass_by(enclosing.of_slice(events))
         if events.following and (late := events.late()):
-            range_rows.write_late(events, late, strings, domains, self._write)
+            range_rows.write_late(events, late, strings, domains=domains, write=self._write)
             self._follow_payloads(RANGES)
 
     def pass_by(self, ranges: enclosing.Columns) -> None:
@@ -151,7 +163,12 @@ class ProcessTables:
         """
         threads = self._key * THREADS_PER_PROCESS
         ran = tasks.table(
-            self._key, threads, self._first, self._spool.definitions, self._spool.events, self._clock
+            self._key,
+            threads,
+            self._first,
+            definitions=self._spool.definitions,
+            events=self._spool.events,
+            clock=self._clock,
         )
         if ran is not None:
             self._write("tasks", ran)
@@ -174,14 +191,14 @@ class ProcessTables:
         pid = self._spool.process.pid
         for why, count in self._schemas.unreadable.items():
             message = f"{count} schemas of payloads cannot be decoded in process {pid}: {why}; their payloads are kept as bytes"
-            notes.append(Note("warning", "undecoded-schema", "report", message, count))
+            notes.append(Note("warning", "undecoded-schema", "report", message=message, count=count))
         if self._counters.unknown:
             count = len(self._counters.unknown)
             message = f"{count} counters of process {pid} were sampled but never defined: they have no name and no unit"
-            notes.append(Note("warning", "unknown-counters", "report", message, count))
+            notes.append(Note("warning", "unknown-counters", "report", message=message, count=count))
         if self._samples.undecoded:
             count = self._samples.undecoded
             message = f"{count} counter samples of process {pid} hold no number that is known: their bytes are in the table payloads"
-            notes.append(Note("warning", "undecoded-samples", "report", message, count))
+            notes.append(Note("warning", "undecoded-samples", "report", message=message, count=count))
         inside = self._intrakernel.notes() if self._intrakernel is not None else []
         return notes + self._cuda.notes() + self._cpu.notes() + inside

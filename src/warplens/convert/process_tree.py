@@ -41,6 +41,7 @@ class Family:
     _mine: dict[int, Life] = field(default_factory=dict)  # position in `spools` -> its life
     _keys: dict[int, int] = field(default_factory=dict)  # id of a life -> key
     _broken: frozenset[int] = frozenset()
+    _inside: frozenset[int] = frozenset()  # ids of lives whose own agent wrote a spool
 
     @classmethod
     def of(
@@ -60,18 +61,23 @@ class Family:
         register = read_register(directory)
         found = lives(register.entries, launch.pid)
         family._mine = dict(_matched(found, spools))
+        family._inside = frozenset(
+            id(life) for number, life in family._mine.items() if not spools[number].outside
+        )
         family._lives = fold(found, {id(life) for life in family._mine.values()})
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
             text = f"{register.damaged} places in the register of processes are damaged or cut off; processes may be missing"
-            family.notes.append(Note("warning", "register-damaged", "spool", text, register.damaged))
+            family.notes.append(
+                Note("warning", "register-damaged", "spool", message=text, count=register.damaged)
+            )
         if register.unread:
             text = f"{register.unread:,} bytes of the register of processes were not read: it is too long"
-            family.notes.append(Note("warning", "register-too-long", "spool", text))
+            family.notes.append(Note("warning", "register-too-long", "spool", message=text))
         if foreign := Counter(life.foreign for life in family._lives if life.foreign in REASONS.values()):
             kinds = ", ".join(f"{count:,} x {reason}" for reason, count in foreign.most_common())
             text = f"Programs ran that cannot be recorded: {kinds}. `warplens info` lists them; what they started in turn may be missing."
-            family.notes.append(Note("info", "not-followed", "launcher", text, foreign.total()))
+            family.notes.append(Note("info", "not-followed", "launcher", message=text, count=foreign.total()))
         return family
 
     def go_on(self, now: int) -> None:
@@ -151,6 +157,8 @@ class Family:
             launch.pid is not None
             and facts.pid == launch.pid
             and not any(row["primary"] for row in self.rows)
+            # Watched from outside until the agent came: what its agent recorded says more.
+            and not (facts.outside and id(life) in self._inside)
         )
         command = (
             facts.command or (life.command if life is not None else ()) or (launch.command if primary else ())
@@ -220,7 +228,7 @@ class Family:
             root = next((row for row in self.rows if row["parent"] is None), self.rows[0])
             root["primary"] = True
             message = f"the launcher did not note which process it started; taking the first one, {root['pid']}, for it"
-            self.notes.append(Note("warning", "no-launch-record", "report", message))
+            self.notes.append(Note("warning", "no-launch-record", "report", message=message))
 
     def known(self) -> Process:
         """Return the facts of a process whose boot is known."""

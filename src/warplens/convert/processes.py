@@ -48,9 +48,9 @@ class Spool(NamedTuple):
 class Converted:
     """A process whose tables are written.
 
-    `begin`, `end`: when it did what is known of it first and last, ns of the report.
-
-    `last_seen`: the last time in it, ns of its spool's clock; `bounds`: what was known of its recording. `threads`: rows of that table.
+    `begin`, `end`: when it did what is known of it first and last, ns of the report. `last_seen`:
+    the last time in it, ns of its spool's clock. `bounds`: what was known of its recording. `threads`:
+    rows of that table.
     """
 
     key: int
@@ -86,12 +86,11 @@ class ClockMap:
 
 
 @dataclass
-class Processes:
+class ProcessWriter:
     """Converts processes in order of their keys.
 
-    `converted` has them by the names of their spool files.
-
-    `changing`: a flight recorder may be writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
+    `converted` has them by the names of their spool files. `changing`: a flight recorder may be
+    writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
     """
 
     part: PartWriter
@@ -115,10 +114,7 @@ class Processes:
         self._rows = rows_per_slice()
 
     def clock(self, clock: Clock) -> ClockMap:
-        """Return the correction of a clock, the same for all processes of a host.
-
-        A long run has many readings.
-        """
+        """Return the correction of a clock: all processes of a host have the same."""
         if clock not in self._corrections:
             self._corrections[clock] = ClockMap(clocks.correction(clock, self._samples))
         return self._corrections[clock]
@@ -131,9 +127,7 @@ class Processes:
         follower: Follower | None = None,
         tell: Tell = lambda part: None,
     ) -> None:
-        """Convert a process; a small one waits for the next ones.
-
-        `tell` hears which part of it is done.
+        """Convert a process; a small one waits for the next. `tell` hears which part of it is done.
 
         Of one that was followed, threads and notes may come with `finish`.
         """
@@ -143,11 +137,11 @@ class Processes:
                 small = small_spools.read(*spool)
         if small is None:
             self._convert_small()
-            self._add(spool.path, key, bounds, follower, tell)
+            self._add(spool.path, key, bounds, follower=follower, tell=tell)
             return
         if not self._small.takes(small):
             self._convert_small()
-        self._small.add(Member(spool.path, key, small, bounds))
+        self._small.add(Member(spool.path, key, small, bounds=bounds))
 
     def check(self, name: str, key: int, bounds: Bounds) -> None:
         """Raise Surprise if the process of spool `name` was converted as another one."""
@@ -210,7 +204,9 @@ class Processes:
                 follower.check_last(Domains(spool.names, spool.strings))
             first = events.counts().first
             begin = spool.process.start_ns or (first if first < 1 << 62 else 0)
-            converted = _converted(key, clock, spool.process, spool.head, begin, spool.last_seen, bounds)
+            converted = _converted(
+                key, clock, spool.process, head=spool.head, begin=begin, last=spool.last_seen, bounds=bounds
+            )
             self.converted[path.name] = converted
 
             def finish() -> None:
@@ -220,25 +216,22 @@ class Processes:
                 _add_threads(converted, spool, clock)
 
             if follower is not None and tables.records:
-                self._later.append(_Later(opened.pop_all(), tables, key, finish))
+                self._later.append(_Later(opened.pop_all(), tables, key, finish=finish))
             else:
                 finish()
 
     def _convert_small(self) -> None:
-        """Convert the processes that wait, together.
-
-        Each alone where they are few, or anything about them is odd.
-        """
+        """Convert the processes that wait: together, or each alone where they are few or odd."""
         members, self._small = self._small.members, SmallProcesses()
         if len(members) < FEW or not self._convert_together(members):
             for member in members:
-                self._add(member.path, member.key, member.bounds, None, lambda part: None)
+                self._add(member.path, member.key, member.bounds, follower=None, tell=lambda part: None)
 
     def _convert_together(self, members: Sequence[Member]) -> bool:
         clock = self.clock(members[0].spool.head.clock)
         try:
             with self.timings.stage("order"):
-                merged = MergedTables(members, members[0].bounds.windows, clock.all, self.symbols)
+                merged = MergedTables(members, members[0].bounds.windows, clock.all, symbols=self.symbols)
         except SpoolError:
             return False
         with self.timings.stage("write"):
@@ -248,19 +241,17 @@ class Processes:
             members, merged.last_seen(), merged.notes(), merged.threads(), strict=True
         ):
             head, process = member.spool.head, member.spool.process
-            one = _converted(member.key, clock, process, head, process.start_ns, seen, member.bounds)
+            one = _converted(
+                member.key, clock, process, head=head, begin=process.start_ns, last=seen, bounds=member.bounds
+            )
             _add_notes(one, notes, clock)
             for thread in threads:
-                _add_thread(one, thread.index, thread.tid, None, thread.start, clock)
+                _add_thread(one, thread.index, thread.tid, name=None, start=thread.start, clock=clock)
             self.converted[member.path.name] = one
         return True
 
     def finish(self) -> None:
-        """Write all that is left.
-
-        Of processes that were followed, nobody knew before which calls and samples lie in their
-        ranges.
-        """
+        """Write all that is left: of processes that were followed, what gets the ranges around it."""
         self.flush()
         if not self._later:
             return
@@ -319,7 +310,7 @@ def _converted(
     key: int, clock: ClockMap, process: Process, head: Head, begin: int, last: int, bounds: Bounds
 ) -> Converted:
     end = max(min(head.end_ns, bounds.until) if head.end_ns <= 1 << 62 else 0, last, begin)
-    return Converted(key, process, head, clock(begin), clock(end), last, bounds)
+    return Converted(key, process, head, begin=clock(begin), end=clock(end), last_seen=last, bounds=bounds)
 
 
 def _add_notes(one: Converted, notes: Iterable[Note], clock: ClockMap) -> None:
@@ -333,7 +324,7 @@ def _add_threads(one: Converted, spool: SpoolFile, clock: ClockMap) -> None:
         tid, name, start = names.threads.get(index, (0, 0, 0))
         given = strings.get(names.tids.get(tid, 0)) if tid else None
         first = min(start or seen.get(index, 0), seen.get(index, start))
-        _add_thread(one, index, tid, given or strings.get(name) or None, first, clock)
+        _add_thread(one, index, tid, name=given or strings.get(name) or None, start=first, clock=clock)
 
 
 def _add_thread(one: Converted, index: int, tid: int, name: str | None, start: int, clock: ClockMap) -> None:

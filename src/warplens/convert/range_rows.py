@@ -25,7 +25,14 @@ def write_slice(events: Events, count: int, strings: Strings, domains: Domains, 
 
     A row group ends where a range belongs that has not ended.
     """
-    _write(events, count, events.splits() if events.following else [], strings, domains, write)
+    _write(
+        events,
+        count,
+        events.splits() if events.following else [],
+        strings=strings,
+        domains=domains,
+        write=write,
+    )
 
 
 def write_late(events: Events, count: int, strings: Strings, domains: Domains, write: Write) -> None:
@@ -36,7 +43,14 @@ def write_late(events: Events, count: int, strings: Strings, domains: Domains, w
     What does not follow one another by its id gets a row group each, so that each can be put where it belongs.
     """
     ids = events.column(RANGES, "id", np.int64)
-    _write(events, count, (np.flatnonzero(np.diff(ids) != 1) + 1).tolist(), strings, domains, write)
+    _write(
+        events,
+        count,
+        (np.flatnonzero(np.diff(ids) != 1) + 1).tolist(),
+        strings=strings,
+        domains=domains,
+        write=write,
+    )
 
 
 def read(file: pq.ParquetFile, first: int, behind: int) -> Iterator[enclosing.Columns]:
@@ -62,7 +76,7 @@ def _write(
 ) -> None:
     if not count:
         return
-    whole = columns.slice_table(TABLE, events, count, strings, domains)
+    whole = columns.slice_table(TABLE, events, count, strings=strings, domains=domains)
     for first, last in pairwise((0, *edges, count)):
         if first < last:
             write(TABLE, whole.slice(first, last - first))

@@ -52,7 +52,7 @@ class SampleLines:
     def notes(self, code: str, what: str) -> list[Note]:
         """Return a note on the damaged lines, none where all are well."""
         return (
-            [Note("warning", code, "report", f"{what} are damaged and left out", self.damaged)]
+            [Note("warning", code, "report", message=f"{what} are damaged and left out", count=self.damaged)]
             if self.damaged
             else []
         )

@@ -96,12 +96,14 @@ class Threads:
 
 
 def _coded(tid: Int64Array) -> tuple[Int64Array, npt.NDArray[Any]]:
-    """Return the distinct values, rising, and the number of each value among them.
+    """Return the distinct values, rising, and of each value which of these it is.
 
-    In 16 bits if they fit, which sort in no time.
+    In 16 bits where these are enough: such numbers are sorted in no time.
     """
-    low = int(tid.min(initial=0))
-    span = int(tid.max(initial=0)) - low + 1
+    if not len(tid):
+        return tid, np.empty(0, np.uint16)
+    low = int(tid.min())
+    span = int(tid.max()) - low + 1
     if span > max(_SPARSE * len(tid), 1 << 12):
         used, code = np.unique(tid, return_inverse=True)
         return used, code.reshape(-1).astype(np.uint16 if len(used) <= 1 << 16 else np.int64)

@@ -136,16 +136,18 @@ class Windows:
             message = f"{limit}: a file could not grow {capture.over:,} times, and what came then is missing; allow more, or capture less"
             if capture.keep_ns:
                 message = f"{limit}: less is kept than --keep-last asks for; allow more, or capture less"
-            notes.append(Note("warning", "max-size", "report", message, min(capture.over, 1 << 62)))
+            notes.append(
+                Note("warning", "max-size", "report", message=message, count=min(capture.over, 1 << 62))
+            )
         if capture.keep_ns:
             message = f"a flight recorder: of each window only the last {capture.keep_ns / 1e9:,.6g} s are here (--keep-last)"
-            notes.append(Note("info", "keep-last", "report", message))
+            notes.append(Note("info", "keep-last", "report", message=message))
         if capture.damaged:
             message = f"{capture.damaged} windows of the capture have impossible times and are left out"
-            notes.append(Note("warning", "damaged-windows", "report", message, capture.damaged))
+            notes.append(Note("warning", "damaged-windows", "report", message=message, count=capture.damaged))
         if capture.full:
             message = f"the capture had its most windows, {MOST_WINDOWS:,}: what came after the last of them was not recorded"
-            notes.append(Note("warning", "no-more-windows", "report", message, MOST_WINDOWS))
+            notes.append(Note("warning", "no-more-windows", "report", message=message, count=MOST_WINDOWS))
         return notes
 
 

@@ -44,7 +44,7 @@ class Arrows:
 
         `calls`: what started it, -1: not known.
         """
-        found = np.full(len(calls), -1, np.int64)
+        last = np.full(len(calls), -1, np.int64)
         for process, rows, low in _split(calls):
             state = self._states.get(process)
             if state is None:
@@ -55,16 +55,16 @@ class Arrows:
             fresh = state[first] == _KNOWN
             state[first[fresh]] = _TAKEN
             chosen = rows[where[fresh]]
-            found[chosen] = calls[chosen]
-        return found
+            last[chosen] = calls[chosen]
+        return last
 
     def begins(self, ids: Int64Array) -> Int64Array:
         """Return the ids of calls at which an arrow begins, -1 for the others."""
-        found = np.full(len(ids), -1, np.int64)
+        first = np.full(len(ids), -1, np.int64)
         for process, rows, low in _split(ids):
             taken = rows[self._states[process][low] == _TAKEN] if process in self._states else rows[:0]
-            found[taken] = ids[taken]
-        return found
+            first[taken] = ids[taken]
+        return first
 
 
 def _split(ids: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array]]:

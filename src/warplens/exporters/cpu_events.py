@@ -22,25 +22,28 @@ if TYPE_CHECKING:
     from warplens.report import Report
 
 _BRIEF = "gil brief"  # brief holds are on a separate row
-_CALLS = Kind("python_calls", "python", "name", ("kind", "file", "line", "failed", "clipped"))
+_CALLS = Kind("python_calls", "python", "name", details=("kind", "file", "line", "failed", "clipped"))
 KINDS = (
-    Kind("thread_states", "cpu_state", "state", ("cpu", "exact", "reason")),
+    Kind("thread_states", "cpu_state", "state", details=("cpu", "exact", "reason")),
     _CALLS,
-    Kind("imports", "import", "name", ("self", "failed")),
-    Kind("gc", "gc", "generation", ("generation", "collected", "uncollectable"), fixed="GC"),
-    Kind("gil", "gil", "state", ("held", "waited", "holds", "waits", "interpreter")),
-    Kind("osrt", "osrt", "name", ("group", "result", "error", "fd", "target", "bytes", "object")),
+    Kind("imports", "import", "name", details=("self", "failed")),
+    Kind("gc", "gc", "generation", details=("generation", "collected", "uncollectable"), fixed="GC"),
+    Kind("gil", "gil", "state", details=("held", "waited", "holds", "waits", "interpreter")),
+    Kind("osrt", "osrt", "name", details=("group", "result", "error", "fd", "target", "bytes", "object")),
     Kind(
         "mpi_events",
         "mpi",
         "name",
-        ("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes"),
+        details=("kind", "communicator", "rank", "peer", "root", "tag", "sent", "received", "bytes"),
     ),
-    Kind("openmp_events", "openmp", "kind", ("name",)),
-    Kind("openacc_events", "openacc", "name", ("kind",)),
-    Kind("syscalls", "syscall", "name", ("result",)),
+    Kind("openmp_events", "openmp", "kind", details=("name",)),
+    Kind("openacc_events", "openacc", "name", details=("kind",)),
+    Kind("syscalls", "syscall", "name", details=("result",)),
     Kind(
-        "file_access", "file_access", "name", ("operation", "path", "fd", "bytes", "asked", "flags", "error")
+        "file_access",
+        "file_access",
+        "name",
+        details=("operation", "path", "fd", "bytes", "asked", "flags", "error"),
     ),
 )
 _NEEDED = ("id", "process", "thread", "start", "end")
@@ -75,7 +78,7 @@ def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) ->
         wanted = [column.name for column in TABLES[kind.table].columns if column.name in own]
         for batch in batches(report, kind.table, wanted, most=most) if counts[kind.table] else ():
             for piece, what in _parted(kind, batch):
-                yield _events(kind, what, piece, tracks, nesting)
+                yield _events(kind, what, piece, tracks=tracks, nesting=nesting)
 
 
 def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, str]]:
@@ -100,5 +103,15 @@ def _events(kind: Kind, what: str, batch: pa.RecordBatch, tracks: CpuTracks, nes
     ids, start = values(batch, "id"), values(batch, "start")
     end = values(batch, "end") if "end" in batch.schema.names else None
     row = tracks.find(what, values(batch, "process"), values(batch, "thread", NONE), none)
-    parent = none if end is None else nesting.parents(ids, row, start, end)
-    return Events(kind, row, ids, parent, start, end, names(kind, batch), details(kind, batch), none)
+    parent = none if end is None else nesting.parents(ids, row, start=start, end=end)
+    return Events(
+        kind,
+        row,
+        ids,
+        parent=parent,
+        start=start,
+        end=end,
+        name=names(kind, batch),
+        details=details(kind, batch),
+        arrow=none,
+    )

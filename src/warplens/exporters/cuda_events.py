@@ -25,13 +25,13 @@ _GRAPH = ("graph", "graph_node")
 _SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block", "cluster") for axis in "xyz")
 
 
-API = Kind("cuda_api", "cuda_api", "name", ("api", "correlation", "result"))
+API = Kind("cuda_api", "cuda_api", "name", details=("api", "correlation", "result"))
 KINDS = (
     Kind(
         "kernels",
         "cuda_kernel",
         "name",
-        (
+        details=(
             *(
                 "demangled",
                 "correlation",
@@ -48,7 +48,7 @@ KINDS = (
         "memcpys",
         "cuda_memcpy",
         "kind",
-        (
+        details=(
             *(
                 "kind",
                 "bytes",
@@ -61,35 +61,41 @@ KINDS = (
             ),
             *("correlation", *_GRAPH),
         ),
-        lambda kind: f"Memcpy {direction(kind)}",
+        called=lambda kind: f"Memcpy {direction(kind)}",
     ),
     Kind(
         "memsets",
         "cuda_memset",
         "memory_kind",
-        ("bytes", "value", "memory_kind", "correlation", *_GRAPH),
+        details=("bytes", "value", "memory_kind", "correlation", *_GRAPH),
         fixed="Memset",
     ),
-    Kind("graphs", "cuda_graph", "graph", ("graph", "graph_exec", "correlation"), fixed="CUDA graph"),
-    Kind("cuda_events", "cuda_event", "event", ("event", "event_sync", "correlation"), fixed="CUDA event"),
+    Kind("graphs", "cuda_graph", "graph", details=("graph", "graph_exec", "correlation"), fixed="CUDA graph"),
+    Kind(
+        "cuda_events",
+        "cuda_event",
+        "event",
+        details=("event", "event_sync", "correlation"),
+        fixed="CUDA event",
+    ),
     Kind(
         "syncs",
         "cuda_sync",
         "kind",
-        ("kind", "context", "stream", "event", "event_sync", "correlation"),
-        lambda kind: f"{kind} synchronize",
+        details=("kind", "context", "stream", "event", "event_sync", "correlation"),
+        called=lambda kind: f"{kind} synchronize",
     ),
     Kind(
         "um_events",
         "cuda_um",
         "kind",
-        ("device", "source", "destination", "address", "bytes", "faults", "cause"),
+        details=("device", "source", "destination", "address", "bytes", "faults", "cause"),
     ),
     Kind(
         "collectives",
         "collective",
         "name",
-        (
+        details=(
             "group",
             "group_size",
             "sequence",
@@ -101,7 +107,7 @@ KINDS = (
             "peers",
         ),
     ),
-    Kind("overhead", "cuda_overhead", "kind", ("name", "correlation")),
+    Kind("overhead", "cuda_overhead", "kind", details=("name", "correlation")),
     API,
 )
 
@@ -120,7 +126,7 @@ def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> It
             if kind.table == "cuda_events":
                 batch = batch.filter(batch.column("start").is_valid())
             if batch.num_rows:
-                yield _events(kind, batch, tracks, arrows, nesting)
+                yield _events(kind, batch, tracks, arrows=arrows, nesting=nesting)
 
 
 def _events(
@@ -137,13 +143,24 @@ def _events(
     row = _rows(kind, batch, tracks)
     parent = np.full(len(ids), -1, np.int64)
     if nesting is not None and end is not None:
-        parent = nesting.parents(ids, row, start, end)
+        parent = nesting.parents(ids, row, start=start, end=end)
     told = details(kind, batch)
     if kind.table == "memcpys" and end is not None:
         took = end - start
         rate = values(batch, "bytes") / np.maximum(took, 1)
         told.append(("throughput GB/s", pa.array(rate, mask=took <= 0)))
-    return Events(kind, row, ids, parent, start, end, names(kind, batch), told, arrow, kind is API)
+    return Events(
+        kind,
+        row,
+        ids,
+        parent=parent,
+        start=start,
+        end=end,
+        name=names(kind, batch),
+        details=told,
+        arrow=arrow,
+        starts=kind is API,
+    )
 
 
 def _rows(kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks) -> npt.NDArray[np.int32]:
@@ -155,14 +172,14 @@ def _rows(kind: Kind, batch: pa.RecordBatch, tracks: CudaTracks) -> npt.NDArray[
     context, stream = values(batch, "context"), values(batch, "stream")
     if kind.table != "memcpys":
         return tracks.find(kind.table, process, context, stream)
-    found = np.empty(batch.num_rows, np.int32)
+    row = np.empty(batch.num_rows, np.int32)
     numbers, texts = codes(batch.column("kind"))
     for number in np.unique(numbers).tolist():
         own = numbers == number
-        found[own] = tracks.find(
+        row[own] = tracks.find(
             f"memcpys {texts[number].as_py() if number >= 0 else None}",
             process[own],
             context[own],
             stream[own],
         )
-    return found
+    return row

@@ -86,7 +86,8 @@ class CudaTracks(Rows):
             gpu = self._put(("device", process, device, NONE), Row(name, name, place, gpu=True))
             named = context_label(context, contexts.get((process, context)))
             within = self._put(
-                ("context", process, context, NONE), Row(named, "", place, None, gpu, context, True)
+                ("context", process, context, NONE),
+                Row(named, "", place, thread=None, above=gpu, place=context, gpu=True),
             )
             label = stream_label(stream, streams.get((process, context, stream)))
             several = sum(key[0] == process for key in on) > 1
@@ -94,7 +95,7 @@ class CudaTracks(Rows):
             about = {"process": process, "device": device, "context": context, "stream": stream}
             row = self._put(
                 ("stream", process, context, stream),
-                Row(label, full, place, None, within, stream, True, about),
+                Row(label, full, place, thread=None, above=within, place=stream, gpu=True, about=about),
             )
             what = record["what"]
             text = kind_of(what).name if what in _BELOW else None
@@ -105,7 +106,16 @@ class CudaTracks(Rows):
             else:
                 self._put(
                     (what, process, context, stream),
-                    Row(text, f"{full} {text}", place, None, row, len(self.rows), True, about),
+                    Row(
+                        text,
+                        f"{full} {text}",
+                        place,
+                        thread=None,
+                        above=row,
+                        place=len(self.rows),
+                        gpu=True,
+                        about=about,
+                    ),
                 )
 
 

@@ -91,7 +91,7 @@ class Nesting:
             for pair in zip(self._open, (ids, row.astype(np.int64), start, end), strict=True)
         ]
         _, parent = native.nest(columns[1], columns[2], columns[3])
-        found = np.where(parent >= 0, columns[0][parent], -1)[before:]
+        around = np.where(parent >= 0, columns[0][parent], -1)[before:]
         still = columns[3] > start[-1]
         self._open = (columns[0][still], columns[1][still], columns[2][still], columns[3][still])
-        return found
+        return around

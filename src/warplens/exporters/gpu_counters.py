@@ -61,8 +61,8 @@ class GpuCounters:
                     row["metric"],
                     row["unit"],
                     None,
-                    f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""),
-                    row,
+                    gpu=f"GPU {row['gpu']} metrics" + (f" ({row['host']})" if hosts else ""),
+                    about=row,
                 )
                 for row in self._metrics
             ),
@@ -80,16 +80,20 @@ class GpuCounters:
             else ()
         ):
             batch = batch.filter(batch.column("total").is_valid())
-            counter, total = _counter(batch, self._memory, _MEMORY, 0), values(batch, "total")
+            counter, total = _counter(batch, self._memory, _MEMORY, first=0), values(batch, "total")
             yield Samples(
-                counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool)
+                counter,
+                values(batch, "start"),
+                total,
+                real=total.astype(np.float64),
+                is_float=np.zeros(len(total), bool),
             )
         for batch in (
             batches(self._report, "gpu_metrics", (*_METRICS, "start", "value"), most=most)
             if self._metrics
             else ()
         ):
-            counter = _counter(batch, self._metrics, _METRICS, len(self._memory))
+            counter = _counter(batch, self._metrics, _METRICS, first=len(self._memory))
             real = np.ascontiguousarray(batch.column("value").to_numpy(zero_copy_only=False))
             known = ~np.isnan(real)
             nothing = np.zeros(int(known.sum()), np.int64)
@@ -97,8 +101,8 @@ class GpuCounters:
                 counter[known],
                 values(batch, "start")[known],
                 nothing,
-                real[known],
-                np.ones(len(nothing), bool),
+                real=real[known],
+                is_float=np.ones(len(nothing), bool),
             )
 
         first = len(self._memory) + len(self._metrics)
@@ -108,9 +112,13 @@ class GpuCounters:
             else ()
         ):
             batch = batch.filter(batch.column("allocated").is_valid())
-            counter, total = _counter(batch, self._tensors, _TENSORS, first), values(batch, "allocated")
+            counter, total = _counter(batch, self._tensors, _TENSORS, first=first), values(batch, "allocated")
             yield Samples(
-                counter, values(batch, "start"), total, total.astype(np.float64), np.zeros(len(total), bool)
+                counter,
+                values(batch, "start"),
+                total,
+                real=total.astype(np.float64),
+                is_float=np.zeros(len(total), bool),
             )
 
 

@@ -29,9 +29,9 @@ LAUNCH = Kind(
     "intrakernel_launches",
     "intrakernel_launch",
     "name",
-    ("buffer_name", "generation", "units", "dropped", "offset", "uncertainty", "merged"),
+    details=("buffer_name", "generation", "units", "dropped", "offset", "uncertainty", "merged"),
 )
-REGION = Kind("intrakernel_events", "intrakernel", "tag", ("payload", "kind"))
+REGION = Kind("intrakernel_events", "intrakernel", "tag", details=("payload", "kind"))
 KINDS = (LAUNCH, REGION)
 _NEEDED = ("id", "process", "unit", "start", "end")
 
@@ -75,7 +75,15 @@ class InsideTracks(Rows):
         full = name if device is None or above is not None else f"{gpu_label(int(str(device)), None)} {name}"
         at = self._put(
             ("inside", process, group, NONE),
-            Row(name, full, self._process(process), None, above, 1 << 20, above is not None),
+            Row(
+                name,
+                full,
+                self._process(process),
+                thread=None,
+                above=above,
+                place=1 << 20,
+                gpu=above is not None,
+            ),
         )
         self._group_of[id_] = at
 
@@ -95,7 +103,7 @@ class InsideTracks(Rows):
             top = self.rows[at]
             on = self._put(
                 (f"sm {at}", owner, sm, NONE),
-                Row(f"SM {sm}", "", top.process, None, at + self._first, sm, top.gpu),
+                Row(f"SM {sm}", "", top.process, thread=None, above=at + self._first, place=sm, gpu=top.gpu),
             )
             beside = f" (block {slot + 1} at once)" if slot else ""
             name = f"Warp {warp}{beside}"
@@ -103,10 +111,10 @@ class InsideTracks(Rows):
                 name,
                 f"{top.name} SM {sm} {name}",
                 top.process,
-                None,
-                on + self._first,
-                slot * 64 + warp,
-                top.gpu,
+                thread=None,
+                above=on + self._first,
+                place=slot * 64 + warp,
+                gpu=top.gpu,
             )
             rows[number] = self._put((f"warp {at} {sm}", owner, slot, warp), row)
         self._row_of_unit = rows[which.reshape(-1)]
@@ -140,7 +148,17 @@ def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = No
         ids = values(batch, "id")
         none = np.full(len(ids), NONE, np.int64)
         row, start, end = tracks.of_launches(ids), values(batch, "start"), values(batch, "end")
-        yield Events(LAUNCH, row, ids, none, start, end, names(LAUNCH, batch), details(LAUNCH, batch), none)
+        yield Events(
+            LAUNCH,
+            row,
+            ids,
+            parent=none,
+            start=start,
+            end=end,
+            name=names(LAUNCH, batch),
+            details=details(LAUNCH, batch),
+            arrow=none,
+        )
     nesting = Nesting()
     for batch in batches(report, "intrakernel_events", (*_NEEDED, "tag", *REGION.details), most=most):
         marks = _of_kind(batch, "mark")
@@ -149,7 +167,7 @@ def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = No
             row, block = tracks.of_units(values(piece, "unit"))
             piece, row, block = piece.filter(pa.array(row >= 0)), row[row >= 0], block[row >= 0]
             if piece.num_rows:
-                yield _regions(piece, row, block, nests)
+                yield _regions(piece, row, block, nesting=nests)
 
 
 def _regions(
@@ -161,7 +179,7 @@ def _regions(
     nested = ~_of_kind(batch, "asynchronous")  # the others cross what they begin in
     if nesting is not None and nested.any():
         parent[nested] = nesting.parents(
-            ids[nested], values(batch, "unit")[nested], start[nested], end[nested]
+            ids[nested], values(batch, "unit")[nested], start=start[nested], end=end[nested]
         )
     order = np.argsort(start, kind="stable")  # so far they were unit by unit
     batch, row, ids, parent, start, end = (
@@ -175,7 +193,15 @@ def _regions(
     told = [(name, column) for name, column in details(REGION, batch) if name != "kind"]
     told.append(("block", pa.array(block[order])))
     return Events(
-        REGION, row, ids, parent, start, None if nesting is None else end, names(REGION, batch), told, none
+        REGION,
+        row,
+        ids,
+        parent=parent,
+        start=start,
+        end=None if nesting is None else end,
+        name=names(REGION, batch),
+        details=told,
+        arrow=none,
     )
 
 

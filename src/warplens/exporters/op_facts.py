@@ -51,9 +51,11 @@ class OpFacts:
         known = self._rows.column("range").to_numpy()
         order = np.argsort(known, kind="stable")
         place = np.minimum(np.searchsorted(known[order], ids), len(known) - 1)
-        found = known[order[place]] == ids
-        taken = pa.array(order[place], mask=~found)
-        columns = [(name, self._rows.column(name).take(taken)) for name in self._facts] if found.any() else []
+        matches = known[order[place]] == ids
+        taken = pa.array(order[place], mask=~matches)
+        columns = (
+            [(name, self._rows.column(name).take(taken)) for name in self._facts] if matches.any() else []
+        )
         later = np.flatnonzero(known > ids[-1])
         self._rows = self._rows.take(pa.array(later)) if len(later) else None
         return [

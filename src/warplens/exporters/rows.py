@@ -87,7 +87,7 @@ class Rows:
         full = name if place is None else f"{self._tracks.threads[place].name} {name}"
         key = (what, record["process"], NONE if thread is None else thread, NONE)
         about = {"process": record["process"], **({} if thread is None else {"thread": thread})}
-        self._put(key, Row(name, full, self._process(record["process"]), place, about=about))
+        self._put(key, Row(name, full, self._process(record["process"]), thread=place, about=about))
 
     def _process(self, key: int) -> int:
         if key not in self._processes:

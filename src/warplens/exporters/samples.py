@@ -71,11 +71,11 @@ def samples(report: Report, known: list[Counter], *, most: int | None = None) ->
         rows = pa.Table.from_batches([batch])
         wanted = values(batch, "counter")
         place = np.searchsorted(keys, wanted)
-        found = place < len(keys)
-        found[found] = keys[place[found]] == wanted[found]
-        if not found.all():
+        exists = place < len(keys)
+        exists[exists] = keys[place[exists]] == wanted[exists]
+        if not exists.all():
             raise ReportError(
-                f"{report.path} is broken: its samples name the counter {wanted[~found][0]}, which it lacks"
+                f"{report.path} is broken: its samples name the counter {wanted[~exists][0]}, which it lacks"
             )
         scale, given = scales[place], values(batch, "value_int")
         real = sample_values(rows, unsigned[place])
@@ -90,14 +90,20 @@ def samples(report: Report, known: list[Counter], *, most: int | None = None) ->
             )
         whole = given * np.where(is_float, 0, scale).astype(np.int64)
         kept = ~np.isnan(scaled)
-        yield Samples(place[kept], values(batch, "start")[kept], whole[kept], scaled[kept], is_float[kept])
+        yield Samples(
+            place[kept], values(batch, "start")[kept], whole[kept], real=scaled[kept], is_float=is_float[kept]
+        )
 
 
 def _counter(row: dict[str, Any]) -> Counter:
     name = row["name"] or f"counter {row['id']}"
-    full = f"{row['domain']}:{name}" if row["domain"] else name
-    scale = float(row["scale"] or 1)
-    texts = (full, row["unit"] or "", row["description"] or "")
     return Counter(
-        row["counter"], row["process"], *texts, scale, row["value_type"] == DELTA, row["type"] == "uint64"
+        row["counter"],
+        row["process"],
+        f"{row['domain']}:{name}" if row["domain"] else name,
+        unit=row["unit"] or "",
+        description=row["description"] or "",
+        scale=float(row["scale"] or 1),
+        delta=row["value_type"] == DELTA,
+        unsigned=row["type"] == "uint64",
     )

@@ -94,7 +94,9 @@ class Tracks:
             steps.append(step * _ID_STEP)
             where = f" ({row['host']})" if len(hosts) > 1 else ""
             name = f"{rank_label(row)}{Path(row['executable']).name or row['pid']}{where}"
-            self.processes.append(Process(row["process"], row["pid"] + steps[-1], name, row["command"]))
+            self.processes.append(
+                Process(row["process"], row["pid"] + steps[-1], name, command=row["command"])
+            )
         self._report = report
         place = {process.key: index for index, process in enumerate(self.processes)}
         threads = report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
@@ -108,19 +110,19 @@ class Tracks:
                 row["thread"],
                 place[row["process"]],
                 row["tid"] + steps[place[row["process"]]],
-                thread_label(row),
+                name=thread_label(row),
             )
             for row in sorted(threads, key=lambda row: int(row["thread"]))
         ]
-        found = {thread.key: index for index, thread in enumerate(self.threads)}
+        position = {thread.key: index for index, thread in enumerate(self.threads)}
         tasks = report.table("tasks", ["task", "thread", "name", "library"]).to_pylist()
         for row in tasks:
-            if row["thread"] not in found:
+            if row["thread"] not in position:
                 raise ReportError(
                     f"{report.path} is broken: the task {row['task']} is of no thread of the report"
                 )
         self.tasks = [
-            Task(row["task"], found[row["thread"]], task_label(row))
+            Task(row["task"], position[row["thread"]], task_label(row))
             for row in sorted(tasks, key=lambda row: int(row["task"]))
         ]
         self._task_keys = np.array([task.key for task in self.tasks], np.int64)

@@ -165,15 +165,15 @@ def diff(
     """
     chosen = selection or Selection()
     sides = [[side] if not isinstance(side, Sequence) else list(side) for side in (before, after)]
-    found = [[comparing.training_steps(report, chosen, steps) for report in side] for side in sides]
-    counts = [[0 if table is None else table.num_rows for table in side] for side in found]
+    steps_of = [[comparing.training_steps(report, chosen, steps) for report in side] for side in sides]
+    counts = [[0 if table is None else table.num_rows for table in side] for side in steps_of]
     per: Literal["step", "run"] = "step" if all(count for side in counts for count in side) else "run"
     tables = [
         [
             _read(report, chosen, table if per == "step" else None)
             for report, table in zip(side, own, strict=True)
         ]
-        for side, own in zip(sides, found, strict=True)
+        for side, own in zip(sides, steps_of, strict=True)
     ]
     first, second = (
         _side([table for table, _ in own], count, per) for own, count in zip(tables, counts, strict=True)
@@ -191,10 +191,10 @@ def diff(
         per,
         (total[0], total[1]),
         tuple(changes),
-        judged,
-        tuple(_notes(per, counts)),
-        explaining.facts(sides[0], sides[1], chosen, steps),
-        explaining.explain(sides[0], sides[1], chosen, steps),
+        findings=judged,
+        notes=tuple(_notes(per, counts)),
+        run=explaining.facts(sides[0], sides[1], chosen, steps=steps),
+        explained=explaining.explain(sides[0], sides[1], chosen, steps=steps),
     )
 
 
@@ -311,7 +311,9 @@ def _renamed(changes: Sequence[Change], before: Sequence[str], after: Sequence[s
     for change in changes:
         if change.kind == "kernel" and change.name in pairs and change.before is None:
             mate = gone[pairs[change.name]]
-            result.append(Change(change.kind, mate.name, mate.before, change.after, change.name))
+            result.append(
+                Change(change.kind, mate.name, mate.before, after=change.after, after_name=change.name)
+            )
         elif not (change.kind == "kernel" and change.name in used and change.after is None):
             result.append(change)
     return result
@@ -360,7 +362,9 @@ def _findings(
         own = [side.get(key) for side in sides]
         told = next(finding for finding in reversed(own) if finding is not None)
         first, second = (None if finding is None else finding.bound for finding in own)
-        changes.append(FindingChange(*key, told.title, first, second, _became(key[0], own, blind)))
+        changes.append(
+            FindingChange(*key, told.title, before=first, after=second, status=_became(key[0], own, blind))
+        )
     return tuple(
         sorted(
             changes,

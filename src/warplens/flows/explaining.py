@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from warplens.analysis.comparison import accounts
-from warplens.analysis.comparison.accounts import Account, Entry
+from warplens.analysis.comparison.accounts import Account, AccountEntry
 from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.steps.loops import MainLoop
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ALIKE = 1.3  # iterations that differ more in how many kernels they have are not the same thing
 _CERTAIN = 3.0  # standard errors
-_NOTHING = Entry(0.0, 0.0, "")
+_NOTHING = AccountEntry(0.0, 0.0, "")
 _LINES = 12
 _LEAST = 0.01  # of the longer side: a part below it has no line, unless it is a tenth of the difference
 _TENTH = 0.1
@@ -43,7 +43,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Part:
+class DifferencePart:
     """A part of the difference: `kind` and `name` of a cause, `detail`, ns.
 
     `detail`: most of it (`before -> after` where that changed).
@@ -79,7 +79,7 @@ class Explanation:
     per: str
     before: float
     after: float
-    parts: tuple[Part, ...]
+    parts: tuple[DifferencePart, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -132,7 +132,7 @@ def explain(
         return None
     gpu = all(one.device is not None for one in known)
     made = [
-        accounts.account(report, selection, one, loop, gpu=gpu)
+        accounts.account(report, selection, one, loop=loop, gpu=gpu)
         for report, one, loop in zip(reports, known, loops, strict=True)
     ]
     sides = [
@@ -141,7 +141,7 @@ def explain(
     ]
     if sides[0] is None or sides[1] is None:
         return None
-    return _explanation(sides[0], sides[1], before, after, [note] if note else [])
+    return _explanation(sides[0], sides[1], before, after=after, notes=[note] if note else [])
 
 
 def _loops(
@@ -175,11 +175,13 @@ def _together(side: Sequence[Account]) -> Account | None:
         # Repeats of the whole run show more noise than samples do.
         between = sum((entry.ns - mean) ** 2 for entry in own) / (len(own) - 1)
         within = fmean(entry.variance for entry in own)
-        entries[key] = Entry(
+        entries[key] = AccountEntry(
             mean, max(between, within) / len(own), max(own, key=lambda entry: entry.ns).detail
         )
     first = side[0]
-    return Account(first.where, first.per, first.units, fmean(one.whole for one in side), entries)
+    return Account(
+        first.where, first.per, first.units, whole=fmean(one.whole for one in side), entries=entries
+    )
 
 
 def _explanation(
@@ -190,7 +192,11 @@ def _explanation(
         own = [side.entries.get(key, _NOTHING) for side in (first, second)]
         noise = _CERTAIN * math.sqrt(own[0].variance + own[1].variance)
         lacks = _lacking(key[0], before, after)
-        parts.append(Part(*key, _detail(own), own[0].ns, own[1].ns, noise, lacks))
+        parts.append(
+            DifferencePart(
+                *key, detail=_detail(own), before=own[0].ns, after=own[1].ns, noise=noise, lacks=lacks
+            )
+        )
     for kind in dict.fromkeys(part.kind for part in parts if part.lacks):
         lacking = next(part.lacks for part in parts if part.kind == kind)
         notes.append(f"{kind}: not recorded {lacking}; there such time is part of others.")
@@ -212,12 +218,16 @@ def _explanation(
     ]
     if rest:
         noise = math.hypot(*(part.noise for part in rest))
-        shown.append(Part("", f"{len(rest):,} others", "", left[0], left[1], noise))
+        shown.append(
+            DifferencePart("", f"{len(rest):,} others", "", before=left[0], after=left[1], noise=noise)
+        )
     where = first.where if first.where == second.where else f"{first.where} -> {second.where}"
-    return Explanation(where, first.per, first.whole, second.whole, tuple(shown), tuple(notes))
+    return Explanation(
+        where, first.per, first.whole, after=second.whole, parts=tuple(shown), notes=tuple(notes)
+    )
 
 
-def _detail(own: Sequence[Entry]) -> str:
+def _detail(own: Sequence[AccountEntry]) -> str:
     texts = list(dict.fromkeys(entry.detail for entry in own if entry.ns))
     return " -> ".join(text or "itself" for text in texts) if any(texts) else ""
 

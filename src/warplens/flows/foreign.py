@@ -66,7 +66,7 @@ def imported(
     folder = cache() / key.hexdigest()[:16]
     report = folder / (path.stem.encode(errors="replace").decode() + SUFFIX)
     if not manifests.path_of(report, part).exists():
-        _make(path, folder, report, part, progress or (lambda stage, done: None))
+        _make(path, folder, report, part=part, progress=progress or (lambda stage, done: None))
         if tell is not None:
             tell(f"warplens: imported {path} into {report}; `warplens import` makes a report that stays.")
     try:

@@ -110,7 +110,7 @@ class Condition:
             self._of(change.before for change in own_changes),
             self._of(change.after for change in own_changes),
         )
-        found = (
+        value = (
             after
             if not self.change
             else after - before
@@ -120,8 +120,8 @@ class Condition:
             else float("inf")
         )
         if self.relative and not before and not after:
-            found = 0.0
-        met = _OPERATORS[self.operator](found, self.limit)
+            value = 0.0
+        met = _OPERATORS[self.operator](value, self.limit)
         told = f"{self.kind}.{self.value} {before:,.0f} -> {after:,.0f}" + (
             f" ({(after - before) / before:+.1%})" if before else ""
         )

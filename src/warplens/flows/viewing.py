@@ -95,13 +95,13 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
     from warplens.viewer.answers.tables import shown
 
     with sides[0].asking() as before, sides[1].asking() as after:
-        found = diff(before, after)
+        difference = diff(before, after)
         anchors = [*_steps(before, after), *_ranges(before, after)]
     tables = []
-    if found.explained is not None:
-        rows, note = _explained(found.explained)
+    if difference.explained is not None:
+        rows, note = _explained(difference.explained)
         tables.append(shown(_EXPLAINED, rows, note=note))
-    for kind in dict.fromkeys(change.kind for change in found.changes):
+    for kind in dict.fromkeys(change.kind for change in difference.changes):
         rows = [
             {
                 "name": change.name if not change.after_name else f"{change.name} → {change.after_name}",
@@ -112,10 +112,10 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
                 "change (%)": None if change.relative is None else 100 * change.relative,
                 "more than noise": change.certain,
             }
-            for change in found.of(kind)
+            for change in difference.of(kind)
         ]
-        tables.append(shown(kind, pa.Table.from_pylist(rows), note=f"Times of one {found.per}."))
-    if found.findings:
+        tables.append(shown(kind, pa.Table.from_pylist(rows), note=f"Times of one {difference.per}."))
+    if difference.findings:
         told = [
             {
                 "status": one.status,
@@ -124,12 +124,12 @@ def compare(sides: Sequence[Opened]) -> dict[str, Any]:
                 "before (ns)": one.before,
                 "after (ns)": one.after,
             }
-            for one in found.findings
+            for one in difference.findings
         ]
         tables.append(shown("findings", pa.Table.from_pylist(told)))
     changes = [table for table in tables if table["title"] != _EXPLAINED]
-    if changes and found.notes:
-        changes[0]["note"] = " ".join(found.notes)
+    if changes and difference.notes:
+        changes[0]["note"] = " ".join(difference.notes)
     return {"tables": tables, "anchors": anchors[:_MOST_ANCHORS]}
 
 

@@ -39,7 +39,7 @@ def check_readable(path: Path) -> None:
     reports = (path, path.with_name(path.name + SUFFIX)) if path.name else (path,)
     for folder in [folder for report in reports for folder in (report, report / MANIFESTS, report / TABLES)]:
         try:
-            mode = Path(folder).stat().st_mode
+            mode = folder.stat().st_mode
         except PermissionError as error:
             raise ReportError(_NO_PERMISSION.format(path, folder)) from error
         except (OSError, ValueError):

@@ -86,11 +86,11 @@ def begin(
         name,
         os.path.abspath(spool),
         socket.gethostname(),
-        boot_id(),
-        pid,
-        start_ticks(pid),
-        job,
-        keep_raw,
+        boot_id=boot_id(),
+        pid=pid,
+        start_ticks=start_ticks(pid),
+        job=job,
+        keep_raw=keep_raw,
         path=path,
     )
     try:
@@ -109,7 +109,16 @@ def adopt(
 ) -> Pending:
     """Note that `spool`, which nobody runs any more, is to become the part `name` of `report`."""
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
-    pending = Pending(name, os.path.abspath(spool), socket.gethostname(), boot_id(), 0, 0, job, path=path)
+    pending = Pending(
+        name,
+        os.path.abspath(spool),
+        socket.gethostname(),
+        boot_id=boot_id(),
+        pid=0,
+        start_ticks=0,
+        job=job,
+        path=path,
+    )
     with suppress(
         OSError
     ):  # a spool that nobody may write to is converted all the same, by this command only
@@ -152,12 +161,12 @@ def listed(report: str | os.PathLike[str]) -> list[Pending]:
     Unreadable notes are left alone.
     """
     folder = Path(os.path.abspath(report)) / DIRECTORY
-    found = []
+    notes = []
     for path in _notes(folder):
         pending = read(path)
         if pending is not None:
-            found.append(pending)
-    return found
+            notes.append(pending)
+    return notes
 
 
 def read(path: Path) -> Pending | None:
@@ -255,15 +264,15 @@ def jobs(report: str | os.PathLike[str]) -> set[str | None]:
 
     Empty when there is no report.
     """
-    found: set[str | None] = {pending.job for pending in listed(report)}
+    ids: set[str | None] = {pending.job for pending in listed(report)}
     folder = Path(report) / MANIFESTS
     for path in _notes(folder):
         try:
             job = json.loads(untrusted.read(path, _LONGEST_MANIFEST)).get("job")
         except (OSError, ValueError, AttributeError, RecursionError):
             continue
-        found.add(None if job is None else str(job))
-    return found
+        ids.add(None if job is None else str(job))
+    return ids
 
 
 def running(report: str | os.PathLike[str]) -> list[Pending]:

@@ -49,12 +49,12 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
         )
         and entry.is_file(follow_symlinks=False)
     )
-    found = [folder / name for name in names]
+    paths = [folder / name for name in names]
     in_a_report = folder.parent.name == "spool" and (folder.parent.parent / PENDING).is_dir()
-    token = [path for path in found if path.name == TOKEN]
-    proven = [path for path in found if _has_magic(path)]
+    token = [path for path in paths if path.name == TOKEN]
+    proven = [path for path in paths if _has_magic(path)]
     last = {path.name for path in (*proven, *token)}  # there may be 10^4 of them
-    others = [path for path in found if path.name not in last]
+    others = [path for path in paths if path.name not in last]
     return others + proven + token if in_a_report or proven or not others else []
 
 

@@ -87,7 +87,7 @@ def import_file(
     unit = format_of(source)
     partial = report.with_name(f".{report.name}.{os.getpid()}.partial")
     try:
-        manifests = _parts(unit.load(), source, partial, progress)
+        manifests = _parts(unit.load(), source, partial, progress=progress)
         rename(partial, report)
     except OSError as error:
         raise ReportError(f"cannot write {report}: {error.strerror or error}.") from error

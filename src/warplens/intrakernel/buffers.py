@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from warplens.spool.intrakernel import Decoded
+    from warplens.spool.kernels.decoded import Decoded
 
 _LARGEST = 1 << 32  # bytes that a rerun may grow a buffer to
 

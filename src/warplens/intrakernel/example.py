@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from warplens.intrakernel.buffers import Buffer
-    from warplens.spool.intrakernel import Decoded
+    from warplens.spool.kernels.decoded import Decoded
 
 _RANKS = ("gpu", "interpreter", "simulator", "host")  # ways of running, best first
 _LANGUAGES = ("cute", "triton", "numba", "cuda")  # best first; others of the catalog come behind

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
-    from warplens.spool.intrakernel import Decoded
+    from warplens.spool.kernels.decoded import Decoded
 
 _HOST = (
     "Event",

@@ -9,7 +9,7 @@ from warplens.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from warplens.spool.intrakernel import Decoded
+    from warplens.spool.kernels.decoded import Decoded
 
 
 def decode(
@@ -25,6 +25,6 @@ def decode(
         raise UsageError(
             "decode() takes bytes, as buffer.read() returns them; a buffer decodes itself: buffer.decode()"
         )
-    from warplens.spool.intrakernel import decode as decode_bytes
+    from warplens.spool.kernels.decoding import decode as decode_bytes
 
     return decode_bytes(data, generation=generation, layout=layout)

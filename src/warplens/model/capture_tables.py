@@ -37,6 +37,6 @@ CAPTURE_WINDOWS = Table(
             nullable=True,
         ),
     ),
-    ("part", "number"),
+    sort=("part", "number"),
     happens=True,
 )

@@ -26,8 +26,8 @@ FRAMES = Table(
         Column(
             "function",
             "dict",
-            "Function: qualified name of Python, demangled name of C++; where there is no symbol `[file]+0x12`, "
-            "by the begin of the function, or `[file]`; `[generated code]`.",
+            "Function: qualified name of Python, demangled name of C++. Without a symbol: `[file]+0x12`, where it begins, "
+            "or `[file]`; `[generated code]`.",
         ),
         Column(
             "module",
@@ -47,7 +47,7 @@ FRAMES = Table(
         Column("path", "dict", "Of native code: the file that it is in.", nullable=True),
         Column("build_id", "dict", "Of that file, in hexadecimal digits.", nullable=True),
     ),
-    ("frame",),
+    sort=("frame",),
 )
 SAMPLES = Table(
     "samples",
@@ -100,7 +100,7 @@ SAMPLES = Table(
         ),
         _RANGE,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 TASK_SAMPLES = Table(
@@ -137,7 +137,7 @@ TASK_SAMPLES = Table(
         ),
         _STACK,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 THREAD_STATES = Table(
@@ -163,7 +163,7 @@ THREAD_STATES = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 OSRT = Table(
@@ -200,7 +200,7 @@ OSRT = Table(
         _STACK,
         _RANGE,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 FILE_ACCESS = Table(
@@ -221,7 +221,7 @@ FILE_ACCESS = Table(
         Column("flags", "string", "Of open: `O_RDONLY|O_CLOEXEC` and the like.", nullable=True),
         Column("error", "dict", "`ENOENT` and the like; null: it succeeded.", nullable=True),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 GC = Table(
@@ -237,7 +237,7 @@ GC = Table(
         Column("collected", "int64", "Objects that were freed."),
         Column("uncollectable", "int64", "Objects that could not be."),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 GIL = Table(
@@ -256,7 +256,7 @@ GIL = Table(
         Column("waits", "int64", "How many waits."),
         Column("interpreter", "int32", "Number of the interpreter, 0 = the main one."),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 PYTHON_CALLS = Table(
@@ -283,7 +283,7 @@ PYTHON_CALLS = Table(
         Column("failed", "bool", "It ended by an exception.", nullable=True),
         _RANGE,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 IMPORTS = Table(
@@ -301,7 +301,7 @@ IMPORTS = Table(
         Column("parent", "int64", "Id of the import around it.", nullable=True),
         Column("failed", "bool", "The import raised."),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 

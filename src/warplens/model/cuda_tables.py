@@ -68,7 +68,7 @@ CUDA_API = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 KERNELS = Table(
@@ -110,7 +110,7 @@ KERNELS = Table(
         ),
         *_GRAPH,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -145,7 +145,7 @@ MEMCPYS = Table(
         _CORRELATION,
         *_GRAPH,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -161,7 +161,7 @@ MEMSETS = Table(
         _CORRELATION,
         *_GRAPH,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -175,7 +175,7 @@ GRAPHS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -200,7 +200,7 @@ SYNCS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 CUDA_EVENTS = Table(
@@ -222,7 +222,7 @@ CUDA_EVENTS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
     launched=True,
 )
@@ -254,7 +254,7 @@ GPU_MEMORY = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 UM_EVENTS = Table(
@@ -292,7 +292,7 @@ UM_EVENTS = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 OVERHEAD = Table(
@@ -312,7 +312,7 @@ OVERHEAD = Table(
         Column("name", "dict", "What it was about, where known.", nullable=True),
         _CORRELATION,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 EXTERNAL_IDS = Table(
@@ -325,7 +325,7 @@ EXTERNAL_IDS = Table(
         _API,
         _CORRELATION,
     ),
-    ("process", "correlation"),
+    sort=("process", "correlation"),
 )
 GPU_METRICS = Table(
     "gpu_metrics",
@@ -339,7 +339,7 @@ GPU_METRICS = Table(
         Column("unit", "dict", "`%`, `bytes`, `bytes/s`, `W`, `MHz`, `C` or empty."),
         Column("value", "float64", "Value."),
     ),
-    ("host", "start"),
+    sort=("host", "start"),
     happens=True,
 )
 DEVICES = Table(
@@ -359,7 +359,7 @@ DEVICES = Table(
         Column("clock", "int64", "Core clock at its highest, Hz.", nullable=True),
         Column("l2_size", "int64", "L2 cache.", nullable=True, unit="bytes"),
     ),
-    ("process", "device"),
+    sort=("process", "device"),
 )
 CONTEXTS = Table(
     "contexts",
@@ -371,7 +371,7 @@ CONTEXTS = Table(
         Column("null_stream", "int64", "Number of its null stream.", nullable=True),
         Column("name", "string", "Name given through NVTX.", nullable=True),
     ),
-    ("process", "context"),
+    sort=("process", "context"),
 )
 STREAMS = Table(
     "streams",
@@ -384,7 +384,7 @@ STREAMS = Table(
         Column("kind", "dict", "`default`, `non-blocking` or `null`.", nullable=True),
         Column("name", "string", "Name given through NVTX.", nullable=True),
     ),
-    ("process", "stream"),
+    sort=("process", "stream"),
 )
 
 CUDA_TABLES: tuple[Table, ...] = (

@@ -42,7 +42,7 @@ OPS = Table(
         Column("concrete", "dict", "Values of inputs that are no tensors, as JSON text.", nullable=True),
         Column("stack", "int64", "Innermost frame of the call: key of `frames`.", nullable=True),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 COLLECTIVES = Table(
@@ -76,7 +76,7 @@ COLLECTIVES = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 TENSOR_MEMORY = Table(
@@ -99,7 +99,7 @@ TENSOR_MEMORY = Table(
         ),
         _WITHIN,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 

@@ -37,6 +37,6 @@ HOST_METRICS = Table(
         Column("unit", "dict", "`bytes` or `%` (100: all CPUs)."),
         Column("value", "float64", "Value."),
     ),
-    ("host", "start"),
+    sort=("host", "start"),
     happens=True,
 )

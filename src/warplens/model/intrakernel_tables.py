@@ -89,7 +89,7 @@ INTRAKERNEL_LAUNCHES = Table(
         Column("sample_blocks", "int32", "Every how many-th block recorded.", nullable=True),
         Column("stored", "bool", "True when what it wrote was read; false: the diagnostics say why not."),
     ),
-    ("process", "launched"),
+    sort=("process", "launched"),
     happens=True,
 )
 INTRAKERNEL_UNITS = Table(
@@ -109,7 +109,7 @@ INTRAKERNEL_UNITS = Table(
         Column("dropped", "int64", "Records for which there were no slots."),
         Column("ended", "bool", "False: it did not reach the end of the recorder."),
     ),
-    ("launch", "id"),
+    sort=("launch", "id"),
     happens=True,
 )
 INTRAKERNEL_EVENTS = Table(
@@ -126,7 +126,7 @@ INTRAKERNEL_EVENTS = Table(
         Column("kind", "dict", "`region`, `mark` or `asynchronous` (a region that may cross others)."),
         Column("payload", "int64", "Number given with it.", nullable=True),
     ),
-    ("launch", "unit", "start"),
+    sort=("launch", "unit", "start"),
     happens=True,
 )
 

@@ -53,7 +53,7 @@ NVTX_RANGES = Table(
         Column("inherited", "bool", "Open in the parent at `fork`; start is the fork."),
         Column("clipped", "bool", "Crosses an edge of the capture."),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 NVTX_MARKS = Table(
@@ -72,7 +72,7 @@ NVTX_MARKS = Table(
         *_LABELS,
         _TASK,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 TASKS = Table(
@@ -87,7 +87,7 @@ TASKS = Table(
         Column("parent", "int64", "Range that was open where the task was made.", nullable=True),
         time("start", "When it was first seen."),
     ),
-    ("task",),
+    sort=("task",),
 )
 NVTX_SCHEMAS = Table(
     "nvtx_schemas",
@@ -102,7 +102,7 @@ NVTX_SCHEMAS = Table(
         Column("size", "int64", "Bytes of the fixed part.", nullable=True, unit="bytes"),
         Column("definition", "string", "JSON: entries with name, type, flags, offset, …"),
     ),
-    ("schema",),
+    sort=("schema",),
 )
 PAYLOADS = Table(
     "payloads",
@@ -123,7 +123,7 @@ PAYLOADS = Table(
         ),
         Column("json", "string", "A payload that came as JSON.", nullable=True),
     ),
-    ("process",),
+    sort=("process",),
 )
 NVTX_COUNTERS = Table(
     "nvtx_counters",
@@ -149,7 +149,7 @@ NVTX_COUNTERS = Table(
         ),
         Column("scope", "string", "What it belongs to (a path such as `/device/0`).", nullable=True),
     ),
-    ("counter",),
+    sort=("counter",),
 )
 NVTX_COUNTER_SAMPLES = Table(
     "nvtx_counter_samples",
@@ -172,7 +172,7 @@ NVTX_COUNTER_SAMPLES = Table(
         ),
         _TASK,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 NVTX_OBJECTS = Table(
@@ -190,7 +190,7 @@ NVTX_OBJECTS = Table(
         time("start", "When it was named."),
         time("end", "When it was destroyed.", nullable=True),
     ),
-    ("object",),
+    sort=("object",),
 )
 NVTX_OPERATIONS = Table(
     "nvtx_operations",
@@ -206,7 +206,7 @@ NVTX_OPERATIONS = Table(
         Column("value", "uint64", "Size in bytes or other operand.", nullable=True),
         _TASK,
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 

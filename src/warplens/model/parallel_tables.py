@@ -29,7 +29,7 @@ MPI_EVENTS = Table(
             nullable=True,
         ),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 OPENMP_EVENTS = Table(
@@ -44,7 +44,7 @@ OPENMP_EVENTS = Table(
         ),
         Column("name", "dict", "As it was recorded, where that says more.", nullable=True),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 OPENACC_EVENTS = Table(
@@ -55,7 +55,7 @@ OPENACC_EVENTS = Table(
         Column("kind", "dict", "`data`, `launch` or `other`."),
         Column("name", "dict", "What, e.g. `Enter Data`, with the place in the source where that is known."),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 SYSCALLS = Table(
@@ -67,7 +67,7 @@ SYSCALLS = Table(
         Column("result", "int64", "What it returned, where that was recorded.", nullable=True),
         Column("stack", "int64", "Innermost frame of the caller: key of `frames`.", nullable=True),
     ),
-    ("process", "start"),
+    sort=("process", "start"),
     happens=True,
 )
 

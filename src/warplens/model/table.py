@@ -78,7 +78,7 @@ class Table:
 
 def time(name: str, text: str, nullable: bool = False) -> Column:
     """Return a column of times."""
-    return Column(name, "int64", text, nullable, "ns", clock=True)
+    return Column(name, "int64", text, nullable=nullable, unit="ns", clock=True)
 
 
 PROCESS = Column("process", "int64", "Key of `processes`.")

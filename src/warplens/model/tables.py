@@ -82,7 +82,7 @@ PROCESSES = Table(
         ),
         *USAGE,
     ),
-    ("process",),
+    sort=("process",),
 )
 THREADS = Table(
     "threads",
@@ -94,7 +94,7 @@ THREADS = Table(
         Column("name", "string", "Name given through NVTX, else the system's.", nullable=True),
         time("start", "First time the agent saw the thread."),
     ),
-    ("thread",),
+    sort=("thread",),
 )
 CLOCKS = Table(
     "clocks",
@@ -106,7 +106,7 @@ CLOCKS = Table(
         Column("monotonic", "int64", "CLOCK_MONOTONIC.", unit="ns"),
         Column("realtime", "int64", "CLOCK_REALTIME, since 1970.", unit="ns"),
     ),
-    ("host", "monotonic"),
+    sort=("host", "monotonic"),
 )
 DIAGNOSTICS = Table(
     "diagnostics",
@@ -134,7 +134,7 @@ TARGETS = Table(
         Column("cpus", "int32", "Logical CPUs."),
         Column("memory", "int64", "Main memory.", unit="bytes"),
     ),
-    ("host",),
+    sort=("host",),
 )
 
 TABLES: dict[str, Table] = {

@@ -121,4 +121,4 @@ def _function(entry: _TableEntry) -> NativeFunction:
     result, *arguments = (type_of(text) for text in types)
     prototype = ctypes.CFUNCTYPE(result.raw, ctypes.c_void_p, *(kind.raw for kind in arguments))
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry.free) if entry.free else None
-    return NativeFunction(name, result, tuple(arguments), prototype(entry.address), free)
+    return NativeFunction(name, result, tuple(arguments), call=prototype(entry.address), free=free)

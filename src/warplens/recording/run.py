@@ -64,15 +64,19 @@ class Run:
         self._early = early
         self._wording = wording
         self._control = self._create_control()
-        self.director = Director(self._control, agent, options, kill, wake=wake)
+        self.director = Director(self._control, agent, options, kill=kill, wake=wake)
         self._keeper = SpoolKeeper(spool, self._control, limit=files)
         self._outdated: OutdatedSpools | None = None
         if options.keep_last is not None:
             self._outdated = OutdatedSpools(
-                spool, self._control, agent, round(options.keep_last * 1e9), self._keeper.let_go
+                spool,
+                self._control,
+                agent,
+                keep_ns=round(options.keep_last * 1e9),
+                let_go=self._keeper.let_go,
             )
         self._also_look = also_look
-        self._monitor = Monitor(spool, agent, self._keeper, self._look)
+        self._monitor = Monitor(spool, agent, self._keeper, also_look=self._look)
 
     def begin(self, pid: int | None = None) -> int:
         """Note that the recording begins now; return the time in ns.
@@ -136,7 +140,7 @@ class Run:
         self.director.end()
         self.facts.set(end_ns=end_ns, primary_end_ns=primary_end_ns, exit_status=exit_status)
         self._monitor.stop()
-        note_windows(self.facts, self.director.state(), self._options, end_ns, self._spool)
+        note_windows(self.facts, self.director.state(), self._options, end_ns=end_ns, spool=self._spool)
         self.facts.set(last_alive=dict(sorted(self._keeper.killed().items())[:_MOST_KILLED]))
         self._note_spool()
         self._note_outdated()
@@ -150,14 +154,14 @@ class Run:
                 "warning",
                 "still-running",
                 f"Still running when the recording ended: {names}. What they do from then on is not recorded.",
-                len(still_running),
+                count=len(still_running),
             )
         if missed := self._monitor.missed_lines:
             self.facts.note(
                 "warning",
                 "clock-lines",
                 "Some readings of the clocks could not be written to the spool directory.",
-                missed,
+                count=missed,
             )
 
     def _look(self) -> None:
@@ -212,7 +216,7 @@ class Run:
                 "agent-failed",
                 f"{counts.failed} {'process' if counts.failed == 1 else 'processes'} could not record, because no spool could be opened: "
                 f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
-                counts.lost,
+                count=counts.lost,
             )
         elif counts.processes <= unheard and (
             called := [name for name in ("nvtx", "cuda") if self.facts.traces(name)]
@@ -240,7 +244,7 @@ class Run:
                 f"Another NVTX tool, {tool or 'named in WARPLENS_NVTX_CHAIN'}, is configured too, but could not be loaded, or refused. "
                 f"It heard nothing of {count} {'library' if count == 1 else 'libraries'}. Check that NVTX_INJECTION64_PATH names a tool "
                 "that works by itself.",
-                count,
+                count=count,
             )
 
     def _note_outdated(self) -> None:
@@ -252,8 +256,8 @@ class Run:
                 "ended-before",
                 f"What {counted(count, 'process')} had recorded was given up: all of them ended before the time that --keep-last keeps, "
                 f"the last of them {last} after the recording began. They are listed, without what they did.",
-                count,
-                self._outdated.newest_ns,
+                count=count,
+                time_ns=self._outdated.newest_ns,
             )
 
     def _note_spool(self) -> None:
@@ -264,12 +268,12 @@ class Run:
                 "spool-deleted",
                 f"The spool directory {self._spool} was deleted while the program ran. "
                 f"{rescued} spool files were rescued; processes that began and ended around then may be missing.",
-                rescued,
+                count=rescued,
             )
         if self._keeper.lost:
             self.facts.note(
                 "error",
                 "spool-lost",
                 f"{self._keeper.lost} deleted spool files could not be rescued.",
-                self._keeper.lost,
+                count=self._keeper.lost,
             )

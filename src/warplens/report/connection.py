@@ -105,7 +105,7 @@ def _relation(table: Table, pieces: list[Piece]) -> str:
     Those of other hosts are shifted onto the first one's clock, then all are cut.
     """
     if not pieces:
-        columns = ", ".join(_column(column, 0, True, None) for column in table.columns)
+        columns = ", ".join(_column(column, 0, True, cut=None) for column in table.columns)
         return f"SELECT {columns} WHERE false"
     groups: dict[tuple[int, Window | None, Calls | None, tuple[str, ...]], list[str]] = {}
     for piece in pieces:
@@ -115,14 +115,14 @@ def _relation(table: Table, pieces: list[Piece]) -> str:
     selects = []
     for (shift, cut, calls, missing), files in groups.items():
         columns = ", ".join(
-            _column(column, shift, column.name in missing, cut if calls is None else None)
+            _column(column, shift, column.name in missing, cut=cut if calls is None else None)
             for column in table.columns
         )
         select = f"SELECT {columns} FROM read_parquet([{', '.join(files)}]) AS file"
         selects.append(
             select
             if cut is None
-            else f"{select} WHERE {_inside(table, cut[0] - shift, cut[1] - shift, calls)}"
+            else f"{select} WHERE {_inside(table, cut[0] - shift, cut[1] - shift, calls=calls)}"
         )
     return " UNION ALL ".join(selects)
 

@@ -107,15 +107,15 @@ def windows(report: AskedReport, number: int) -> dict[int, Window]:
     Raises MissingData, which lists those that there are.
     """
     rows = report.table("capture_windows").to_pylist()
-    found = {
+    spans = {
         row["part"]: (row["start"], max(row["end"], row["start"])) for row in rows if row["number"] == number
     }
-    if not found:
+    if not spans:
         known = sorted({row["number"] for row in rows})
         raise MissingData(
             f"{report.path} has no window {number} of the capture; {_listed(report, rows, known)}"
         )
-    return found
+    return spans
 
 
 def payloads(report: AskedReport, rows: pa.Table) -> pa.Table:

@@ -26,16 +26,16 @@ def launched(pieces: Iterable[Piece], windows: Mapping[int, Window]) -> dict[int
     `pieces`: those of `cuda_api`, whole. Ids grow with start within a process, so they lie next to one another: only row groups at the
     edges of a window are read.
     """
-    found: dict[int, dict[int, tuple[int, int]]] = {part: {} for part in windows}
+    ranges: dict[int, dict[int, tuple[int, int]]] = {part: {} for part in windows}
     reader = Reader("cuda_api")
     for piece in pieces:
         for group in groups_of(piece) if piece.part in windows else ():
             for process, first, last in _inside(group, reader, windows[piece.part]):
-                low, high = found[piece.part].get(process, (first, last))
-                found[piece.part][process] = (min(low, first), max(high, last))
+                low, high = ranges[piece.part].get(process, (first, last))
+                ranges[piece.part][process] = (min(low, first), max(high, last))
     return {
         part: tuple(sorted((first, last + 1) for first, last in calls.values()))
-        for part, calls in found.items()
+        for part, calls in ranges.items()
     }
 
 

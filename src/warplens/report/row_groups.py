@@ -79,13 +79,13 @@ class RowGroup:
         )
 
     def _has_nulls(self, column: str) -> bool:
-        found = self._statistics(column)
-        return found is None or not found.has_null_count or found.null_count > 0
+        statistics = self._statistics(column)
+        return statistics is None or not statistics.has_null_count or statistics.null_count > 0
 
     def edges(self, column: str) -> tuple[int, int] | None:
         """The least and the greatest value of a column, where the file says so: before they are shifted."""
-        found = self._statistics(column)
-        return (found.min, found.max) if found is not None and found.has_min_max else None
+        statistics = self._statistics(column)
+        return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else None
 
     def _statistics(self, column: str) -> pq.Statistics | None:
         group = self.metadata.row_group(self.number)
@@ -100,7 +100,7 @@ def groups_of(piece: Piece) -> Iterator[RowGroup]:
     """Yield the row groups of one file of a table."""
     metadata = pq.read_metadata(piece.file)
     for number in range(metadata.num_row_groups):
-        yield RowGroup(piece.file, metadata, number, piece.shift, piece.cut, piece.calls)
+        yield RowGroup(piece.file, metadata, number, shift=piece.shift, cut=piece.cut, calls=piece.calls)
 
 
 def threads() -> int:
@@ -111,10 +111,10 @@ def threads() -> int:
 
 def row_groups(report: AskedReport, table: str, window: Window | None = None) -> list[RowGroup]:
     """List the row groups of a table, in the order of the report, that may hold rows of the window."""
-    found = []
+    groups = []
     for piece in report.pieces(table):
-        found += [group for group in groups_of(piece) if group.may_overlap(window) and group.may_be_chosen()]
-    return found
+        groups += [group for group in groups_of(piece) if group.may_overlap(window) and group.may_be_chosen()]
+    return groups
 
 
 class Reader:

@@ -148,8 +148,8 @@ def named(nvtx: tuple[str, str | None, int | None]) -> str:
 def _range_window(report: AskedReport, nvtx: tuple[str, str | None, int | None]) -> tuple[int, int]:
     name, domain, index = nvtx
     text = f'SELECT "start", "end" FROM nvtx_ranges WHERE {named(nvtx)} ORDER BY "start", id LIMIT 1 OFFSET {index or 0}'
-    found = report.sql(text).to_pylist()
-    if not found:
+    rows = report.sql(text).to_pylist()
+    if not rows:
         place = (
             "the default domain"
             if domain in (None, "default")
@@ -161,4 +161,4 @@ def _range_window(report: AskedReport, nvtx: tuple[str, str | None, int | None])
         raise MissingData(
             f"{report.path} has {which} {name!r} in {place}; `warplens stats -r nvtx_sum` lists the names"
         )
-    return int(found[0]["start"]), int(found[0]["end"])
+    return int(rows[0]["start"]), int(rows[0]["end"])

@@ -111,7 +111,7 @@ class Stored:
 
         Raises ReportError for a file that does not hold what the model and its manifest say.
         """
-        found = []
+        files = []
         for part in self.parts:
             entry = part.manifest.tables.get(table)
             chosen = self.cuts is not None and TABLES[table].happens
@@ -131,8 +131,12 @@ class Stored:
                     and self.calls is not None
                 )
                 calls = self.calls.get(part.manifest.part, ()) if by_call and self.calls is not None else None
-                found.append(Piece(file, rows, part.shift, part.manifest.part, missing, cut, calls))
-        return found
+                files.append(
+                    Piece(
+                        file, rows, part.shift, part=part.manifest.part, missing=missing, cut=cut, calls=calls
+                    )
+                )
+        return files
 
 
 def open_store(
@@ -173,8 +177,8 @@ def open_store(
         else:
             waiting[pending.id] = f"{busy} is still recording into {pending.spool}"
             recording[pending.id] = f"{busy} is still recording"
-    found, held = _read(report)
-    if not found:
+    listed, held = _read(report)
+    if not listed:
         if failed is not None:
             raise failed
         for name, text in waiting.items():
@@ -183,16 +187,16 @@ def open_store(
             )
         raise NotAReport(f"{report} is not a report: it has no {manifests.DIRECTORY}/*.json")
     failed = None  # its traceback leads here, and would keep what is held
-    if not waiting and all(manifest.own for manifest in found):  # else somebody may be writing one
-        generations.sweep(report, found)
-    shown = {manifest.id: manifest for manifest in found}
-    first = found[0]
+    if not waiting and all(manifest.own for manifest in listed):  # else somebody may be writing one
+        generations.sweep(report, listed)
+    shown = {manifest.id: manifest for manifest in listed}
+    first = listed[0]
     parts = tuple(
         Part(
             manifest,
             0 if manifest.boot_id == first.boot_id else manifest.realtime_offset - first.realtime_offset,
         )
-        for manifest in found
+        for manifest in listed
     )
     for part in parts:
         if abs(part.shift) >= 1 << 62:
@@ -203,7 +207,7 @@ def open_store(
         report,
         parts,
         tuple(f"{name}: {text}" for name, text in waiting.items() if name not in shown),
-        tuple(
+        snapshots=tuple(
             f"{name}: {(waiting | recording).get(name, 'the recording was given up')}, this is as of {_clock_time(manifest.snapshot)}"
             for name, manifest in shown.items()
             if manifest.snapshot is not None
@@ -216,17 +220,17 @@ def _read(report: Path) -> tuple[list[Manifest], tuple[Held, ...]]:
     """Return the manifests of all parts, by number, and what keeps the files of snapshots in place."""
     for _ in range(_TRIES):
         files = sorted((report / manifests.DIRECTORY).glob("*.json"))
-        found = sorted(
+        listed = sorted(
             (manifests.read(file) for file in files), key=lambda manifest: (manifest.part, manifest.id)
         )
-        fleeting = [manifest for manifest in found if manifest.snapshot is not None]
+        fleeting = [manifest for manifest in listed if manifest.snapshot is not None]
         try:
             held = tuple(generations.Held(report, manifest) for manifest in fleeting)
         except OSError:
             continue  # replaced at this moment
         if all(manifests.read(manifests.path_of(report, manifest.id)) == manifest for manifest in fleeting):
-            _check(report, found)
-            return found, held
+            _check(report, listed)
+            return listed, held
     raise ReportError(
         f"{report} is being replaced again and again, or its files are gone: {fleeting[0].tables}"
     )
@@ -237,10 +241,10 @@ def _clock_time(ns: int) -> str:
     return time.strftime("%H:%M:%S" if then[:3] == now[:3] else "%Y-%m-%d %H:%M:%S", then)
 
 
-def _check(report: Path, found: list[Manifest]) -> None:
+def _check(report: Path, listed: list[Manifest]) -> None:
     numbers: dict[int, str] = {}
     inside = _inside(report)
-    for manifest in found:
+    for manifest in listed:
         if manifest.part in numbers:
             raise ReportError(
                 f"{report}: the parts {numbers[manifest.part]} and {manifest.id} have the same number {manifest.part}"
@@ -292,7 +296,7 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
     """
     try:
         with pq.ParquetFile(path) as file:
-            found, rows = file.schema_arrow, file.metadata.num_rows
+            columns, rows = file.schema_arrow, file.metadata.num_rows
             weight.check(TABLES[table], path, file.metadata)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
@@ -302,13 +306,13 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
         )
     missing = []
     for wanted in schema.schema(table):
-        number = found.get_field_index(wanted.name)
+        number = columns.get_field_index(wanted.name)
         if number < 0:
             if wanted.nullable:
                 missing.append(wanted.name)
                 continue
             raise ReportError(f"{path} lacks the column {wanted.name!r} of the table {table}")
-        kind, nullable = _plain(found.field(number).type), found.field(number).nullable
+        kind, nullable = _plain(columns.field(number).type), columns.field(number).nullable
         if kind != _plain(wanted.type):
             raise ReportError(f"{path}: the column {wanted.name!r} holds {kind}, not {_plain(wanted.type)}")
         if nullable and not wanted.nullable:

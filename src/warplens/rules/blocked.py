@@ -37,7 +37,7 @@ def blocked(
     `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix. `slower`: as for `cost`.
     """
     whole = span(report, selection)
-    blocking = calls(report, selection, condition, table)
+    blocking = calls(report, selection, condition, copies=table)
     spent = cost(blocking, gpus(report, selection), slower=slower, held=held(report, selection))
     if spent.bound == 0 or spent.bound < whole * least / 100:
         return []

@@ -62,7 +62,7 @@ def blocked(
         least: percent of the time looked at that calls of one function must take, without the longest one.
         times: how many of them there must be.
     """
-    needed(report, selection, "osrt", "OS runtime data", "osrt")
+    needed(report, selection, "osrt", what="OS runtime data", source="osrt")
     begin, end = edges(report, selection)
     gpu, lead = idle(report, selection), set(leading(report, selection).values())
     inside = (
@@ -73,8 +73,8 @@ def blocked(
         report,
         selection,
         "id, process, thread, name, target, bytes",
-        "osrt",
-        f"({condition}) AND {inside} AND {long}",
+        table="osrt",
+        where=f"({condition}) AND {inside} AND {long}",
     )
     names, groups = threads(report), defaultdict(list)
     for row in waits.to_pylist():
@@ -86,5 +86,7 @@ def blocked(
         longest = max(row["end"] - row["start"] for row in calls)
         if len(calls) < times or (min(cover.total - longest, lost.total)) * 100 < least * (end - begin):
             continue
-        result.append(Blocked(name, thread, calls, cover, lost, ceiling(report, selection, cover)))
+        result.append(
+            Blocked(name, thread, calls, cover=cover, lost=lost, bound=ceiling(report, selection, cover))
+        )
     return sorted(result, key=lambda blocker: -blocker.cover.total)

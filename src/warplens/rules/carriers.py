@@ -83,7 +83,9 @@ def computed(report: Report, selection: Selection, thread: int, begin: int, end:
         seen = seen.filter(seen.column("on_cpu"))
         return Cover(*(np.clip(numbers(seen, edge), begin, end) for edge in ("start", "end")))
     calls = report.sql(f'SELECT "start", "end" FROM osrt WHERE {where}')
-    return Cover(*gaps(*cut(report, selection, numbers(calls, "start"), numbers(calls, "end")), begin, end))
+    return Cover(
+        *gaps(*cut(report, selection, start=numbers(calls, "start"), end=numbers(calls, "end")), begin, end)
+    )
 
 
 def others_at_work(report: Report, thread: int, waited: Cover) -> int:

@@ -77,8 +77,8 @@ def compiling(report: Report, selection: Selection) -> list[Compiling]:
         report,
         selection,
         'id, process, thread, stack, "count"',
-        "samples",
-        "kind = 'python' AND stack IS NOT NULL",
+        table="samples",
+        where="kind = 'python' AND stack IS NOT NULL",
     )
     position = frames.positions(seen.column("stack"))
     kept = within[position] >= 0
@@ -97,9 +97,16 @@ def compiling(report: Report, selection: Selection) -> list[Compiling]:
                 names[int(compiler[within[position[first]]])],
                 own_line(frames.path(int(position[first]))),
             )
-            times = int(start[first]), int(end[part].max())
             stretches.append(
-                Compiling(int(process[first]), int(thread[first]), int(ids[first]), *times, name, line)
+                Compiling(
+                    int(process[first]),
+                    int(thread[first]),
+                    int(ids[first]),
+                    start=int(start[first]),
+                    end=int(end[part].max()),
+                    compiler=name,
+                    line=line,
+                )
             )
     return stretches
 

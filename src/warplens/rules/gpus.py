@@ -70,7 +70,7 @@ class GpuOperations:
     @cached_property
     def idle(self) -> Cover:
         """When it did nothing, between its first and its last operation."""
-        return Cover(*gaps(self.busy.start, self.busy.end, self.begin, self.finish))
+        return Cover(*gaps(self.busy.start, self.busy.end, begin=self.begin, finish=self.finish))
 
     @cached_property
     def running(self) -> Cover:

@@ -172,7 +172,7 @@ def cost(
     bound = min(sum(bounds), together(dry), blocked)
     costly = mine & (np.minimum(waited, idle) > 0)
     claim = Cover(host_calls.start[costly], host_calls.end[costly])
-    return Cost(bound, min(max(estimates), bound), waited, idle, mine, claim)
+    return Cost(bound, min(max(estimates), bound), waited, idle=idle, mine=mine, claim=claim)
 
 
 def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ...]:

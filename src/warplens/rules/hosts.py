@@ -66,7 +66,7 @@ def rows(report: Report, selection: Selection, columns: str, table: str, where: 
     window = selection.window(report)
     if window is None:
         return taken
-    begin, end = cut(report, selection, numbers(taken, "start"), numbers(taken, "end"))
+    begin, end = cut(report, selection, start=numbers(taken, "start"), end=numbers(taken, "end"))
     return taken.set_column(0, "start", pa.array(begin)).set_column(
         1, "end", pa.array(np.maximum(begin, end))
     )

@@ -102,7 +102,7 @@ def judge(
     begin, end = selection.window(report) or report.span
     if end <= begin:
         nothing = dict.fromkeys((unit.id for unit in asked), f"lasts no time{selection.place(report)}.")
-        return Judgement((), (), nothing, begin, end, report.origin)
+        return Judgement((), (), nothing, begin=begin, end=end, origin=report.origin)
     findings: list[Finding] = []
     silent, not_judged = [], {}
     scopes = {unit.id: unit.constant("SCOPE") for unit in asked}
@@ -134,10 +134,10 @@ def judge(
         tuple(sorted(marked_repeats(findings), key=_weight)),
         tuple(silent),
         not_judged,
-        begin,
-        end,
-        report.origin,
-        loop,
+        begin=begin,
+        end=end,
+        origin=report.origin,
+        loop=loop,
     )
 
 

@@ -36,8 +36,8 @@ def uneven(
     even = balance(of, ctas(units(report, of)))
     if not even.whole.any():
         raise MissingData(f"has only some of the blocks of its kernels{selection.place(report)}.")
-    lost, own = cut(report, selection, of, even.lost), cut(report, selection, of, part(even))
-    span = cut(report, selection, of, even.span.astype(np.float64))
+    lost, own = cut(report, selection, of, costs=even.lost), cut(report, selection, of, costs=part(even))
+    span = cut(report, selection, of, costs=even.span.astype(np.float64))
     for group in range(len(of.groups)):
         some = np.flatnonzero(even.whole & (of.group == group))
         if len(some) and own[some].sum() >= 1 and own[some].sum() >= least / 100 * span[some].sum():

@@ -53,5 +53,5 @@ def launches(report: Report) -> KernelLaunches:
         same = thread[by_thread][1:] == thread[by_thread][:-1]
         before[by_thread[1:][same]] = end[by_thread[:-1][same]]
         order = np.argsort(ids, kind="stable")
-        _cache[report] = KernelLaunches(ids[order], start[order], end[order], before[order])
+        _cache[report] = KernelLaunches(ids[order], start[order], end[order], before=before[order])
     return _cache[report]

@@ -74,7 +74,7 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
         around = known.get(row.thread or 0)
         if around is None or not around.within(np.array([row.start]), np.array([row.end]))[0]:
             of_thread[row.thread or 0].append(row)
-    for row in _sampled(report, selection, wanted, of_thread, coordinators=carrying.proven):
+    for row in _sampled(report, selection, wanted, known=of_thread, coordinators=carrying.proven):
         of_thread[row.thread or 0].append(row)
     longest: dict[int, DataWaits] = {}
     for thread, outer in of_thread.items():
@@ -82,7 +82,9 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
             continue
         process = carrying.process_of[thread]
         cover = Cover([row.start for row in outer], [row.end for row in outer])
-        own = DataWaits(process, thread, cover, outer, list(dict.fromkeys(row.text for row in outer)))
+        own = DataWaits(
+            process, thread, cover, rows=outer, names=list(dict.fromkeys(row.text for row in outer))
+        )
         if (process not in longest or cover.total > longest[process].cover.total) and (
             carrying.proven or _feeds(report, selection, own)
         ):
@@ -93,9 +95,9 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
 def _feeds(report: Report, selection: Selection, waited: DataWaits) -> bool:
     """Whether a thread computes with the data that it waited for, and others worked to provide it."""
     cover = waited.cover
-    worked = computed(report, selection, waited.thread, int(cover.start[0]), int(cover.end[-1])).without(
-        cover
-    )
+    worked = computed(
+        report, selection, waited.thread, begin=int(cover.start[0]), end=int(cover.end[-1])
+    ).without(cover)
     if worked.total < _COMPUTES * cover.total:
         return False
     own = all(row.table == "nvtx_ranges" for row in waited.rows)  # the program itself calls it so
@@ -115,7 +117,7 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
     if not called:
         return
     where = f"style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({called})"
-    candidates = rows(report, selection, "id, message, process, thread", "nvtx_ranges", where)
+    candidates = rows(report, selection, "id, message, process, thread", table="nvtx_ranges", where=where)
     reach: dict[int, int] = {}
     for batch in candidates.filter(pc.is_in(candidates.column("thread"), value_set=threads_of)).to_batches():
         for row in batch.to_pylist():
@@ -144,7 +146,11 @@ def _read(
     """
     stacks = StackPlaces(report)
     calls = rows(
-        report, selection, "id, name, stack, process, thread", "osrt", f"{_WAITS} AND stack IS NOT NULL"
+        report,
+        selection,
+        "id, name, stack, process, thread",
+        table="osrt",
+        where=f"{_WAITS} AND stack IS NOT NULL",
     )
     calls = calls.filter(pc.is_in(calls.column("thread"), value_set=threads_of))
     places = {stack: stacks.place(stack) for stack in pc.unique(calls.column("stack")).to_pylist()}
@@ -183,8 +189,8 @@ def _sampled(
         report,
         selection,
         "id, process, thread, stack, on_cpu, weight, count",
-        "samples",
-        "kind::VARCHAR = 'python'",
+        table="samples",
+        where="kind::VARCHAR = 'python'",
     )
     ticks = ticks.filter(pc.is_in(ticks.column("thread"), value_set=threads_of))
     places = {stack: stacks.place(stack) for stack in pc.unique(ticks.column("stack")).to_pylist()}
@@ -243,7 +249,7 @@ def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[i
         own = known.filter(pc.equal(known.column("thread"), thread))
         first, last = numbers(own, "start"), numbers(own, "end")
         where = f"thread = {thread} AND style = 'PushPop' AND task IS NULL AND message::VARCHAR IN ({_listed(names)})"
-        candidates = rows(report, selection, "id", "nvtx_ranges", where)
+        candidates = rows(report, selection, "id", table="nvtx_ranges", where=where)
         step = np.searchsorted(first, numbers(candidates, "start"), "right") - 1
         inside = (step >= 0) & (numbers(candidates, "end") <= last[step])
         if len(first) > 1 and len(np.unique(step[inside])) * 2 >= len(first):
@@ -262,7 +268,9 @@ def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
 
     For example: `thread loader of train.py was in read of /data`.
     """
-    calls = rows(report, selection, "thread, name, target", "osrt", f"thread <> {waited.thread} AND {BUSY}")
+    calls = rows(
+        report, selection, "thread, name, target", table="osrt", where=f"thread <> {waited.thread} AND {BUSY}"
+    )
     inside = waited.cover.within(numbers(calls, "start"), numbers(calls, "end"))
     sums = (
         calls.append_column("inside", pa.array(inside))

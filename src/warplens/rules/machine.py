@@ -32,7 +32,7 @@ def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
 
     MissingData where there are none.
     """
-    needed(report, selection, "thread_states", "thread states")
+    needed(report, selection, "thread_states", what="thread states")
     begin, end = edges(report, selection)
     length = f'greatest(least("end", {end}) - greatest("start", {begin}), 0)'
     rows = report.sql(
@@ -47,7 +47,9 @@ def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
         unknown = row["length"] if row["last"] == "runnable" else 0
         until = row["last_start"] if unknown else end
         known.append(
-            ThreadLoad(row["process"], row["thread"], row["running"], row["runnable"] - unknown, until)
+            ThreadLoad(
+                row["process"], row["thread"], row["running"], runnable=row["runnable"] - unknown, until=until
+            )
         )
     return sorted(known, key=lambda load: (-load.runnable, load.thread))
 

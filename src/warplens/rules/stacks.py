@@ -134,11 +134,11 @@ def _place(path: tuple[Frame, ...]) -> StackPlace:
         None if shown is None else named(shown),
         waits,
         loads,
-        internal,
-        coordinates,
-        iterates,
-        caller,
-        in_loop,
+        internal=internal,
+        coordinates=coordinates,
+        iterates=iterates,
+        caller=caller,
+        in_loop=in_loop,
     )
 
 

@@ -61,7 +61,14 @@ def walk(data: mmap.mmap | bytes, head: Head, length: int) -> tuple[list[Chunk],
         if sequence != _RENEWING:
             chunks.append(
                 Chunk(
-                    kind, stride, thread, at + HEADER_SIZE, size - HEADER_SIZE, sequence, generation, record
+                    kind,
+                    stride,
+                    thread,
+                    offset=at + HEADER_SIZE,
+                    size=size - HEADER_SIZE,
+                    sequence=sequence,
+                    generation=generation,
+                    record=record,
                 )
             )
         at += size

@@ -71,7 +71,9 @@ def read(rows: Sequence[Row], strings: Strings) -> Definitions:
         if whole is None or data is None or not isinstance(kind, str):
             definitions.broken += 1
             continue
-        definitions.found.append(Definition(text(kind), domain, object_id, start, thread, data, whole))
+        definitions.found.append(
+            Definition(text(kind), domain, object_id, start=start, thread=thread, data=data, json=whole)
+        )
     definitions.found.sort(key=lambda one: one.start)
     return definitions
 

@@ -130,7 +130,7 @@ def _note(item: Mapping[str, Any]) -> Note:
         severity if severity in ("info", "warning", "error") else "info",
         text(item.get("code")) or "note",
         text(item.get("source")) or "launcher",
-        text(item.get("message")),
-        number(item.get("count")),
-        number(item.get("time")),
+        message=text(item.get("message")),
+        count=number(item.get("count")),
+        time=number(item.get("time")),
     )

@@ -44,7 +44,11 @@ class Blobs(NamedTuple):
     def take(self, rows: slice | npt.NDArray[np.bool_]) -> Blobs:
         """Return some of them."""
         return Blobs(
-            self.event[rows], self.offset[rows], self.size[rows], self.flags[rows], self.schema[rows]
+            self.event[rows],
+            self.offset[rows],
+            self.size[rows],
+            flags=self.flags[rows],
+            schema=self.schema[rows],
         )
 
 
@@ -183,8 +187,8 @@ class Events:
         """
         wanted, rows = np.array(ids, np.uint64), np.zeros(len(ids), np.int64)
         native.call("events_rows_of", self._timeline, wanted, rows)
-        found: list[int] = rows.tolist()
-        return found
+        keys: list[int] = rows.tolist()
+        return keys
 
     def column(self, table: int, name: str, dtype: Any) -> npt.NDArray[Any]:
         """Return a buffer of the current slice.
@@ -215,9 +219,9 @@ class Events:
         starts = np.ascontiguousarray(first, np.uint64)
         count = native.call("events_blobs_walk", self._timeline, self._memory, starts)
         short, long = np.empty((3, count), np.uint32), np.empty((2, count), np.uint64)
-        found = Blobs(short[0], long[0], short[1], short[2], long[1])
-        native.call("events_blobs", self._timeline, *found)
-        return found
+        columns = Blobs(short[0], long[0], short[1], flags=short[2], schema=long[1])
+        native.call("events_blobs", self._timeline, *columns)
+        return columns
 
     def gather(self, offset: npt.NDArray[np.uint64], size: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
         """Return pieces of the file behind each other."""
@@ -290,8 +294,8 @@ class Events:
 
     def splits(self) -> list[int]:
         """Return before which ranges of the slice there belong others that still wait for their ends."""
-        found: list[int] = self._read("splits", 1, np.uint64).reshape(-1).tolist()
-        return found
+        numbers: list[int] = self._read("splits", 1, np.uint64).reshape(-1).tolist()
+        return numbers
 
     def late(self) -> int:
         """Fill the columns of ranges with those that waited until this slice.

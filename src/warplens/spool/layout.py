@@ -123,14 +123,18 @@ def read_head(data: bytes, file: str) -> Head:
         first,
         json_offset,
         json_size,
-        _clock(fields[5:10]),
-        size,
-        chunk_end,
-        end_ns,
-        error,
-        fields[15:79],
-        buffered,
-        *fields[79:84],
+        clock=_clock(fields[5:10]),
+        file_size=size,
+        chunk_end=chunk_end,
+        end_ns=end_ns,
+        error=error,
+        dropped=fields[15:79],
+        buffered=buffered,
+        first_loss_ns=fields[79],
+        last_loss_ns=fields[80],
+        given_up=fields[81],
+        given_up_ns=fields[82],
+        early_ns=fields[83],
     )
 
 
@@ -147,7 +151,9 @@ def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:
 
 def _clock(fields: tuple[int, ...]) -> Clock:
     kind, shift, t0, base_ns, mult = fields
-    return Clock(CLOCKS[kind] if kind < len(CLOCKS) else "monotonic", min(shift, 63), t0, base_ns, mult)
+    return Clock(
+        CLOCKS[kind] if kind < len(CLOCKS) else "monotonic", min(shift, 63), t0, base_ns=base_ns, mult=mult
+    )
 
 
 @dataclass(frozen=True)
@@ -236,7 +242,7 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
         raise SpoolError(
             f"{file}: offset {offset}: the description of the records is broken: {error!r}"
         ) from error
-    return Layouts(ids, dtypes, slot, stride, _read_wide(facts.get("wide")))
+    return Layouts(ids, dtypes, slot, stride=stride, wide=_read_wide(facts.get("wide")))
 
 
 def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
@@ -244,7 +250,7 @@ def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
 
     What is broken is left out: its chunks are then of an unknown type.
     """
-    found = {}
+    types = {}
     for name, one in given.items() if isinstance(given, Mapping) else ():
         try:
             number = int(one["id"])
@@ -252,8 +258,8 @@ def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             continue
         if dtype.itemsize % 8 == 0 and 0 < number < 256:
-            found[number] = (text(name), dtype)
-    return found
+            types[number] = (text(name), dtype)
+    return types
 
 
 def read_actions(facts: Any) -> dict[int, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from warplens.spool.registry import EXEC, EXIT, FOREIGN, FORK, PROGRAM, REASONS, RUNNING, WAITED, Entry
 
 LAUNCH = "launch"
+_AT_ONCE_NS = 100_000_000  # so soon behind its try ends a child that could not become another program
 _UNHEARD = "could not be followed"
 
 
@@ -41,6 +42,7 @@ class Life:
     foreign: str | None = None
     heard: bool = True  # false: others told of it, but the program itself has not been heard
     next: Entry | None = None  # the program that it is about to become
+    tried: tuple[Entry, str] | None = None  # the last one that it could not become, a fork child, and why
 
     @property
     def executable(self) -> str:
@@ -69,7 +71,15 @@ class _Tree:
     def begin(
         self, entry: Entry, pid: int, began: str, texts: tuple[bytes, ...], parent: Life | None = None
     ) -> Life:
-        life = Life(pid, entry.ppid, entry.time, began, parent or self.of(entry.ppid), texts, entry.cut)
+        life = Life(
+            pid,
+            entry.ppid,
+            entry.time,
+            began=began,
+            parent=parent or self.of(entry.ppid),
+            texts=texts,
+            cut=entry.cut,
+        )
         life.rank, life.local_rank = entry.rank, entry.local_rank
         self.lives.append(life)
         if pid:
@@ -90,7 +100,7 @@ class _Tree:
     def replace(self, entry: Entry, earlier: Life) -> Life:
         """Another program in the process of `earlier`."""
         earlier.end, earlier.ended = entry.time, "exec"
-        life = self.begin(entry, earlier.pid, "exec", entry.texts, earlier)
+        life = self.begin(entry, earlier.pid, "exec", texts=entry.texts, parent=earlier)
         life.ppid = earlier.ppid
         life.rank = earlier.rank if life.rank is None else life.rank
         life.local_rank = earlier.local_rank if life.local_rank is None else life.local_rank
@@ -103,7 +113,7 @@ class _Tree:
             life = self.current[entry.pid] = unnamed.pop(0)
             life.pid = entry.pid
         if life is None:
-            life = self.begin(entry, entry.pid, began, ())
+            life = self.begin(entry, entry.pid, began, texts=())
             life.heard = False
         return self.settle(life)
 
@@ -142,7 +152,7 @@ def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
     return tree.lives
 
 
-def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
+def fold(all_lives: list[Life], recorded: Container[int]) -> list[Life]:
     """Return `found` without the fork children that only started another program.
 
     That program's life begins with the fork.
@@ -151,7 +161,7 @@ def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
     """
     gone: dict[int, Life] = {}
     kept = []
-    for life in found:
+    for life in all_lives:
         earlier = life.parent
         if (
             life.began == "exec"
@@ -161,7 +171,7 @@ def fold(found: list[Life], recorded: Container[int]) -> list[Life]:
         ):
             gone[id(earlier)] = life
             life.began, life.start, life.parent = "spawn", earlier.start, earlier.parent
-    for life in found:
+    for life in all_lives:
         if id(life) in gone:
             continue
         while life.parent is not None and id(life.parent) in gone:
@@ -198,6 +208,8 @@ def _announced(tree: _Tree, entry: Entry) -> None:
     life = tree.current.get(entry.pid) if entry.pid else None
     if not entry.texts:
         if life is not None and life.end is None:
+            if life.began == "fork" and life.next is not None:
+                life.tried = life.next, _not_started(entry.status)
             life.next = None  # it did not become another program
             life.foreign = life.foreign if life.heard else _not_started(entry.status)
         return
@@ -229,6 +241,10 @@ def _exit(tree: _Tree, entry: Entry) -> None:
     if life.ended is None:
         life.end, life.ended, life.exit_status = entry.time, "exit", _status(entry.status)
         life.usage = entry.usage
+    if life.tried is not None and entry.status and entry.time - life.tried[0].time < _AT_ONCE_NS:
+        # It was there for that program alone.
+        announced, life.foreign = life.tried
+        life.texts, life.cut = announced.texts, announced.cut
 
 
 def _waited(tree: _Tree, entry: Entry) -> None:

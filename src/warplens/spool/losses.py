@@ -136,19 +136,22 @@ def dropped(head: Head, layouts: Layouts, process: Process) -> list[Note]:
                     "error",
                     "dropped-records",
                     source,
-                    message,
-                    min(count, _LATEST),
-                    _time(head.first_loss_ns),
+                    message=message,
+                    count=min(count, _LATEST),
+                    time=_time(head.first_loss_ns),
                 )
             )
     if head.error and not any(count for _, count, _ in every):
         message = f"the spool of process {pid} could not grow at some time{reason}; nothing was dropped"
-        notes.append(Note("info", "spool-error", "nvtx", message))
+        notes.append(Note("info", "spool-error", "nvtx", message=message))
     if head.buffered:
         notes.append(_buffered(head, pid))
     for source, slots in (("nvtx", _SLOTS), ("cuda", _CUPTI)):
-        found = [(head.dropped[slot], *loss) for slot, loss in slots.items() if head.dropped[slot]]
-        notes += [_note(severity, code, count, what, pid, source) for count, severity, code, what in found]
+        lost = [(head.dropped[slot], *loss) for slot, loss in slots.items() if head.dropped[slot]]
+        notes += [
+            _note(severity, code, count, what=what, pid=pid, source=source)
+            for count, severity, code, what in lost
+        ]
     return notes
 
 
@@ -158,13 +161,24 @@ def given_up(head: Head, process: Process) -> list[Note]:
         return []
     until = _after(head.given_up_ns, process)
     message = f"{head.given_up:,} records of process {process.pid} were given up, the last of them {until}: --keep-last keeps what is later"
-    notes = [Note("info", "given-up", "spool", message, min(head.given_up, _LATEST), _time(head.given_up_ns))]
+    notes = [
+        Note(
+            "info",
+            "given-up",
+            "spool",
+            message=message,
+            count=min(head.given_up, _LATEST),
+            time=_time(head.given_up_ns),
+        )
+    ]
     if head.early_ns:
         message = (
             f"there was no room for all that --keep-last asks for: of process {process.pid} all records are here only from "
             f"{_after(head.early_ns, process)} on; allow more with --max-size, or free some of the disk"
         )
-        notes.append(Note("warning", "kept-less", "spool", message, None, _time(head.early_ns)))
+        notes.append(
+            Note("warning", "kept-less", "spool", message=message, count=None, time=_time(head.early_ns))
+        )
     return notes
 
 
@@ -194,10 +208,10 @@ def _buffered(head: Head, pid: int) -> Note:
             "info",
             "not-reserved",
             "spool",
-            f"{where}; it ended in an orderly way, and nothing is missing because of that",
+            message=f"{where}; it ended in an orderly way, and nothing is missing because of that",
         )
     lost = "it did not end in an orderly way: up to the last 0.1 s may be missing; name a local directory with --spool-dir"
-    return Note("warning", "not-reserved", "spool", f"{where}, and {lost}")
+    return Note("warning", "not-reserved", "spool", message=f"{where}, and {lost}")
 
 
 def work(head: Head, layouts: Layouts) -> int:
@@ -234,7 +248,7 @@ def unread(
             "payloads were left out: what should point to them points elsewhere",
         )
     )
-    found = [
+    counted = [
         (counts.damaged, "damaged-records", "records with impossible times were left out"),
         (counts.backwards, "negative-duration", "ranges ended before they began; they have no duration"),
         (counts.lost_names, "lost-names", "ranges or marks have no name because the string was not written"),
@@ -251,8 +265,8 @@ def unread(
             "definitions of schemas, counters, tasks or objects could not be read",
         ),
     ]
-    return [_note("warning", code, count, what, pid) for count, code, what in found if count]
+    return [_note("warning", code, count, what=what, pid=pid) for count, code, what in counted if count]
 
 
 def _note(severity: str, code: str, count: int, what: str, pid: int, source: str = "nvtx") -> Note:
-    return Note(severity, code, source, f"{count} {what} (process {pid})", min(count, _LATEST))
+    return Note(severity, code, source, message=f"{count} {what} (process {pid})", count=min(count, _LATEST))

@@ -56,7 +56,9 @@ def take_out(path: Path, spans: Sequence[Span], stride: int) -> int:
     with Folder(path.parent) as folder, folder.update(path.name) as file:
         mapped = mmap.mmap(file.fileno(), 0)
         try:
-            if not _add(folder, path.stem + PACKED, mapped, spans, stride) or not _lock(folder, wait=False):
+            if not _add(folder, path.stem + PACKED, mapped, spans=spans, stride=stride) or not _lock(
+                folder, wait=False
+            ):
                 return 0
             for begin, end in spans:
                 mapped.madvise(mmap.MADV_REMOVE, begin, end - begin)
@@ -94,7 +96,7 @@ def whole(directory: Path, *, live: bool = False, memory: int = 0) -> Iterator[W
             if name.endswith(PACKED):
                 spool = name.removesuffix(PACKED) + ".spool"
                 try:
-                    _put_back(folder, name, spool, back.setdefault(spool, []), made.notes)
+                    _put_back(folder, name, spool, spans=back.setdefault(spool, []), notes=made.notes)
                 except OSError as error:
                     _take_again(folder, spool, back.pop(spool))
                     if not is_full(error) or (directory / spool).stat().st_size > memory:
@@ -201,7 +203,7 @@ def _put_back(folder: Folder, name: str, spool: str, spans: list[Span], notes: l
             file.flush()
     if damaged:
         message = f"{damaged} pieces of {name} are damaged; what they held is lost"
-        notes.append(Note("warning", "spool-damaged", "spool", message, damaged))
+        notes.append(Note("warning", "spool-damaged", "spool", message=message, count=damaged))
 
 
 def _take_again(folder: Folder, spool: str, spans: Sequence[Span]) -> None:

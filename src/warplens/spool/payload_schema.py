@@ -154,7 +154,7 @@ class _Parser:
             raise Unreadable("a union with a selector inside does not say where it is")
         if size is not None and size > LARGEST:
             raise Unreadable(f"it is {size} bytes long")
-        return Struct(text(data.get("name")), tuple(layout.fields), kind, size, layout.align)
+        return Struct(text(data.get("name")), tuple(layout.fields), kind, size=size, align=layout.align)
 
     def element(self, kind: int, depth: int) -> Element:
         if kind >= STATIC_IDS:
@@ -210,14 +210,14 @@ class _Layout:
             name,
             element,
             at,
-            array,
-            count,
-            detail if array in (BY_ENTRY, BY_PAYLOAD) else -1,
-            selector,
-            jump,
-            align,
-            flags,
-            semantics,
+            array=array,
+            count=count,
+            length=detail if array in (BY_ENTRY, BY_PAYLOAD) else -1,
+            selector=selector,
+            jump=jump,
+            align=align,
+            flags=flags,
+            semantics=semantics,
         )
         self.fields.append(field)
         size = field.size
@@ -304,7 +304,7 @@ def _enumeration(data: Mapping[str, Any]) -> Scalar:
         Predefined("enum", f"<u{size}", size),
         size,
         size,
-        Enumeration(text(data.get("name")), size, values, flags),
+        names=Enumeration(text(data.get("name")), size, values, flags=flags),
     )
 
 
@@ -331,12 +331,12 @@ def leaves(struct: Struct, most: int = 4096) -> list[Leaf] | None:
 
     None: not fixed, or too many.
     """
-    found: list[Leaf] = []
-    fits = _leaves(struct, "", 0, found, most)
-    return found if fits and struct.kind == STATIC else None
+    flat: list[Leaf] = []
+    fits = _leaves(struct, "", 0, into=flat, most=most)
+    return flat if fits and struct.kind == STATIC else None
 
 
-def _leaves(struct: Struct, path: str, base: int, found: list[Leaf], most: int) -> bool:
+def _leaves(struct: Struct, path: str, base: int, into: list[Leaf], most: int) -> bool:
     for field in struct.fields:
         if field.offset is None or (field.count is None and not field.jump):
             return False
@@ -348,9 +348,11 @@ def _leaves(struct: Struct, path: str, base: int, found: list[Leaf], most: int) 
             name = f"{path}{field.name}[{index}]" if field.many else path + field.name
             at = base + field.offset + index * (field.element.size or 0)
             if isinstance(field.element, Scalar):
-                found.append(Leaf(name, at, field.element, field.flags, field.semantics))
-            elif field.element.kind != STATIC or not _leaves(field.element, f"{name}.", at, found, most):
+                into.append(Leaf(name, at, field.element, flags=field.flags, semantics=field.semantics))
+            elif field.element.kind != STATIC or not _leaves(
+                field.element, f"{name}.", at, into=into, most=most
+            ):
                 return False
-            if len(found) > most:
+            if len(into) > most:
                 return False
     return True

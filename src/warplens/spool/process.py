@@ -14,9 +14,9 @@ _INT32 = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Process:
-    """A traced process.
+    """A traced process. `start_ns`: when the agent started in it; `fork_ns`: when it was forked, or 0.
 
-    `start_ns`: when the agent started in it; `fork_ns`: when it was forked, or 0.
+    `outside`: the launcher recorded it, without an agent in it.
     """
 
     pid: int = 0
@@ -30,6 +30,7 @@ class Process:
     command: tuple[str, ...] = ()
     rank: int | None = None
     local_rank: int | None = None
+    outside: bool = False
 
 
 def read_process(facts: Any) -> Process:
@@ -48,6 +49,7 @@ def read_process(facts: Any) -> Process:
         command=words(facts.get("command")),
         rank=number(facts.get("rank"), _INT32),
         local_rank=number(facts.get("local_rank"), _INT32),
+        outside=facts.get("outside") is True,
     )
 
 

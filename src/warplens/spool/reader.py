@@ -21,7 +21,7 @@ from warplens.spool import definitions, layout, losses, packed, wide
 from warplens.spool.chunks import Chunk
 from warplens.spool.definitions import Definitions, Row
 from warplens.spool.events import NEVER, OPEN_FACTS, Events
-from warplens.spool.kernel_buffers import Pieces
+from warplens.spool.kernels.buffers import Pieces
 from warplens.spool.layout import Head, Layouts
 from warplens.spool.notes import Note
 from warplens.spool.process import Process, read_process
@@ -160,12 +160,12 @@ class SpoolFile:
     @cached_property
     def chunks(self) -> list[Chunk]:
         """The chunks that can be read."""
-        found, damaged = chunking.walk(self._mapped, self.head, self.length)
-        usable = [chunk for chunk in found if self._fits(chunk)]
-        damaged += len(found) - len(usable)
+        walked, damaged = chunking.walk(self._mapped, self.head, self.length)
+        usable = [chunk for chunk in walked if self._fits(chunk)]
+        damaged += len(walked) - len(usable)
         if damaged:
             message = f"{damaged} places in {self.path.name} are damaged or cut off; what lies between them was read"
-            self._note("warning", "spool-damaged", message, damaged)
+            self._note("warning", "spool-damaged", message, count=damaged)
         return usable
 
     @cached_property
@@ -177,7 +177,7 @@ class SpoolFile:
                 "warning",
                 "spool-damaged",
                 f"{strings.broken} strings in {self.path.name} are damaged",
-                strings.broken,
+                count=strings.broken,
             )
         return strings
 
@@ -232,16 +232,19 @@ class SpoolFile:
         Of types without any there is nothing.
         """
         some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
-        found, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, some)
+        by_type, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, chunks=some)
         if unknown:
             message = f"{unknown} chunks of {self.path.name} hold records that this version of warplens cannot read; they are left out"
-            self._note("warning", "unknown-records", message, unknown)
-        damaged = sum(records.damaged for records in found.values())
+            self._note("warning", "unknown-records", message, count=unknown)
+        damaged = sum(records.damaged for records in by_type.values())
         if damaged:
             self._note(
-                "warning", "spool-damaged", f"{damaged} records in {self.path.name} are damaged", damaged
+                "warning",
+                "spool-damaged",
+                f"{damaged} records in {self.path.name} are damaged",
+                count=damaged,
             )
-        return found
+        return by_type
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -278,13 +281,13 @@ class SpoolFile:
         pid = self.process.pid
         recorder = any(chunk.generation for chunk in self.chunks)
         unread = losses.unread(
-            self.events.counts(), self.names.unknown, self.definitions.broken, pid, recorder=recorder
+            self.events.counts(), self.names.unknown, self.definitions.broken, pid=pid, recorder=recorder
         )
         lost = losses.dropped(self.head, self.layouts, self.process)
         return [*self._notes, *lost, *losses.given_up(self.head, self.process), *unread]
 
     def _note(self, severity: str, code: str, message: str, count: int) -> None:
-        self._notes.append(Note(severity, code, "spool", message, count))
+        self._notes.append(Note(severity, code, "spool", message=message, count=count))
 
     def _last_call(self) -> int:
         """When the last call returned, or sample was taken; 0 without any.
@@ -338,7 +341,7 @@ class SpoolFile:
         ids = self.layouts.ids
         event = self.layouts.dtypes["range"]
         closed_anywhere = {row[1:] for row in closed if row[4] == ids["start_end"]}
-        found: list[npt.NDArray[Any]] = []
+        slots: list[npt.NDArray[Any]] = []
         owners: list[npt.NDArray[Any]] = []
         broken = 0
         for chunk in self.chunks:
@@ -371,14 +374,17 @@ class SpoolFile:
             rows = np.zeros(int(fresh.sum()), event)
             for name in event.names or ():
                 rows[name] = table[fresh][name]
-            found.append(rows[::-1])
+            slots.append(rows[::-1])
             owners.append(facts[fresh][::-1])
         if broken:
             self._note(
-                "warning", "spool-damaged", f"{broken} open ranges in {self.path.name} are damaged", broken
+                "warning",
+                "spool-damaged",
+                f"{broken} open ranges in {self.path.name} are damaged",
+                count=broken,
             )
         nothing = np.zeros(0, event)
-        return np.concatenate([nothing, *found[::-1]]), np.concatenate(
+        return np.concatenate([nothing, *slots[::-1]]), np.concatenate(
             [np.empty(0, OPEN_FACTS), *owners[::-1]]
         )
 

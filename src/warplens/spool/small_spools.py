@@ -97,7 +97,7 @@ def read(path: Path, process: Process, layouts: layout.Layouts) -> Small | None:
         count = min(-(-len(content.rstrip(b"\0")) // size), chunk.size // size)
         if count:
             records[name] = records.get(name, b"") + content[: count * size]
-    return None if damaged else Small(head, process, layouts, records, tuple(strings))
+    return None if damaged else Small(head, process, layouts, records=records, strings=tuple(strings))
 
 
 class MergedSpools:
@@ -304,9 +304,14 @@ class MergedSpools:
             number, dtype = self._layouts[name]
             memory[at : at + records.nbytes] = records.view(np.uint8)
             chunk = Chunk(
-                chunking.WIDE, dtype.itemsize, chunking.NO_THREAD, at, records.nbytes, record=number
+                chunking.WIDE,
+                dtype.itemsize,
+                chunking.NO_THREAD,
+                offset=at,
+                size=records.nbytes,
+                record=number,
             )
-            made[name] = WideRecords(memory, mapped, dtype, number, [chunk])
+            made[name] = WideRecords(memory, mapped, dtype, number=number, chunks=[chunk])
             at += records.nbytes
         return made
 
@@ -320,7 +325,7 @@ def _texts(contents: tuple[bytes, ...]) -> list[str | None]:
     memory = np.frombuffer(b"".join(contents), np.uint8)
     edges = np.cumsum([0, *map(len, contents)]).tolist()
     chunks = [
-        Chunk(chunking.STRINGS, 0, chunking.NO_THREAD, at, len(content))
+        Chunk(chunking.STRINGS, 0, chunking.NO_THREAD, offset=at, size=len(content))
         for at, content in zip(edges, contents, strict=False)
     ]
     strings = Strings(memory, chunks)

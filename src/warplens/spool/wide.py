@@ -143,9 +143,9 @@ class WideRecords:
         """
         size = self._dtype.itemsize
         ends = np.cumsum(counts)
-        found = np.empty(int(ends[-1]) if len(ends) else 0, self._dtype)
-        if len(offsets) * _LONG < len(found):
-            bytes_ = found.view(np.uint8)
+        rows = np.empty(int(ends[-1]) if len(ends) else 0, self._dtype)
+        if len(offsets) * _LONG < len(rows):
+            bytes_ = rows.view(np.uint8)
             for offset, end, count in zip(
                 offsets.tolist(), (ends * size).tolist(), (counts * size).tolist(), strict=True
             ):
@@ -153,10 +153,10 @@ class WideRecords:
                 self._touch(count)
             self._release()
         else:
-            within = np.arange(len(found), dtype=np.int64) - np.repeat(ends - counts, counts)
-            found = self.rows(np.repeat(offsets, counts) + within * size)
-        usable = found["type"] == self._number
-        return found if usable.all() else found[usable]
+            within = np.arange(len(rows), dtype=np.int64) - np.repeat(ends - counts, counts)
+            rows = self.rows(np.repeat(offsets, counts) + within * size)
+        usable = rows["type"] == self._number
+        return rows if usable.all() else rows[usable]
 
     def rows(self, offsets: Int64Array) -> npt.NDArray[Any]:
         """Return records by where they lie."""
@@ -169,8 +169,8 @@ class WideRecords:
         # Some of the file at once: a record that is looked at maps all that lies around it.
         edges = np.flatnonzero(np.diff(places // _GATHERED)) + 1
         for first, last in pairwise([0, *edges.tolist(), len(places)]):
-            found = np.take(words, (places[first:last] >> 3)[:, None] + steps, mode="clip")
-            whole[slice(first, last) if order is None else order[first:last]] = found
+            taken = np.take(words, (places[first:last] >> 3)[:, None] + steps, mode="clip")
+            whole[slice(first, last) if order is None else order[first:last]] = taken
             self._release()
         return out
 
@@ -220,6 +220,6 @@ def read(
         else:
             unknown += 1
     return {
-        layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number, mine)
+        layouts[number][0]: WideRecords(memory, mapped, layouts[number][1], number=number, chunks=mine)
         for number, mine in of.items()
     }, unknown

@@ -88,7 +88,7 @@ def read_capture(data: bytes) -> Capture | None:
     keep_ns, max_bytes, _, over = _LIMITS.unpack_from(data, LIMITS)
     known = min((gate + 1) // 2, (len(data) - WINDOWS) // WINDOW.size, MOST_WINDOWS)
     cuda_flags, flush_ms, *_ = CUDA.unpack_from(data, CUDA_AT)
-    found: list[Window] = []
+    windows: list[Window] = []
     damaged = 0
     for index in range(max(known, 0)):
         start, end, opener, closer, pid, _ = WINDOW.unpack_from(data, WINDOWS + index * WINDOW.size)
@@ -97,13 +97,24 @@ def read_capture(data: bytes) -> Capture | None:
         if not 0 < start <= _LATEST or not (start <= end <= _LATEST or (end == 0 and last)):
             damaged += 1
             continue
-        found.append(Window(index + 1, start, end, cause(opener), cause(closer) if end else "", pid))
-    limits = (min(keep_ns, _LATEST), max_bytes, over, gate >= 2 * MOST_WINDOWS)
+        windows.append(
+            Window(
+                index + 1,
+                start,
+                end,
+                opened_by=cause(opener),
+                closed_by=cause(closer) if end else "",
+                pid=pid,
+            )
+        )
     return Capture(
-        tuple(found),
-        *limits,
-        damaged,
-        bool(cuda_flags & _ALL_APIS),
-        flush_ms,
-        cuda_flags & (_TRACE | _NO_API) == _TRACE,
+        tuple(windows),
+        keep_ns=min(keep_ns, _LATEST),
+        max_bytes=max_bytes,
+        over=over,
+        full=gate >= 2 * MOST_WINDOWS,
+        damaged=damaged,
+        all_apis=bool(cuda_flags & _ALL_APIS),
+        flush_ms=flush_ms,
+        calls=cuda_flags & (_TRACE | _NO_API) == _TRACE,
     )

@@ -45,7 +45,7 @@ def calls_sum(
         report,
         selection,
         chosen(report, selection, table),
-        {**apart, **keys},
+        keys={**apart, **keys},
         missing=missing,
         per=(),
         where="true",
@@ -54,7 +54,7 @@ def calls_sum(
         pa.table(
             {
                 "Time (%)": rows.column("share"),
-                **block(rows, "Total Time (ns)", "ns", count),
+                **block(rows, "Total Time (ns)", "ns", count=count),
                 **located(report, rows),
                 **{name: rows.column(name) for name in keys},
             }

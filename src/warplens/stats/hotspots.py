@@ -123,7 +123,7 @@ def as_tree(
         "  " * (level + grouped) + name for level, name in zip(nodes.level[rows].tolist(), names, strict=True)
     ]
     table = pa.table({**figures(nodes, rows, profile.weight), "Name": indented, "Where": places})
-    return _below_groups(report, profile, by, table, nodes.group[rows]) if grouped else table
+    return _below_groups(report, profile, by, table=table, group=nodes.group[rows]) if grouped else table
 
 
 def figures(tree: StackTree, rows: Int64Array, all_of_it: int) -> dict[str, pa.Array]:

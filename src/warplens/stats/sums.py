@@ -96,7 +96,7 @@ def grouped_by(
 ) -> pa.Table:
     """Return the same, with rows kept apart by GPU, stream, process or rank. None: all together."""
     chosen, per = (relation, ()) if by is None else (by.relation(relation), by.per)
-    return grouped(report, selection, chosen, keys, missing=missing, value=value, per=per)
+    return grouped(report, selection, chosen, keys=keys, missing=missing, value=value, per=per)
 
 
 def summary(
@@ -106,7 +106,7 @@ def summary(
 
     `count`: what the number of rows is called.
     """
-    figures = block(rows, "Total Time (ns)", "ns", count)
+    figures = block(rows, "Total Time (ns)", "ns", count=count)
     return pa.table(
         {"Time (%)": rows.column("share"), **figures, **where(report, rows, by), **_only(rows, keys)}
     )

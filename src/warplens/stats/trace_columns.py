@@ -23,8 +23,8 @@ def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
     """
     if not report.tables["tasks"]:
         return {}
-    names = pc.cast(system_ids(report, rows, "tasks", "name"), pa.string())
-    library = pc.cast(system_ids(report, rows, "tasks", "library"), pa.string())
+    names = pc.cast(system_ids(report, rows, "tasks", column="name"), pa.string())
+    library = pc.cast(system_ids(report, rows, "tasks", column="library"), pa.string())
     numbered = pc.binary_join_element_wise(
         library, pc.cast(rows.column("task"), pa.string()).combine_chunks(), " "
     )
@@ -45,7 +45,7 @@ def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.A
     ids = np.asarray(
         pc.fill_null(rows.column("id"), -1).to_numpy(), np.int64
     )  # marks of old reports have none
-    texts_of = carried(report, kind, ids, _texts)
+    texts_of = carried(report, kind, ids, shape=_texts)
     if texts_of:
         places = np.flatnonzero(np.isin(ids, np.fromiter(texts_of, np.int64, len(texts_of))))
         mask = np.zeros(len(ids), bool)

@@ -64,29 +64,29 @@ def sweep(report: Path, manifests: Iterable[Manifest]) -> None:
 
     Nobody may be writing one.
     """
-    found = _found(report)
-    if not found:
+    files = _found(report)
+    if not files:
         return
     named = {str(table["file"]) for manifest in manifests for table in manifest.tables.values()}
     with Folder(report) as folder:
-        for part, number, path in found:
+        for part, number, path in files:
             file = path.relative_to(report).as_posix()
             if file in named:
                 continue
             try:
-                _remove(folder, part, number, file)
+                _remove(folder, part, number, file=file)
             except OSError:
                 continue  # of another user, say: the next one tries again
 
 
 def _found(report: Path) -> list[tuple[str, int, Path]]:
-    found = []
+    files = []
     folder = report / "tables" / FIRST
     for path in folder.glob("*.s*.parquet*") if folder.is_dir() else ():
         match = _NAME.fullmatch(path.name)
         if match:
-            found.append((match["part"], int(match["number"]), path))
-    return found
+            files.append((match["part"], int(match["number"]), path))
+    return files
 
 
 def _remove(report: Folder, part: str, number: int, file: str) -> None:

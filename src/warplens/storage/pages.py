@@ -55,13 +55,13 @@ def unpacked(data: memoryview, begin: int, end: int) -> Iterator[int]:
 
 def _header(cursor: _Cursor) -> dict[int, int]:
     """Return the two sizes in the header of a page; the cursor is behind it then."""
-    found: dict[int, int] = {}
+    fields: dict[int, int] = {}
     for number, kind in _fields(cursor):
         if kind == _I32 and number in (_UNPACKED, _PACKED):
-            found[number] = cursor.number()
+            fields[number] = cursor.number()
         else:
             _pass(cursor, kind, 0)
-    return found
+    return fields
 
 
 def _fields(cursor: _Cursor) -> Iterator[tuple[int, int]]:

@@ -35,12 +35,12 @@ _WIDTHS = {"INT32": 4, "INT64": 8, "DOUBLE": 8, "BOOLEAN": 1, "BYTE_ARRAY": 4}
 def check(table: Table, file: Path, metadata: pq.FileMetaData) -> None:
     """Raise ReportError for a table file that no recording can have made, by its declared sizes."""
     texts = frozenset(column.name for column in table.columns if column.type in ("string", "dict", "binary"))
-    _check(file, metadata, texts, _EVENTS if table.happens else _ROWS)
+    _check(file, metadata, texts, little=_EVENTS if table.happens else _ROWS)
 
 
 def check_foreign(file: Path, metadata: pq.FileMetaData) -> None:
     """Raise ReportError for another tool's Parquet file that would fill the memory, by its declared sizes."""
-    _check(file, metadata, frozenset(), _EVENTS)
+    _check(file, metadata, frozenset(), little=_EVENTS)
 
 
 def _check_pages(file: Path, metadata: pq.FileMetaData) -> None:
@@ -117,7 +117,7 @@ def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
 
     They are dictionaries of long values that many rows share.
     """
-    wanted, found = frozenset(columns), []
+    wanted, names = frozenset(columns), []
     for place in range(metadata.num_columns):
         column = metadata.schema.column(place)
         if column.physical_type == "BYTE_ARRAY" and column.path in wanted:
@@ -126,8 +126,8 @@ def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
                 for number in range(metadata.num_row_groups)
             ]
             if metadata.num_rows * max(sizes, default=0) > _most():
-                found.append(column.path)
-    return found
+                names.append(column.path)
+    return names
 
 
 def check_expanded(file: Path, rows: pa.Table, names: Iterable[str]) -> None:

@@ -205,7 +205,7 @@ class PartWriter:
             self.abandon()
 
     def _file(self, table: str) -> str:
-        return generations.file_name(table, self.host, self.part, self._generation)
+        return generations.file_name(table, self.host, self.part, generation=self._generation)
 
     def _temporary(self, table: str) -> str:
         return f"{self._file(table)}{self._suffix}"

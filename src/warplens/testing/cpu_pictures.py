@@ -63,10 +63,10 @@ def read(process: str, head: str, track: str) -> list[Happening] | None:
                 process,
                 match["thread"],
                 match["kind"],
-                name,
-                piece.start(),
-                piece.start() if instant else piece.end(),
-                instant,
+                name=name,
+                first=piece.start(),
+                last=piece.start() if instant else piece.end(),
+                instant=instant,
             )
         )
     return happenings
@@ -125,7 +125,9 @@ class _Frames:
             if (process, path) not in self._keys:
                 self._counts[process] = self._counts.get(process, 0) + 1
                 self._keys[process, path] = process * _PER_PROCESS + self._counts[process]
-                self.rows.append(self._row(process, self._keys[process, path], above, depth, pieces[depth]))
+                self.rows.append(
+                    self._row(process, self._keys[process, path], above, depth=depth, text=pieces[depth])
+                )
             above = self._keys[process, path]
         return above
 

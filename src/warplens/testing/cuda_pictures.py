@@ -84,12 +84,12 @@ def read(process: str, head: str, track: str) -> list[Op] | None:
                 process,
                 table,
                 name,
-                label or None,
-                piece.start(),
-                last,
-                match["thread"] or None,
-                device,
-                stream,
+                label=label or None,
+                first=piece.start(),
+                last=last,
+                thread=match["thread"] or None,
+                device=device,
+                stream=stream,
             )
         )
     return ops

@@ -66,7 +66,7 @@ def launch_tables(launches: Sequence[DrawnLaunch], *, origin: int = 1_000_000_00
     for number, launch in enumerate(launches):
         key = base + number
         events = sum(len(warp.regions) for warp in launch.warps)
-        row = _launch(launch, key, process, origin, number)
+        row = _launch(launch, key, process, origin=origin, number=number)
         tables["intrakernel_launches"].append({**row, "units": len(launch.warps), "events": events})
         for warp in launch.warps:
             unit = base + len(tables["intrakernel_units"])
@@ -115,16 +115,18 @@ def pipeline(begin: int, end: int, *, sms: int = 4, blocks: int = 8, tiles: int 
         for tile in range(tiles):
             at = first + tile * step
             loads += [
-                Region("tile", at, at + step, tile),
+                Region("tile", at, at + step, payload=tile),
                 Region("load", at + step // 20, at + step * 6 // 10),
             ]
             tasks += [
-                Region("tile", at, at + step, tile),
+                Region("tile", at, at + step, payload=tile),
                 Region("wait", at + step // 20, at + step * 6 // 10),
                 Region("compute", at + step * 6 // 10, at + step * 19 // 20),
             ]
         for warp, regions in enumerate((loads, tasks)):
-            yield Warp(cta, warp, cta % sms, first, last, [*regions, Region("done", last - 1)])
+            yield Warp(
+                cta, warp, cta % sms, start=first, end=last, regions=[*regions, Region("done", last - 1)]
+            )
 
 
 def _launch(launch: DrawnLaunch, key: int, process: int, origin: int, number: int) -> dict[str, Any]:

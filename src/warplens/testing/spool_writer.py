@@ -132,7 +132,7 @@ def blob(data: bytes, schema: int, *, following: int = 0, flags: int = 0) -> byt
 def blobs(thread: int, items: Sequence[bytes], at: int) -> tuple[bytes, list[int]]:
     """Return a chunk of payloads that lies at file offset `at`, and the offsets of the payloads in it."""
     offsets = [at + 64 + sum(len(item) for item in items[:number]) for number in range(len(items))]
-    return chunk(4, 0, thread, b"".join(items)), offsets
+    return chunk(4, 0, thread, contents=b"".join(items)), offsets
 
 
 def define(text: int, number: int, *, domain: int = 0, start: int = 0, thread: int = 0) -> bytes:
@@ -165,13 +165,15 @@ def chunk(
 
 def records(thread: int, items: Sequence[bytes]) -> bytes:
     """Return a chunk of records."""
-    return chunk(1, 40, thread, b"".join(items))
+    return chunk(1, 40, thread, contents=b"".join(items))
 
 
 def wide(kind: str, items: Sequence[Mapping[str, int]], sequence: int = 0) -> bytes:
     """Return a wide chunk: `items` are records of type `kind` by field; those not named are 0."""
     contents = b"".join(wide_record(kind, item) for item in items)
-    return chunk(5, WIDE[kind]["size"], NO_THREAD, contents, sequence=sequence, record=WIDE[kind]["id"])
+    return chunk(
+        5, WIDE[kind]["size"], NO_THREAD, contents=contents, sequence=sequence, record=WIDE[kind]["id"]
+    )
 
 
 def strings(texts: Mapping[int, str | bytes]) -> bytes:
@@ -182,12 +184,12 @@ def strings(texts: Mapping[int, str | bytes]) -> bytes:
         items.append(
             (struct.pack("<II", len(raw) + 1, number) + raw).ljust(8 + (len(raw) + 7) // 8 * 8, b"\0")
         )
-    return chunk(2, 0, NO_THREAD, b"".join(items))
+    return chunk(2, 0, NO_THREAD, contents=b"".join(items))
 
 
 def open_table(thread: int, items: Sequence[bytes]) -> bytes:
     """Return a table of open ranges: a thread's stack, or with NO_THREAD the process's slots."""
-    return chunk(3, 64 if thread == NO_THREAD else 40, thread, b"".join(items))
+    return chunk(3, 64 if thread == NO_THREAD else 40, thread, contents=b"".join(items))
 
 
 def spool(

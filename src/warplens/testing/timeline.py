@@ -124,7 +124,17 @@ def _read(picture: str) -> list[Drawn | Op | Happening]:
             name = match[kind].split(" ")[0]
             last = match.start() if kind in ("mark", "sample") else width if kind == "open" else match.end()
             own = (process if slash else "", thread, domain or None)
-            drawn.append(Drawn(*own, kind, name, match.start(), last, task or None, counter or None))
+            drawn.append(
+                Drawn(
+                    *own,
+                    kind=kind,
+                    name=name,
+                    first=match.start(),
+                    last=last,
+                    task=task or None,
+                    counter=counter or None,
+                )
+            )
     return drawn
 
 
@@ -180,7 +190,16 @@ def timeline(
     times = {"start": origin, "end": end, "host": host}
     sources = {"nvtx": {"on": True}, **({"cuda": {"on": True}} if ops else {})}
     facts = Facts(
-        part, host, boot_id, job, list(command), origin, end, realtime_offset, exit_status, sources=sources
+        part,
+        host,
+        boot_id,
+        job=job,
+        command=list(command),
+        origin=origin,
+        end=end,
+        realtime_offset=realtime_offset,
+        exit_status=exit_status,
+        sources=sources,
     )
     rows_processes = [
         {
@@ -208,7 +227,7 @@ def timeline(
         }
         for index, ((p, t), key) in enumerate(thread_keys.items())
     ]
-    task_keys = _numbered(drawn, keys, "task", _TASKS_PER_PROCESS)
+    task_keys = _numbered(drawn, keys, "task", most=_TASKS_PER_PROCESS)
     rows_tasks = [
         {
             "task": key,
@@ -224,12 +243,17 @@ def timeline(
         for (process, _, name), key in task_keys.items()
     ]
     common = [
-        (item, _labels(item, keys, thread_keys, task_keys, origin, tick_ns, extra or {}))
+        (
+            item,
+            _labels(item, keys, thread_keys, tasks=task_keys, origin=origin, tick=tick_ns, extra=extra or {}),
+        )
         for item in drawn
         if not item.counter
     ]
     ranges = _ranges([(item, row) for item, row in common if item.kind != "mark"], origin, tick_ns)
-    windows = _windows([item for item in everything if item.thread == _WINDOWS], first >> 16, facts, tick_ns)
+    windows = _windows(
+        [item for item in everything if item.thread == _WINDOWS], first >> 16, facts, tick=tick_ns
+    )
     for row in ranges:
         row["clipped"] = any(_crosses(row, window) for window in windows)
     marks = _identified([row for item, row in common if item.kind == "mark"])
@@ -238,10 +262,13 @@ def timeline(
         *_payloads("range", ranges, end_payloads or {}, at_end=True),
         *_payloads("mark", marks, payloads or {}, at_end=False),
     ]
-    rows_counters, samples = _counters(drawn, keys, thread_keys, origin, tick_ns, counters or {})
+    rows_counters, samples = _counters(
+        drawn, keys, thread_keys, origin=origin, tick=tick_ns, extra=counters or {}
+    )
     more = {name: list(rows) for name, rows in (tables or {}).items()}
     scenes = [
-        Scene(keys, thread_keys, ranges, origin, tick_ns, host, columns or {}) for columns in (cuda, cpu)
+        Scene(keys, thread_keys, ranges, origin=origin, tick=tick_ns, host=host, extra=columns or {})
+        for columns in (cuda, cpu)
     ]
     for name, rows in {
         **cuda_pictures.rows(ops, scenes[0]),
@@ -406,7 +433,7 @@ def _counters(
 
     A counter with a decimal point anywhere is a float64.
     """
-    numbers = _numbered(drawn, keys, "counter", _COUNTERS_PER_PROCESS)
+    numbers = _numbered(drawn, keys, "counter", most=_COUNTERS_PER_PROCESS)
     counters, samples = [], []
     for (process, domain, name), key in numbers.items():
         own = [item for item in drawn if (item.process, item.domain, item.counter) == (process, domain, name)]

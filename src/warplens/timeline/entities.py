@@ -89,8 +89,8 @@ class Entities:
 
     def rank(self, process: int | None) -> int | None:
         """Return the rank of a process."""
-        found: int | None = (self.processes.get(process if process is not None else -1) or {}).get("rank")
-        return found
+        number: int | None = (self.processes.get(process if process is not None else -1) or {}).get("rank")
+        return number
 
     def process_name(self, process: int) -> tuple[str, str]:
         """Return what a process is called, and the grey words beside it."""
@@ -127,8 +127,8 @@ class Entities:
         """Return CUDA's number of the device; where a row does not say it, that of its context."""
         if device is not None or context is None:
             return device
-        found: int | None = (self.contexts.get((process, context)) or {}).get("device")
-        return found
+        number: int | None = (self.contexts.get((process, context)) or {}).get("device")
+        return number
 
     def gpu(self, process: int, device: int | None) -> Gpu:
         """Return the GPU that a process numbers so: one and the same for all processes that see its UUID."""
@@ -136,7 +136,9 @@ class Entities:
         host, uuid = self.host(process), row.get("uuid")
         number = -1 if device is None else device
         key = f"{host}/{uuid}" if uuid else f"{host}/{process}/{number}"
-        return self._gpus.setdefault(key, Gpu(key, host, number, gpu_label(device, row.get("name")), uuid))
+        return self._gpus.setdefault(
+            key, Gpu(key, host, number, name=gpu_label(device, row.get("name")), uuid=uuid)
+        )
 
     def users(self, gpu: Gpu) -> list[int]:
         """Return the processes that see a GPU."""
@@ -151,7 +153,7 @@ class Entities:
             if uuid and row.get("uuid") == uuid:
                 return self.gpu(row["process"], row["device"])
         key = f"{host}/{uuid or f'gpu{number}'}"
-        return self._gpus.setdefault(key, Gpu(key, host, number, gpu_label(number, None), uuid))
+        return self._gpus.setdefault(key, Gpu(key, host, number, name=gpu_label(number, None), uuid=uuid))
 
 
 def _insides(report: Report) -> dict[tuple[int, int], Inside]:
@@ -162,9 +164,9 @@ def _insides(report: Report) -> dict[tuple[int, int], Inside]:
         """SELECT l.process, min(l.id) & 4294967295 AS row, l.name, l.device, l.stream, min(k.context) AS context
            FROM intrakernel_launches l LEFT JOIN kernels k ON k.id = l.kernel GROUP BY l.process, l.device, l.stream, l.name"""
     )
-    found = {}
+    insides = {}
     for row in rows.to_pylist():
-        found[row["process"], row["row"]] = Inside(
-            row["name"] or "kernel", row["device"], row["context"], row["stream"]
+        insides[row["process"], row["row"]] = Inside(
+            row["name"] or "kernel", row["device"], row["context"], stream=row["stream"]
         )
-    return found
+    return insides

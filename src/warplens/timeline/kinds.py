@@ -29,7 +29,7 @@ KINDS: dict[str, RowKind] = {
     for kind in (
         RowKind("nvtx_ranges", "NVTX", "nvtx"),
         RowKind("nvtx_gpu_projection", "NVTX", "nvtx"),
-        RowKind("nvtx_marks", "Marks", "marks", "marks"),
+        RowKind("nvtx_marks", "Marks", "marks", drawn="marks"),
         RowKind("python_calls", "Python", "python"),
         RowKind("task_samples", "Tasks", "tasks", label="tasks"),
         RowKind("kernels", "Kernels", "kernels"),
@@ -37,7 +37,7 @@ KINDS: dict[str, RowKind] = {
         RowKind("memcpys", "Copies", "copies"),
         RowKind("memory_rows", "Copies", "copies"),
         RowKind("memsets", "Memset", "memset"),
-        RowKind("cuda_events", "Events", "events", "marks"),
+        RowKind("cuda_events", "Events", "events", drawn="marks"),
         RowKind("cuda_api", "CUDA API", "api"),
         RowKind("overhead", "CUDA overhead", "overhead"),
         RowKind("syncs", "CUDA synchronization", "syncs"),
@@ -50,14 +50,14 @@ KINDS: dict[str, RowKind] = {
         RowKind("file_access", "File access", "files"),
         RowKind("syscalls", "System calls", "syscalls"),
         RowKind("gc", "GC", "gc"),
-        RowKind("gil", "GIL", "gil", "states"),
+        RowKind("gil", "GIL", "gil", drawn="states"),
         RowKind("imports", "Imports", "imports", label="imports"),
-        RowKind("samples", "Samples", "samples", "samples", label="samples"),
-        RowKind("thread_states", "State", "state", "states", label="state"),
+        RowKind("samples", "Samples", "samples", drawn="samples", label="samples"),
+        RowKind("thread_states", "State", "state", drawn="states", label="state"),
         RowKind("intrakernel_launches", "Launches that timed themselves", "launches"),
         RowKind("intrakernel_units", "Blocks", "blocks"),
         RowKind("intrakernel_events", "Regions", "regions"),
-        RowKind("intrakernel_marks", "Marks", "marks", "marks"),
+        RowKind("intrakernel_marks", "Marks", "marks", drawn="marks"),
     )
 }
 # Below a thread in the terminal and in the files of other viewers, where the state comes first: the page draws it in the row of the thread.

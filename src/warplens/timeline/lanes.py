@@ -47,8 +47,8 @@ class Lane:
     @property
     def process(self) -> int:
         """Whose it is; -1 where it is of none."""
-        found = self.own.key.get("process")
-        return -1 if found is None else int(found)
+        key = self.own.key.get("process")
+        return -1 if key is None else int(key)
 
     @property
     def lanes(self) -> int:
@@ -185,7 +185,7 @@ class Lanes:
 
     def located(self, layer: str, id_: int, start: int | None = None) -> Found | None:
         """Return where the row with an id lies."""
-        return self.locate(layer, id_ >> _KEY, id_ & _ROW, start)
+        return self.locate(layer, id_ >> _KEY, id_ & _ROW, start=start)
 
     def at(self, lane: Lane, depth: int, time: int) -> Found | None:
         """Return what is at a time on one lane of a track."""
@@ -195,10 +195,10 @@ class Lanes:
 
     def next_of(self, layer: str, time: int, end: int) -> Found | None:
         """Return the first event of a layer that begins at `time` or later."""
-        found = self.find(
-            every_name, time, end, 1, tracks=[lane.number for lane in self._layers.get(layer, ())]
+        match = self.find(
+            every_name, time, end, limit=1, tracks=[lane.number for lane in self._layers.get(layer, ())]
         )
-        return found[0] if found else None
+        return match[0] if match else None
 
     def named(self, like: Found, limit: int) -> list[Found]:
         """Return events of the layer and name of another one."""
@@ -210,14 +210,14 @@ class Lanes:
                 [one for one in chosen.tolist() if index.names.text(one) == like.name], chosen.dtype
             )
 
-        return self.find(names, -_EVER, _EVER, limit, tracks=tracks)
+        return self.find(names, -_EVER, _EVER, limit=limit, tracks=tracks)
 
     def sums(self, tracks: Collection[int], begin: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
         """Yield layer, name, events, time and longest piece (ns) of the slices in [begin, end), by name."""
         for index, _, numbers in self._by_index(tracks):
-            found = index.sums(numbers, begin, end)
-            for number in np.flatnonzero(found.count).tolist():
-                sums = int(found.count[number]), int(found.total[number]), int(found.longest[number])
+            parts = index.sums(numbers, begin, end)
+            for number in np.flatnonzero(parts.count).tolist():
+                sums = int(parts.count[number]), int(parts.total[number]), int(parts.longest[number])
                 yield index.names.layer(number), index.names.text(number), *sums
 
     def search(self, text: str, regex: bool) -> Iterator[tuple[LaneIndex, np.ndarray[Any, Any]]]:
@@ -230,21 +230,21 @@ class Lanes:
 
     def busy(self, tracks: Collection[int], begin: int, end: int) -> dict[int, tuple[float, int]]:
         """Return the busy share (0 to 1) of [begin, end) and the events of each track."""
-        found = {}
+        load = {}
         for index, base, numbers in self._by_index(tracks):
             shares, events = index.busy(numbers, begin, end)
-            found.update(
+            load.update(
                 {
                     base + own: (share, count)
                     for own, share, count in zip(numbers, shares.tolist(), events.tolist(), strict=True)
                 }
             )
-        return found
+        return load
 
     def deepest(self, tracks: Collection[int], begin: int, end: int) -> dict[int, int]:
         """Return the deepest lane of each track that has something in [begin, end)."""
         deepest: dict[int, int] = {}
-        for base, _, view in self.viewports(begin, end, 1, tracks, 1):
+        for base, _, view in self.viewports(begin, end, 1, tracks=tracks, limit=1):
             for track, lane in view.runs[:, :2].tolist():
                 deepest[base + track] = max(deepest.get(base + track, 0), lane)
         return deepest
@@ -284,9 +284,9 @@ class Lanes:
             self.all[base + hit.track],
             hit.lane,
             int(hit.start),
-            int(hit.duration),
-            index.names.text(hit.name),
-            int(hit.row),
+            duration=int(hit.duration),
+            name=index.names.text(hit.name),
+            row=int(hit.row),
         )
 
 

@@ -94,8 +94,8 @@ class Row:
                 f"{self.id}/{part}" if self.id else part,
                 kind,
                 name,
-                detail,
-                order,
+                detail=detail,
+                order=order,
                 facts={**self.facts, **known},
             )
         return self.children[part]
@@ -164,7 +164,7 @@ class Tree:
         ):
             parent = parent.child("metrics", "group", "More metrics", order=(1, 0))
             parent.open = False
-        return parent.child(f"counter:{layer}:{key}", "counter", name, detail, order=(0, place))
+        return parent.child(f"counter:{layer}:{key}", "counter", name, detail=detail, order=(0, place))
 
     def _place(self, layer: str, key: Mapping[str, Any]) -> tuple[Row, str, str]:
         """Return below what a track belongs, what its id ends in, and its name."""
@@ -221,14 +221,14 @@ class Tree:
             return node
         warp = _number(key, "warp")
         detail = f"block {slot + 1} at once" if slot else ""
-        return node.child(f"warp:{slot}:{warp}", "warp", f"Warp {warp}", detail, order=(0, slot, warp))
+        return node.child(f"warp:{slot}:{warp}", "warp", f"Warp {warp}", detail=detail, order=(0, slot, warp))
 
     def _kernel(self, process: int, first: int) -> Row:
         """Return the row above the insides of kernels of a name.
 
         Their stream, else their GPU, else their process.
         """
-        inside = self._entities.insides.get((process, first)) or Inside("kernel", None, None, None)
+        inside = self._entities.insides.get((process, first)) or Inside("kernel", None, None, stream=None)
         if inside.context is not None and inside.stream is not None:
             place = {"context": inside.context, "stream": inside.stream, "device": inside.device}
             parent = self._stream(process, place)
@@ -252,7 +252,7 @@ class Tree:
         rank = row.get("rank")
         order = (0, rank is None, rank or 0, process)
         return self._host(self._entities.host(process)).child(
-            f"process:{process}", "process", name, detail, order=order, process=process, rank=rank
+            f"process:{process}", "process", name, detail=detail, order=order, process=process, rank=rank
         )
 
     def _thread(self, process: int, thread: int | None) -> Row:
@@ -261,7 +261,7 @@ class Tree:
         name, detail = self._entities.thread_name(thread)
         main = detail.startswith("main")
         return self._process(process).child(
-            f"thread:{thread}", "thread", name, detail, order=(1, not main, thread)
+            f"thread:{thread}", "thread", name, detail=detail, order=(1, not main, thread)
         )
 
     def _gpu(self, gpu: Gpu) -> Row:
@@ -271,7 +271,7 @@ class Tree:
             f"gpu:{gpu.id}",
             "gpu",
             gpu.name,
-            gpu.uuid or "",
+            detail=gpu.uuid or "",
             order=(1, gpu.number, gpu.key),
             device=gpu.number,
             process=own,
@@ -290,7 +290,7 @@ class Tree:
             f"context:{process}:{within}",
             "context",
             self._entities.context_name(process, within),
-            detail,
+            detail=detail,
             order=(3, process, within),
             **facts,
         )

@@ -15,7 +15,7 @@ from tests.support.native.native_build import NATIVE, build_binding
 from tests.support.native.sanitizing import MEMORY, THREADS
 
 ROOT = NATIVE.parent
-PROGRAM = SOURCES / "nvtx_anything.py"
+PROGRAM = SOURCES / "nvtx" / "nvtx_anything.py"
 # An instrumented build for each sanitizer, on a busy machine.
 pytestmark = [pytest.mark.exhaustive, pytest.mark.require("gcc", "native"), pytest.mark.timeout(600)]
 

@@ -11,7 +11,7 @@ from tests.support.programs.under_everything import both, same
 from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(600)]
-PROGRAM = Path(__file__).resolve().parents[2] / "targets" / "python_sandbox.py"
+PROGRAM = Path(__file__).resolve().parents[2] / "targets" / "processes" / "python_sandbox.py"
 
 
 @pytest.mark.parametrize("end", ["orderly", "at once"])

@@ -351,7 +351,7 @@ def test_fork_after_cuda(tmp_path: Path, target: Target) -> None:
     assert any("child 0" in line for line in found.said)
 
 
-PYTHON = Path(__file__).resolve().parents[2] / "targets" / "cuda_python.py"
+PYTHON = Path(__file__).resolve().parents[2] / "targets" / "cuda" / "cuda_python.py"
 
 
 def test_a_python_program_with_ranges(tmp_path: Path, target: Target) -> None:

@@ -28,10 +28,20 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     words = FakeCuda().words()
     subprocess.run(
-        ["gcc", "-O1", SOURCES / "cuda_program.c", *words, "-o", folder / "program", "-pthread"], check=True
+        ["gcc", "-O1", SOURCES / "cuda" / "cuda_program.c", *words, "-o", folder / "program", "-pthread"],
+        check=True,
     )
     subprocess.run(
-        ["gcc", "-O1", "-shared", "-fPIC", SOURCES / "cuda_tool.c", "-o", folder / "tool.so", "-ldl"],
+        [
+            "gcc",
+            "-O1",
+            "-shared",
+            "-fPIC",
+            SOURCES / "cuda" / "cuda_tool.c",
+            "-o",
+            folder / "tool.so",
+            "-ldl",
+        ],
         check=True,
     )
     return folder

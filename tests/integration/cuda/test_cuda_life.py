@@ -127,7 +127,7 @@ def by_hand(
         del environment["CUDA_INJECTION64_PATH"]
     agent = captures[0].agent.path
     folders = [capture.spool for capture in captures]
-    command: list[str | Path] = [sys.executable, SOURCES / "cuda_by_hand.py", agent, mode, *folders]
+    command: list[str | Path] = [sys.executable, SOURCES / "cuda" / "cuda_by_hand.py", agent, mode, *folders]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
@@ -188,7 +188,12 @@ def test_windows_that_nvtx_ranges_open(cuda: CudaPrograms) -> None:
     capture = cuda.capture(
         TRACE | TOGGLE, flush_ms=1000, open=False, trigger=1, message="capture", any_domain=True
     )
-    command: list[str | Path] = [sys.executable, SOURCES / "cuda_by_hand.py", capture.agent.path, "ranges"]
+    command: list[str | Path] = [
+        sys.executable,
+        SOURCES / "cuda" / "cuda_by_hand.py",
+        capture.agent.path,
+        "ranges",
+    ]
     run = cuda.run(command, "13.4", capture=capture, variables={"PYTHONPATH": str(SRC)})
     assert run.names("kernel") == {"in_capture": 8}
 

@@ -15,7 +15,7 @@ from warplens.report import Report
 from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "g++", "native"), pytest.mark.timeout(300)]
-TARGETS = ROOT / "tests" / "targets"
+TARGETS = ROOT / "tests" / "targets" / "intrakernel"
 C = ("gcc", "-std=c99", "-D_GNU_SOURCE", "-pedantic", "-O1")
 CPP = ("g++", "-std=c++17", "-O1")
 

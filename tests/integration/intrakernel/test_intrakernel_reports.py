@@ -18,7 +18,7 @@ from warplens.report import open as open_report
 
 pytestmark = [pytest.mark.require("gcc", "native"), pytest.mark.timeout(300)]
 
-PROGRAM = ROOT / "tests" / "targets" / "intrakernel_program.py"
+PROGRAM = ROOT / "tests" / "targets" / "intrakernel" / "intrakernel_program.py"
 EPOCH = 3_000_000_000_000_000  # of the look-alike's GPU
 TABLES = (
     "intrakernel_launches",

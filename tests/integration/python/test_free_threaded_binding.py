@@ -58,7 +58,7 @@ def test_all_that_threads_annotate_at_once_is_there(
         "env",
         f"PYTHONPATH={package(python)}",
         python,
-        str(SOURCES / "nvtx_at_once.py"),
+        str(SOURCES / "nvtx" / "nvtx_at_once.py"),
         str(THREADS),
         str(ROUNDS),
     )
@@ -94,7 +94,7 @@ def test_anything_goes_from_many_threads(python: str, package: Package, tmp_path
         "WARPLENS_SPOOL": str(tmp_path),
         "NVTX_INJECTION64_PATH": str(AGENT),
     }
-    words = [python, "-X", "faulthandler", str(SOURCES / "nvtx_anything.py"), "5", "400", "7"]
+    words = [python, "-X", "faulthandler", str(SOURCES / "nvtx" / "nvtx_anything.py"), "5", "400", "7"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("done ")

@@ -131,7 +131,10 @@ for path in sorted(glob.glob(os.path.join(folder, "*.py")))[::4] + sorted(glob.g
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program around the agent's own reading of line tables."""
     program = tmp_path_factory.mktemp("lines") / "lines"
-    sources = [NATIVE / "tests" / "python_lines.cpp", NATIVE / "agent" / "python" / "memory" / "lines.cpp"]
+    sources = [
+        NATIVE / "tests" / "agent" / "python_lines.cpp",
+        NATIVE / "agent" / "python" / "memory" / "lines.cpp",
+    ]
     subprocess.run(
         ["g++", "-std=c++20", "-O1", f"-I{NATIVE}", f"-I{NATIVE / 'include'}", *sources, "-o", program],
         check=True,

@@ -43,15 +43,28 @@ sys.exit(7)
 """
 
 
+# Starts short programs, many at once, until a file says so.
+BUILD = """
+import pathlib, subprocess
+folder = pathlib.Path(sys.argv[1])
+while not (folder / "end").exists():
+    running = [subprocess.Popen(["/bin/sh", "-c", "/bin/true; /bin/cat /etc/passwd > /dev/null"]) for _ in range(8)]
+    for one in running:
+        one.wait()
+sys.exit(7)
+"""
+
+
 @contextmanager
 def recorded(
     folder: Path,
     *options: str,
     report: str = "x",
+    storm: str = STORM,
     wrap: Callable[..., list[str]] = lambda *words: [*map(str, words)],
 ) -> Iterator[subprocess.Popen[str]]:
     """Run the program with its report being written; it ends with the block. `wrap` makes a command that runs its words elsewhere."""
-    path = program(folder / "storm.py", STORM)
+    path = program(folder / "storm.py", storm)
     words = [*COMMAND, "profile", "--light", "-o", report, *options, str(path), str(folder)]
     launcher = subprocess.Popen(
         wrap(*words), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -63,9 +76,9 @@ def recorded(
         (folder / "end").touch()
 
 
-def is_written(folder: Path) -> bool:
-    """Whether part of the report was written by now."""
-    return any(path.stat().st_size > 4 for path in folder.glob("x.warplens/tables/nvtx_ranges/*.during"))
+def is_written(folder: Path, table: str = "nvtx_ranges") -> bool:
+    """Whether part of a table was written by now."""
+    return any(path.stat().st_size > 4 for path in folder.glob(f"x.warplens/tables/{table}/*.during"))
 
 
 def allocated(folder: Path) -> int:
@@ -139,6 +152,22 @@ def test_it_equals_the_one_that_is_written_at_the_end(tmp_path: Path) -> None:
         assert (
             file.num_row_groups > 2
         )  # the outermost range has one of its own, before those that ended first
+
+
+def test_processes_that_have_ended_are_converted(tmp_path: Path) -> None:
+    options = ("--keep-raw", "-t", "osrt", "--sample=process-tree", "--osrt-file-access")
+    with recorded(tmp_path, *options, storm=BUILD) as launcher:
+        until(lambda: is_written(tmp_path, "osrt"), "part of the report", _PATIENCE_S)
+    launcher.communicate()
+    assert launcher.returncode == 7
+    report = tmp_path / "x.warplens"
+    (raw,) = (report / "raw").iterdir()
+    shutil.copytree(raw, tmp_path / raw.name)
+    finish(tmp_path / raw.name, tmp_path / "again.warplens")
+    got, wanted = tables(report), tables(tmp_path / "again.warplens")
+    assert got["processes"].num_rows > 100
+    for name, rows in wanted.items():
+        assert got[name].equals(rows), name
 
 
 @pytest.mark.parametrize("victim", ["converter", "launcher", "program"])

@@ -521,7 +521,7 @@ with warplens.open(recording.path) as report:
 def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Another NVTX tool, which writes what it hears to a log."""
     path = tmp_path_factory.mktemp("tool") / "libtool.so"
-    source = Path(__file__).resolve().parents[2] / "targets" / "nvtx_tool.c"
+    source = Path(__file__).resolve().parents[2] / "targets" / "nvtx" / "nvtx_tool.c"
     subprocess.run(["gcc", "-shared", "-fPIC", str(source), "-o", str(path), "-lpthread"], check=True)
     return path
 

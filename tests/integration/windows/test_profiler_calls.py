@@ -83,7 +83,7 @@ class Bench:
                 "-Wall",
                 "-Werror",
                 "-Wl,--no-as-needed",
-                SOURCES / f"{source}.c",
+                SOURCES / "cuda" / f"{source}.c",
                 *words,
                 "-o",
                 out,

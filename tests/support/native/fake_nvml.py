@@ -1,4 +1,4 @@
-"""The look-alike libnvidia-ml of tests/targets/nvml.c, and the environment that makes programs use it."""
+"""The look-alike libnvidia-ml of tests/targets/cuda/nvml.c, and the environment that makes programs use it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "targets" / "nvml.c"
+SOURCE = Path(__file__).parents[2] / "targets" / "cuda" / "nvml.c"
 
 
 def fake_nvml(folder: Path, words: str = "", gpus: int = 2) -> dict[str, str]:

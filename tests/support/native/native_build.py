@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tests.integration.conftest import SOURCES, nvtx_headers
+from tests.integration.conftest import nvtx_headers
+from tests.support.native.targets import source
 
 ROOT = Path(__file__).resolve().parents[3]
 NATIVE = ROOT / "native"
@@ -129,15 +130,16 @@ def build_spool_test(
     folder: Path | None = None,
     more: Sequence[Path] = (),
 ) -> Path:
-    """Build unit tests of the spool writer, and of what `more` holds: `native/tests/<name>.cpp`."""
-    paths = [NATIVE / "tests" / f"{name}.cpp", *sources("spool"), *more]
+    """Build unit tests of the spool writer, and of what `more` holds: `native/tests/*/<name>.cpp`."""
+    (test,) = (NATIVE / "tests").glob(f"*/{name}.cpp")
+    paths = [test, *sources("spool"), *more]
     made = objects(folder or out.with_suffix(".objects"), paths, compiler, words)
     subprocess.run([compiler, *words, *made, "-pthread", "-ldl", "-o", out], check=True)
     return out
 
 
 def build_target(name: str, out: Path, compiler: str = "gcc", words: Sequence[str] = ()) -> Path:
-    """Build `tests/targets/<name>.c`."""
+    """Build `tests/targets/*/<name>.c`."""
     subprocess.run(
         [
             compiler,
@@ -145,7 +147,7 @@ def build_target(name: str, out: Path, compiler: str = "gcc", words: Sequence[st
             "-isystem",
             nvtx_headers(),
             *words,
-            SOURCES / f"{name}.c",
+            source(f"{name}.c"),
             "-o",
             out,
             "-pthread",

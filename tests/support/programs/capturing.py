@@ -84,7 +84,7 @@ class Capture:
 
 
 class Steps:
-    """A program that makes one call after the other: `tests/targets/nvtx_steps.c`."""
+    """A program that makes one call after the other: `tests/targets/nvtx/nvtx_steps.c`."""
 
     def __init__(self, program: Path, capture: Capture) -> None:
         self.process = subprocess.Popen(

@@ -319,5 +319,7 @@ def source() -> str:
         f"{one.result} {one.name}({one.parameters});" for one in chosen if one.name.startswith("__")
     )
     rows = ",\n".join(f'  {{"{one.name}", call_{one.name}}}' for one in chosen)
-    text = (Path(__file__).parents[2] / "targets" / "wrapper_calls.c.in").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "targets" / "processes" / "wrapper_calls.c.in").read_text(
+        encoding="utf-8"
+    )
     return text.replace("@DECLARED@", declared).replace("@CALLS@", calls).replace("@ROWS@", rows)

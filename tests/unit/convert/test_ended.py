@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from tests.support.thorough import few
 from tests.unit.convert.history import SECOND, History
 from tests.unit.convert.test_following import tables
 from tests.unit.convert.test_small_processes import process
+from warplens import native
 from warplens.convert import begun, ended, finish, following
 from warplens.convert.begun import Begun
 from warplens.convert.following import Surprise
+from warplens.convert.symbols.elf import Elf
+from warplens.convert.symbols.lookup import Symbols
 from warplens.handover import pending, seals
 from warplens.testing import spool_writer as sw
 
@@ -32,7 +36,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Family:
-    """A process that goes on, and many that it starts: each is there for a while, some are killed, some annotate themselves."""
+    """A process that goes on, and many that it starts: some are killed, some annotate themselves."""
 
     def __init__(self, seed: int, count: int = 20) -> None:
         self._random = rng = random.Random(seed)
@@ -93,7 +97,7 @@ class Family:
 def recorded(
     folder: Path, family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[pending.Pending, Begun | None]:
-    """Look at the recording every two seconds; return its note, and what was written by its end, None where that was given up."""
+    """Look every two seconds; return the note, and what was written: None where it was given up."""
     spool = folder / "spool"
     spool.mkdir(parents=True)
     family.write(spool, 2 * SECOND)
@@ -146,7 +150,7 @@ def test_what_was_converted_is_not_read_again(tmp_path: Path, monkeypatch: pytes
     sizes = {name: Path(note.spool, name).stat().st_size for name in writing.ended.processes.converted}
     for name, size in sizes.items():  # nothing of it but its head is left
         path = Path(note.spool, name)
-        path.write_bytes(path.read_bytes()[: 3 * sw.PAGE].ljust(size, b"\0"))
+        path.write_bytes(path.read_bytes()[: sw.first_chunk()].ljust(size, b"\0"))
     finish.finish(note, note.report, begun=writing)
     assert tables(note.report)["frames"].num_rows == tables(tmp_path / "end.warplens")["frames"].num_rows
 
@@ -167,7 +171,7 @@ def test_the_killed_and_the_living_wait(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_turns_out_otherwise_is_read_again(
     tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that began before others was seen after them, or a window was closed earlier than anybody thought."""
+    """A process that began before others was seen after them, or a window was closed early."""
     family = Family(2)
     note, writing = recorded(tmp_path, family, monkeypatch)
     assert writing is not None
@@ -183,3 +187,37 @@ def test_what_turns_out_otherwise_is_read_again(
             sw.control([(400, 2 * SECOND + 5, 1, 0, 0), (8 * SECOND, 0, 1, 0, 0)])
         )
     compare(tmp_path, note, writing)
+
+
+def test_native_code_is_looked_up_while_a_process_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading the symbols of a program takes longer than all else at the end of a short run."""
+    library = Path(native.__file__).parents[1] / "_lib" / "libwarplens_desk.so"
+    with closing(Elf(library)) as file:
+        build_id = file.build_id
+    texts = {1: str(library), 2: build_id or ""}
+    frames = [
+        {"node": node, "domain": 1, "module": 1, "offset": 0x20000 + 64 * node} for node in range(1, 40)
+    ]
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    family = Family(1, count=0)
+    family.write(spool, 2 * SECOND)
+    (path,) = spool.glob("*.spool")
+    more = [
+        sw.strings(texts),
+        sw.wide("cpu_module", [{"module": 1, "name": 1, "build_id": 2}]),
+        sw.wide("cpu_frame", frames, sequence=1),
+    ]
+    path.write_bytes(sw.spool([path.read_bytes()[sw.first_chunk() :], *more]))
+    note = pending.begin(tmp_path / "r.warplens", spool, name="one")
+    writing = Begun(note)
+    writing.step(5 * SECOND)
+    shutil.copytree(spool, tmp_path / "end")
+    finish.finish(tmp_path / "end", tmp_path / "end.warplens")
+    monkeypatch.setattr(Symbols, "_read", None)
+    finish.finish(note, note.report, begun=writing)
+    rows = tables(note.report)["frames"]
+    assert rows.equals(tables(tmp_path / "end.warplens")["frames"])
+    assert len(set(rows.column("function").to_pylist())) > 3

@@ -27,8 +27,8 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
 
     class Seen(MergedTables):
-        def __init__(self, members: Any, *arguments: Any) -> None:
-            super().__init__(members, *arguments)
+        def __init__(self, members: Any, *arguments: Any, **more: Any) -> None:
+            super().__init__(members, *arguments, **more)
             sizes.append(len(members))
 
     monkeypatch.setattr(processes, "MergedTables", Seen)

@@ -15,12 +15,12 @@ from warplens.spool.reader import Names
 def test_each_system_id_is_one_thread(tids: list[int]) -> None:
     times = np.arange(1, len(tids) + 1, dtype=np.int64)
     names = Names()
-    found = Threads(names, np.empty((0, 3), np.int64)).match(np.array(tids, np.int64), times).tolist()
-    assert len(set(found)) == len(set(tids))
-    assert len(set(zip(found, tids, strict=True))) == len(set(tids))
+    threads_of = Threads(names, np.empty((0, 3), np.int64)).match(np.array(tids, np.int64), times).tolist()
+    assert len(set(threads_of)) == len(set(tids))
+    assert len(set(zip(threads_of, tids, strict=True))) == len(set(tids))
     first = {tid: tids.index(tid) + 1 for tid in tids}
-    assert {thread: names.threads[thread][2] for thread in found} == {
-        thread: first[tid] for thread, tid in zip(found, tids, strict=True)
+    assert {thread: names.threads[thread][2] for thread in threads_of} == {
+        thread: first[tid] for thread, tid in zip(threads_of, tids, strict=True)
     }
 
 

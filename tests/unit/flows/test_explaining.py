@@ -8,7 +8,7 @@ import pytest
 
 import warplens
 from warplens.flows.differing import Difference, diff
-from warplens.flows.explaining import Explanation, Part
+from warplens.flows.explaining import DifferencePart, Explanation
 from warplens.testing.timeline import timeline
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def explained(difference: Difference) -> Explanation:
     return whole
 
 
-def named(whole: Explanation) -> dict[tuple[str, str], Part]:
+def named(whole: Explanation) -> dict[tuple[str, str], DifferencePart]:
     return {(part.kind, part.name): part for part in whole.parts}
 
 

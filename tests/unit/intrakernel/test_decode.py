@@ -9,7 +9,7 @@ import pytest
 
 from warplens.errors import SpoolError
 from warplens.model import intrakernel_layout as layout
-from warplens.spool.intrakernel import decode
+from warplens.spool.kernels.decoding import decode
 from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 WRAP = 1 << 32

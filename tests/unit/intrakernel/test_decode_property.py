@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from warplens.errors import SpoolError
 from warplens.model import intrakernel_layout as layout
-from warplens.spool import intrakernel
+from warplens.spool.kernels.decoding import decode
 from warplens.testing.kernel_buffers import BufferEvent, BufferUnit, buffer_bytes
 
 pytestmark = pytest.mark.slow
@@ -46,9 +46,7 @@ def unit(draw: st.DrawFn) -> BufferUnit | None:
 def test_what_was_recorded_comes_back(
     units: list[BufferUnit | None], slots: int, generation: int, with_generation: bool
 ) -> None:
-    found = intrakernel.decode(
-        buffer_bytes(units, slots=slots, generation=generation, with_generation=with_generation)
-    )
+    found = decode(buffer_bytes(units, slots=slots, generation=generation, with_generation=with_generation))
     ran = [one for one in units if one is not None]
     kept = [(row, event) for row, one in enumerate(ran) for event in one.events[:slots]]
     assert found.events[["unit", "tag", "start", "end"]].tolist() == [
@@ -73,7 +71,7 @@ def test_rings_keep_the_latest_of_every_unit(units: list[BufferUnit | None], log
             BufferEvent(e.tag % layout.RING_TAGS, max(e.start, e.end - layout.RING_LONGEST), e.end)
             for e in one.events
         ]
-    found = intrakernel.decode(buffer_bytes(units, slots=slots, mode="smem"))
+    found = decode(buffer_bytes(units, slots=slots, mode="smem"))
     ran = [one for one in units if one is not None]
     kept = [(row, e.tag, e.start, e.end) for row, one in enumerate(ran) for e in one.events[-slots:]]
     assert found.events[["unit", "tag", "start", "end"]].tolist() == kept
@@ -103,7 +101,7 @@ def test_cycles_come_back_as_ns(units: list[BufferUnit | None], ghz: float) -> N
         )
     for one in filter(None, cycles):  # a region is shorter than 32 bits of cycles
         one.events = [BufferEvent(e.tag, max(e.start, e.end - WRAP + 1), e.end) for e in one.events]
-    found = intrakernel.decode(buffer_bytes(cycles, slots=12, clock="clock"))
+    found = decode(buffer_bytes(cycles, slots=12, clock="clock"))
     expected = [(one.begin, e.end / ghz) for one in filter(None, cycles) for e in one.events]
     assert len(found.events) == len(expected)
     for end, (begin, wanted) in zip(found.events["end"].tolist(), expected, strict=True):
@@ -135,7 +133,7 @@ def test_a_buffer_with_rubbish_in_it_is_read_or_refused(
         raw[at : at + len(rubbish)] = rubbish
     raw = raw[: data.draw(st.integers(0, len(raw)))] if data.draw(st.booleans()) else raw
     try:
-        found = intrakernel.decode(raw)
+        found = decode(raw)
     except SpoolError:
         return
     assert found.units["events"].sum() == len(found.events)

@@ -68,7 +68,7 @@ print(json.dumps(said))
 @pytest.fixture(scope="module")
 def libcuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("host-cuda")
-    source = ROOT / "tests" / "targets" / "host_cuda.c"
+    source = ROOT / "tests" / "targets" / "intrakernel" / "host_cuda.c"
     subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source], check=True)
     return folder
 

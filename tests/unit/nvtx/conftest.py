@@ -40,7 +40,7 @@ def run_python(code: str, **extra: str) -> str:
 def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The logging tool, built."""
     target = tmp_path_factory.mktemp("tool") / "libnvtx_tool.so"
-    source = ROOT / "tests" / "targets" / "nvtx_tool.c"
+    source = ROOT / "tests" / "targets" / "nvtx" / "nvtx_tool.c"
     flags = ["-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["gcc", *flags, str(source), "-o", str(target), "-lpthread"], check=True)
     return target
@@ -84,7 +84,7 @@ def record(tool: Path, tmp_path: Path) -> Record:
 def task_tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The logging tool that also takes tasks."""
     target = tmp_path_factory.mktemp("tool") / "libnvtx_task_tool.so"
-    source = ROOT / "tests" / "targets" / "nvtx_task_tool.c"
+    source = ROOT / "tests" / "targets" / "nvtx" / "nvtx_task_tool.c"
     flags = ["-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["gcc", *flags, str(source), "-o", str(target), "-lpthread"], check=True)
     return target

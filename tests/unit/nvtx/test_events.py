@@ -390,7 +390,7 @@ def test_a_broken_tool_does_not_break_the_program(record: Record) -> None:
 def test_a_tool_written_without_every_call_is_fine(record: Record, tmp_path: object) -> None:
     # A tool without strings: messages travel as text.
     source = (
-        (ROOT / "tests" / "targets" / "nvtx_tool.c")
+        (ROOT / "tests" / "targets" / "nvtx" / "nvtx_tool.c")
         .read_text()
         .replace("*table[10] = (void *)make_string;", "")
     )

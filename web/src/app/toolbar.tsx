@@ -2,7 +2,7 @@
 import { visible } from "../base/text";
 import { SearchBox } from "../panels";
 import { showAll } from "./actions";
-import { COLORS, GROUPS } from "./shortcuts";
+import { COLORS, GROUPS } from "./keys/shortcuts";
 import { type ColorBy, type GroupBy, colorBy, filter, groupBy, help, meta, theme } from "./state";
 import { nextTheme } from "./theme";
 

@@ -165,6 +165,9 @@ void open_events(Perf &perf) {
     perf.switch_event = switch_attributes();
     for (const SubjectThread &thread : subject_threads(perf.main_tid)) {
       perf.states.begin(thread.tid, thread.state, now_ns(process_clock()));
+      if (!thread.name.empty()) {
+        perf.states.name(thread.tid, thread.name);
+      }
     }
   }
   int error = 0;

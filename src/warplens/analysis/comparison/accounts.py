@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.comparison.gpu_time import gpu_time
-from warplens.analysis.comparison.host_time import Spent, host_time, stretches_of
+from warplens.analysis.comparison.host_time import CauseTime, host_time, stretches_of
 from warplens.analysis.cpu.culprits import API, FUNCTION, GC, GIL, IMPORT, NATIVE, OS
 from warplens.analysis.cpu.thread_time import thread_times
 from warplens.analysis.gpu.ops import busy, during
@@ -46,7 +46,7 @@ RECORDED = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class AccountEntry:
     """Time of one cause, ns, its variance (ns²), and what in it took most."""
 
     ns: float
@@ -65,7 +65,7 @@ class Account:
     per: str
     units: int
     whole: float
-    entries: Mapping[tuple[str, str], Entry]
+    entries: Mapping[tuple[str, str], AccountEntry]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,9 @@ def loop_of(report: Report, selection: Selection, name: str | None) -> MainLoop 
     starts = start[mine]
     called = base_name(rows.column("name")[int(np.argmax(mine))].as_py())
     usual = int(np.median(end[mine] - starts))
-    return MainLoop(int(starts[0]), int(end[mine][-1]), key, starts, usual, 0, called)
+    return MainLoop(
+        int(starts[0]), int(end[mine][-1]), key, starts=starts, usual=usual, skipped=0, name=called
+    )
 
 
 def subject(report: Report, selection: Selection, loop: MainLoop | None) -> Subject | None:
@@ -180,7 +182,7 @@ def account(
         return None
     if gpu and of.device is not None:
         part = Selection(time=(begin - report.origin, end - report.origin))
-        spent = gpu_time(report, part, (of.process, of.device), of.thread)
+        spent = gpu_time(report, part, (of.process, of.device), thread=of.thread)
         where = f"GPU {of.device}"
     else:
         spent = host_time(report, stretches_of(of.thread, np.array([begin]), np.array([end])))
@@ -190,12 +192,12 @@ def account(
         where,
         "run" if loop is None else loop.name or "iteration",
         units,
-        (end - begin) / units,
-        _entries([*spent], units),
+        whole=(end - begin) / units,
+        entries=_entries([*spent], units),
     )
 
 
-def _entries(spent: list[Spent], units: int) -> dict[tuple[str, str], Entry]:
+def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], AccountEntry]:
     sums: dict[tuple[str, str], float] = {}
     variances: dict[tuple[str, str], float] = {}
     details: dict[tuple[str, str], dict[str, int]] = {}
@@ -206,7 +208,8 @@ def _entries(spent: list[Spent], units: int) -> dict[tuple[str, str], Entry]:
         own = details.setdefault(key, {})
         own[one.detail] = own.get(one.detail, 0) + one.ns
     return {
-        key: Entry(ns / units, variances[key] / units**2, _largest(details[key])) for key, ns in sums.items()
+        key: AccountEntry(ns / units, variances[key] / units**2, _largest(details[key]))
+        for key, ns in sums.items()
     }
 
 

@@ -107,13 +107,13 @@ def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> I
     for kind in ("kernel", "memory", "graph"):
         taking = Taking(kind)
         for table in (table for table, facts in _GPU.items() if facts[0] == kind and report.tables[table]):
-            _gpu(report, selection, table, steps, typical, taking)
+            _gpu(report, selection, table, steps=steps, typical=typical, taking=taking)
         if taking.codes:
             yield taking.rows()
     for table, (kind, names) in _HOST.items():
         if report.tables[table]:
             taking = Taking(kind)
-            _host(report, selection, table, names, steps, taking)
+            _host(report, selection, table, names=names, steps=steps, taking=taking)
             if taking.codes:
                 yield taking.rows()
 
@@ -163,7 +163,9 @@ class Taking:
             np.concatenate(self._steps),
         )
         self.codes, self._lengths, self._steps = [], [], []
-        return ComparableRows(self.kind, list(self._known), code, length, step, self._first()[1])
+        return ComparableRows(
+            self.kind, list(self._known), code, length=length, step=step, launched=self._first()[1]
+        )
 
 
 def _gpu(
@@ -172,7 +174,7 @@ def _gpu(
     _, named = _GPU[table]
     calls, launched = ApiCalls(report), table != "um_events"
     columns = ["process", "start", "end", *([named] if named else []), *(["api"] if launched else [])]
-    for rows in stream(report, table, columns, selection.window(report)):
+    for rows in stream(report, table, columns, window=selection.window(report)):
         if table == "um_events":
             rows = rows.filter(
                 pc.is_in(
@@ -190,7 +192,7 @@ def _gpu(
             rows = rows.set_column(
                 rows.column_names.index(named), named, pc.cast(rows.column(named), pa.string())
             )
-        code = _coded([rows.column(named)] if named else [], len(start), _OPERATIONS[table], taking)
+        code = _coded([rows.column(named)] if named else [], len(start), _OPERATIONS[table], taking=taking)
         step = steps.at(process, asked)
         taking.add(code, end - start, step)
         if taking.kind == "kernel":
@@ -217,7 +219,7 @@ def _host(
             process, start, end = (
                 np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("process", "start", "end")
             )
-            code = _coded([rows.column(name) for name in names], len(start), tell, taking)
+            code = _coded([rows.column(name) for name in names], len(start), tell, taking=taking)
             taking.add(code, end - start, steps.at(process, start))
 
     groups = row_groups(report, table, window)

@@ -31,7 +31,12 @@ _SOURCES = {
 }
 _QUANTILES = {"p50": 0.5, "p95": 0.95}
 _NOTHING = ComparableRows(
-    "", [], np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
+    "",
+    [],
+    np.empty(0, np.int32),
+    length=np.empty(0, np.int64),
+    step=np.empty(0, np.int32),
+    launched=np.empty(0, np.int32),
 )
 _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS mean, quantile_disc(length, 0.5)::BIGINT AS p50,
     quantile_disc(length, 0.95)::BIGINT AS p95, max(length)::BIGINT AS max, min(length)::BIGINT AS min, stddev_samp(length) AS deviation"""
@@ -68,7 +73,9 @@ def figures(report: Report, selection: Selection, step_rows: pa.Table | None) ->
     """
     parts, order = _own(report, selection, step_rows), list[str]()
     steps = Steps(step_rows)
-    for rows in chain(kinds(report, selection, steps, steps.count // 2), inside(report, selection, steps)):
+    for rows in chain(
+        kinds(report, selection, steps, typical=steps.count // 2), inside(report, selection, steps)
+    ):
         parts.append(_figures(rows, steps.count > 0))
         if rows.kind == "kernel":
             order = [rows.names[code] for code in rows.launched.tolist()]

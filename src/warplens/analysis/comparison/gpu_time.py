@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import warplens.report.arrow_compute as pc
-from warplens.analysis.comparison.host_time import Spent, host_time, stretches_of
+from warplens.analysis.comparison.host_time import CauseTime, host_time, stretches_of
 from warplens.analysis.cpu.culprits import API
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.flatten import outermost
@@ -28,7 +28,9 @@ _HOST = ("host-bound", "head", "tail")  # the host had not launched anything
 _CALLS = ("sync-bound", "launch-bound")  # the host was in a call, or behind one
 
 
-def gpu_time(report: Report, selection: Selection, place: tuple[int, int], thread: int) -> Iterator[Spent]:
+def gpu_time(
+    report: Report, selection: Selection, place: tuple[int, int], thread: int
+) -> Iterator[CauseTime]:
     """Yield the parts of a GPU's time in the selection; they add up to it.
 
     `place`: process, device.
@@ -45,17 +47,19 @@ def gpu_time(report: Report, selection: Selection, place: tuple[int, int], threa
     for text in np.unique(cause).tolist() if len(cause) else ():
         mine = cause == text
         if text not in (*_HOST, *_CALLS):
-            yield Spent(f"{_IDLE}{text}", "", "", int((end - start)[mine].sum()), 0.0)
+            yield CauseTime(f"{_IDLE}{text}", "", "", ns=int((end - start)[mine].sum()), variance=0.0)
             continue
         for spent in host_time(report, stretches_of(who[mine], start[mine], end[mine])):
             if text in _HOST:
                 yield spent
             else:
                 call = spent.name if spent.kind == API else ""
-                yield Spent(f"{_IDLE}{text}", "", f"most in {call}" if call else "", spent.ns, 0.0)
+                yield CauseTime(
+                    f"{_IDLE}{text}", "", f"most in {call}" if call else "", ns=spent.ns, variance=0.0
+                )
 
 
-def _ran(report: Report, selection: Selection, place: tuple[int, int]) -> Iterator[Spent]:
+def _ran(report: Report, selection: Selection, place: tuple[int, int]) -> Iterator[CauseTime]:
     window = selection.window(report) or report.span
     where = f"process = {place[0]} AND device = {place[1]} AND {during(report, selection)}"
     rows = report.sql(
@@ -82,7 +86,7 @@ def _ran(report: Report, selection: Selection, place: tuple[int, int]) -> Iterat
         length = (last - first) - taken.within(first, last)
         sums = np.bincount(operation[mine][which], length.astype(np.float64), len(texts))
         for code in np.flatnonzero(sums).tolist():
-            yield Spent(kind, texts[code], "", int(sums[code]), 0.0)
+            yield CauseTime(kind, texts[code], "", ns=int(sums[code]), variance=0.0)
         taken = _joined(taken, first, last)
 
 

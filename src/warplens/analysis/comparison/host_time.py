@@ -40,7 +40,7 @@ _WAITS = {
 _OTHERWISE = "in a sleep, a file or a lock"
 
 
-class Spent(NamedTuple):
+class CauseTime(NamedTuple):
     """Time of one cause: `kind`, `name`; `detail`: what in it; ns.
 
     `variance` of that (ns²), where samples saw it, else 0.
@@ -53,7 +53,7 @@ class Spent(NamedTuple):
     variance: float
 
 
-def host_time(report: Report, stretches: pa.Table) -> Iterator[Spent]:
+def host_time(report: Report, stretches: pa.Table) -> Iterator[CauseTime]:
     """Yield the parts of the time of stretches; they add up to it.
 
     Columns thread, start, end (ns). A cause may come again.
@@ -76,23 +76,23 @@ def host_time(report: Report, stretches: pa.Table) -> Iterator[Spent]:
     variance = [cut.sums(off * off * (part > 0)) for part in (awake, asleep)]
     for place, (kind, name) in enumerate(cut.texts):
         if ran[place]:
-            yield Spent(
+            yield CauseTime(
                 *_words(kind, name),
                 int(ran[place]),
                 variance[0][place] if kind in (FUNCTION, NATIVE) else 0.0,
             )
         if waited[place]:
-            yield Spent(WAITING, *_wait(name), int(waited[place]), variance[1][place])
+            yield CauseTime(WAITING, *_wait(name), int(waited[place]), variance[1][place])
 
 
-def _starved(report: Report, cut: _Pieces, which: Int64Array) -> Iterator[Spent]:
+def _starved(report: Report, cut: _Pieces, which: Int64Array) -> Iterator[CauseTime]:
     """Yield time without a free CPU, with what the thread was doing as the detail."""
     asked = stretches_of(cut.thread[which], cut.start[which], cut.end[which])
     inside = _Pieces.of(report, asked, starved=False)
     for (kind, name), ns in zip(inside.texts, inside.sums(inside.end - inside.start), strict=True):
         if ns:
             place = " ".join(_words(kind, name)[1:]).strip() or kind
-            yield Spent(CPU, "", "" if kind == UNKNOWN else f"most in {place}", int(ns), 0.0)
+            yield CauseTime(CPU, "", "" if kind == UNKNOWN else f"most in {place}", ns=int(ns), variance=0.0)
 
 
 @dataclass(frozen=True)

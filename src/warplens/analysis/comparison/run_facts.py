@@ -43,7 +43,7 @@ def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> di
     if used:
         facts["CPU time"] = sum(usage.get("user_ns", 0) + usage.get("system_ns", 0) for usage in used)
     peaks = [
-        largest(report, low, low + PROCESSES_PER_PART - 1, manifest.usage.get("max_rss", 0))
+        largest(report, low, low + PROCESSES_PER_PART - 1, primary=manifest.usage.get("max_rss", 0))
         for manifest in report.manifests
         for low in (manifest.part * PROCESSES_PER_PART,)
     ]

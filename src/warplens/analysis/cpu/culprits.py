@@ -188,7 +188,17 @@ def pieces(report: Report, stretches: pa.Table, *, starved: bool = True) -> pa.T
         own = threads[low : low + at_once]
         mine = some[(thread[some] >= own[0]) & (thread[some] <= own[-1])]
         parts.append(
-            _pieces(report, own, origin, length, thread[mine], start[mine], end[mine], mine, starved)
+            _pieces(
+                report,
+                own,
+                origin,
+                length=length,
+                thread=thread[mine],
+                start=start[mine],
+                end=end[mine],
+                number=mine,
+                starved=starved,
+            )
         )
     return pa.concat_tables(parts)
 
@@ -319,7 +329,7 @@ def _gc(report: Report, line: _Line) -> _Layer:
             which.reshape(-1).astype(np.int32), [f"generation {number}" for number in used.tolist()]
         )
 
-    return _flat(report, line, "gc", GC, ["generation"], label)
+    return _flat(report, line, "gc", kind=GC, columns=["generation"], name=label)
 
 
 def _gil(report: Report, line: _Line) -> _Layer:
@@ -327,23 +337,23 @@ def _gil(report: Report, line: _Line) -> _Layer:
         report,
         line,
         "gil",
-        GIL,
-        ["state"],
-        lambda rows: _same("GIL", rows.num_rows),
-        lambda rows: _is(rows, "state", "wait"),
+        kind=GIL,
+        columns=["state"],
+        name=lambda rows: _same("GIL", rows.num_rows),
+        wanted=lambda rows: _is(rows, "state", "wait"),
     )
 
 
 def _api(report: Report, line: _Line) -> _Layer:
-    return _flat(report, line, "cuda_api", API, ["name"], _name)
+    return _flat(report, line, "cuda_api", kind=API, columns=["name"], name=_name)
 
 
 def _imports(report: Report, line: _Line) -> _Layer:
-    return _flat(report, line, "imports", IMPORT, ["name"], _name)
+    return _flat(report, line, "imports", kind=IMPORT, columns=["name"], name=_name)
 
 
 def _os(report: Report, line: _Line) -> _Layer:
-    return _flat(report, line, "osrt", OS, ["name"], _name)
+    return _flat(report, line, "osrt", kind=OS, columns=["name"], name=_name)
 
 
 def _states(report: Report, line: _Line) -> _Layer:
@@ -351,10 +361,12 @@ def _states(report: Report, line: _Line) -> _Layer:
         report,
         line,
         "thread_states",
-        CPU,
-        ["state", "exact"],
-        lambda rows: _same("runnable", rows.num_rows),
-        lambda rows: _is(rows, "state", "runnable") & np.asarray(pc.fill_null(rows.column("exact"), False)),
+        kind=CPU,
+        columns=["state", "exact"],
+        name=lambda rows: _same("runnable", rows.num_rows),
+        wanted=lambda rows: (
+            _is(rows, "state", "runnable") & np.asarray(pc.fill_null(rows.column("exact"), False))
+        ),
     )
 
 
@@ -368,7 +380,7 @@ def _flat(
     wanted: Callable[[pa.Table], npt.NDArray[np.bool_]] | None = None,
 ) -> _Layer:
     """Return the rows of a table as a layer: of those that overlap, the outermost."""
-    rows = _read(report, line, table, ["thread", "start", "end", *columns])
+    rows = _read(report, line, table, columns=["thread", "start", "end", *columns])
     if wanted is not None:
         rows = rows.filter(pa.array(wanted(rows)))
     place, first, last = line.place(*(_numbers(rows.column(column)) for column in ("thread", "start", "end")))
@@ -377,18 +389,18 @@ def _flat(
     def label(which: Int64Array) -> tuple[pa.Array, pa.Array]:
         return _same(kind, len(which)), name(rows.select(columns).take(pa.array(which)))
 
-    return _Layer(first, last, place[chosen], label)
+    return _Layer(first, last, place[chosen], label=label)
 
 
 def _ranges(report: Report, line: _Line) -> _Layer:
     """Return push/pop ranges and traced functions as one layer: at each moment the innermost one."""
     ranges = _read(
-        report, line, "nvtx_ranges", ["thread", "start", "end", "message", "domain", "style", "task"]
+        report, line, "nvtx_ranges", columns=["thread", "start", "end", "message", "domain", "style", "task"]
     )
     ranges = ranges.filter(
         pc.and_(pa.array(_is(ranges, "style", "PushPop")), pc.is_null(ranges.column("task")))
     )
-    calls = _read(report, line, "python_calls", ["thread", "start", "end", "name", "file", "kind"])
+    calls = _read(report, line, "python_calls", columns=["thread", "start", "end", "name", "file", "kind"])
     calls = calls.filter(pa.array(_is(calls, "kind", "function")))
     thread, start, end = (
         np.concatenate([_numbers(table.column(name)) for table in (ranges, calls)])
@@ -418,12 +430,14 @@ def _ranges(report: Report, line: _Line) -> _Layer:
                 names.append(text)
         return labelled(row, kinds), labelled(row, names)
 
-    return _Layer(begins, ends, place[chosen], label, (first[chosen], last[chosen]))
+    return _Layer(begins, ends, place[chosen], label=label, edges=(first[chosen], last[chosen]))
 
 
 def _samples(report: Report, line: _Line) -> list[_Layer]:
     """Return what samples saw: by the clock, and then those of threads that ran."""
-    rows = _read(report, line, "samples", ["thread", "start", "end", "kind", "count", "weight", "stack"])
+    rows = _read(
+        report, line, "samples", columns=["thread", "start", "end", "kind", "count", "weight", "stack"]
+    )
     if not rows.num_rows:
         return []
     rows = rows.filter(pc.is_valid(rows.column("stack")))
@@ -441,7 +455,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
             stacks = rows.column("stack").take(pa.array(which))
             inner, leaf = python.positions(stacks), shown.positions(stacks)
             # A function of an installed package stands under the line of the program's own code that called it: that can be changed.
-            places, code = np.unique(np.where(inner == len(python) - 1, leaf, inner), return_inverse=True)
+            places, code = np.unique(np.where(python.interpreted[inner], inner, leaf), return_inverse=True)
             frames = [shown.frame(int(position)) for position in places]
             texts = [
                 _sampled(own_code, place, frame) for place, frame in zip(places.tolist(), frames, strict=True)
@@ -453,7 +467,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
             at = code.reshape(-1).astype(np.int32)
             return labelled(at, kinds), labelled(at, texts)
 
-        layers.append(_Layer(first, last, own[place[chosen]], label))
+        layers.append(_Layer(first, last, own[place[chosen]], label=label))
     return layers
 
 

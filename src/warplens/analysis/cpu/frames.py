@@ -25,6 +25,9 @@ _LIBRARY = re.compile(
     r"|torchinductor_[^/]*)/|^<"
 )
 _TEXTS = ("kind", "function", "module", "file")
+_SYSTEM = re.compile(
+    r"(libc|libpthread|ld-linux[^.]*|ld)[.-]|\[(kernel|vdso)\]"
+)  # libraries that every thread begins in, the kernel
 _LINES = ("line", "first_line")
 
 
@@ -54,13 +57,15 @@ class FrameTable:
 
     The last one stands for stacks that were not taken: `[no stack]`, without a caller.
 
-    `parent`: position of each one's caller, -1 for the outermost ones.
+    `parent`: position of each one's caller, -1 for the outermost ones. What called the interpreter is left out: stacks with Python in them
+    begin with Python. `interpreted`: which are Python's, or tasks.
     """
 
     def __init__(self, rows: pa.Table, *, only_python: bool = False) -> None:
         """`rows`: the table `frames`, or some of it whose parents are in it.
 
-        `only_python`: leave out what is no function of Python; its callers have its place. Stacks without any are `[no stack]`.
+        `only_python`: leave out what is no function of Python; its callers have its place. Stacks without any are what their thread
+        began with (`gomp_thread_start` of libgomp), `[no stack]` where that is not known.
         """
         blank = pa.Table.from_pylist([{"frame": None, "kind": "native", "function": NO_STACK}], rows.schema)
         self._rows = pa.concat_tables([rows, blank]).unify_dictionaries().combine_chunks()
@@ -71,6 +76,12 @@ class FrameTable:
         self._texts = {name: self._rows.column(name).combine_chunks() for name in _TEXTS}
         self._made: dict[int, Frame] = {}
         self._stands: Int64Array | None = None  # of each frame the one that has its place
+        kinds, kind = self.texts("kind")
+        self.interpreted = interpreted = np.isin(
+            kind, [number for number, name in enumerate(kinds) if name in ("python", "task")]
+        )
+        # Some stacks were joined with what the interpreter was called by, others were not: one root for all of a program.
+        self.parent = np.where(interpreted & ~self._is_below(interpreted), -1, self.parent)
         if only_python:
             self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
 
@@ -83,6 +94,7 @@ class FrameTable:
         """Put the nearest caller that is wanted in the place of each other frame."""
         wanted[-1] = True
         last = len(self) - 1
+        begin = self._begins()
         near = np.where(wanted, np.arange(len(self)), self.parent)
         for _ in range(64):  # each step doubles how far it looks
             known = near >= 0
@@ -91,7 +103,30 @@ class FrameTable:
                 break
             near = further
         self.parent = np.where(self.parent >= 0, near[self.parent], -1)
-        self._stands = np.where(near >= 0, near, last)
+        self._stands = np.where(near >= 0, near, np.where(begin >= 0, begin, last))
+
+    def _is_below(self, some: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Say of each frame whether one of its callers is among `some`."""
+        hop = self.parent
+        below = (hop >= 0) & some[hop]
+        for _ in range(64):  # each step doubles how far it looks
+            if not (hop >= 0).any():
+                break
+            below, hop = below | ((hop >= 0) & below[hop]), np.where(hop >= 0, hop[hop], -1)
+        return below
+
+    def _begins(self) -> Int64Array:
+        """Return of each frame the outermost one of its stack that is no system library's; -1: none."""
+        names, module = self.texts("module")
+        system = [number for number, name in enumerate(names) if _SYSTEM.match(name)]
+        begin = np.where((module >= 0) & ~np.isin(module, system), np.arange(len(self)), -1)
+        hop = self.parent
+        for _ in range(64):  # each step doubles how far it looks
+            if not (hop >= 0).any():
+                break
+            further = np.where(hop >= 0, begin[hop], -1)
+            begin, hop = np.where(further >= 0, further, begin), np.where(hop >= 0, hop[hop], -1)
+        return begin
 
     def __len__(self) -> int:
         return len(self.parent)

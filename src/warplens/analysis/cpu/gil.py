@@ -47,7 +47,9 @@ def contention(report: Report, selection: Selection) -> pa.Table:
     wait_start, wait_end = _numbers(waits, "start"), _numbers(waits, "end")
     hold_start, hold_end = _numbers(holds, "start"), _numbers(holds, "end")
     for mine, theirs in _alike(waits, holds):
-        for wait, hold in _meetings(wait_start[mine], wait_end[mine], hold_start[theirs], hold_end[theirs]):
+        for wait, hold in _meetings(
+            wait_start[mine], wait_end[mine], first=hold_start[theirs], last=hold_end[theirs]
+        ):
             wait, hold = wait + mine.start, hold + theirs.start
             both = np.minimum(wait_end[wait], hold_end[hold]) - np.maximum(wait_start[wait], hold_start[hold])
             some = (both > 0) & (waiter[wait] != holder[hold])
@@ -89,7 +91,7 @@ class _Pairs:
         """
         used, place = distinct(pair, self._width)
         waits = np.bincount(np.searchsorted(used, once), minlength=len(used)).astype(np.int64)
-        self._blocks.append((used, *_summed(len(used), place, both, both), waits))
+        self._blocks.append((used, *_summed(len(used), place, both, longest=both), waits))
         if sum(len(block[0]) for block in self._blocks) > _AT_ONCE:
             self._merge()
 
@@ -106,7 +108,7 @@ class _Pairs:
             np.concatenate([nothing, *(block[column] for block in self._blocks)]) for column in range(4)
         )
         used, place = distinct(pairs, self._width)
-        summed, most = _summed(len(used), place, waited, longest)
+        summed, most = _summed(len(used), place, waited, longest=longest)
         number = np.zeros(len(used), np.int64)
         np.add.at(number, place, waits)
         self._blocks = [(used, summed, most, number)]
@@ -141,7 +143,7 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
     )
     parts = [waits.slice(0, 0)]
     for mine, theirs in _alike(waits, inside, ("thread",)):
-        for wait, span in _meetings(start[mine], end[mine], first[theirs], last[theirs]):
+        for wait, span in _meetings(start[mine], end[mine], first=first[theirs], last=last[theirs]):
             wait, span = wait + mine.start, span + theirs.start
             edges = {"start": np.maximum(start[wait], first[span]), "end": np.minimum(end[wait], last[span])}
             parts.append(_with(waits.take(pa.array(wait)), edges))

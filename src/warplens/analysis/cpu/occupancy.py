@@ -44,7 +44,11 @@ BARS = {
     "osrt": BarKind("osrt", "name", outermost=True),
     "gc": BarKind("gc", "'gen ' || generation", color=str(0xE38686)),
     "python": BarKind(
-        "python_calls", _PYTHON, "kind IN ('function', 'task', 'lock', 'pause')", "depth", "color::BIGINT"
+        "python_calls",
+        _PYTHON,
+        "kind IN ('function', 'task', 'lock', 'pause')",
+        depth="depth",
+        color="color::BIGINT",
     ),
     "tasks": BarKind(
         "task_samples", _TASK, depth="depth", color=f"CASE WHEN state <> 'running' THEN {_GREY} END::BIGINT"
@@ -88,11 +92,11 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadA
     for name, kind in BARS.items():
         if counts[kind.table]:
             lanes = f"max(CASE WHEN {kind.where} THEN {kind.depth} + 1 ELSE 0 END)"
-            selects.append(_known(name, kind.table, inside, lanes, length, 2))
+            selects.append(_known(name, kind.table, inside, lanes=lanes, time=length, rank=2))
     for name, (table, _) in _BANDS.items():
         if counts[table]:
             time = f"CASE WHEN state = 'running' THEN {length} ELSE 0 END" if name == "states" else "0"
-            selects.append(_known(name, table, inside, "1", time, 0))
+            selects.append(_known(name, table, inside, lanes="1", time=time, rank=0))
     if counts[_SAMPLES]:
         for kind_of in KINDS_OF_SAMPLES:
             where = f"{inside} AND kind = '{kind_of}'"
@@ -101,9 +105,9 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadA
                     f"{_SAMPLES} {kind_of}",
                     _SAMPLES,
                     where,
-                    "1",
-                    "CASE WHEN on_cpu THEN weight ELSE 0 END",
-                    1,
+                    lanes="1",
+                    time="CASE WHEN on_cpu THEN weight ELSE 0 END",
+                    rank=1,
                 )
             )
     if not selects:
@@ -129,7 +133,7 @@ def bar_cells(
     values = f"{kind.depth} AS depth, {kind.name} AS message, {kind.color} AS color, {_COLUMNS}"
     source = f"""(SELECT id, process, thread, "start", "end", {values} FROM {kind.table}
                   WHERE {overlap(*window)} AND {kind.where} AND thread IN ({listed(threads)}) {_OUTERMOST if kind.outermost else ""})"""
-    return cells_of(report, source, window, columns, "", depth)
+    return cells_of(report, source, window, columns=columns, only="", depth=depth)
 
 
 def sample_cells(report: Report, window: Window, columns: int, kind: str, threads: Sequence[int]) -> pa.Table:
@@ -143,7 +147,7 @@ def sample_cells(report: Report, window: Window, columns: int, kind: str, thread
     source = f"""(SELECT s.id, s.process, s.thread, s."start", greatest(s."end", s."start" + s.weight) AS "end", {values}
                   FROM samples s LEFT JOIN frames f ON f.frame = s.stack
                   WHERE {overlap(*window, "s.")} AND s.kind = '{kind}' AND s.thread IN ({listed(threads)}))"""
-    return cells_of(report, source, window, columns, "")
+    return cells_of(report, source, window, columns=columns, only="")
 
 
 def event_cells(report: Report, window: Window, columns: int, threads: Sequence[int]) -> pa.Table:

@@ -40,14 +40,17 @@ def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list
     loading = code.importing[stack]
     parts = [
         Piece(
-            round(ran[loading].sum()), "part", "imports", imported(report, [time.thread for time in active])
+            round(ran[loading].sum()),
+            "part",
+            "imports",
+            place=imported(report, [time.thread for time in active]),
         ),
-        *functions(code, stack[~loading], ran[~loading], native),
+        *functions(code, stack[~loading], ran[~loading], native=native),
     ]
     shown = sorted((part for part in parts if part.ns >= _LEAST * whole), key=lambda part: -part.ns)[:_PARTS]
     return [
         Piece(round(whole), "others", f"{_who(main, active)} ran"),
-        *(Piece(part.ns, "part", part.text, part.place) for part in shown),
+        *(Piece(part.ns, "part", part.text, place=part.place) for part in shown),
         *_waited(code, main, threads),
     ]
 
@@ -71,7 +74,7 @@ def _waited(code: OwnCode, main: ThreadTime, threads: list[ThreadTime]) -> list[
     for piece in sorted(waits(code, stack[own], waited[own]), key=lambda piece: -piece.ns):
         kind = piece.text.removeprefix("waits ")
         if kind in _WORTH and piece.ns >= _LEAST_WAIT * main.whole:
-            return [Piece(piece.ns, "waited", f"waited {kind}", piece.place)]
+            return [Piece(piece.ns, "waited", f"waited {kind}", place=piece.place)]
     return []
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _Name = TypeVar("_Name")
 _MOST = 8
 _OWN = 0.2  # least share of the time in its own code for a program to have any
+_LOADER = "<frozen importlib"
 MOSTLY = 0.5  # share of a function from which on what it calls, or its line, is worth naming
 # Where Python waits, by the file of its innermost function.
 _WAITS = (
@@ -95,19 +96,30 @@ def functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: Na
     for key, one in sorted(spent.items(), key=lambda item: -item[1].ns)[:_MOST]:
         callee, in_callee = _most(one.below)
         if key == _AROUND:
-            pieces.append(Piece(round(one.ns), "package", "around your code", f"most in {callee}"))
+            pieces.append(Piece(round(one.ns), "package", "around your code", place=f"most in {callee}"))
             continue
         line, at_line = _most(one.lines)
         name = key[1].rpartition("/")[2]
         place = f"{name}:{line}" if at_line >= MOSTLY * one.ns else name
         inside = f"in {callee}" if callee and in_callee >= MOSTLY * one.ns else native.where(key)
-        pieces.append(Piece(round(one.ns), "function", key[0], f"{place}{', ' + inside if inside else ''}"))
+        pieces.append(
+            Piece(round(one.ns), "function", key[0], place=f"{place}{', ' + inside if inside else ''}")
+        )
     return pieces
+
+
+def _shown_at(code: OwnCode, position: int) -> int:
+    """The innermost frame of Python of a stack, -1: none. What only passes a call on for `import` and `compile` is not meant."""
+    at = int(code.python[position])
+    while at >= 0 and (code.frames.frame(at).file or "").startswith(_LOADER):
+        above = int(code.frames.parent[at])
+        at = int(code.python[above]) if above >= 0 else -1
+    return at if at >= 0 else int(code.python[position])
 
 
 def _package_at(code: OwnCode, position: int) -> str:
     """The package that a stack ended in."""
-    at = int(code.python[position])
+    at = _shown_at(code, position)
     return package_of(code.frames.frame(at).file or "") if at >= 0 else "?"
 
 
@@ -115,14 +127,14 @@ def packages(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Pie
     """Time by package, with the function that has most of it."""
     spent: dict[str, dict[str, float]] = {}
     for position, ns in _summed(stack, weight):
-        at = int(code.python[position])
+        at = _shown_at(code, position)
         functions = spent.setdefault(_package_at(code, position), {})
         name = code.frames.frame(at).function if at >= 0 else "?"
         functions[name] = functions.get(name, 0.0) + ns
     sums = {package: sum(functions.values()) for package, functions in spent.items()}
     largest = sorted(sums, key=lambda package: -sums[package])[:_MOST]
     return [
-        Piece(round(sums[package]), "package", package, f"most in {_most(spent[package])[0]}")
+        Piece(round(sums[package]), "package", package, place=f"most in {_most(spent[package])[0]}")
         for package in largest
     ]
 
@@ -143,7 +155,7 @@ def waits(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece]
         places = spent.setdefault(kind, {})
         places[place] = places.get(place, 0.0) + ns
     return [
-        Piece(round(sum(places.values())), "waiting", f"waits {kind}", _most(places)[0])
+        Piece(round(sum(places.values())), "waiting", f"waits {kind}", place=_most(places)[0])
         for kind, places in spent.items()
     ]
 

@@ -67,7 +67,7 @@ def hot_files(
         ):  # several code objects in a line, as of comprehensions: both may be in one sample
             total, own = min(max(total, before.total + own), 1.0), own + before.own
         words = str((instructions or {}).get((frame.file, frame.line), ""))
-        hot.lines[frame.line] = Line(frame.function, total, own, words)
+        hot.lines[frame.line] = Line(frame.function, total, own, instructions=words)
         hot.own += float(tree.own[node] / weight)
 
     def rank(hot: HotFile) -> tuple[bool, float, str]:

@@ -154,7 +154,7 @@ def top_down(frames: FrameTable, by: str, weights: Weights) -> StackTree:
         # The totals of this level, moved to the parents within the same group; the level above adds them to its own.
         above = all_keys - all_keys % span + np.maximum(parent[all_keys % span], 0), total, samples
     levels.reverse()
-    return _assembled(levels, span, parent, label, example)
+    return _assembled(levels, span, parent, label=label, example=example)
 
 
 def bottom_up(
@@ -190,12 +190,12 @@ def bottom_up(
                 group[example_at],
                 place,
                 np.full(nodes, level),
-                label[some],
-                example[some],
-                own,
-                total,
-                own_samples,
-                samples,
+                label=label[some],
+                example=example[some],
+                own=own,
+                total=total,
+                own_samples=own_samples,
+                samples=samples,
             )
         )
         going = ~ends & (total[code] >= least)
@@ -340,7 +340,15 @@ def _assembled(
         level = np.full(len(keys), number)
         parts.append(
             StackTree(
-                keys // span, place, level, label[node], example[node], own, total, own_samples, samples
+                keys // span,
+                place,
+                level,
+                label=label[node],
+                example=example[node],
+                own=own,
+                total=total,
+                own_samples=own_samples,
+                samples=samples,
             )
         )
         above = keys

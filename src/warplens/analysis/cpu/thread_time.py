@@ -101,7 +101,7 @@ def thread_times(
     asked = (low, high, *(window or (0, _ALL)))
     known = _threads.setdefault(report, {})
     if asked not in known:
-        known[asked] = tuple(_times(report, read_samples(report, low, high), asked[2], asked[3]))
+        known[asked] = tuple(_times(report, read_samples(report, low, high), begin=asked[2], end=asked[3]))
     return known[asked]
 
 
@@ -122,7 +122,15 @@ def _times(report: Report, samples: pa.Table, begin: int, end: int) -> Iterator[
         row = processes.get(mine["process"][0].as_py())
         if row is not None and min(row["end"], end) > max(row["start"], begin):
             edges = max(row["start"], begin), min(row["end"], end)
-            yield _time(report, thread, row, tids.get(thread) == row["pid"], edges, mine, states)
+            yield _time(
+                report,
+                thread,
+                row,
+                main=tids.get(thread) == row["pid"],
+                edges=edges,
+                samples=mine,
+                states=states,
+            )
 
 
 def _time(
@@ -151,7 +159,7 @@ def _time(
     else:
         sums = [int((last - start).sum()) for start, last in known_states]
         share = known / max(sum(sums), 1) if main else 1.0
-        at_work, asleep = _seen(samples, since, until, known_states, states.exact)
+        at_work, asleep = _seen(samples, since, until, states=known_states, exact=states.exact)
         ran = at_work * sums[0] * share / max(at_work.sum(), 1e-9)
         waited = asleep * sums[2] * share / max(asleep.sum(), 1e-9)
         starved = round(sums[1] * share)
@@ -160,15 +168,16 @@ def _time(
         thread,
         process["process"],
         process["pid"],
-        main,
-        *edges,
-        samples,
-        since,
-        until,
-        stack,
-        ran,
-        waited,
-        starved,
+        main=main,
+        begin=edges[0],
+        end=edges[1],
+        samples=samples,
+        since=since,
+        until=until,
+        stack=stack,
+        ran=ran,
+        waited=waited,
+        starved=starved,
     )
 
 

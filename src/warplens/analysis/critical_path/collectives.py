@@ -66,7 +66,7 @@ def add(
     np.maximum.at(latest, number, work.columns["start"][rows])
     meet = builder.add_points(np.full(len(latest), UNKNOWN))
     # begin of each member -> meeting point -> end of each member. A member that came early gets no weight for its waiting.
-    builder.add_edges(begin[rows], meet[number], 0, COLLECTIVE, NOTHING)
+    builder.add_edges(begin[rows], meet[number], 0, kind=COLLECTIVE, thing=NOTHING)
     builder.add_edges(
-        meet[number], end[rows], work.columns["end"][rows] - latest[number], WORK, things + rows
+        meet[number], end[rows], work.columns["end"][rows] - latest[number], kind=WORK, thing=things + rows
     )

@@ -42,8 +42,8 @@ def add_begins(
             host.begin[before],
             points[mine],
             time[points[mine]] - calls.columns["start"][before],
-            BEGIN,
-            NOTHING,
+            kind=BEGIN,
+            thing=NOTHING,
         )
 
 
@@ -75,7 +75,7 @@ def add_end(
     # What was launched in the window and ran behind it only says how full queues were.
     inside = work.columns["start"] < window[1] if window is not None else np.ones(len(work), bool)
     ends = np.concatenate((host.last[threads], items.ended[inside]))
-    builder.add_edges(ends, np.full(len(ends), last), 0, END, NOTHING)
+    builder.add_edges(ends, np.full(len(ends), last), 0, kind=END, thing=NOTHING)
 
 
 def _busiest(calls: RecordedCalls, host: Host) -> Int64Array:

@@ -69,19 +69,43 @@ def build(report: Report, selection: Selection) -> Graph:
     builder = GraphBuilder()
     listed = streams.SyncWaits.read(report, window, calls)
     handed = handovers.find(report, window, calls)
-    chains = host.chains(report, window, calls, builder, handovers.idle(handed, calls))
+    chains = host.chains(report, window, calls, builder=builder, idle=handovers.idle(handed, calls))
     first_call, first_work = len(chains.threads), len(chains.threads) + len(calls)
     joined, number = collectives.joined(report, window, work)
-    items = streams.items(report, window, calls, work, listed, joined, chains, builder, first_work)
-    syncs.add(report, window, calls, work, listed, items, chains, builder, first_call)
-    handovers.add(handed, calls, chains, builder)
-    collectives.add(joined, number, work, items.operation, items.ended, builder, first_work)
-    edges_of.add_begins(calls, work, items, chains, builder)
+    items = streams.items(
+        report,
+        window,
+        calls,
+        work=work,
+        waits=listed,
+        joined=joined,
+        host=chains,
+        builder=builder,
+        things=first_work,
+    )
+    syncs.add(
+        report,
+        window,
+        calls,
+        work=work,
+        listed=listed,
+        items=items,
+        host=chains,
+        builder=builder,
+        things=first_call,
+    )
+    handovers.add(handed, calls, chains, builder=builder)
+    collectives.add(
+        joined, number, work, begin=items.operation, end=items.ended, builder=builder, things=first_work
+    )
+    edges_of.add_begins(calls, work, items, host=chains, builder=builder)
     last = int(builder.add_points(np.array([UNKNOWN]))[0])
-    edges_of.add_end(window, calls, work, items, chains, builder, last, first_call)
+    edges_of.add_end(
+        window, calls, work, items=items, host=chains, builder=builder, last=last, first_call=first_call
+    )
     observed, edges = builder.finish()
-    dag = Dag(edges["start"], edges["end"], edges["weight"], observed)
+    dag = Dag(edges["start"], edges["end"], edges["weight"], observed=observed)
     # The end of a wait may have no time itself, such as an event: the weights of waits need the times of all points.
-    edges["weight"] = syncs.weights(edges, dag.time, calls, first_call)
+    edges["weight"] = syncs.weights(edges, dag.time, calls, things=first_call)
     dag.observe(edges["weight"])
-    return Graph(edges, dag, last, chains.threads, chains.process, calls, work)
+    return Graph(edges, dag, last, threads=chains.threads, processes=chains.process, calls=calls, work=work)

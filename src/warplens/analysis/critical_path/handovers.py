@@ -69,10 +69,10 @@ def find(report: Report, window: Window | None, calls: RecordedCalls) -> list[Ha
                 calls,
                 waiter,
                 helper,
-                columns["start"][mine],
-                columns["end"][mine],
-                columns["start"][own],
-                columns["end"][own],
+                start=columns["start"][mine],
+                end=columns["end"][mine],
+                own_start=columns["start"][own],
+                own_end=columns["end"][own],
             )
     return handovers
 
@@ -103,7 +103,13 @@ def _of_pair(
         if len(inside):
             handovers.append(
                 Handover(
-                    waiter, helper, int(theirs[place - 1]), begin, finish, int(inside[0]), int(inside[-1])
+                    waiter,
+                    helper,
+                    int(theirs[place - 1]),
+                    begin=begin,
+                    end=finish,
+                    first=int(inside[0]),
+                    last=int(inside[-1]),
                 )
             )
     return handovers
@@ -146,7 +152,7 @@ def add(handovers: list[Handover], calls: RecordedCalls, host: Host, builder: Gr
     ends = (before + 1 == len(calls)) | (thread[behind] != thread[before])
     time = builder.time()
     after = np.where(ends, host.last[waiter], host.begin[behind])
-    builder.add_edges(host.end[before], begin, time[begin] - done[before], CPU, waiter)
-    builder.add_edges(begin, host.begin[first], start[first] - time[begin], CPU, helper)
-    builder.add_edges(host.end[last], end, time[end] - done[last], CPU, helper)
-    builder.add_edges(end, after, time[after] - time[end], CPU, waiter)
+    builder.add_edges(host.end[before], begin, time[begin] - done[before], kind=CPU, thing=waiter)
+    builder.add_edges(begin, host.begin[first], start[first] - time[begin], kind=CPU, thing=helper)
+    builder.add_edges(host.end[last], end, time[end] - done[last], kind=CPU, thing=helper)
+    builder.add_edges(end, after, time[after] - time[end], kind=CPU, thing=waiter)

@@ -45,7 +45,11 @@ def chains(
     threads, begins, counts = np.unique(thread, return_index=True, return_counts=True)
     lasts = begins + counts - 1
     first_time, last_time = _reach(
-        report, window, threads, start[begins] if len(calls) else start, end[lasts] if len(calls) else end
+        report,
+        window,
+        threads,
+        first=start[begins] if len(calls) else start,
+        last=end[lasts] if len(calls) else end,
     )
     first, last = builder.add_points(first_time), builder.add_points(last_time)
     begin, done = builder.add_points(start), builder.add_points(end)
@@ -57,17 +61,17 @@ def chains(
     before_time = np.where(opens, first_time[place], np.roll(end, 1))
     works = np.flatnonzero(idle[: len(calls)] != NOTHING)
     weight = np.maximum(start - before_time - idle[: len(calls)], 0)
-    builder.add_edges(before[works], begin[works], weight[works], CPU, place[works])
-    builder.add_edges(begin, done, end - start, CALL, len(threads) + np.arange(len(calls)))
+    builder.add_edges(before[works], begin[works], weight[works], kind=CPU, thing=place[works])
+    builder.add_edges(begin, done, end - start, kind=CALL, thing=len(threads) + np.arange(len(calls)))
     if len(threads):
         builder.add_edges(
             done[lasts],
             last,
             np.maximum(last_time - end[lasts] - idle[len(calls) :], 0),
-            CPU,
-            np.arange(len(threads)),
+            kind=CPU,
+            thing=np.arange(len(threads)),
         )
-    return Host(threads, calls.columns["process"][begins], first, last, begin, done)
+    return Host(threads, calls.columns["process"][begins], first=first, last=last, begin=begin, end=done)
 
 
 def _reach(

@@ -71,7 +71,7 @@ def path(report: Report, graph: Graph) -> Path:
     every = shares(report, graph)
     on = np.flatnonzero(np.isin(every.edge, np.array(edges, np.int64)))
     on = on[np.argsort(every.start[on], kind="stable")]
-    return Path(graph, every, on, int(graph.dag.time[point]) - graph.begin)
+    return Path(graph, every, on, before=int(graph.dag.time[point]) - graph.begin)
 
 
 def _means(name: str, text: str) -> bool:

@@ -85,7 +85,7 @@ def read_calls(report: Report, window: Window | None) -> RecordedCalls:
         kept["end"],
     )
     sequence = np.argsort(columns["id"], kind="stable")
-    return RecordedCalls(kept, names, columns["id"][sequence], np.searchsorted(outer, root)[sequence])
+    return RecordedCalls(kept, names, columns["id"][sequence], root=np.searchsorted(outer, root)[sequence])
 
 
 def read_work(report: Report, window: Window | None, calls: RecordedCalls) -> RecordedWork:

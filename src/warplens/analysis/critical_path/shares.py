@@ -88,7 +88,10 @@ def shares(report: Report, graph: Graph) -> Shares:
     counts = (end > start) & (end <= graph.end)
     cpu, rest = np.flatnonzero((kind == CPU) & counts), np.flatnonzero((kind != CPU) & counts)
     ranges, range_names = _ranges(report, graph)
-    parts = [_host(graph, cpu, start, end, ranges, len(names)), _others(graph, rest, start, end, len(names))]
+    parts = [
+        _host(graph, cpu, start=start, end=end, ranges=ranges, first_name=len(names)),
+        _others(graph, rest, start=start, end=end, first_name=len(names)),
+    ]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     latency = [*range_names, NO_RANGE, "[not known]", "[launch latency]", "[between operations]"]
     columns["name"] = np.where(

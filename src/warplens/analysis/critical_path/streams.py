@@ -87,7 +87,11 @@ class SyncWaits:
     def read(cls, report: Report, window: Window | None, calls: RecordedCalls) -> SyncWaits:
         """Read the waits that began before the window's end."""
         columns, texts = read_table(
-            report, "syncs", ["process", "start", "stream", "event", "event_sync", "api"], window, ["kind"]
+            report,
+            "syncs",
+            ["process", "start", "stream", "event", "event_sync", "api"],
+            window=window,
+            texts=["kind"],
         )
         call = calls.find(columns["api"])
         begin = np.where(call >= 0, calls.columns["start"][call] if len(calls) else 0, columns["start"])
@@ -113,10 +117,13 @@ def items(
     number = things + np.arange(len(work))
     length = work.columns["end"] - work.columns["start"]
     length[joined] = 0
-    builder.add_edges(begin, end, length, WORK, number)
+    builder.add_edges(begin, end, length, kind=WORK, thing=number)
     launch = calls.find(work.columns["api"])
     events, _ = read_table(
-        report, "cuda_events", ["process", "device", "stream", "start", "event", "event_sync", "api"], window
+        report,
+        "cuda_events",
+        ["process", "device", "stream", "start", "event", "event_sync", "api"],
+        window=window,
     )
     waiting = np.flatnonzero(np.array([kind == "Stream wait event" for kind in waits.kind], bool))
     recorded_call = calls.find(events["api"])
@@ -129,7 +136,9 @@ def items(
     )
     # A mark has no duration: the stream comes to it, but not before the call. Where the call is not known, it is taken as seen.
     marks = builder.add_points(np.where(marked_call >= 0, UNKNOWN, marked))
-    builder.add_edges(host.begin[marked_call[marked_call >= 0]], marks[marked_call >= 0], 0, EVENT, NOTHING)
+    builder.add_edges(
+        host.begin[marked_call[marked_call >= 0]], marks[marked_call >= 0], 0, kind=EVENT, thing=NOTHING
+    )
     # Streams by process and number; their operations in order of start, and the marks where their calls came.
     keys = [
         np.concatenate((work.columns["process"], events["process"], waits.columns["process"][waiting])),
@@ -154,16 +163,26 @@ def items(
     record = place[len(work) : len(work) + len(recorded)]
     reached = np.concatenate((work.columns["end"], np.full(len(marks), UNKNOWN)))
     reached = _latest_so_far(stream[order], reached[order])
-    added = Items(stream[order], item_begin, item_end, when[order], reached, streams, record, begin, end)
-    _launches(calls, work, launch, host, added, row, builder, things)
+    added = Items(
+        stream[order],
+        item_begin,
+        item_end,
+        launched=when[order],
+        reached=reached,
+        streams=streams,
+        record=record,
+        operation=begin,
+        ended=end,
+    )
+    _launches(calls, work, launch, host=host, items=added, row=row, builder=builder, things=things)
     _in_order(added, np.where(row == NOTHING, NOTHING, things + row), builder)
-    awaited = latest_record(events, recorded, waits, waiting)
+    awaited = latest_record(events, recorded, waits, rows=waiting)
     known = (
         (awaited >= 0) & (recorded[awaited] < waits.begin[waiting])
         if len(recorded)
         else np.zeros(len(awaited), bool)
     )
-    builder.add_edges(marks[awaited[known]], marks[len(recorded) :][known], 0, EVENT, NOTHING)
+    builder.add_edges(marks[awaited[known]], marks[len(recorded) :][known], 0, kind=EVENT, thing=NOTHING)
     return added
 
 
@@ -228,7 +247,11 @@ def _launches(
     group = work.columns["process"][rows] * len(OPERATIONS) + work.columns["table"][rows]
     latency = typical(group, took, (free[rows] <= called) & (took >= 0))
     builder.add_edges(
-        host.begin[launch[rows]], items.operation[rows], np.minimum(took, latency), LAUNCH, things + rows
+        host.begin[launch[rows]],
+        items.operation[rows],
+        np.minimum(took, latency),
+        kind=LAUNCH,
+        thing=things + rows,
     )
 
 
@@ -253,7 +276,7 @@ def _in_order(items: Items, thing: Int64Array, builder: GraphBuilder) -> None:
     overlap = (time[before] > time[after]) & (time[after] != UNKNOWN)
     # Two operations of one stream overlap: then only their begins are in order.
     before = np.where(overlap, items.begin[next_one - 1], before)
-    builder.add_edges(before, after, 0, ORDER, thing[next_one])
+    builder.add_edges(before, after, 0, kind=ORDER, thing=thing[next_one])
 
 
 def _latest_so_far(group: Int64Array, value: Int64Array) -> Int64Array:

@@ -104,7 +104,7 @@ def around(report: Report, path: Path) -> tuple[Int64Array, list[str]]:
         {"threads": graph.threads.tolist()},
     )
     columns = [np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("thread", "start", "end")]
-    place = innermost(columns[0], columns[1], columns[2], thread, time)
+    place = innermost(columns[0], columns[1], columns[2], at_thread=thread, at_time=time)
     coded = rows.column("name").combine_chunks().dictionary_encode()
     names = [*coded.dictionary.to_pylist(), _NO_RANGE]
     codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), np.int64)

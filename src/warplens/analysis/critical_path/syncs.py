@@ -53,14 +53,14 @@ def add(
     by_name = np.array([synchronizes(text) for text in calls.names], bool)[calls.columns["name"]]
     # A call without a recorded target waited for all earlier work that was done when the call returned.
     parts = (
-        _of_rows(report, window, calls, listed, items),
-        _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), NOTHING),
+        _of_rows(report, window, calls, listed=listed, items=items),
+        _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), number=NOTHING),
     )
     call, before = (
         np.concatenate(columns) for columns in zip(*parts, _of_copies(calls, work, items), strict=True)
     )
-    builder.add_edges(before, host.end[call], 0, SYNC, things + call)
-    _full_queues(calls, work, items, host, builder, things)
+    builder.add_edges(before, host.end[call], 0, kind=SYNC, thing=things + call)
+    _full_queues(calls, work, items, host=host, builder=builder, things=things)
 
 
 def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls, things: int) -> Int64Array:
@@ -81,11 +81,11 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls
     latest = np.full(len(calls), UNKNOWN)
     np.maximum.at(latest, call[alive], seen[alive])
     syncs, waited = latest != UNKNOWN, (latest != UNKNOWN) & (latest > begin)
-    returning = _per_group(process, end - np.where(waited, latest, end), waited, np.median)
+    returning = _per_group(process, end - np.where(waited, latest, end), waited, figure=np.median)
     weight[rows] = np.clip(end[call] - seen, 0, returning[call])
     queued = np.zeros(len(calls), bool)
     queued[edges["thing"][edges["kind"] == QUEUE] - things] = True
-    own = _per_group(name, end - begin, ~waited & ~queued, np.min)
+    own = _per_group(name, end - begin, ~waited & ~queued, figure=np.min)
     calling = np.flatnonzero(edges["kind"] == CALL)
     of = edges["thing"][calling] - things
     weight[calling] = np.where((syncs | queued)[of], np.minimum(own[of], weight[calling]), weight[calling])
@@ -113,7 +113,7 @@ def _full_queues(
     )
     call, ahead = call[waited], ahead[waited]
     late = calls.columns["end"][call] - work.columns["start"][ahead]
-    builder.add_edges(items.operation[ahead], host.end[call], late, QUEUE, things + call)
+    builder.add_edges(items.operation[ahead], host.end[call], late, kind=QUEUE, thing=things + call)
 
 
 def _per_group(
@@ -137,18 +137,20 @@ def _of_rows(
     """For waits that the report lists: pairs of a call and a point that it waits for."""
     columns, kinds = listed.columns, np.array(listed.kind, object)
     rows = np.flatnonzero((kinds == "Event") & (listed.call >= 0))
-    events, _ = read_table(report, "cuda_events", ["process", "start", "event", "event_sync", "api"], window)
+    events, _ = read_table(
+        report, "cuda_events", ["process", "start", "event", "event_sync", "api"], window=window
+    )
     made = calls.find(events["api"])
     recorded = np.where(made >= 0, calls.columns["start"][made] if len(calls) else 0, events["start"])
-    record = latest_record(events, recorded, listed, rows)
+    record = latest_record(events, recorded, listed, rows=rows)
     rows, record = rows[record >= 0], record[record >= 0]
     pairs = [(listed.call[rows], items.begin[items.record[record]])]
     context = np.flatnonzero((kinds == "Context") & (listed.call >= 0))
-    pairs.append(_of_streams(calls, items, listed.call[context], NOTHING))
+    pairs.append(_of_streams(calls, items, listed.call[context], number=NOTHING))
     stream = np.flatnonzero((kinds == "Stream") & (listed.call >= 0))
     numbers = np.unique(columns["stream"][stream]).tolist()
     pairs += [
-        _of_streams(calls, items, listed.call[stream[columns["stream"][stream] == number]], number)
+        _of_streams(calls, items, listed.call[stream[columns["stream"][stream] == number]], number=number)
         for number in numbers
     ]
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])

@@ -67,8 +67,8 @@ class ApiCalls:
         called = Called(
             np.zeros(count, bool),
             np.full(count, -1, np.int64),
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int64),
+            start=np.zeros(count, np.int64),
+            end=np.zeros(count, np.int64),
         )
         for group, edges, _ in self._groups if count and ids[-1] >= 0 else ():
             low, high = (

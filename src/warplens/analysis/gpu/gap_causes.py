@@ -66,7 +66,7 @@ class Gaps:
             own = late[self._called.thread[late] == thread]
             self._late(own, *synchronous.get(thread, (np.empty(0, np.int64), np.empty(0, np.int64))))
         # From the call until the operation that it waited for ended; `_until` equals `_call` where it waited for none.
-        self._add(everything, self._call, self._until, self._why)
+        self._add(everything, self._call, self._until, cause=self._why)
         rest = np.where(self._kind == STAGED, np.uint8(_COPY), np.uint8(_LAUNCH))
         # The call had returned before the gap, nothing is known to have blocked the operation, and it still took too long: cause unknown.
         queued = (
@@ -75,7 +75,7 @@ class Gaps:
             & (self._until == self._call)
         )
         rest = np.where(~self._called.known | queued, np.uint8(_UNKNOWN), rest)
-        self._add(everything, self._until, self._end, rest)
+        self._add(everything, self._until, self._end, cause=rest)
 
     def _late(self, own: Int64Array, begin: Int64Array, end: Int64Array) -> None:
         """Part the time before the calls of one thread, which waited for the GPU from `begin` to `end`."""
@@ -95,7 +95,7 @@ class Gaps:
             if len(begin)
             else start
         )
-        self._add(own, start, until, np.full(len(own), _SYNC, np.uint8))
+        self._add(own, start, until, cause=np.full(len(own), _SYNC, np.uint8))
         first = first + caught
         counts = np.maximum(behind - first, 0)
         # the waits in each gap, one after the other, and the time between them
@@ -103,7 +103,7 @@ class Gaps:
         number = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
         from_, to = np.maximum(begin[number], until[which]), np.minimum(end[number], call[which])
         to = np.maximum(to, from_)
-        self._add(own[which], from_, to, np.full(len(which), _SYNC, np.uint8))
+        self._add(own[which], from_, to, cause=np.full(len(which), _SYNC, np.uint8))
         # n waits leave n + 1 stretches between them. With two waits: until..from0, to0..from1, to1..call. The first begin of each gap is
         # `until`, its last end is `call`; the others come from the waits in order.
         spans = np.cumsum(counts + 1)
@@ -123,7 +123,7 @@ class Gaps:
             own[whose],
             np.minimum(between_start, between_end),
             between_end,
-            np.full(len(whose), _HOST, np.uint8),
+            cause=np.full(len(whose), _HOST, np.uint8),
         )
 
     def _add(self, which: Int64Array, start: Int64Array, end: Int64Array, cause: Codes) -> None:

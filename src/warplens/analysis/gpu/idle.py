@@ -211,13 +211,18 @@ class _ProcessGaps:
         longest = int((np.append(first, ended_at) - np.insert(last, 0, began)).max())
         self.places.append(
             ObservedPlace(
-                *place, min(begin, began), max(finish, ended_at), len(track), len(after) + 1, longest
+                *place,
+                begin=min(begin, began),
+                end=max(finish, ended_at),
+                operations=len(track),
+                stretches=len(after) + 1,
+                longest=longest,
             )
         )
         if dependencies is not None:
             dependencies = Dependencies(dependencies.end[which], dependencies.kind[which])
         if ended is not None:
-            dependencies = guessed(dependencies or Dependencies.nothing(len(after)), first, last, ended)
+            dependencies = guessed(dependencies or Dependencies.nothing(len(after)), first, last, ended=ended)
         known = (None, None) if dependencies is None else (dependencies.end, dependencies.kind)
         self.parts.append(
             (np.full(len(after), here, np.int32), first, last, track.api[which], track.kind[which], *known)
@@ -257,7 +262,7 @@ class _ProcessGaps:
         for begin in range(0, len(order), _AT_ONCE):
             chunk = order[begin : begin + _AT_ONCE]
             called = calls.find(api[chunk])
-            gap = Gaps(start[chunk], end[chunk], called, kind[chunk])
+            gap = Gaps(start[chunk], end[chunk], called, kind=kind[chunk])
             if held_end is not None and held_kind is not None:
                 gap.hold(held_end[chunk], held_kind[chunk])
             gap.part(synchronous)
@@ -266,13 +271,13 @@ class _ProcessGaps:
             yield IdleSpans(
                 self.places,
                 place[whose],
-                pieces_start,
-                pieces_end,
-                cause,
-                np.where(called.known, api[chunk], -1)[which],
-                called.thread[which],
-                (called.known & (called.end <= start[chunk]))[which],
-                whose + self.number,
+                start=pieces_start,
+                end=pieces_end,
+                cause=cause,
+                api=np.where(called.known, api[chunk], -1)[which],
+                thread=called.thread[which],
+                waits=(called.known & (called.end <= start[chunk]))[which],
+                gap=whose + self.number,
             )
         self.number += len(order)
 
@@ -291,13 +296,13 @@ class _ProcessGaps:
         return IdleSpans(
             self.places,
             place.astype(np.int32),
-            start,
-            end,
-            cause.astype(np.uint8),
-            none,
-            none,
-            none == 0,
-            number,
+            start=start,
+            end=end,
+            cause=cause.astype(np.uint8),
+            api=none,
+            thread=none,
+            waits=none == 0,
+            gap=number,
         )
 
 

@@ -69,7 +69,12 @@ def launched(gpu: GpuWork, calls: ApiCalls) -> Iterator[tuple[int | None, Launch
             here = kept[own] - offsets[number]
             free = np.concatenate(([NEVER], np.maximum.accumulate(track.end)[:-1]))[here]
             part = Launched(
-                called[own], returned[own], track.start[here], track.end[here], free, track.kind[here]
+                called[own],
+                returned[own],
+                track.start[here],
+                ended=track.end[here],
+                free=free,
+                kind=track.kind[here],
             )
             del track, here, free, own
             give_back()
@@ -127,7 +132,15 @@ def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
     full = sum(int(part.weight[limit:].sum()) for part in own)
     blocked, number = sum(part.blocked for part in own), sum(part.late for part in own)
     return Queue(
-        sum(len(part.called) for part in parts), span, most, mean, median, empty, full, blocked, number
+        sum(len(part.called) for part in parts),
+        span,
+        most,
+        mean=mean,
+        median=median,
+        empty=empty,
+        full=full,
+        blocked=blocked,
+        blocked_calls=number,
     )
 
 

@@ -110,7 +110,9 @@ def levels(report: Report) -> list[MemoryLevel]:
                     int(process[first]),
                     int(device[first]),
                     place,
-                    MemoryLevel(int(process[first]), int(device[first]), series, time[own], value[own]),
+                    MemoryLevel(
+                        int(process[first]), int(device[first]), series, time=time[own], value=value[own]
+                    ),
                 )
             )
     return [level for *_, level in sorted(sortable, key=lambda row: row[:3])]

@@ -84,7 +84,7 @@ def api_cells(report: Report, window: Window, columns: int, threads: Sequence[in
                   WHERE {overlap(*window)} AND thread IN ({listed(threads)})
                   QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread ORDER BY "start", "end" DESC
                                                             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), true))"""
-    return cells_of(report, source, window, columns, "")
+    return cells_of(report, source, window, columns=columns, only="")
 
 
 def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
@@ -111,7 +111,7 @@ def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRo
                   FROM {_WORK} w JOIN (VALUES {places}) r(place, process, device, context, stream, what)
                   ON w.process = r.process AND w.device = r.device AND coalesce(w.context, -1) = r.context
                   AND coalesce(w.stream, -1) = r.stream AND coalesce(w.what, '') = r.what)"""
-    return cells_of(report, source, window, columns, "")
+    return cells_of(report, source, window, columns=columns, only="")
 
 
 def utilization(

@@ -58,7 +58,7 @@ class Operations:
                 FROM {operations(naming)} o JOIN cuda_api a ON o.api = a.id ORDER BY o.process, o."start", o.id"""
         )
         called = [np.asarray(launches.column(name).to_numpy(), np.int64) for name in ("thread", "called")]
-        of = innermost(thread, start, end, called[0], called[1])
+        of = innermost(thread, start, end, at_thread=called[0], at_time=called[1])
         kept = np.flatnonzero(of != NOTHING)
         return cls(rows, native.nest(thread, start, end)[1], launches.take(pa.array(kept)), of[kept])
 

@@ -86,7 +86,7 @@ def parted(track: WorkTrack) -> Parted:
     kernels = _cover([track], COMPUTE, COMMUNICATION).total
     busy = covered(track.start, track.end)
     span = int(track.end.max() - track.start[0])
-    return Parted(span, compute, kernels - compute, busy - kernels, span - busy)
+    return Parted(span, compute, kernels - compute, memory=busy - kernels, idle=span - busy)
 
 
 class GpuOverlap(NamedTuple):
@@ -122,7 +122,11 @@ def overlaps(gpu: GpuWork, *, per_stream: bool = False) -> Iterator[tuple[int | 
                     edges = [(rest.start, rest.end), *((track.start, track.end) for track in others)]
                     rest = Cover(*(np.concatenate(column) for column in zip(*edges, strict=True)))
                 beside = int(rest.within(mine.start, mine.end).sum())
-                yield stream, role, GpuOverlap(mine.total, hidden, mine.total - hidden, mine.total - beside)
+                yield (
+                    stream,
+                    role,
+                    GpuOverlap(mine.total, hidden, mine.total - hidden, alone=mine.total - beside),
+                )
 
 
 def _cover(tracks: Sequence[WorkTrack], *roles: int) -> Cover:

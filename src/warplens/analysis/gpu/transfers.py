@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,15 @@ def moved(report: Report, selection: Selection) -> list[Moved]:
         process, device, stream, operation = (key[begin].as_py() for key in keys)
         own = slice(begin, finish)
         transfers.append(
-            Moved(process, device, stream, operation, start[own], np.maximum(end[own], start[own]), size[own])
+            Moved(
+                process,
+                device,
+                stream,
+                operation=operation,
+                start=start[own],
+                end=np.maximum(end[own], start[own]),
+                bytes=size[own],
+            )
         )
     return transfers
 
@@ -67,8 +75,12 @@ def moved(report: Report, selection: Selection) -> list[Moved]:
 def joined(parts: list[Moved]) -> Moved:
     """Return several as one, under the first one's name."""
     first = parts[0]
-    arrays = [np.concatenate([getattr(part, name) for part in parts]) for name in ("start", "end", "bytes")]
-    return Moved(first.process, first.device, first.stream, first.operation, *arrays)
+    return replace(
+        first,
+        start=np.concatenate([part.start for part in parts]),
+        end=np.concatenate([part.end for part in parts]),
+        bytes=np.concatenate([part.bytes for part in parts]),
+    )
 
 
 def inside(what: Moved, begin: int, end: int) -> Float64Array:

@@ -71,7 +71,7 @@ class WorkTrack:
 
     def chosen(self, which: npt.NDArray[np.bool_] | Int64Array) -> WorkTrack:
         """Return some of it, by a mask or by positions."""
-        return WorkTrack(self.start[which], self.end[which], self.kind[which], self.api[which])
+        return WorkTrack(self.start[which], self.end[which], self.kind[which], api=self.api[which])
 
 
 @dataclass
@@ -178,7 +178,7 @@ def _split(table: str, rows: pa.Table, window: tuple[int, int] | None) -> dict[P
         np.clip(np.asarray(rows.column(name).to_numpy(), np.int64), low, high) for name in ("start", "end")
     )
     api = _filled(rows, "api") if "api" in rows.column_names else np.full(len(start), -1, np.int64)
-    whole = WorkTrack(start, np.maximum(end, start), _kinds(table, rows), api)
+    whole = WorkTrack(start, np.maximum(end, start), _kinds(table, rows), api=api)
     code, places = _places(rows)
     if len(places) == 1:
         return {places[0]: whole}

@@ -91,7 +91,7 @@ def ctas(units: Units) -> Ctas:
     if not len(first):
         return Ctas(*(np.zeros(0, np.int64) for _ in range(4)))
     start, end = np.minimum.reduceat(units.start[order], first), np.maximum.reduceat(units.end[order], first)
-    return Ctas(launch[first], units.sm[order][first], start, end)
+    return Ctas(launch[first], units.sm[order][first], start=start, end=end)
 
 
 def balance(launches: IntrakernelLaunches, blocks: Ctas) -> Balance:
@@ -114,7 +114,7 @@ def balance(launches: IntrakernelLaunches, blocks: Ctas) -> Balance:
     done = np.maximum.reduceat(end, by_sm)
     sms = np.bincount(of, minlength=number)
     count = np.bincount(launch, minlength=number)
-    busy = _busy(launch, by_sm, start, end, begin, finish)
+    busy = _busy(launch, by_sm, start=start, end=end, begin=begin, finish=finish)
     idle = finish[of] - done
     counts = np.maximum(count, 1), np.maximum(sms, 1)
     return Balance(

@@ -59,8 +59,8 @@ def pieces(
     waiting: list[dict[str, Int64Array]] = []
     size = 0
     kinds: list[str] = []
-    for rows in stream(report, "intrakernel_events", _COLUMNS, launches.window):
-        part = _read(rows, units, tags, kinds)
+    for rows in stream(report, "intrakernel_events", _COLUMNS, window=launches.window):
+        part = _read(rows, units, tags, kinds=kinds)
         waiting.append(part)
         size += len(part["unit"])
         if size < _AT_ONCE:
@@ -139,4 +139,4 @@ def _steps(unit: Int64Array, closed: npt.NDArray[np.bool_]) -> Iterator[tuple[in
 
 def _piece(rows: dict[str, Int64Array], kinds: list[str]) -> RegionChunk:
     whole = rows["kind"] == (kinds.index("asynchronous") if "asynchronous" in kinds else -1)
-    return RegionChunk(rows["unit"], rows["start"], rows["end"], rows["tag"], whole)
+    return RegionChunk(rows["unit"], rows["start"], rows["end"], tag=rows["tag"], whole=whole)

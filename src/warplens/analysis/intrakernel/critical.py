@@ -59,11 +59,11 @@ def role_times(
     tags: list[str] = []
     group_of, block = launches.group[units.launch], block_of(units)
     of_unit = np.where((roles.of >= 0) & (local[roles.of] < most), 2 * local[roles.of], -1)
-    for piece in pieces(report, launches, units, tags):
+    for piece in pieces(report, launches, units, tags=tags):
         waiting = np.array([is_wait(tag, waits) for tag in tags], np.int64)
         key = of_unit[piece.unit]
         key = np.where(key >= 0, key + waiting[piece.tag], -1)
-        spans = states(piece, key, 2 * most, block, group_of, stretches=starving is not None)
+        spans = states(piece, key, 2 * most, block=block, group=group_of, stretches=starving is not None)
         works, idles = awaited(spans.active, most)
         for number_of_group in np.unique(spans.group).tolist():
             some, members = (
@@ -81,5 +81,5 @@ def role_times(
             sought[members] += length @ (busy & others)
             pairs[np.ix_(members, members)] += (busy * length[:, None]).T @ idle.astype(np.float64)
             if starving is not None:
-                starving.see(spans, some, busy, idle, members)
-    return RoleTimes(work, wait, sought, pairs)
+                starving.see(spans, some, busy, waits=idle, roles=members)
+    return RoleTimes(work, wait, sought, waited_for=pairs)

@@ -59,7 +59,9 @@ def inside_warps(report: Report, launch: int, window: Window, most: int) -> tupl
 
 def region_cells(report: Report, window: Window, columns: int, units: Sequence[int], depth: int) -> pa.Table:
     """Return what `occupancy.cells` does of the regions of warps, whose keys are in `thread`."""
-    return cells_of(report, _REGIONS.format(units=listed(units)), window, columns, "", depth)
+    return cells_of(
+        report, _REGIONS.format(units=listed(units)), window, columns=columns, only="", depth=depth
+    )
 
 
 def region_lanes(report: Report, units: Sequence[int]) -> dict[int, int]:

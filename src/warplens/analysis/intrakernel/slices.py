@@ -39,7 +39,7 @@ def active(report: Report, launch: int, edges: Int64Array) -> dict[str, tuple[In
         mine = slice(int(bounds[number]), int(bounds[number + 1]))
         by_tag[tag] = (
             _within(start[mine], end[mine], edges),
-            _units(unit[mine], start[mine], end[mine], edges),
+            _units(unit[mine], start[mine], end[mine], edges=edges),
         )
     return by_tag
 

@@ -71,7 +71,7 @@ def states(
     active = (masks[:known, None] >> np.arange(number, dtype=np.uint64)) & np.uint64(1) != 0
     count = int(long[0])
     seen = (single[0][:count], single[1][:count], single[2][:count], single[3][:count]) if stretches else None
-    return States(of[:known], length[:known], active, seen)
+    return States(of[:known], length[:known], active, stretches=seen)
 
 
 def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:

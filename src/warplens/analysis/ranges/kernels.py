@@ -32,7 +32,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
     """
     columns = {"demangled": ["demangled"], "base": ["name"], "mangled": ["mangled", "demangled"]}[naming]
     launches = LaunchedOperations.of(report, ["kernels"], columns)
-    ranges, first, last = containing(report, selection, launches, _KEYS)
+    ranges, first, last = containing(report, selection, launches, columns=_KEYS)
     kernel = _coded([launches.rows.column(name) for name in columns])
     kind = _combined([ranges.column(name) for name in _KEYS])
     if not len(first):
@@ -40,7 +40,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
             ranges,
             kind,
             kernel,
-            pa.table({name: pa.array([], pa.int64()) for name in ("kind", "kernel", *_FIGURES)}),
+            figures=pa.table({name: pa.array([], pa.int64()) for name in ("kind", "kernel", *_FIGURES)}),
         )
     kinds, kernels = np.asarray(kind.indices), np.asarray(kernel.indices).astype(np.int64)
     labels = [pa.array([str(number) for number in range(len(coded.dictionary))]) for coded in (kind, kernel)]
@@ -98,7 +98,7 @@ def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Ta
         ranges,
         kind,
         kernel,
-        pa.table(columns_of_kind | {name: figures.column(name) for name in _FIGURES[1:]}),
+        figures=pa.table(columns_of_kind | {name: figures.column(name) for name in _FIGURES[1:]}),
     )
 
 

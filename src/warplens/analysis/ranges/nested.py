@@ -56,7 +56,7 @@ def nested(
         return _renamed(flat, renamed) if renamed is not None and name == "name" else flat
 
     ids = _numbers(column("id"))
-    kept = _chosen(report, selection, table, ids)
+    kept = _chosen(report, selection, table, ids=ids)
     above = places(ids, _numbers(column("parent")))
     del ids
     label = _combined([_codes(column(name)) for name in keys])

@@ -62,9 +62,9 @@ class LaunchedOperations:
         What `columns` names, all `tables` have.
         """
         wanted_columns = ["api", "start", "end", *columns]
-        parts = [_rows(report, name, wanted_columns, part) for name in tables if report.tables[name]]
+        parts = [_rows(report, name, wanted_columns, part=part) for name in tables if report.tables[name]]
         rows = pa.concat_tables(parts) if parts else report.table(tables[0], wanted_columns)
-        calls = _rows(report, "cuda_api", ["id", "thread", "start"], part)
+        calls = _rows(report, "cuda_api", ["id", "thread", "start"], part=part)
         ids = _numbers(calls, "id")
         order = np.argsort(ids, kind="stable")  # sorted within a part already: next to nothing to do
         wanted = np.asarray(pc.fill_null(rows.column("api"), -1).to_numpy(), np.int64)
@@ -159,7 +159,7 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
     `first`: when the first operation began, `last`: when the last one ended (ns); `operations`: how many there are. In order of `first`.
     """
     launches = LaunchedOperations.of(report)
-    rows, begin, end = containing(report, selection, launches, columns)
+    rows, begin, end = containing(report, selection, launches, columns=columns)
     first = Extremes(launches.start, greatest=False).of(begin, end)
     last = Extremes(launches.end, greatest=True).of(begin, end)
     for name, values in (("first", first), ("last", last), ("operations", end - begin)):
@@ -190,7 +190,7 @@ def _on_streams(
     launches = LaunchedOperations.of(report, columns=keys, part=part)
     if not len(launches.thread):
         return
-    rows, begin, end = containing(report, Selection(), launches, columns, part)
+    rows, begin, end = containing(report, Selection(), launches, columns=columns, part=part)
     of = np.zeros(len(launches.thread), np.int64)
     for key in keys:
         values, code = np.unique(_numbers(launches.rows, key), return_inverse=True)

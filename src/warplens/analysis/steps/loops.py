@@ -81,7 +81,7 @@ def _main_loop(report: Report, selection: Selection) -> MainLoop | None:
     kernels = _kernels(report, selection)
     known: dict[int, tuple[str | None, Int64Array, int]] = {}
     for process, name, start, end in _named(report, selection):
-        if _holds(kernels, process, start, end):
+        if _holds(kernels, process, start=start, end=end):
             known[process] = name, start, int(end[-1])
     for process, (started, code) in kernels.items():
         if process not in known and (times := inferred(started, code)) is not None:
@@ -92,7 +92,13 @@ def _main_loop(report: Report, selection: Selection) -> MainLoop | None:
     longest = max(loops, key=lambda loop: loop.end - loop.begin)
     first, last = min(loop.begin for loop in loops), max(loop.end for loop in loops)
     return MainLoop(
-        first, last, longest.process, longest.starts, longest.usual, longest.skipped, longest.name
+        first,
+        last,
+        longest.process,
+        starts=longest.starts,
+        usual=longest.usual,
+        skipped=longest.skipped,
+        name=longest.name,
     )
 
 
@@ -162,7 +168,9 @@ def _usual(process: int, name: str | None, start: Int64Array, end: int) -> MainL
     skipped += int(np.argmin(slow[skipped:]))  # and those that follow at once
     if len(spent) - skipped < _FEWEST:
         return None
-    return MainLoop(int(start[skipped]), end, process, start[skipped:], usual, skipped, name)
+    return MainLoop(
+        int(start[skipped]), end, process, starts=start[skipped:], usual=usual, skipped=skipped, name=name
+    )
 
 
 def _kernels(report: Report, selection: Selection) -> dict[int, tuple[Int64Array, Int64Array]]:

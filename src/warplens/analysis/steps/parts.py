@@ -59,10 +59,10 @@ def parts(report: Report, steps: pa.Table, named: Mapping[str, str] | None = Non
     gpu = False
     for key in np.unique(process).tolist():
         rows = np.flatnonzero(process == key)
-        divided = _StepsOfProcess(report, key, steps.take(pa.array(rows)), named or {})
+        divided = _StepsOfProcess(report, key, steps.take(pa.array(rows)), named=named or {})
         time[rows], launched[rows], has_gpu = divided.parts()
         gpu |= has_gpu
-    return Parts(steps, time, launched, gpu)
+    return Parts(steps, time, launched, gpu=gpu)
 
 
 class _StepsOfProcess:
@@ -160,7 +160,10 @@ class _StepsOfProcess:
         # (step, part) in one number; `grouped_union` counts overlapping work within a cell once.
         group = step[kept] * len(PARTS) + host.at(called[kept])
         covered = grouped_union(
-            group, _numbers(work, "start")[kept], _numbers(work, "end")[kept], len(self._start) * len(PARTS)
+            group,
+            _numbers(work, "start")[kept],
+            _numbers(work, "end")[kept],
+            groups=len(self._start) * len(PARTS),
         )
         return covered.reshape(len(self._start), len(PARTS))
 

@@ -89,7 +89,12 @@ class Kernel:
         flags += {Event.CYCLES: [_FREQ], Event.CLOCK: [], Event.SWITCHES: [_SWITCHES]}[event]
         period = {Event.CYCLES: hz, Event.CLOCK: 1_000_000_000 // hz, Event.SWITCHES: 0}[event]
         attributes = _Attributes(
-            kind, ctypes.sizeof(_Attributes), number, period, flags=_bits(*flags), clockid=_MONOTONIC
+            type=kind,
+            size=ctypes.sizeof(_Attributes),
+            config=number,
+            period_or_freq=period,
+            flags=_bits(*flags),
+            clockid=_MONOTONIC,
         )
         cpu = min(os.sched_getaffinity(0))
         file = self._call(self._open, ctypes.byref(attributes), 0, cpu, -1, ctypes.c_ulong(_CLOSE_ON_EXEC))

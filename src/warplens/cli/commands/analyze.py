@@ -125,11 +125,19 @@ def command(
 
     with open_report(report, window=window, quiet=quiet) as opened:
         judgement = judge(
-            opened, Selection.parse(filter_time, filter_nvtx), [unit.id for unit in units] or None, options
+            opened,
+            Selection.parse(filter_time, filter_nvtx),
+            [unit.id for unit in units] or None,
+            options=options,
         )
     shown = _number(details) if details is not None else None if names else _DETAILS
     lines = _lines(
-        judgement, form, rows, 0 if output else tables.terminal_width(), shown, reasons=why_not or bool(names)
+        judgement,
+        form,
+        rows,
+        width=0 if output else tables.terminal_width(),
+        details=shown,
+        reasons=why_not or bool(names),
     )
     if output is None:
         tables.show(lines)

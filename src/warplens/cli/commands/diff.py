@@ -121,7 +121,7 @@ def command(
             *sides, selection=Selection.parse(filter_time, filter_nvtx), steps=steps, rules=rules
         )
     verdicts = [condition.judge(difference) for condition in asked]
-    lines = _lines(difference, verdicts, form, rows, 0 if output else tables.terminal_width())
+    lines = _lines(difference, verdicts, form, rows=rows, width=0 if output else tables.terminal_width())
     if output is None:
         tables.show(lines)
     else:

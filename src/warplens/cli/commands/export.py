@@ -98,19 +98,20 @@ def command(
     if out.is_file() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
 
+    from warplens.exporters.losses import losses
+
     with open_report(report, window=window, quiet=quiet) as opened:
-        for path, own in _files(unit, opened, out, suffix, options):
+        for path, own in _files(unit, opened, out, suffix=suffix, options=options):
             if path != out and path.is_file() and not force_overwrite:
                 raise UsageError(f"{short_path(path)} exists; -f replaces it.")
             try:
                 with replacing(path) as partial:
-                    _write(unit, opened, partial, own, filter_time, filter_nvtx)
+                    _write(unit, opened, partial, options=own, time=filter_time, nvtx=filter_nvtx)
                     written = partial.stat().st_size
             except OSError as error:
                 raise UsageError(f"cannot write {path}: {error.strerror or error}.") from error
             click.echo(f"{short_path(path)} ({size(written)})", err=not path.is_file())
-    if not quiet:
-        for loss in loses:
+        for loss in [] if quiet else losses(opened, loses):
             click.echo(f"  not in it: {loss}", err=True)
 
 

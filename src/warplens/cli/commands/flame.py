@@ -133,7 +133,16 @@ def command(
     )
     selection = Selection.parse(filter_time, filter_nvtx)
     with open_report(report, window=window) as opened:
-        wish = Wish(by, reverse, wall, kind, processes, threads, per_thread, exceptions)
+        wish = Wish(
+            by,
+            reverse,
+            wall,
+            kind=kind,
+            processes=processes,
+            threads=threads,
+            per_thread=per_thread,
+            exceptions=exceptions,
+        )
         flame = load(opened, selection, wish)
         before = None
         if baseline is not None:
@@ -142,11 +151,11 @@ def command(
             flame = difference.against(flame, before, by)
         lines = flame.title.splitlines()
         if as_tree:
-            lines += picture.indented(flame, by, style, depth, least / 100)
+            lines += picture.indented(flame, by, style, depth=depth, least=least / 100)
         else:
-            lines += picture.graph(flame, by, style, depth)
+            lines += picture.graph(flame, by, style, depth=depth)
             if top and before is not None:
                 lines += picture.changed(difference.most_changed(flame, before, by), style, top)
             elif top:
-                lines += picture.hottest(flame, by, style, top)
+                lines += picture.hottest(flame, by, style, number=top)
     tables.show(iter(lines))

@@ -136,11 +136,13 @@ def command(
         colors=palette() if output is None and colored(color) else 0,
     )
     with open_report(report, window=window) as opened:
-        wish = Wish("line", False, wall, "python", processes, threads, exceptions=exceptions)
+        wish = Wish(
+            "line", False, wall, kind="python", processes=processes, threads=threads, exceptions=exceptions
+        )
         selection = Selection.parse(filter_time, filter_nvtx)
         flame = load(opened, selection, wish)
-        instructions = _instructions(opened, selection, wish, flame) if opcodes else None
-        hot = hot_files(flame.frames, flame.tree, flame.weight, instructions)
+        instructions = _instructions(opened, selection, wish, flame=flame) if opcodes else None
+        hot = hot_files(flame.frames, flame.tree, flame.weight, instructions=instructions)
         recorded = opened.path.stat().st_mtime
         if form == "html":
             lines = list(

@@ -198,8 +198,8 @@ def command(
                     job,
                     opened,
                     selection,
-                    unit,
-                    most,
+                    unit=unit,
+                    rows=most,
                     overwrite=force_overwrite,
                     quiet=quiet,
                     first=not printed,
@@ -259,7 +259,13 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
         stat, *arguments = name.split(":")
         unit = catalog.find(FAMILY, stat)
         result.append(
-            Job(unit, unit_options(unit, arguments), form, place, "".join(f"_{text}" for text in arguments))
+            Job(
+                unit,
+                unit_options(unit, arguments),
+                form,
+                output=place,
+                arguments="".join(f"_{text}" for text in arguments),
+            )
         )
     return result
 

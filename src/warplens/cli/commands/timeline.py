@@ -164,17 +164,17 @@ def command(
             opened,
             (begin, end),
             style.columns,
-            Wish(
+            wish=Wish(
                 depth,
                 processes,
                 threads,
-                most or _TRACKS,
-                most is None,
-                tasks,
-                counters,
-                wanted_rows(rows),
-                cpu,
-                inside,
+                tracks=most or _TRACKS,
+                fold=most is None,
+                tasks=tasks,
+                counters=counters,
+                rows=wanted_rows(rows),
+                cpu=cpu,
+                inside=inside,
             ),
         )
     tables.show(render(picture, style))

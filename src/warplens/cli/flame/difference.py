@@ -61,7 +61,7 @@ def most_changed(flame: Flame, baseline: Flame, by: str) -> list[Changed]:
             key[0],
             (now.get(key) or before[key])[1],
             now.get(key, (0.0, ""))[0],
-            before.get(key, (0.0, ""))[0],
+            before=before.get(key, (0.0, ""))[0],
         )
         for key in {**before, **now}
     ]

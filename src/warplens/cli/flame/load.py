@@ -86,7 +86,7 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
             )
         if kind == "tasks":
             raise MissingData(_no_tasks(report, selection, wish))
-        raise MissingData(_missing(report, selection, wish, kind))
+        raise MissingData(_missing(report, selection, wish, kind=kind))
     rows, threads = wanted_threads(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
     group = (
@@ -104,7 +104,9 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     of = (
         f"{count:,} {whose}{' and handled an exception' if wish.exceptions else ''}, {_threads(len(threads))}"
     )
-    return Flame(f"{report.name}: {of}", frames, tree, list(threads.values()) if names else [], total)
+    return Flame(
+        f"{report.name}: {of}", frames, tree, groups=list(threads.values()) if names else [], weight=total
+    )
 
 
 def _threads(number: int) -> str:
@@ -125,8 +127,8 @@ def wanted_threads(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table
     for key in sums.column("thread").to_pylist():
         thread = threads.get(key) or {"tid": key, "name": None, "process": -1}
         process = processes.get(thread["process"]) or {"pid": 0, "executable": "", "command": ""}
-        if _matches(thread, "tid", wish.threads, thread["name"] or "") and _matches(
-            process, "pid", wish.processes, _name(process)
+        if _matches(thread, "tid", wish.threads, name=thread["name"] or "") and _matches(
+            process, "pid", wish.processes, name=_name(process)
         ):
             own = f"{thread['name'] or 'thread'} {thread['tid']}"
             names[key] = f"{_name(process)} {process['pid']}: {own}" if several else own

@@ -40,7 +40,7 @@ def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
         ends = _group_edges(flame, style.width)
         yield lane(
             [
-                _group(flame, number, ends, style.width)
+                _group(flame, number, ends, width=style.width)
                 for number in range(len(flame.groups))
                 if ends[number + 1] > ends[number]
             ],
@@ -54,7 +54,10 @@ def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
             levels = level
             break
         nodes = nodes[np.argsort(left[nodes], kind="stable")]
-        bars = [_bar(flame, by, int(node), int(left[node]), int(right[node])) for node in nodes.tolist()]
+        bars = [
+            _bar(flame, by, int(node), first=int(left[node]), behind=int(right[node]))
+            for node in nodes.tolist()
+        ]
         yield lane(bars, style)
     notes = [f"{length(flame.weight)} in all, {length(flame.weight / style.width)} per column"]
     small = int((~shown & (tree.level < depth)).sum())
@@ -82,7 +85,10 @@ def indented(flame: Flame, by: str, style: Style, depth: int, least: float) -> I
         shares = f"{_percent(tree.total[node] / flame.weight)} {_percent(tree.own[node] / flame.weight)}"
         head = f"{shares}{change}  {'  ' * int(tree.level[node])}"
         yield _placed(
-            head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style
+            head,
+            printable(called(frame, by)),
+            printable(where(frame, by)) if by != "line" else "",
+            style=style,
         )
     hidden = len(tree) - len(tree.order(depth=depth, least=max(least * flame.weight, 1)))
     if hidden:
@@ -98,7 +104,10 @@ def hottest(flame: Flame, by: str, style: Style, number: int) -> Iterator[str]:
         frame = flame.frames.frame(int(found.example[node]))
         head = f"{_percent(found.own[node] / flame.weight)} {_percent(found.total[node] / flame.weight)}  "
         yield _placed(
-            head, printable(called(frame, by)), printable(where(frame, by)) if by != "line" else "", style
+            head,
+            printable(called(frame, by)),
+            printable(where(frame, by)) if by != "line" else "",
+            style=style,
         )
 
 
@@ -107,7 +116,7 @@ def changed(rows: Sequence[Changed], style: Style, number: int) -> Iterator[str]
     yield paint(" Change    Self  Before", _DIM, style)
     for row in [row for row in rows[:number] if abs(row.change) >= _SAME]:
         head = f"{_signed(row.change)} {_percent(row.own)} {_percent(row.before)}  "
-        yield _placed(head, printable(row.name), printable(row.place), style)
+        yield _placed(head, printable(row.name), printable(row.place), style=style)
 
 
 def _placed(head: str, name: str, place: str, style: Style) -> str:
@@ -151,7 +160,16 @@ def _group_edges(flame: Flame, width: int) -> Int64Array:
 
 def _group(flame: Flame, number: int, ends: Int64Array, width: int) -> Bar:
     first, last = int(ends[number]), int(ends[number + 1]) - 1
-    return Bar(first, last, flame.groups[number], "thread", 0xC0C0C0, False, 1, (1.0,) * (last - first + 1))
+    return Bar(
+        first,
+        last,
+        flame.groups[number],
+        domain="thread",
+        color=0xC0C0C0,
+        many=False,
+        number=1,
+        busy=(1.0,) * (last - first + 1),
+    )
 
 
 def _bar(flame: Flame, by: str, node: int, first: int, behind: int) -> Bar:
@@ -164,7 +182,16 @@ def _bar(flame: Flame, by: str, node: int, first: int, behind: int) -> Bar:
         name += share
     module = frame.module or frame.file or frame.kind
     color = _color(frame.kind, module) if change is None else _color_of_change(change)
-    return Bar(first, behind - 1, name, module, color, False, 1, (1.0,) * (behind - first))
+    return Bar(
+        first,
+        behind - 1,
+        name,
+        domain=module,
+        color=color,
+        many=False,
+        number=1,
+        busy=(1.0,) * (behind - first),
+    )
 
 
 def _color(kind: str, module: str) -> int:

@@ -37,7 +37,7 @@ def shown(
     wanted = (
         range(1, last + 1)
         if whole
-        else sorted({n for hit in hottest for n in around(hit, context, last, source)})
+        else sorted({n for hit in hottest for n in around(hit, context, last, source=source)})
     )
     yield paint("  Total    Self   Line", _DIM, style)
     before = 0
@@ -46,7 +46,7 @@ def shown(
         if before and number != before + 1:
             yield paint(" " * 18 + ("..." if style.ascii else "⋮"), _DIM, style)
         before = number
-        yield _row(number, hot.lines.get(number), source, digits, style)
+        yield _row(number, hot.lines.get(number), source, digits=digits, style=style)
         if (line := hot.lines.get(number)) and line.instructions:
             yield paint(
                 cut(f"{' ' * 17}{' ' * digits}  {printable(line.instructions)}", style.width, style.glyphs),

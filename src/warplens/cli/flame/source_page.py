@@ -53,7 +53,9 @@ def source_page(
     for number, hot in enumerate(files, 1):
         every = whole or (context is None and not is_library(hot.path))
         near = None if every else _NEAR if context is None else context
-        sections.append(_section(number, hot, sources[hot.path], hottest, near, recorded))
+        sections.append(
+            _section(number, hot, sources[hot.path], hottest=hottest, near=near, recorded=recorded)
+        )
     yield from page(
         f"source lines of {flame.title.partition(':')[0]}", *sections, style=_STYLE + _heat()
     ).splitlines()
@@ -129,13 +131,19 @@ def _section(
     elif near is None:
         shown = list(range(1, last + 1))
     else:
-        shown = sorted({at for line in hot.lines for at in around(line, near, last, source)})
+        shown = sorted({at for line in hot.lines for at in around(line, near, last, source=source)})
     rows, before = [], 0
     for at in shown:
         if source is not None and at != before + 1:
             rows.append('<tr><td class="n">⋮</td><td></td><td></td><td></td></tr>')
         rows.append(
-            _row(_id(number, at), at, hot.lines.get(at), _text(source, at, hot.lines.get(at)), hottest)
+            _row(
+                _id(number, at),
+                at,
+                hot.lines.get(at),
+                text=_text(source, at, hot.lines.get(at)),
+                hottest=hottest,
+            )
         )
         before = at
     about = f"{hot.total:.1%} of the samples came by, {hot.own:.1%} ended here"

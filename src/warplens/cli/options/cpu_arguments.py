@@ -108,19 +108,25 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
     return CpuOptions(
         sample=sample,
         backtrace=_backtrace(given.get("--backtrace", "auto")),
-        native_hz=_number("--sampling-frequency", given, 10, 8000, base.native_hz, "Hz"),
+        native_hz=_number("--sampling-frequency", given, 10, most=8000, base=base.native_hz, unit="Hz"),
         states=states,
         python_sample=python_sample,
-        python_hz=_number("--python-sampling-frequency", given, 1, 2000, base.python_hz, "Hz"),
+        python_hz=_number("--python-sampling-frequency", given, 1, most=2000, base=base.python_hz, unit="Hz"),
         python_opcodes=opcodes,
-        os_threshold_ns=_number("--osrt-threshold", given, 0, 10**12, base.os_threshold_ns, "ns"),
-        os_backtrace_ns=_number("--osrt-backtrace-threshold", given, 0, 10**12, base.os_backtrace_ns, "ns"),
+        os_threshold_ns=_number(
+            "--osrt-threshold", given, 0, most=10**12, base=base.os_threshold_ns, unit="ns"
+        ),
+        os_backtrace_ns=_number(
+            "--osrt-backtrace-threshold", given, 0, most=10**12, base=base.os_backtrace_ns, unit="ns"
+        ),
         os_backtrace_depth=_number(
-            "--osrt-backtrace-depth", given, 1, 512, base.os_backtrace_depth, "frames"
+            "--osrt-backtrace-depth", given, 1, most=512, base=base.os_backtrace_depth, unit="frames"
         ),
         file_access=given.get("--osrt-file-access") == "true",
         python_only=base.python_only,
-        gil_threshold_ns=_number("--gil-threshold", given, 0, 10**9, base.gil_threshold_ns, "ns"),
+        gil_threshold_ns=_number(
+            "--gil-threshold", given, 0, most=10**9, base=base.gil_threshold_ns, unit="ns"
+        ),
         functions=_file(given["--python-functions-trace"]) if "--python-functions-trace" in given else None,
     )
 

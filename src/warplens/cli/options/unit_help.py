@@ -25,7 +25,7 @@ def help_option(name: str, family: str, noun: str) -> Decorator:
         name,
         noun,
         catalog.family(family).noun,
-        lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)},
+        texts=lambda: {unit.id: (unit.summary, _of_unit(unit)) for unit in catalog.units(family)},
     )
 
 
@@ -37,7 +37,7 @@ def help_tables(name: str) -> Decorator:
 
         return {table.name: (table.text, table.described) for table in TABLES.values()}
 
-    return _option(name, "tables and columns", "table", texts)
+    return _option(name, "tables and columns", "table", texts=texts)
 
 
 def _of_unit(unit: Unit) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warplens.cli.printing.tables import apart, printable
 from warplens.cli.printing.words import duration, size
-from warplens.flows.explaining import Explanation, Fact, Part
+from warplens.flows.explaining import DifferencePart, Explanation, Fact
 
 if TYPE_CHECKING:
     from warplens.flows.differing import Difference
@@ -91,7 +91,7 @@ def _title(whole: Explanation) -> str:
     return f"Why {what} took {duration(abs(whole.delta))} {longer}; {where}"
 
 
-def _text(part: Part) -> str:
+def _text(part: DifferencePart) -> str:
     kind = _WORDS.get(part.kind, part.kind)
     name = {"collective wait": "waits for other ranks"}.get(part.name, part.name)
     text = " ".join(word for word in (f"{kind}:" if kind and name else kind, name) if word)
@@ -100,7 +100,7 @@ def _text(part: Part) -> str:
     return printable(text)
 
 
-def _share(part: Part, whole: Explanation) -> str:
+def _share(part: DifferencePart, whole: Explanation) -> str:
     """How much of the difference a part is; empty where the two took equally long."""
     if abs(whole.delta) <= _ALIKE * max(whole.before, whole.after):
         return ""

@@ -45,7 +45,7 @@ def as_text(
         if finding.link:
             yield f"{_INDENT}{'see':<{_LABEL}}{finding.link}"
         yield from _labelled("wrong if", finding.wrong_when, columns)
-        yield from _rows(finding, judgement.origin, rows, columns)
+        yield from _rows(finding, judgement.origin, rows, columns=columns)
         yield ""
     if details is not None and (more := len(judgement.distinct) - details) > 0:
         yield f"… and {more:,} more in the table; --details all explains them."

@@ -117,7 +117,7 @@ def _walk(rows: Sequence[Row], *, all_of_them: bool = False) -> Iterator[_Line]:
     """
     children = _children(rows)
     looks, sizes = _looks(rows, children)
-    stack = [*_folded(rows, children[-1], looks, sizes, 0)]
+    stack = [*_folded(rows, children[-1], looks, sizes=sizes, depth=0)]
     while stack:
         number, depth, more = stack.pop()
         below = children.get(number, [])
@@ -126,7 +126,7 @@ def _walk(rows: Sequence[Row], *, all_of_them: bool = False) -> Iterator[_Line]:
         if not passing:
             yield rows[number], depth, more
         if not more:
-            stack += _folded(rows, below, looks, sizes, depth + (not passing))
+            stack += _folded(rows, below, looks, sizes=sizes, depth=depth + (not passing))
 
 
 def _children(rows: Sequence[Row]) -> dict[int, list[int]]:

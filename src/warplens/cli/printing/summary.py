@@ -92,6 +92,7 @@ _GPU = (
 )
 _PLAIN = ("processes", "samples")  # counted without SQL
 _LOST = 0.01  # share of samples and switches up to which their loss changes nothing: `info` has it
+_NOTHING = ("no-nvtx", "no-cuda")  # no process called these, and none has Python
 _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 6  # lines on where the time went: alone, and beside NVTX ranges or a GPU
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
@@ -108,17 +109,17 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     """Yield the lines about the part `manifest` of `report`, at most 79 columns wide apart from paths."""
     facts = _facts(report, manifest)
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
-    lost, ended = [*_lost(report, manifest)], [*_ended(manifest)]
     wall = manifest.end - manifest.origin
     beside = facts["ranges"] or any(manifest.rows(table) for table in _GPU)
-    times = whereabouts(report, low, high, _PLACES if beside else _MOST_PLACES)
+    times = whereabouts(report, low, high, most=_PLACES if beside else _MOST_PLACES)
     where = (
         [*where_it_went(times, facts["recorded"] > 1)]
         if times is not None
         else [*_programs(report, low, high)]
     )
+    lost = [*_lost(report, manifest, shown=bool(where))]
     parts = [
-        ended,
+        [*_ended(manifest)],
         [*_recorded(facts, wall), *_used(report, manifest, wall)],
         [*_windows(report, manifest, facts), *_cost(manifest, facts["busiest"], wall)],
         [*_gpus(report, manifest, wall)],
@@ -129,7 +130,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     judgement = _judged(report, manifest, wall)
     parts[1] += [*_loop(report, judgement)]
     judged = [*_findings(judgement)]
-    last = [*judged, *_next(report, manifest, facts, times, bool(judged))]
+    last = [*judged, *_next(report, manifest, facts, times=times, judged=bool(judged))]
     yield ""
     yield from lost
     yield from _fitting(parts, where, max(_MOST_LINES - 1 - len(last) - len(lost), 0))
@@ -149,6 +150,14 @@ def _fitting(parts: list[list[str]], first: list[str], room: int) -> Iterator[st
 def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
     names = [("recorded", "process"), *((name, cpu_summary.noun(name)) for name in _NAMED if facts[name])]
     counts = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in names]
+    if facts["silent"] and not any(
+        count for _, count in ((name, facts[name]) for name in ("recorded", *_NAMED))
+    ):
+        text = f"{counted(facts['silent'], 'process')} in {duration(wall)}".replace(" ", _HARD_SPACE)
+        yield from _wrapped(
+            click.style("Recorded".ljust(_LABEL), bold=True), f"{text}; none of them has Python, CUDA or NVTX"
+        )
+        return
     others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
     silent = f"; {others} recorded nothing (see warplens info)" if facts["silent"] else ""
     yield from _wrapped(
@@ -167,7 +176,7 @@ def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
     if spent and wall > 0:
         words.append(f"{duration(spent)} of CPU time: {spent / wall:.2f} of {counted(cpus, 'CPU')}")
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
-    most = largest(report, low, high, manifest.usage.get("max_rss", 0))
+    most = largest(report, low, high, primary=manifest.usage.get("max_rss", 0))
     if most is not None:
         several = (
             sum(low <= key <= high for key in report.table("processes", ["process"])["process"].to_pylist())
@@ -176,7 +185,7 @@ def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
         words.append(
             f"at most {size(most[0])} of memory{' in ' + printable(most[1]) if several and most[1] else ''}"
         )
-    words += _load(report, wall, spent, cpus)
+    words += _load(report, wall, spent, cpus=cpus)
     if words:
         yield from _wrapped(click.style("Used".ljust(_LABEL), bold=True), "; ".join(words))
 
@@ -205,7 +214,7 @@ def where_it_went(times: Whereabouts, several: bool) -> Iterator[str]:
 
 
 def _programs(report: Report, low: int, high: int) -> Iterator[str]:
-    for index, text in enumerate(where.programs(report, low, high, _WIDTH - _LABEL)):
+    for index, text in enumerate(where.programs(report, low, high, width=_WIDTH - _LABEL)):
         yield _line("" if index else "Time", text)
 
 
@@ -390,7 +399,8 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
         yield _line("", f"{counted(facts['clipped'], 'range')} across an edge; --window N shows one window")
 
 
-def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
+def _lost(report: Report, manifest: Manifest, *, shown: bool) -> Iterator[str]:
+    """What was lost. Where there is something to show, nobody has to hear that there is no NVTX."""
     if not {"error", "warning"} & set(report.table("diagnostics", ["severity"])["severity"].to_pylist()):
         return
     rows = report.sql(
@@ -406,6 +416,7 @@ def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
     ).to_pylist()
     seen = manifest.rows("samples") + manifest.rows("thread_states")
     rows = [row for row in rows if row["code"] != "perf-lost" or (row["count"] or 0) > _LOST * seen]
+    rows = [row for row in rows if not (shown and row["code"] in _NOTHING)]
     for row in rows[:8]:
         label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
         more = f" (the same in {counted(row['more'], 'other process')})" if row["more"] else ""

@@ -51,12 +51,12 @@ def _bar(rows: list[dict[str, Any]], many: bool) -> Bar:
         rows[0]["col"],
         rows[-1]["col"],
         top["message"] or "",
-        top["domain"],
-        top["color"],
-        many,
-        number,
-        busy,
-        unfinished,
+        domain=top["domain"],
+        color=top["color"],
+        many=many,
+        number=number,
+        busy=busy,
+        unfinished=unfinished,
     )
 
 

@@ -68,11 +68,18 @@ def cpu_rows(
     found: dict[int, list[Track | Band]] = {thread: [] for thread in seen}
     for row in rows:
         if row in _BANDS:
-            made: dict[int, Track | Band] = _bands(report, window, columns, seen, row)
+            made: dict[int, Track | Band] = _bands(report, window, columns, seen=seen, row=row)
         elif row == "samples":
-            made = _samples(report, window, columns, seen)
+            made = _samples(report, window, columns, seen=seen)
         else:
-            made = _bars(report, window, columns, seen, row, max(depth // _SHARE_OF_DEPTH.get(row, 1), 1))
+            made = _bars(
+                report,
+                window,
+                columns,
+                seen=seen,
+                row=row,
+                depth=max(depth // _SHARE_OF_DEPTH.get(row, 1), 1),
+            )
         for thread, track in made.items():
             found[thread].append(track)
     return found
@@ -83,7 +90,7 @@ def _bands(
 ) -> dict[int, Track | Band]:
     threads = [thread for thread, facts in seen.items() if row in facts.lanes]
     shares: dict[int, list[tuple[float, float, float]]] = {}
-    for cell in band_cells(report, window, columns, row, threads).to_pylist() if threads else ():
+    for cell in band_cells(report, window, columns, name=row, threads=threads).to_pylist() if threads else ():
         shares.setdefault(cell["thread"], [(0.0, 0.0, 0.0)] * columns)[cell["col"]] = (
             cell["solid"],
             cell["shade"],
@@ -99,14 +106,14 @@ def _bars(
     threads = [thread for thread, facts in seen.items() if row in facts.lanes]
     if not threads:
         return tracks
-    lanes = _lanes(bar_cells(report, window, columns, row, threads, depth))
+    lanes = _lanes(bar_cells(report, window, columns, name=row, threads=threads, depth=depth))
     for thread, own in lanes.items():
         deeper = max(seen[thread].lanes[row] - depth, 0)
         tracks[thread] = Track(
             ROWS[row], "", [bars_of(own[level]) for level in sorted(own)], deeper=deeper, task=True
         )
     if row == "python":
-        for cell in event_cells(report, window, columns, threads).to_pylist():
+        for cell in event_cells(report, window, columns, threads=threads).to_pylist():
             track = tracks.setdefault(cell["thread"], Track(ROWS[row], "", task=True))
             assert isinstance(track, Track)
             track.marks.append(Mark(int(cell["col"]), cell["message"] or "", int(cell["number"])))
@@ -123,7 +130,7 @@ def _samples(
             for thread, facts in seen.items()
             if f"samples {kind}" in facts.lanes and thread not in tracks
         ]
-        lanes = _lanes(sample_cells(report, window, columns, kind, threads)) if threads else {}
+        lanes = _lanes(sample_cells(report, window, columns, kind=kind, threads=threads)) if threads else {}
         tracks.update(
             {thread: Track(ROWS["samples"], "", [_runs(own[0])], task=True) for thread, own in lanes.items()}
         )
@@ -151,11 +158,11 @@ def _runs(rows: list[dict[str, Any]]) -> list[Bar]:
             run[0]["col"],
             run[-1]["col"],
             run[0]["top"]["message"],
-            None,
-            run[0]["top"]["color"],
-            False,
-            1,
-            tuple(c["busy"] for c in run),
+            domain=None,
+            color=run[0]["top"]["color"],
+            many=False,
+            number=1,
+            busy=tuple(c["busy"] for c in run),
         )
         for run in runs
     ]

@@ -63,7 +63,12 @@ def gpu_groups(
         for row in wanted
     }
     gauges, hosts = gpu_gauges(
-        report, window, columns, processes, devices, {(row.process, row.device) for row in every}
+        report,
+        window,
+        columns,
+        processes=processes,
+        devices=devices,
+        used={(row.process, row.device) for row in every},
     )
     groups: dict[tuple[int, int], Group] = {}
     busy = work.utilization(window, columns) if rows else {}

@@ -87,8 +87,8 @@ def _gauge(series: CounterSeries, values: Float64Array) -> Gauge:
         facts["name"] or f"counter {facts['id']}",
         facts["domain"],
         heights,
-        low,
-        high,
-        facts["unit"],
-        series.is_delta,
+        low=low,
+        high=high,
+        unit=facts["unit"],
+        summed=series.is_delta,
     )

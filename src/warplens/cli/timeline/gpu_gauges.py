@@ -49,7 +49,13 @@ def gpu_gauges(
         text = 'SELECT process, device, kind, "start", total FROM gpu_memory WHERE total IS NOT NULL AND device IS NOT NULL ORDER BY ALL'
         for (process, device, kind), times, values in _series(report, text, ("process", "device", "kind")):
             gauge = gauge_of(
-                _facts(f"memory ({kind})" if kind else "memory", "bytes", times, values, "until_next"),
+                _facts(
+                    f"memory ({kind})" if kind else "memory",
+                    "bytes",
+                    times,
+                    values=values,
+                    interpolation="until_next",
+                ),
                 window,
                 columns,
             )
@@ -66,7 +72,9 @@ def gpu_gauges(
         for (host, gpu, uuid, metric, unit), times, values in sorted(
             every, key=lambda each: (each[0][:2], _rank(each[0][3]))
         ):
-            gauge = gauge_of(_facts(metric, unit, times, values, "since_last"), window, columns)
+            gauge = gauge_of(
+                _facts(metric, unit, times, values=values, interpolation="since_last"), window, columns
+            )
             using = users.get(uuid or "-", [])
             place = using[0] if len(using) == 1 and using[0][0] in processes else (~hosts.index(host), gpu)
             if gauge is not None:

@@ -61,9 +61,9 @@ def inside_groups(
     shown = sorted(found[:_LAUNCHES], key=lambda row: row["start"])
     hidden, groups = 0, []
     for launch in shown:
-        warps, more = inside_warps(report, launch["id"], window, max(most // len(shown), 1))
+        warps, more = inside_warps(report, launch["id"], window, most=max(most // len(shown), 1))
         hidden += more
-        groups.append(Group(_label(launch), _tracks(report, window, columns, warps, depth)))
+        groups.append(Group(_label(launch), _tracks(report, window, columns, warps=warps, depth=depth)))
     return groups, hidden
 
 
@@ -87,11 +87,11 @@ def _tracks(
             label, "", [[] for _ in range(min(need, depth))], deeper=max(need - depth, 0)
         )
     collected: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for cell in region_cells(report, window, columns, units, depth).to_pylist():
+    for cell in region_cells(report, window, columns, units=units, depth=depth).to_pylist():
         collected.setdefault((cell["thread"], cell["depth"]), []).append(cell)
     for (unit, lane), cells in collected.items():
         tracks[unit].lanes[lane] = bars_of(cells)
-    for row in inside_marks(report, window, columns, units):
+    for row in inside_marks(report, window, columns, units=units):
         tracks[row["unit"]].marks.append(Mark(row["col"], row["name"] or "", row["number"]))
     for track in tracks.values():
         track.lanes = [lane for lane in track.lanes if lane]

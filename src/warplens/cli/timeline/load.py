@@ -92,7 +92,7 @@ class _Loader:
     def picture(self) -> Picture:
         shown_tasks = {key[2]: key for keys in self.of_thread.values() for key in keys[: self.wish.tasks]}
         marked = mark_cells(
-            self.report, self.window, self.columns, [task for task in shown_tasks if task is not None]
+            self.report, self.window, self.columns, tasks=[task for task in shown_tasks if task is not None]
         ).to_pylist()
         for row in marked:
             if row["task"] is None:
@@ -103,7 +103,7 @@ class _Loader:
             self.found.setdefault((process, thread, None), _NONE)
         kept, hidden = self._kept()
         threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
-        calls = api_tracks(self.work, self.window, self.columns, threads) if threads else {}
+        calls = api_tracks(self.work, self.window, self.columns, threads=threads) if threads else {}
         below = self._below(kept)
         groups: dict[int, Group] = {}
         shown: dict[_Key, Track] = {}
@@ -124,7 +124,12 @@ class _Loader:
         unseen = self._gauges(groups)
         gpus, hidden_rows, unseen_metrics = self._gpus()
         within, hidden_warps = inside_groups(
-            self.report, self.window, self.columns, self.wish.inside, self.wish.tracks, self.wish.depth
+            self.report,
+            self.window,
+            self.columns,
+            name=self.wish.inside,
+            most=self.wish.tracks,
+            depth=self.wish.depth,
         )
         if not groups and not gpus and self._whole():
             return self._longest_inside()
@@ -135,8 +140,8 @@ class _Loader:
             f"{self.report.name}: {counted(len(self.processes), 'process')}, {counted(len(self.threads), 'thread')}",
             self.window[0] - self.report.origin,
             self.window[1] - self.report.origin,
-            self.columns,
-            [*(groups[process] for process in sorted(groups)), *gpus],
+            columns=self.columns,
+            groups=[*(groups[process] for process in sorted(groups)), *gpus],
             hidden=hidden + hidden_rows + hidden_warps,
             alike=self.alike,
             hidden_gauges=unseen + unseen_metrics,
@@ -163,7 +168,7 @@ class _Loader:
         if not found:
             raise MissingData(self._nothing())
         window, name = (found[0]["start"], found[0]["end"]), str(found[0]["name"] or "kernel")
-        picture = load(self.report, window, self.columns, replace(self.wish, inside=name))
+        picture = load(self.report, window, self.columns, wish=replace(self.wish, inside=name))
         return replace(picture, launches=sum(not (window[0] <= row["start"] < window[1]) for row in found))
 
     def _kept(self) -> tuple[list[_Key], int]:
@@ -235,7 +240,9 @@ class _Loader:
             (known[self.wish.cpu :], [row for row in self.wish.rows if row == "states"]),
         ):
             seen = {key[1]: self.cpu[key[0], key[1]] for key in keys if key[1] is not None}
-            found.update(cpu_rows(self.report, self.window, self.columns, seen, rows, self.wish.depth))
+            found.update(
+                cpu_rows(self.report, self.window, self.columns, seen=seen, rows=rows, depth=self.wish.depth)
+            )
         self.folded = sum(
             any(row != "states" for row in self.cpu[key[0], key[1] or 0].lanes)
             for key in known[self.wish.cpu :]
@@ -250,22 +257,28 @@ class _Loader:
         labels = {
             key: f"pid {row['pid']}" if several else _process_name(row)
             for key, row in self.processes.items()
-            if _matches(row, self.wish.processes, "pid", _process_name(row))
+            if _matches(row, self.wish.processes, "pid", name=_process_name(row))
         }
         return gpu_groups(
-            self.report, self.work, self.window, self.columns, labels, self.wish.tracks, self.wish.counters
+            self.report,
+            self.work,
+            self.window,
+            columns=self.columns,
+            processes=labels,
+            most=self.wish.tracks,
+            counters=self.wish.counters,
         )
 
     def _wanted(self, key: _Key) -> bool:
         process, thread, _ = key
         if not _matches(
-            self.processes[process], self.wish.processes, "pid", _process_name(self.processes[process])
+            self.processes[process], self.wish.processes, "pid", name=_process_name(self.processes[process])
         ):
             return False
         if not self.wish.threads:
             return True
         return thread is not None and _matches(
-            self.threads[thread], self.wish.threads, "tid", self.threads[thread]["name"] or ""
+            self.threads[thread], self.wish.threads, "tid", name=self.threads[thread]["name"] or ""
         )
 
     def _group(self, groups: dict[int, Group], process: int) -> Group:
@@ -294,7 +307,7 @@ class _Loader:
         if self._crowds is None:
             self._crowds = {}
             for row in crowd(
-                self.report, self.window, self.columns, [task for task in shown if task is not None]
+                self.report, self.window, self.columns, but=[task for task in shown if task is not None]
             ).to_pylist():
                 self._crowds.setdefault(row["thread"], [0.0] * self.columns)[row["col"]] = row["number"]
         return Crowd(number, tuple(self._crowds.get(thread, [0.0] * self.columns)))
@@ -333,7 +346,7 @@ class _Loader:
             row = self.processes.get(process)
             if row is None:
                 raise ReportError(f"{self.report.path} is broken: its counters name a process that it lacks")
-            if _matches(row, self.wish.processes, "pid", _process_name(row)):
+            if _matches(row, self.wish.processes, "pid", name=_process_name(row)):
                 self._group(groups, process).gauges = items[: self.wish.counters]
                 unseen += max(len(items) - self.wish.counters, 0)
         return unseen
@@ -358,7 +371,7 @@ def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
 
     Raises MissingData where nothing is left.
     """
-    return _Loader(report, window, columns, wish).picture()
+    return _Loader(report, window, columns, wish=wish).picture()
 
 
 def _matches(row: dict[str, Any], wanted: Sequence[str], id: str, name: str) -> bool:

@@ -60,7 +60,9 @@ class Ranges:
 
         As `occupancy.cells` does.
         """
-        rows: Rows = cells(self.report, window, columns, depth, threads, tasks).to_pylist()
+        rows: Rows = cells(
+            self.report, window, columns, depth=depth, threads=threads, tasks=tasks
+        ).to_pylist()
         return rows
 
 
@@ -94,7 +96,9 @@ class IndexedRanges(Ranges):
     ) -> Rows:
         """Return the cells of threads and start/end ranges from the index, those of tasks in SQL."""
         rows: Rows = (
-            cells(self.report, window, columns, depth, [], tasks, "task IS NOT NULL").to_pylist()
+            cells(
+                self.report, window, columns, depth=depth, threads=[], tasks=tasks, where="task IS NOT NULL"
+            ).to_pylist()
             if tasks
             else []
         )
@@ -106,7 +110,7 @@ class IndexedRanges(Ranges):
             drawn += [(lane, level, self._lanes.cells([lane], window, columns, level)) for level in levels]
         about = self._about([(lane, columns_of_lane) for lane, _, columns_of_lane in drawn])
         for lane, level, columns_of_lane in drawn:
-            rows += _rows(lane, level, columns_of_lane, about, unfinished)
+            rows += _rows(lane, level, columns_of_lane, about=about, unfinished=unfinished)
         return rows
 
     def _about(self, drawn: list[tuple[Lane, Cells]]) -> dict[int, dict[str, Any]]:

@@ -48,8 +48,36 @@ _BANDS = {
     "states": "state: {full} running, {shade} waits for a CPU, {dot} blocked",
     "gil": "GIL: {full} holds it, {shade} waits for it",
 }
-UNICODE = Glyphs("├", "┤", "▷", "─", "│", "▁▂▃▄▅▆▇█", "▒", "·", "▼", "◆", "─", "┬", "…")
-ASCII = Glyphs("[", "]", ">", "-", "|", "._:-=+*#", "%", "'", "v", "V", "-", "+", "~")
+UNICODE = Glyphs(
+    "├",
+    "┤",
+    "▷",
+    fill="─",
+    single="│",
+    heights="▁▂▃▄▅▆▇█",
+    shade="▒",
+    dot="·",
+    mark="▼",
+    marks="◆",
+    axis="─",
+    tick="┬",
+    cut="…",
+)
+ASCII = Glyphs(
+    "[",
+    "]",
+    ">",
+    fill="-",
+    single="|",
+    heights="._:-=+*#",
+    shade="%",
+    dot="'",
+    mark="v",
+    marks="V",
+    axis="-",
+    tick="+",
+    cut="~",
+)
 
 
 @dataclass(frozen=True)

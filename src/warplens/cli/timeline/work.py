@@ -32,7 +32,7 @@ class Work:
 
     def api_cells(self, window: Window, columns: int, threads: Sequence[int]) -> Rows:
         """Return the cells of the calls of each thread."""
-        rows: Rows = occupancy.api_cells(self.report, window, columns, threads).to_pylist()
+        rows: Rows = occupancy.api_cells(self.report, window, columns, threads=threads).to_pylist()
         return rows
 
     def gpu_rows(self, window: Window) -> list[GpuRow]:
@@ -41,7 +41,7 @@ class Work:
 
     def gpu_cells(self, window: Window, columns: int, rows: Sequence[GpuRow]) -> Rows:
         """Return the cells of rows of GPU work; `thread` is the position of the row."""
-        cells: Rows = occupancy.gpu_cells(self.report, window, columns, rows).to_pylist()
+        cells: Rows = occupancy.gpu_cells(self.report, window, columns, rows=rows).to_pylist()
         return cells
 
     def utilization(self, window: Window, columns: int) -> dict[tuple[int, int], npt.NDArray[np.float64]]:
@@ -101,7 +101,7 @@ class IndexedWork(Work):
                 None if row.what is None else direction(row.what),
             )
             every += self._cells(
-                own, self._lanes.cells(own, window, columns, alike=name is not None), place, name
+                own, self._lanes.cells(own, window, columns, alike=name is not None), place, name=name
             )
         return every
 
@@ -139,6 +139,6 @@ def _row(lane: Lane) -> GpuRow:
         lane.key.get("stream"),
     )
     if lane.layer in ("kernels", "graphs"):
-        return GpuRow(process, device, context, stream, None, 0, 0)
+        return GpuRow(process, device, context, stream=stream, what=None, number=0, busy=0)
     what = _MEMSET if lane.layer == "memsets" else lane.key.get("kind")
-    return GpuRow(process, device, None, None, what, 0, 0)
+    return GpuRow(process, device, None, stream=None, what=what, number=0, busy=0)

@@ -85,7 +85,7 @@ class Chosen:
             for some in self._place.groups(len(found)):
                 thread = self._place.threads.match(found["tid"][some].astype(np.int64), start[some])
                 rows = slice(row + some.start, row + some.stop)
-                yield Piece(rows, found[some], thread, start[some], end[some])
+                yield Piece(rows, found[some], thread, start=start[some], end=end[some])
             row += len(found)
 
     def columns(self, piece: Piece) -> dict[str, pa.Array]:

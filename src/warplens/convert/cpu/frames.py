@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from warplens.arrays import Int64Array
 from warplens.convert import texts
-from warplens.convert.cpu.natives import Natives, modules
+from warplens.convert.cpu.natives import ANONYMOUS, Module, Natives, modules
 from warplens.convert.place import Place
 from warplens.convert.symbols.generated import generated_by
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.words import labelled
 from warplens.spool.process import Process
+from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 from warplens.storage import schema
 
@@ -93,7 +94,8 @@ class Frames:
         if self._records is None:
             return
         place, offsets = self._place, self._records.offsets()[self._order]
-        natives = self._natives(self._records, mapped, symbols)
+        known = modules(mapped, place.strings)
+        natives = _natives(self._records, self._order, known, self._process, symbols)
         functions, files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
         for rows in place.groups(len(self)):
             found = self._records.rows(offsets[rows])
@@ -118,30 +120,39 @@ class Frames:
             }
             yield schema.build("frames", columns)
 
-    def _natives(self, records: WideRecords, mapped: WideRecords | None, symbols: Symbols) -> Natives:
-        natives = Natives(len(self))
-        kind = records.column("domain")[self._order]
-        rows = np.flatnonzero((kind == KERNEL) & (records.column("name")[self._order] == 0))
-        if len(rows):
-            address, flags = (records.column(name)[self._order[rows]] for name in ("address", "flags"))
-            natives.look_up_kernel(rows, address, flags, self._process.boot_id, symbols)
-        rows = np.flatnonzero(kind == NATIVE)
-        if len(rows):
-            mine = self._order[rows]
-            module, offset, flags = (records.column(name)[mine] for name in ("module", "offset", "flags"))
-            known = modules(mapped, self._place.strings)
-            paths = [module.path for module in known.values() if module.path]
-            natives.look_up(
-                rows, module, offset, flags, known, symbols, lambda: generated_by(self._process, paths)
-            )
-        return natives
-
     def _known(self, numbers: Int64Array) -> npt.NDArray[np.bool_]:
         if self._table is not None:
             inside = (numbers >= 0) & (numbers < len(self._table))
             return inside & self._table[np.where(inside, numbers, 0)]
         place = np.minimum(np.searchsorted(self._node, numbers), max(len(self._node) - 1, 0))
         return self._node[place] == numbers if len(self._node) else np.zeros(len(numbers), bool)
+
+
+def look_up(wide: Mapping[str, WideRecords], strings: Strings, process: Process, symbols: Symbols) -> None:
+    """Look up native code of files, of a process that goes on, so that `symbols` knows it later."""
+    if (records := wide.get("cpu_frame")) is not None:
+        known = modules(wide.get("cpu_module"), strings)
+        files = {number: one for number, one in known.items() if one.path != ANONYMOUS}
+        _natives(records, np.arange(len(records)), files, process, symbols)
+
+
+def _natives(
+    records: WideRecords, order: Int64Array, known: dict[int, Module], process: Process, symbols: Symbols
+) -> Natives:
+    """Return what is known of the frames in `order` that are native code."""
+    natives = Natives(len(order))
+    kind = records.column("domain")[order]
+    rows = np.flatnonzero((kind == KERNEL) & (records.column("name")[order] == 0))
+    if len(rows):
+        address, flags = (records.column(name)[order[rows]] for name in ("address", "flags"))
+        natives.look_up_kernel(rows, address, flags, process.boot_id, symbols)
+    rows = np.flatnonzero(kind == NATIVE)
+    if len(rows):
+        mine = order[rows]
+        module, offset, flags = (records.column(name)[mine] for name in ("module", "offset", "flags"))
+        paths = [one.path for one in known.values() if one.path]
+        natives.look_up(rows, module, offset, flags, known, symbols, lambda: generated_by(process, paths))
+    return natives
 
 
 def _lines(line: Int64Array) -> pa.Array:

@@ -20,7 +20,7 @@ from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 
 UNKNOWN = "[unknown]"
-_ANONYMOUS = "[anonymous]"  # as the agent calls memory of no file
+ANONYMOUS = "[anonymous]"  # as the agent calls memory of no file
 _RETURN = 0x01  # of a frame's flags: the address is behind a call
 
 
@@ -84,12 +84,12 @@ class Natives:
                 self.build_id[mine] = self._text(module.build_id)
             # A call may be the last instruction of its function.
             asked, back = np.unique(offset[some] - (flags[some] & _RETURN), return_inverse=True)
-            if module.path == _ANONYMOUS:
+            if module.path == ANONYMOUS:
                 names = [Where(name) if name else None for name in generated().find(asked)]
-                self._take(mine, back.reshape(-1), GENERATED, names)
+                self._take(mine, back.reshape(-1), GENERATED, found=names)
             else:
                 found = symbols.look_up(module.path, module.build_id, asked)
-                self._take(mine, back.reshape(-1), f"[{module.name}]", found)
+                self._take(mine, back.reshape(-1), f"[{module.name}]", found=found)
 
     def look_up_kernel(
         self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols

@@ -43,8 +43,8 @@ _NOTICES = {
         "info",
         "python-found",
         "{where} runs Python {name}{value}",
-        lambda value: " without a GIL" if value == 1 else "",
-        "of a version that is not known",
+        value=lambda value: " without a GIL" if value == 1 else "",
+        nameless="of a version that is not known",
     ),
     2: _Notice(
         "warning",
@@ -58,7 +58,7 @@ _NOTICES = {
         "python-denied",
         "there are no Python stacks of {where}: its memory cannot be read ({value}), neither by process_vm_readv nor through "
         "/proc/self/mem; allow one of them in its seccomp profile",
-        _error,
+        value=_error,
     ),
     4: _Notice(
         "info",
@@ -88,8 +88,8 @@ _NOTICES = {
         "warning",
         "perf-denied",
         "{name} is missing in {where}: perf_event_open was refused ({value}); " + _PERF,
-        _error,
-        "native sampling",
+        value=_error,
+        nameless="native sampling",
     ),
     9: _Notice(
         "warning",
@@ -200,7 +200,14 @@ def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
             message = notice.text.format(value=notice.value(value), name=name or notice.nameless, where=where)
         times = max(min(value, _LATEST), 0) if notice.sums else count if count > 1 else None
         told.append(
-            Note(notice.severity, notice.code, "cpu", message, times, first if 0 < first <= _LATEST else None)
+            Note(
+                notice.severity,
+                notice.code,
+                "cpu",
+                message=message,
+                count=times,
+                time=first if 0 < first <= _LATEST else None,
+            )
         )
     return told
 
@@ -216,7 +223,7 @@ def odd(tally: Tally, broken: int, lost: int, pid: int) -> list[Note]:
         (lost, "lost-stacks", "samples or calls have no stack because it was not written"),
     ]
     return [
-        Note("warning", code, "cpu", f"{count:,} {what} (process {pid})", min(count, _LATEST))
+        Note("warning", code, "cpu", message=f"{count:,} {what} (process {pid})", count=min(count, _LATEST))
         for count, code, what in found
         if count
     ]

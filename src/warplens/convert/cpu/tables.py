@@ -80,7 +80,16 @@ class CpuTables:
         self._wide = {kind: spool.wide[kind] for kind in KINDS if kind in spool.wide}
         self.records = sum(len(records) for records in self._wide.values())
         spans = Spans(spool.bounds.windows if spool.bounds.windows is not None else spool.bounds.only)
-        self._place = Place(process, first, thread_base, clock, spool.strings, spans, threads, most)
+        self._place = Place(
+            process,
+            first,
+            thread_base,
+            clock=clock,
+            strings=spool.strings,
+            spans=spans,
+            threads=threads,
+            most=most,
+        )
         self._frames: Frames | None = None
         self._watched: list[tuple[Watched, Chosen, Make]] = []
         self._chosen: dict[tuple[str, tuple[int, ...] | None], Chosen] = {}
@@ -115,11 +124,12 @@ class CpuTables:
         `progress` hears which part of the records is done.
         """
         for watched, chosen, make in self._watched:
-            self._add(watched.finish(), chosen, make, progress)
+            self._add(watched.finish(), chosen, make, progress=progress)
         self._watched = []
         for kind, of, maker in self._others():
             if some := self._choose(kind, of):
-                self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress)
+                self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress=progress)
+        self._place.threads.name(self._spool.wide.get("cuda_thread"))
         if self._frames is not None:
             for rows in self._frames.tables(self._wide.get("cpu_module"), self._symbols):
                 self._write("frames", rows)
@@ -146,7 +156,7 @@ class CpuTables:
             return []
         spool, pid = self._spool, self._spool.process.pid
         told = notices.notes(notices.read(self._wide.get("cpu_notice"), spool.strings), pid)
-        return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid)]
+        return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid=pid)]
 
     def _others(self) -> Iterator[tuple[str, tuple[int, ...], Callable[[Chosen], Make]]]:
         """Return the tables whose rows have no range.
@@ -164,7 +174,7 @@ class CpuTables:
         yield (
             "cpu_state",
             samples.STATES,
-            lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock)),
+            lambda chosen: samples.ThreadStates(Reasons(chosen, place.strings, calls, lock=lock)),
         )
 
     def _choose(self, kind: str, of: tuple[int, ...] | None) -> Chosen | None:

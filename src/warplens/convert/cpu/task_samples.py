@@ -42,7 +42,7 @@ class TaskSamples:
             "task": task,
             "number": pa.array(found["cpu"].astype(np.int64)),
             "state": labelled(np.where(flags & _RUNNING, 2, np.where(flags & _READY, 1, 0)), _STATES),
-            "doing": _doing(found["stack"].astype(np.int64), outer, self._place, self._frames),
+            "doing": _doing(found["stack"].astype(np.int64), outer, self._place, frames=self._frames),
             "depth": pa.array(self._lanes.of(piece)),
             "outer": pa.array(outer),
             "count": count,

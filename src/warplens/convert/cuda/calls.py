@@ -56,7 +56,7 @@ class Calls:
         # Which calls the runtime made itself, where they are here all the same.
         self.nested: npt.NDArray[np.bool_] | None = None
         if mixed and records is not None:
-            inner = nested(driver[order], records.column("tid")[order], start[order], end[order])
+            inner = nested(driver[order], records.column("tid")[order], start=start[order], end=end[order])
             # The agent leaves them out, where it sees both at once.
             extra = inner.copy() if not all_apis else np.zeros(len(inner), bool)
             if all_apis is None:

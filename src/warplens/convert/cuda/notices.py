@@ -51,17 +51,19 @@ _NOTICES = {
         "info",
         "cuda-recorded",
         "CUDA was recorded in {where} with {value}, {name}",
-        cupti_version,
-        "of a place that is not known",
+        value=cupti_version,
+        nameless="of a place that is not known",
     ),
-    2: _Notice("info", "cuda-driver", "the driver of {where} supports CUDA up to {value}", cuda_version),
+    2: _Notice(
+        "info", "cuda-driver", "the driver of {where} supports CUDA up to {value}", value=cuda_version
+    ),
     3: _Notice(
         "warning",
         "no-cupti",
         "CUDA was not recorded in {where}: there is no CUPTI that fits the driver (CUDA {value}; looked for in {name}); install "
         "nvidia-cuda-cupti of the driver's CUDA version into the program's environment, or name the library with --cupti",
-        cuda_version,
-        "the usual places",
+        value=cuda_version,
+        nameless="the usual places",
     ),
     4: _Notice(
         "warning",
@@ -81,40 +83,40 @@ _NOTICES = {
         "cupti-stolen",
         "another tool in {where} (torch.profiler, Proton, …) took CUPTI's records away: none came for {value}, not even that of a call "
         "which the recording makes to see whether they come. What the GPU did since then is missing; run without that tool",
-        _ms,
+        value=_ms,
     ),
     7: _Notice(
         "warning",
         "cupti-clock",
         "times of CUPTI in {where} are not on our clock, but off by {value}: {name}",
-        _ms,
-        "GPU work and API calls may stand at wrong times beside everything else",
+        value=_ms,
+        nameless="GPU work and API calls may stand at wrong times beside everything else",
     ),
     8: _Notice(
         "info",
         "cupti-converted",
         "times of CUDA in {where} were moved to our clock by an offset that is known to {value}, because the program used CUDA before the "
         "recording began",
-        _ms,
+        value=_ms,
     ),
     9: _Notice(
         "warning",
         "cupti-flush",
         "CUPTI did not hand out the last records of {where} within {value} ms: what the GPU did last may be missing",
-        lambda value: f"{value:,}",
+        value=lambda value: f"{value:,}",
     ),
     10: _Notice(
         "warning",
         "cupti-too-old",
         "{value}, which {where} has, lacks a requested feature: {name}",
-        cupti_version,
+        value=cupti_version,
     ),
     11: _Notice(
         "info",
         "cupti-gated",
         "CUDA was watched in {where} all the time, with its cost, and only the windows were kept: with {value}, turning it on again loses "
         "records",
-        cupti_version,
+        value=cupti_version,
     ),
     12: _Notice(
         "warning",
@@ -147,9 +149,9 @@ def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]
                 notice.severity,
                 notice.code,
                 "cuda",
-                message,
-                count if count > 1 else None,
-                first if 0 < first <= _LATEST else None,
+                message=message,
+                count=count if count > 1 else None,
+                time=first if 0 < first <= _LATEST else None,
             )
         )
     return told
@@ -163,17 +165,17 @@ def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
     found = []
     if tally.damaged:
         message = f"{tally.damaged:,} records of CUDA with impossible times were left out (process {pid})"
-        found.append(Note("warning", "damaged-records", "cuda", message, tally.damaged))
+        found.append(Note("warning", "damaged-records", "cuda", message=message, count=tally.damaged))
     if tally.early:
         message = (
             f"{tally.early:,} pieces of GPU work began up to {_ms(tally.early_ns)} before the calls that asked for them (process {pid}): "
             "the GPU's times are off by that, at least"
         )
-        found.append(Note("warning", "gpu-before-launch", "cuda", message, tally.early))
+        found.append(Note("warning", "gpu-before-launch", "cuda", message=message, count=tally.early))
     if lost:
         message = f"{lost:,} kernels of process {pid} have no name because the string was not written"
-        found.append(Note("warning", "lost-names", "cuda", message, lost))
+        found.append(Note("warning", "lost-names", "cuda", message=message, count=lost))
     if backtraces:
         message = f"{backtraces:,} calls of process {pid} were long enough for --cudabacktrace, but their stacks could not be taken"
-        found.append(Note("info", "no-backtraces", "cuda", message, backtraces))
+        found.append(Note("info", "no-backtraces", "cuda", message=message, count=backtraces))
     return found

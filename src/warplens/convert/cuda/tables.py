@@ -79,7 +79,12 @@ class CudaTables:
         all_apis = asked.all_apis if asked else None
         own = own_calls(spool.wide)
         calls = Calls(
-            self._wide.get("cuda_api"), spans, threads, spool.process.start_ns, all_apis=all_apis, own=own
+            self._wide.get("cuda_api"),
+            spans,
+            threads,
+            began=spool.process.start_ns,
+            all_apis=all_apis,
+            own=own,
         )
         threads.name(self._wide.get("cuda_thread"))
         tally = Tally(damaged=calls.damaged)
@@ -88,17 +93,19 @@ class CudaTables:
             process,
             first,
             thread_base,
-            clock,
-            spool.strings,
-            spans,
-            threads,
-            most,
+            clock=clock,
+            strings=spool.strings,
+            spans=spans,
+            threads=threads,
+            most=most,
             calls=calls,
             asked=asked_of,
             tally=tally,
         )
         if "cuda_api" in self._wide:
-            self._api = Api(self._wide["cuda_api"], self._place, self._wide.get("cuda_backtrace"), stacks)
+            self._api = Api(
+                self._wide["cuda_api"], self._place, self._wide.get("cuda_backtrace"), stacks=stacks
+            )
 
     def pass_by(self, ranges: Columns) -> None:
         """Look at the ranges of NVTX in the current slice, before the next one is made."""
@@ -145,7 +152,7 @@ class CudaTables:
                 for rows in make(self._wide[kind], place):
                     self._write(table, rows)
                     yield rows.num_rows
-        hardware = Hardware(self._wide, self._spool.definitions, place, seen)
+        hardware = Hardware(self._wide, self._spool.definitions, place, seen=seen)
         self._write("devices", hardware.devices())
         self._write("contexts", hardware.contexts())
         self._write("streams", hardware.streams())
@@ -171,18 +178,18 @@ class CudaTables:
             and spool.bounds.capture
             and spool.bounds.capture.calls
         )
-        silent = unanswered.silent(place.calls, made, place.spans, told, pid) if is_whole else []
+        silent = unanswered.silent(place.calls, made, place.spans, others=told, pid=pid) if is_whole else []
         unflushed = (
             []
             if orderly or self._wide.keys() <= {"cuda_notice"}
-            else unanswered.unflushed(without, told, pid, flush_ms)
+            else unanswered.unflushed(without, told, pid, flush_ms=flush_ms)
         )
         wanted = self._wide.get("cuda_backtrace")
         backtraces = 0 if wanted is None else int((wanted.column("frames") == 0).sum())
         return [
             *told,
-            *unanswered.notes(without, lost, told, pid),
+            *unanswered.notes(without, lost, told, pid=pid),
             *silent,
             *unflushed,
-            *notices.odd(place.tally, self._kernels.lost, backtraces, pid),
+            *notices.odd(place.tally, self._kernels.lost, backtraces, pid=pid),
         ]

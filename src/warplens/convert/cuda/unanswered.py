@@ -98,7 +98,7 @@ def find(calls: Calls, asked: Asked, spans: Spans, *, orderly: bool, flush_ms: i
     rows = np.flatnonzero(without)
     if not len(rows):
         return Unanswered({})
-    rows = rows[_captures(kinds, start, span, spans).place(start[rows]) < 0]
+    rows = rows[_captures(kinds, start, span, spans=spans).place(start[rows]) < 0]
     last_answered = int(start[answered].max(initial=0))
     late = np.empty(0, np.int64)
     if not orderly:
@@ -136,7 +136,9 @@ def silent(
                 f"process {pid} used CUDA without any call of it being recorded from then on: most likely another tool in the program took "
                 "CUPTI's records (torch.profiler, Proton, …); run without that tool"
             )
-            return [Note("warning", "cupti-silent", "cuda", message, None, int(late.min()))]
+            return [
+                Note("warning", "cupti-silent", "cuda", message=message, count=None, time=int(late.min()))
+            ]
     return []
 
 
@@ -193,13 +195,15 @@ def notes(found: Unanswered, explained: int, others: Sequence[Note], pid: int) -
             f"{found.count:,} calls of process {pid} were successful, but no GPU work of theirs was recorded ({what}); from the first of "
             f"them on, kernels and copies are missing: {cause}"
         )
-        told.append(Note("warning", "launches-without-work", "cuda", message, count, found.first))
+        told.append(
+            Note("warning", "launches-without-work", "cuda", message=message, count=count, time=found.first)
+        )
     if found.late:
         message = (
             f"of {found.late:,} launches, copies and memory sets that were the last in process {pid} there is no GPU work: it did not end "
             "in an orderly way, or still runs, and CUPTI had not given out all records"
         )
-        told.append(Note("info", "late-work-missing", "cuda", message, found.late))
+        told.append(Note("info", "late-work-missing", "cuda", message=message, count=found.late))
     return told
 
 
@@ -215,4 +219,4 @@ def unflushed(found: Unanswered, others: Sequence[Note], pid: int, flush_ms: int
         f"process {pid} did not end in an orderly way (a signal, or _exit), or still runs: what CUPTI had not given out by then, "
         f"up to {since}, may be missing"
     )
-    return [Note("info", "late-records-missing", "cuda", message)]
+    return [Note("info", "late-records-missing", "cuda", message=message)]

@@ -53,7 +53,7 @@ def events(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     start[untold] = place.calls.start[call[untold]]
     # Where nobody knows the time, only the number of the call says when.
     when = np.where(start > 0, start, LATEST)
-    kept = ordered(good & place.calls.launched_inside(call, correlation, when, when), when)
+    kept = ordered(good & place.calls.launched_inside(call, correlation, start=when, end=when), when)
     offsets, call, start = records.offsets()[kept], call[kept], start[kept]
     for rows in place.groups(len(kept)):
         found = records.rows(offsets[rows])

@@ -32,7 +32,7 @@ def groups_of(records: WideRecords, place: CudaPlace) -> Iterator[tuple[npt.NDAr
     place.tally.damaged += int((~good).sum())
     call = calls.find(correlation)
     place.asked.answer(call)
-    good &= calls.launched_inside(call, correlation, start, end)
+    good &= calls.launched_inside(call, correlation, start=start, end=end)
     del end, correlation  # memory is what limits how many there may be
     kept = ordered(good, start)
     call, start = call[kept], start[kept]

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from warplens.errors import SpoolError
 from warplens.model import intrakernel_layout as layout
-from warplens.spool import intrakernel
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
+from warplens.spool.kernels.decoding import decode
 
 Array = npt.NDArray[Any]
 _SMALL = 1 << 18  # bytes; larger pieces are worth decoding by themselves
@@ -85,7 +85,7 @@ class Batch:
             return None
         body[:, _OWN_GENERATION : _OWN_GENERATION + 4] = np.array([1], "<u4").view(np.uint8)
         try:
-            found = intrakernel.decode(raw)
+            found = decode(raw)
         except SpoolError:
             return None
         if len(found.units) != edges[-1] or found.garbled or found.unended or found.notes:

@@ -15,8 +15,8 @@ from warplens.convert.intrakernel.regions import Regions, Where
 from warplens.convert.intrakernel.tally import Tally
 from warplens.errors import SpoolError
 from warplens.model.intrakernel_layout import HEADER_WORDS
-from warplens.spool import intrakernel
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
+from warplens.spool.kernels.decoding import decode
 
 _UNITS, _SAMPLE_BLOCKS, _KEEP = (HEADER_WORDS[name] for name in ("units", "sample_blocks", "keep"))
 
@@ -39,7 +39,7 @@ class Places:
         """Return where times of a launch, or those of each unit, belong."""
         own = (self.id[launch], self.offset[launch], self.first[launch], self.last[launch])
         id_, offset, first, last = (int(value) for value in own) if isinstance(launch, int) else own
-        return Where(id_, offset, first, last, self.names[text])
+        return Where(id_, offset, first=first, last=last, tags=self.names[text])
 
 
 class Gather:
@@ -60,7 +60,7 @@ class Gather:
                 continue
             self.flush()
             if not self._batch.add(piece, launch, generation, text):
-                self._alone(piece, launch, generation, kept)
+                self._alone(piece, launch, generation, kept=kept)
         for found in kept.pieces():
             self._take(found, launch)
         self._tally.surplus += kept.surplus
@@ -73,7 +73,7 @@ class Gather:
         together = batch.decoded()
         if together is None:
             for piece, launch, generation in batch.pieces:
-                self._alone(piece, launch, generation, None)
+                self._alone(piece, launch, generation, kept=None)
             return
         found, of = together
         tally, events = self._tally, found.units["events"].astype(np.int64)
@@ -88,7 +88,7 @@ class Gather:
     def _alone(self, piece: npt.NDArray[np.uint8], launch: int, generation: int, kept: Kept | None) -> None:
         tally = self._tally
         try:
-            found = intrakernel.decode(piece, generation=generation)
+            found = decode(piece, generation=generation)
         except SpoolError:
             tally.broken += 1
             return

@@ -39,9 +39,9 @@ def match_graphs(launches: Launches, kernels: dict[str, Int64Array], row: Int64A
     for one in np.unique(device[open_ones]).tolist() if len(of_graphs) else ():
         mine = open_ones[device[open_ones] == one]
         theirs = of_graphs[kernels["device"][of_graphs] == one]
-        launch, kernel = _pairs(launches, kernels, mine, theirs)
+        launch, kernel = _pairs(launches, kernels, mine, theirs=theirs)
         if len(launch):
-            _match_device(launches, kernels, launch, kernel, one, out)
+            _match_device(launches, kernels, launch, kernel=kernel, device=one, out=out)
     return out
 
 
@@ -51,7 +51,7 @@ def _pairs(
     """Return what may belong together: launches, and the last matching kernel of each node."""
     found = [
         _last_runs(launches, kernels, *some)
-        for some in _windows(launches, kernels["start"][theirs], mine, theirs)
+        for some in _windows(launches, kernels["start"][theirs], mine, theirs=theirs)
     ]
     launch, kernel = (
         np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in (0, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
 
 
 class Kept:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warplens.arrays import Int64Array
 from warplens.convert.chosen import LATEST, Spans
-from warplens.spool import kernel_buffers
+from warplens.spool.kernels import buffers as kernel_buffers
 from warplens.spool.wide import FIELDS, WideRecords
 
 NO_READ = 0  # instead of an IntrakernelResult

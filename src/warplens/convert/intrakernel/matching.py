@@ -118,7 +118,7 @@ def match(
     if not len(kernels["start"]) or not len(launched):
         return out
     if asked is None:
-        return _by_time(kernels, launched, over, span, blocks, out)
+        return _by_time(kernels, launched, over, span=span, blocks=blocks, out=out)
     order = np.argsort(kernels["correlation"], kind="stable")
     sought = kernels["correlation"][order]
     place = np.minimum(np.searchsorted(sought, asked.correlation), len(sought) - 1)
@@ -126,7 +126,12 @@ def match(
     good = sought[place] == asked.correlation
     good &= _before_captured(asked, good)
     good &= _can_be(
-        kernels, row, launched[asked.launch], over[asked.launch], span[asked.launch], blocks[asked.launch]
+        kernels,
+        row,
+        launched[asked.launch],
+        over=over[asked.launch],
+        span=span[asked.launch],
+        blocks=blocks[asked.launch],
     )
     launch, row = asked.launch[good], row[good]
     first, at = np.unique(launch, return_index=True)
@@ -181,7 +186,7 @@ def _by_time(
         rows = np.arange(begin, min(begin + _MOST, len(kernels["start"])))
         many = np.full(len(rows), launch)
         for row in rows[
-            _can_be(kernels, rows, launched[many], over[many], span[many], blocks[many])
+            _can_be(kernels, rows, launched[many], over=over[many], span=span[many], blocks=blocks[many])
         ].tolist():
             if row not in taken:
                 taken.add(row)

@@ -40,14 +40,14 @@ def merge(launches: Launches, kernels: dict[str, Int64Array], kernel: Int64Array
         kernel.copy(),
         np.zeros(count, np.int64),
         np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count),
+        uncertainty=np.zeros(count, np.int64),
+        drift=np.zeros(count),
     )
     device = devices(launches, kernels, kernel)
     timed = launches.timed
     for one in np.unique(device[timed]).tolist():
         mine = np.flatnonzero(timed & (device == one))
-        _merge_device(launches, kernels, mine, one, out)
+        _merge_device(launches, kernels, mine, device=one, out=out)
     return out
 
 
@@ -72,7 +72,14 @@ def _merge_device(
         order = np.argsort(at[sure], kind="stable")
         found = sandwich.fit(at[sure][order], low[order], high[order])
         if not found.odd.all():
-            _take(out, known[order], KERNEL, found.offset, found.uncertainty, found.drift)
+            _take(
+                out,
+                known[order],
+                KERNEL,
+                offset=found.offset,
+                uncertainty=found.uncertainty,
+                drift=found.drift,
+            )
             odd = known[order][found.odd]
             out.odd += len(odd)
             out.kernel[odd] = -1
@@ -80,13 +87,15 @@ def _merge_device(
             others = mine[~sure]
             if len(others):
                 offset, uncertainty, drift = sandwich.between(at[~sure], at[sure][order], found)
-                _take(out, others, NEIGHBOURS, offset, uncertainty, drift)
+                _take(out, others, NEIGHBOURS, offset=offset, uncertainty=uncertainty, drift=drift)
             return
     if device < 0:
         # Interpreters and simulators read CLOCK_MONOTONIC, which is the report's: then there is nothing to find.
         own = (launches.launched[mine] <= first + _HOST_NS) & (launches.over[mine] >= last - _HOST_NS)
         some, nothing = mine[own], np.zeros(int(own.sum()), np.int64)
-        _take(out, some, HOST, nothing, nothing + _HOST_NS, nothing.astype(np.float64))
+        _take(
+            out, some, HOST, offset=nothing, uncertainty=nothing + _HOST_NS, drift=nothing.astype(np.float64)
+        )
         mine, first, last, at = mine[~own], first[~own], last[~own], at[~own]
     low = launches.launched[mine] - first - step
     high = np.maximum(launches.over[mine] - last, low)
@@ -94,7 +103,14 @@ def _merge_device(
     found = sandwich.fit(at[order], low[order], high[order])
     # The host may have looked long after: what ran, ran soon after its launch.
     late = np.maximum(found.uncertainty - int(_USUAL_NS), 0)
-    _take(out, mine[order], BRACKET, found.offset - late, found.uncertainty + late, found.drift)
+    _take(
+        out,
+        mine[order],
+        BRACKET,
+        offset=found.offset - late,
+        uncertainty=found.uncertainty + late,
+        drift=found.drift,
+    )
     out.kernel[mine] = -1
 
 

@@ -8,7 +8,7 @@ from warplens.convert.intrakernel import merging
 from warplens.convert.intrakernel.launches import Launches
 from warplens.convert.intrakernel.merging import Merged
 from warplens.convert.intrakernel.tally import Tally
-from warplens.spool import kernel_buffers
+from warplens.spool.kernels import buffers as kernel_buffers
 from warplens.spool.notes import Note
 
 STORED = kernel_buffers.STORED
@@ -68,7 +68,7 @@ def notes(launches: Launches, merged: Merged, tally: Tally, has_kernels: bool, p
         *_unread(launches, where),
         *_work(launches, where),
         *_lost(launches, tally, where),
-        *_exactness(launches, merged, has_kernels, where),
+        *_exactness(launches, merged, has_kernels, where=where),
     ]
 
 
@@ -79,7 +79,7 @@ def _unread(launches: Launches, where: str) -> list[Note]:
         mine = np.flatnonzero(result == number)
         if len(mine):
             message = f"{len(mine):,} in-kernel launches of {where} are not here, or not whole: {text.format(value=int(value[mine[-1]]))}"
-            found.append(Note(severity, code, _SOURCE, message, len(mine)))
+            found.append(Note(severity, code, _SOURCE, message=message, count=len(mine)))
     return found
 
 
@@ -94,7 +94,7 @@ def _work(launches: Launches, where: str) -> list[Note]:
         f"reading {int(read.sum()):,} in-kernel launches of {where} took {spent:,.1f} ms of its time, waiting for their kernels included, "
         f"and {int(stored.sum()):,} bytes of the spool; these copies are not in the tables of CUDA"
     )
-    return [Note("info", "intrakernel-read", _SOURCE, message, int(read.sum()))]
+    return [Note("info", "intrakernel-read", _SOURCE, message=message, count=int(read.sum()))]
 
 
 def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
@@ -104,27 +104,29 @@ def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
         hit = np.flatnonzero(tally.dropped)
         needed = int(tally.needed[hit].max())
         message = f"{dropped:,} in-kernel records of {len(hit):,} launches of {where} found no slot; slots={needed} would have held all"
-        found.append(Note("warning", "intrakernel-dropped", _SOURCE, message, dropped))
+        found.append(Note("warning", "intrakernel-dropped", _SOURCE, message=message, count=dropped))
     units = tally.units_lost(launches)
     if units.any():
         room = int((launches.of_read("room") + units).max())
         message = f"{int(units.sum()):,} warps of {where} found no place in their buffers; units={room} would have held all"
-        found.append(Note("warning", "intrakernel-units-lost", _SOURCE, message, int(units.sum())))
+        found.append(
+            Note("warning", "intrakernel-units-lost", _SOURCE, message=message, count=int(units.sum()))
+        )
     if tally.unended.any():
         count = int(tally.unended.sum())
         message = f"{count:,} warps of {where} left their kernels without finish(): what they recorded last may be missing"
-        found.append(Note("info", "intrakernel-unended", _SOURCE, message, count))
+        found.append(Note("info", "intrakernel-unended", _SOURCE, message=message, count=count))
     if tally.surplus:
         message = f"{tally.surplus:,} in-kernel events of {where} came after those that were asked for (keep=), and are not here"
-        found.append(Note("info", "intrakernel-keep", _SOURCE, message, tally.surplus))
+        found.append(Note("info", "intrakernel-keep", _SOURCE, message=message, count=tally.surplus))
     if tally.garbled:
         message = (
             f"{tally.garbled:,} in-kernel records of {where} cannot be of their launches and were left out"
         )
-        found.append(Note("warning", "intrakernel-garbled", _SOURCE, message, tally.garbled))
+        found.append(Note("warning", "intrakernel-garbled", _SOURCE, message=message, count=tally.garbled))
     if tally.broken:
         message = f"{tally.broken:,} pieces of in-kernel buffers of {where} are damaged or gone (--keep-last); they were left out"
-        found.append(Note("warning", "intrakernel-damaged", _SOURCE, message, tally.broken))
+        found.append(Note("warning", "intrakernel-damaged", _SOURCE, message=message, count=tally.broken))
     return found
 
 
@@ -138,14 +140,18 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
             f"{count[merging.KERNEL]:,} in-kernel launches of {where} lie inside their kernels; their times are known to {typical:,} ns "
             f"(at worst {worst:,} ns)"
         )
-        found.append(Note("info", "intrakernel-merged", _SOURCE, message, count[merging.KERNEL]))
+        found.append(
+            Note("info", "intrakernel-merged", _SOURCE, message=message, count=count[merging.KERNEL])
+        )
     if count[merging.NEIGHBOURS]:
         message = (
             f"{count[merging.NEIGHBOURS]:,} in-kernel launches of {where} have no kernel that they surely are (graphs recorded as "
             "a whole, launches by another thread, several kernels in one launch, or kernels that were not recorded): their times rest on "
             "the launches beside them"
         )
-        found.append(Note("info", "intrakernel-unmatched", _SOURCE, message, count[merging.NEIGHBOURS]))
+        found.append(
+            Note("info", "intrakernel-unmatched", _SOURCE, message=message, count=count[merging.NEIGHBOURS])
+        )
     bracket, on_device = merged.how == merging.BRACKET, launches.noted["device"] >= 0
     why = "none of its kernels fits" if has_kernels else "no kernels were recorded there"
     for mine, reason in ((bracket & on_device, why), (bracket & ~on_device, "they ran on the CPU")):
@@ -157,13 +163,19 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
                 f"are known to {int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch exactly to another"
             )
             found.append(
-                Note("warning" if rough else "info", "intrakernel-bracketed", _SOURCE, message, len(off))
+                Note(
+                    "warning" if rough else "info",
+                    "intrakernel-bracketed",
+                    _SOURCE,
+                    message=message,
+                    count=len(off),
+                )
             )
     if merged.odd:
         message = f"{merged.odd:,} in-kernel launches of {where} were at times that contradict all others; they are taken for unmatched"
-        found.append(Note("warning", "intrakernel-odd", _SOURCE, message, merged.odd))
+        found.append(Note("warning", "intrakernel-odd", _SOURCE, message=message, count=merged.odd))
     for device, step in merged.ticks.items():
         if step > _COARSE and device >= 0:
             message = f"the timer of GPU {device} in {where} ticks every {step:,} ns: shorter regions need clock='clock'"
-            found.append(Note("info", "intrakernel-coarse", _SOURCE, message))
+            found.append(Note("info", "intrakernel-coarse", _SOURCE, message=message))
     return found

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from warplens.convert.place import ROWS_PER_GROUP
 from warplens.model import intrakernel_layout as layout
-from warplens.spool.intrakernel import Decoded
+from warplens.spool.kernels.decoded import Decoded
 from warplens.storage import schema
 
 Array = npt.NDArray[Any]

@@ -50,13 +50,13 @@ def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
     count = len(at)
     if not count:
         nothing = np.empty(0, np.int64)
-        return Fit(nothing, nothing, np.empty(0), np.empty(0, bool))
+        return Fit(nothing, nothing, np.empty(0), odd=np.empty(0, bool))
     zero, begin = int(np.median(low)), int(at.min())
     lower, upper = (low - zero).astype(np.float64), (high - zero).astype(np.float64)
     upper = np.maximum(upper, lower)  # by noise only, says the caller
     time = (at - begin).astype(np.float64)
     offset, uncertainty, drift = np.zeros(count), np.zeros(count), np.zeros(count)
-    mean, spread = _slope(time, lower, upper, 0.0, _DRIFT)
+    mean, spread = _slope(time, lower, upper, mean=0.0, spread=_DRIFT)
     segment = (time // _SEGMENT).astype(np.int64)
     for one in np.unique(segment):
         mine = np.flatnonzero(segment == one)
@@ -64,8 +64,8 @@ def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
             time[mine],
             lower[mine],
             upper[mine],
-            mean,
-            max(spread, _DRIFT_CHANGES) if segment.any() else spread,
+            mean=mean,
+            spread=max(spread, _DRIFT_CHANGES) if segment.any() else spread,
         )
         window = (time[mine] // _WINDOW).astype(np.int64)
         for other in np.unique(window):
@@ -82,7 +82,7 @@ def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
     offset = np.where(odd, offset, inside)
     uncertainty += np.where(odd, 0.0, away)
     return Fit(
-        np.rint(offset).astype(np.int64) + zero, np.ceil(uncertainty).astype(np.int64), drift * 1e6, odd
+        np.rint(offset).astype(np.int64) + zero, np.ceil(uncertainty).astype(np.int64), drift * 1e6, odd=odd
     )
 
 

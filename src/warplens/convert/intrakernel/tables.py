@@ -21,7 +21,7 @@ from warplens.convert.intrakernel.regions import Regions
 from warplens.convert.intrakernel.tally import Tally
 from warplens.convert.threads import Threads
 from warplens.convert.words import labelled
-from warplens.spool.kernel_buffers import tag_names
+from warplens.spool.kernels.buffers import tag_names
 from warplens.spool.notes import Note
 from warplens.spool.reader import SpoolFile
 from warplens.storage import schema
@@ -60,7 +60,7 @@ class IntrakernelTables:
             calls = wide.get("cuda_api")
             if calls is not None:
                 tid = self._launches.noted["tid"].astype(np.int64)
-                self._asked = matching.candidates(self._launches.launched, tid, calls, spool.strings)
+                self._asked = matching.candidates(self._launches.launched, tid, calls, strings=spool.strings)
             self._kernels = matching.Kernels(None if self._asked is None else self._asked.correlation)
 
     def watch(self, found: npt.NDArray[Any], columns: dict[str, Any]) -> None:
@@ -76,14 +76,19 @@ class IntrakernelTables:
         kernels = (self._kernels or matching.Kernels(None)).table()
         span = np.where(launches.timed, launches.of_read("last_ns") - launches.of_read("first_ns"), 0)
         rows = matching.match(
-            kernels, self._asked, launches.launched, launches.over, span, launches.of_read("blocks")
+            kernels,
+            self._asked,
+            launches.launched,
+            over=launches.over,
+            span=span,
+            blocks=launches.of_read("blocks"),
         )
         rows = match_graphs(launches, kernels, rows)
         merged = merging.merge(launches, kernels, rows)
         tally = self._regions(launches, kernels, merged)
-        self._write("intrakernel_launches", self._rows(launches, kernels, merged, tally))
+        self._write("intrakernel_launches", self._rows(launches, kernels, merged, tally=tally))
         self._notes = notices.notes(
-            launches, merged, tally, self._kernels is not None, self._spool.process.pid
+            launches, merged, tally, has_kernels=self._kernels is not None, pid=self._spool.process.pid
         )
 
     def notes(self) -> list[Note]:
@@ -92,7 +97,7 @@ class IntrakernelTables:
 
     def _regions(self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged) -> Tally:
         tally = Tally(len(launches))
-        regions = Regions(self._process, self._first, self._write, self._clock)
+        regions = Regions(self._process, self._first, self._write, clock=self._clock)
         gather = Gather(self._places(launches, kernels, merged), regions, tally)
         pieces = self._spool.pieces
         blobs, generations = launches.of_read("blob"), launches.noted["generation"]
@@ -110,7 +115,14 @@ class IntrakernelTables:
         )
         texts = launches.of_read("tags")
         names_of = {text: tag_names(self._spool.strings.get(text)) for text in np.unique(texts).tolist()}
-        return Places(self._first + np.arange(len(launches)), merged.offset, first, last, texts, names_of)
+        return Places(
+            self._first + np.arange(len(launches)),
+            merged.offset,
+            first=first,
+            last=last,
+            text=texts,
+            names=names_of,
+        )
 
     def _rows(
         self, launches: Launches, kernels: dict[str, Int64Array], merged: Merged, tally: Tally

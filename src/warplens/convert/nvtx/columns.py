@@ -21,7 +21,7 @@ def slice_table(table: str, events: Events, rows: int, strings: Strings, domains
     """
     number = MARKS if table == "nvtx_marks" else RANGES
     wanted = schema.schema(table)
-    arrays = [_array(item, number, events, rows, strings, domains) for item in wanted]
+    arrays = [_array(item, number, events, rows=rows, strings=strings, domains=domains) for item in wanted]
     return pa.Table.from_arrays(arrays, schema=wanted)
 
 
@@ -43,7 +43,7 @@ def _array(
     if kind is item.type:
         return array
     return pa.DictionaryArray.from_arrays(
-        array, _dictionary(name, table, events, strings, domains), safe=False
+        array, _dictionary(name, table, events, strings=strings, domains=domains), safe=False
     )
 
 

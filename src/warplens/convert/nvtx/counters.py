@@ -65,7 +65,7 @@ class Counters:
         if place not in self._single:
             one = self._told.get((domain, number)) or self._told.get((0, number))
             self._single[place] = self._row(
-                domain, number, one, one.text("name") if one else None, kind, None
+                domain, number, one, name=one.text("name") if one else None, kind=kind, own=None
             )
             if one is None:
                 self.unknown.add((domain, number))
@@ -83,15 +83,15 @@ class Counters:
                         one.domain,
                         one.id,
                         one,
-                        f"{name or one.id}.{leaf.name}",
-                        leaf.scalar.type.name,
-                        leaf.semantics,
+                        name=f"{name or one.id}.{leaf.name}",
+                        kind=leaf.scalar.type.name,
+                        own=leaf.semantics,
                     )
                     for leaf in fields
                 )
                 return Counter(keys, fields)
         kind = layout.type.name if isinstance(layout, Scalar) else self.schemas.name(one.domain, number)
-        return Counter((self._row(one.domain, one.id, one, name, kind, None),))
+        return Counter((self._row(one.domain, one.id, one, name=name, kind=kind, own=None),))
 
     def _row(
         self, domain: int, number: int, one: Definition | None, name: str | None, kind: str, own: Any

@@ -88,7 +88,7 @@ class Objects:
             block = slice(done, last + 1)
             if block.stop > block.start:
                 self._define(int(start[last]))
-                keys[block] = self._look_up(codes[block], kinds, domain[block], target[block])
+                keys[block] = self._look_up(codes[block], kinds, domain[block], target=target[block])
                 if ends[last]:
                     self._end(keys[last], int(start[last]))
             done = block.stop

@@ -42,7 +42,7 @@ class Payloads:
         """
         for begin in range(0, len(first), _EVENTS_AT_ONCE):
             some = slice(begin, begin + _EVENTS_AT_ONCE)
-            self.add(kind, event[some], domain[some], self.events.blobs(first[some]))
+            self.add(kind, event[some], domain[some], blobs=self.events.blobs(first[some]))
 
     def add(self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], blobs: Blobs) -> None:
         """Write the payloads of events of one kind.
@@ -51,7 +51,7 @@ class Payloads:
         """
         for first, last in _blocks(blobs.size):
             block = blobs.take(slice(first, last))
-            self.write("payloads", self._table(kind, event[block.event], domain[block.event], block))
+            self.write("payloads", self._table(kind, event[block.event], domain[block.event], blobs=block))
             self.events.release()  # large payloads would fill the memory with the spool
 
     def _table(self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], blobs: Blobs) -> pa.Table:
@@ -65,7 +65,7 @@ class Payloads:
         ends = np.zeros(rows + 1, np.int64)
         np.cumsum(blobs.size, out=ends[1:])
         for code, pair in enumerate(kinds):
-            self._note_strings(pair, data, ends, np.flatnonzero(codes == code))
+            self._note_strings(pair, data, ends, rows=np.flatnonzero(codes == code))
         is_json = np.array([name == JSON for name in names], bool)[codes]
         whole = pa.Array.from_buffers(
             pa.binary(), rows, [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]

@@ -69,11 +69,17 @@ class Samples:
                 domain, number, "float64" if mixed % 4 == 2 else "int64"
             )
         pieces = [
-            _Piece(plain, keys[code[plain], kind[plain]], ints[0][plain], floats[0][plain], kind[plain])
+            _Piece(
+                plain,
+                keys[code[plain], kind[plain]],
+                ints[0][plain],
+                floats=floats[0][plain],
+                kind=kind[plain],
+            )
         ]
         left: Blobs | None = None
         if len(blob_row):
-            more, left = self._from_blobs(used, known, code, blob_row)
+            more, left = self._from_blobs(used, known, code, row=blob_row)
             pieces += more
         silent = np.flatnonzero(structured & (kind == 0) & ~has_blob)
         pieces += [
@@ -122,7 +128,7 @@ class Samples:
                 -1, need
             )
             for key, leaf in zip(counter.keys, counter.fields, strict=True):
-                pieces.append(_numbers(leaf, fixed, at[mine], key))
+                pieces.append(_numbers(leaf, fixed, at[mine], key=key))
         lost = row[left]
         if len(lost):
             keys = np.zeros(len(used), np.int64)
@@ -135,7 +141,13 @@ class Samples:
                 )
             nothing = np.zeros(len(lost), np.int64)
             pieces.append(
-                _Piece(lost, keys[code[lost]], nothing, nothing.astype(np.float64), nothing.astype(np.int8))
+                _Piece(
+                    lost,
+                    keys[code[lost]],
+                    nothing,
+                    floats=nothing.astype(np.float64),
+                    kind=nothing.astype(np.int8),
+                )
             )
             self.undecoded += len(lost)
         return pieces, blobs.take(left[blobs.event])
@@ -191,7 +203,11 @@ def _numbers(leaf: Leaf, fixed: npt.NDArray[np.uint8], row: Int64Array, key: int
     ints = np.zeros(len(row), np.int64) if is_float else values.astype(np.int64)
     floats = values.astype(np.float64) if is_float else np.zeros(len(row))
     return _Piece(
-        row, np.full(len(row), key, np.int64), ints, floats, np.full(len(row), 2 if is_float else 1, np.int8)
+        row,
+        np.full(len(row), key, np.int64),
+        ints,
+        floats=floats,
+        kind=np.full(len(row), 2 if is_float else 1, np.int8),
     )
 
 
@@ -205,8 +221,8 @@ def _silent(counter: Counter, row: Int64Array) -> list[_Piece]:
             row,
             np.full(len(row), key, np.int64),
             nothing,
-            nothing.astype(np.float64),
-            nothing.astype(np.int8),
+            floats=nothing.astype(np.float64),
+            kind=nothing.astype(np.int8),
         )
         for key in counter.keys
     ]

@@ -108,7 +108,18 @@ class Elf:
         for name, kind, flags, address, at, size, link, _, alignment, _ in raw:
             inside = kind != NOBITS and at <= len(self._data) and size <= len(self._data) - at
             text = self._text(texts[0] + name, texts[0] + texts[1])
-            found.append(Section(text, kind, flags, address, at, size if inside else 0, link, alignment))
+            found.append(
+                Section(
+                    text,
+                    kind,
+                    flags,
+                    address=address,
+                    offset=at,
+                    size=size if inside else 0,
+                    link=link,
+                    alignment=alignment,
+                )
+            )
         return found
 
     def section(self, name: str) -> Section | None:

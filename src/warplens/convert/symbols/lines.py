@@ -145,7 +145,7 @@ class Lines:
             if decoded > _MOST_DECODED:
                 break
             try:
-                self._decode(begin, end, addresses, found)
+                self._decode(begin, end, addresses, found=found)
             except _Broken:
                 continue
         return found
@@ -191,11 +191,11 @@ class Lines:
             version,
             address_size,
             step,
-            line_base - (line_base > 127) * 256,
-            line_range,
-            opcode_base,
-            lengths,
-            program,
+            line_base=line_base - (line_base > 127) * 256,
+            line_range=line_range,
+            opcode_base=opcode_base,
+            lengths=lengths,
+            program=program,
         )
         if version >= 5:
             unit.directories = [name for name, _ in self._entries(reader)]

@@ -77,7 +77,7 @@ class Symbols:
             paths.sort()
             some = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
             message = f"native code of {some} has the name of its file alone: {why}"
-            found.append(Note("info", "no-symbols", "report", message, len(paths)))
+            found.append(Note("info", "no-symbols", "report", message=message, count=len(paths)))
         return found
 
     def _read(self, path: str, build_id: str | None, addresses: Int64Array) -> list[Place | None]:

@@ -38,21 +38,25 @@ def cuda_and_cpu(report: Report, tracks: Tracks) -> Iterator[list[str]]:
         for piece in inside_events(report, inside, most=_AT_ONCE)
     )
     rows = [*gpu.rows, *inside.rows]
-    yield from row_events(tracks, rows, chain(events(report, gpu, most=_AT_ONCE), within), report.origin, 0)
-    yield from row_events(tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), report.origin, len(rows))
+    yield from row_events(
+        tracks, rows, chain(events(report, gpu, most=_AT_ONCE), within), origin=report.origin, first=0
+    )
+    yield from row_events(
+        tracks, cpu.rows, cpu_events(report, cpu, most=_AT_ONCE), origin=report.origin, first=len(rows)
+    )
     yield from _counters(report, tracks)
 
 
 def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
-    found = GpuCounters(report)
+    counters = GpuCounters(report)
     pids = {process.key: process.pid for process in tracks.processes}
     devices = {
         name: _METRICS + index
-        for index, name in enumerate(dict.fromkeys(c.gpu for c in found.all if c.process is None))
+        for index, name in enumerate(dict.fromkeys(c.gpu for c in counters.all if c.process is None))
     }
-    yield [named("process_name", pid, None, name) for name, pid in devices.items()]
+    yield [named("process_name", pid, None, name=name) for name, pid in devices.items()]
     heads = []
-    for counter in found.all:
+    for counter in counters.all:
         if counter.process is not None and counter.process not in pids:
             raise ReportError(
                 f"{report.path} is broken: its GPU memory is of the process {counter.process}, which it lacks"
@@ -60,7 +64,7 @@ def _counters(report: Report, tracks: Tracks) -> Iterator[list[str]]:
         pid = devices[counter.gpu] if counter.process is None else pids[counter.process]
         name = f"{counter.name} ({counter.unit})" if counter.unit else counter.name
         heads.append(f'{{"ph":"C","name":{json.dumps(name)},"cat":"cuda","pid":{pid},"tid":0')
-    for piece in found.samples(most=_AT_ONCE):
+    for piece in counters.samples(most=_AT_ONCE):
         columns = (piece.counter, piece.time - report.origin, piece.whole, piece.real, piece.is_float)
         yield [
             f'{heads[index]},"ts":{microseconds(time)},"args":{{"value":{_number(real) if is_float else whole}}}}}'

@@ -91,10 +91,10 @@ class KinetoEvents:
                 "user_annotation",
                 json.dumps(f"ProfilerStep#{row['index']}"),
                 self._pid,
-                self._tid(row["thread"]),
-                row["start"],
-                row["end"],
-                "",
+                tid=self._tid(row["thread"]),
+                start=row["start"],
+                end=row["end"],
+                args="",
             )
             for row in rows
         ]
@@ -141,10 +141,10 @@ class KinetoEvents:
                         category,
                         name,
                         self._pid,
-                        self._tid(row["thread"]),
-                        row["start"],
-                        row["end"],
-                        ",".join(args),
+                        tid=self._tid(row["thread"]),
+                        start=row["start"],
+                        end=row["end"],
+                        args=",".join(args),
                     )
                 )
             yield lines
@@ -184,10 +184,10 @@ class KinetoEvents:
                         "gpu_user_annotation",
                         json.dumps(row["message"] or ""),
                         device,
-                        stream,
-                        row["first"],
-                        row["last"],
-                        f'"External id":{_external(row["id"])}',
+                        tid=stream,
+                        start=row["first"],
+                        end=row["last"],
+                        args=f'"External id":{_external(row["id"])}',
                     )
                     for row in batch.to_pylist()
                     if row["domain"] != _FRAMEWORK
@@ -214,7 +214,13 @@ class KinetoEvents:
             args += f',"Python parent id":{_external(row["parent"])}'
         name = json.dumps(where + row["name"])
         yield self._whole(
-            "python_function", name, self._pid, self._tid(row["thread"]), row["start"], row["end"], args
+            "python_function",
+            name,
+            self._pid,
+            tid=self._tid(row["thread"]),
+            start=row["start"],
+            end=row["end"],
+            args=args,
         )
 
     def _call(self, row: dict[str, Any]) -> Iterator[str]:
@@ -224,7 +230,15 @@ class KinetoEvents:
             self._ranges[correlation] = _external(row["range"])
             args = f'"External id":{_external(row["range"])},{args}'
         category, tid = "cuda_driver" if row["api"] == "driver" else "cuda_runtime", self._tid(row["thread"])
-        yield self._whole(category, json.dumps(row["name"]), self._pid, tid, row["start"], row["end"], args)
+        yield self._whole(
+            category,
+            json.dumps(row["name"]),
+            self._pid,
+            tid=tid,
+            start=row["start"],
+            end=row["end"],
+            args=args,
+        )
         if correlation:
             where = f'"pid":{self._pid},"tid":{tid},"ts":{self._time(row["start"])}'
             yield f'{{"ph":"s","id":{correlation},{where},"cat":"ac2g","name":"ac2g"}}'
@@ -235,7 +249,7 @@ class KinetoEvents:
         args += f'"grid":[{row["grid_x"]},{row["grid_y"]},{row["grid_z"]}],"block":[{row["block_x"]},{row["block_y"]},{row["block_z"]}]'
         if row["id"] in self._collectives:
             args += "," + self._collectives[row["id"]]
-        yield from self._on_gpu("kernel", row["demangled"], row, args)
+        yield from self._on_gpu("kernel", row["demangled"], row, more=args)
 
     def _copy(self, row: dict[str, Any]) -> Iterator[str]:
         first, to, last = row["kind"].partition("-to-")
@@ -247,11 +261,11 @@ class KinetoEvents:
         name = f"Memcpy {first[:1]}to{last[:1]}{kinds}" if to else f"Memcpy {row['kind']}"
         took = row["end"] - row["start"]
         rate = f',"memory bandwidth (GB/s)":{row["bytes"] / took:.6g}' if took > 0 else ""
-        yield from self._on_gpu("gpu_memcpy", name, row, f'"bytes":{row["bytes"]}{rate}')
+        yield from self._on_gpu("gpu_memcpy", name, row, more=f'"bytes":{row["bytes"]}{rate}')
 
     def _set(self, row: dict[str, Any]) -> Iterator[str]:
         name = f"Memset ({row['memory_kind'] or 'Unknown'})"
-        yield from self._on_gpu("gpu_memset", name, row, f'"bytes":{row["bytes"]}')
+        yield from self._on_gpu("gpu_memset", name, row, more=f'"bytes":{row["bytes"]}')
 
     def _on_gpu(self, category: str, name: str, row: dict[str, Any], more: str) -> Iterator[str]:
         correlation = row["correlation"] or 0
@@ -259,7 +273,13 @@ class KinetoEvents:
         place = f'"device":{row["device"]},"context":{row["context"]},"stream":{row["stream"]}'
         args = f'{external}"queued":0,{place},"correlation":{correlation},{more}'
         yield self._whole(
-            category, json.dumps(name), row["device"], row["stream"], row["start"], row["end"], args
+            category,
+            json.dumps(name),
+            row["device"],
+            tid=row["stream"],
+            start=row["start"],
+            end=row["end"],
+            args=args,
         )
         if correlation and row["api"] is not None:
             where = f'"pid":{row["device"]},"tid":{row["stream"]},"ts":{self._time(row["start"])}'
@@ -269,14 +289,14 @@ class KinetoEvents:
         stream = -1 if row["stream"] is None else row["stream"]
         args = f'"stream":{stream},"correlation":{row["correlation"] or 0},"device":0,"context":{row["context"] or 0}'
         name = json.dumps(_SYNCS.get(row["kind"], f"{row['kind']} Sync"))
-        yield self._whole("cuda_sync", name, 0, stream, row["start"], row["end"], args)
+        yield self._whole("cuda_sync", name, 0, tid=stream, start=row["start"], end=row["end"], args=args)
 
     def _by_kernel(self) -> dict[int, str]:
         """Return what is known of collectives as arguments of their kernels."""
         if not self._report.tables["collectives"]:
             return {}
         rows = self._report.table("collectives", ["kernel", *_COLLECTIVE, "peers"]).to_pylist()
-        found = {}
+        texts = {}
         for row in rows:
             if row["kernel"] is not None:
                 args = [
@@ -286,8 +306,8 @@ class KinetoEvents:
                 ]
                 if row["peers"] is not None:
                     args.append(f'"Process Group Ranks":{json.dumps(row["peers"])}')
-                found[row["kernel"]] = ",".join(args)
-        return found
+                texts[row["kernel"]] = ",".join(args)
+        return texts
 
     def _whole(self, category: str, name: str, pid: int, tid: int, start: int, end: int, args: str) -> str:
         where = f'"pid":{pid},"tid":{tid},"ts":{self._time(start)},"dur":{microseconds(end - start)}'

@@ -36,11 +36,11 @@ def row_events(
             lane = [0] * len(piece.id)
             if piece.end is not None:
                 lane = lanes.place(piece.row, piece.id, piece.parent, piece.start, piece.end).tolist()
-            yield _lines(piece, lane, places, origin, crossing)
+            yield _lines(piece, lane, places, origin=origin, crossing=crossing)
     for row, lane_number in sorted(crossing):
         pid, tid = places[row]
         yield [
-            named("thread_name", pid, tid + lane_number * _OVERLAP, f"{rows[row].full} (overlapping)"),
+            named("thread_name", pid, tid + lane_number * _OVERLAP, name=f"{rows[row].full} (overlapping)"),
             sort_index(pid, tid + lane_number * _OVERLAP, first + row),
         ]
 
@@ -48,20 +48,20 @@ def row_events(
 def _places(rows: list[Row], tracks: Tracks, first: int) -> list[tuple[int, int]]:
     """Return process and thread id of each row."""
     top: list[int] = []
-    found = []
+    places = []
     for index, row in enumerate(rows):
         top.append(index if row.above is None else top[row.above])
         pid = _GPUS + first + top[index] if row.gpu else tracks.processes[row.process].pid
-        found.append((pid, _ROWS + first + index))
-    return found
+        places.append((pid, _ROWS + first + index))
+    return places
 
 
 def _names(rows: list[Row], tracks: Tracks, places: list[tuple[int, int]]) -> Iterator[str]:
     for index, (row, (pid, tid)) in enumerate(zip(rows, places, strict=True)):
         if row.gpu and row.above is None:
-            yield named("process_name", pid, None, f"{tracks.processes[row.process].name} {row.name}")
+            yield named("process_name", pid, None, name=f"{tracks.processes[row.process].name} {row.name}")
         elif row.full:
-            yield named("thread_name", pid, tid, row.full)
+            yield named("thread_name", pid, tid, name=row.full)
             if row.gpu:
                 yield sort_index(pid, tid, index)
 
@@ -114,8 +114,8 @@ def _details(piece: Events) -> Iterator[str]:
             else arguments(column, _writer(head, column)) or [""] * len(column)
         )
     return (
-        f',"args":{{{",".join(filter(None, found))}}}' if any(found) else ""
-        for found in _together(columns, len(piece.id))
+        f',"args":{{{",".join(filter(None, detail))}}}' if any(detail) else ""
+        for detail in _together(columns, len(piece.id))
     )
 
 

@@ -35,15 +35,44 @@ from warplens.report.selection import Selection
 from warplens.timeline.names import thread_label
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".pt.trace.json"
-LOSES: tuple[str, ...] = (
-    "processes that used no GPU, where others did",
-    "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
-    "counters, samples, thread states, OS calls, GC and the GIL, MPI and the like",
-    "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
-    "results of calls, mangled and short names of kernels, clusters and local memory",
+LOSES: tuple[Loss, ...] = (
+    (
+        "processes that used no GPU, where others did",
+        "kernels",
+    ),
+    (
+        "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
+        "nvtx_ranges",
+    ),
+    (
+        "counters, samples, thread states, OS calls, GC and the GIL, MPI and the like",
+        "nvtx_counters",
+        "samples",
+        "thread_states",
+        "osrt",
+        "gc",
+        "gil",
+        "mpi_events",
+    ),
+    (
+        "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
+        "gpu_memory",
+        "gpu_metrics",
+        "um_events",
+        "graphs",
+        "cuda_events",
+        "overhead",
+        "intrakernel_launches",
+    ),
+    (
+        "results of calls, mangled and short names of kernels, clusters and local memory",
+        "cuda_api",
+        "kernels",
+    ),
     "diagnostics and targets",
 )
 _GPU_WORK = "SELECT DISTINCT process FROM kernels UNION SELECT DISTINCT process FROM memcpys UNION SELECT DISTINCT process FROM memsets"
@@ -65,11 +94,11 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
         for row in report.table("threads", ["thread", "process", "tid", "name"]).to_pylist()
         if row["process"] == key
     ]
-    events = KinetoEvents(report, key, process["pid"], {row["thread"]: row["tid"] for row in threads})
+    events = KinetoEvents(report, key, process["pid"], tids={row["thread"]: row["tid"] for row in threads})
     with text_output(out) as file:
         file.write(json.dumps(_head(report, process))[:-1] + ',"traceEvents":[\n')
         comma = ""
-        for piece in _pieces(report, process, threads, events):
+        for piece in _pieces(report, process, threads, events=events):
             if piece:
                 file.write(comma + ",\n".join(piece))
                 comma = ",\n"
@@ -100,12 +129,12 @@ def _processes(report: Report) -> list[dict[str, Any]]:
 def _chosen(report: Report, pid: int) -> dict[str, Any]:
     rows = _processes(report)
     if pid:
-        found = [row for row in rows if row["pid"] == pid]
-        if not found:
+        matches = [row for row in rows if row["pid"] == pid]
+        if not matches:
             raise UsageError(
                 f"{report.path} has no process {pid}; there are: {', '.join(str(row['pid']) for row in rows[:20])}."
             )
-        return found[0]
+        return matches[0]
     on_gpu = _on_gpu(report)
     if len(on_gpu) > 1:
         ranks = ["" if row["rank"] is None else f" (rank {row['rank']})" for row in on_gpu]
@@ -127,7 +156,7 @@ def _head(report: Report, process: dict[str, Any]) -> dict[str, Any]:
         "computeMinor": "compute_minor",
         "numSms": "multiprocessors",
     }
-    found: dict[str, Any] = {
+    head: dict[str, Any] = {
         "schemaVersion": 1,
         "deviceProperties": [
             {
@@ -144,12 +173,12 @@ def _head(report: Report, process: dict[str, Any]) -> dict[str, Any]:
         row["rank"] for row in report.table("processes", ["rank"]).to_pylist() if row["rank"] is not None
     }
     if process["rank"] is not None:
-        found["distributedInfo"] = {
+        head["distributedInfo"] = {
             "backend": "nccl",
             "rank": process["rank"],
             "world_size": max(max(ranks) + 1, len(ranks)),
         }
-    return found
+    return head
 
 
 def _pieces(
@@ -157,14 +186,14 @@ def _pieces(
 ) -> Iterator[list[str]]:
     pid = process["pid"]
     yield [
-        named("process_name", pid, None, process["name"] or str(pid)),
-        *(named("thread_name", pid, row["tid"], thread_label(row)) for row in threads),
+        named("process_name", pid, None, name=process["name"] or str(pid)),
+        *(named("thread_name", pid, row["tid"], name=thread_label(row)) for row in threads),
         *(
-            named("process_name", row["device"], None, f"GPU {row['device']}")
+            named("process_name", row["device"], None, name=f"GPU {row['device']}")
             for row in _devices(report, process)
         ),
         *(
-            named("thread_name", row["device"], row["stream"], f"stream {row['stream']}")
+            named("thread_name", row["device"], row["stream"], name=f"stream {row['stream']}")
             for row in _streams(report, process)
         ),
     ]
@@ -185,7 +214,7 @@ def _devices(report: Report, process: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _streams(report: Report, process: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = report.sql(
+    streams: list[dict[str, Any]] = report.sql(
         "SELECT DISTINCT device, stream FROM kernels WHERE process = ? ORDER BY ALL", [process["process"]]
     ).to_pylist()
-    return found
+    return streams

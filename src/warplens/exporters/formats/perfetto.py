@@ -73,20 +73,60 @@ from warplens.exporters.samples import Samples, counters, samples
 from warplens.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Tracks, batches, values
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".perfetto-trace"
-LOSES: tuple[str, ...] = (
-    "colours are shown as an annotation, Perfetto picks its own",
-    "payloads of counter samples, and what of a payload's array is beyond 1,000 values",
-    "when a counter had no value, and what holds between its samples",
-    "the range that was open where a task was made",
-    "named objects and what was done to them, layouts of payloads",
-    "of an API call that started several pieces of GPU work, the arrows to all but the first",
-    "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
-    "numbers that frameworks gave to API calls, mangled names of kernels",
-    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
-    "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks; imported again, it is ranges",
+LOSES: tuple[Loss, ...] = (
+    (
+        "colours are shown as an annotation, Perfetto picks its own",
+        "nvtx_ranges.color",
+        "nvtx_marks.color",
+    ),
+    (
+        "payloads of counter samples, and what of a payload's array is beyond 1,000 values",
+        "payloads",
+    ),
+    (
+        "when a counter had no value, and what holds between its samples",
+        "nvtx_counter_samples",
+    ),
+    (
+        "the range that was open where a task was made",
+        "tasks",
+    ),
+    (
+        "named objects and what was done to them, layouts of payloads",
+        "nvtx_objects",
+        "nvtx_schemas",
+    ),
+    (
+        "of an API call that started several pieces of GPU work, the arrows to all but the first",
+        "kernels",
+        "graphs",
+    ),
+    (
+        "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
+        "gpu_memory",
+        "tensor_memory",
+        "ops",
+    ),
+    (
+        "numbers that frameworks gave to API calls, mangled names of kernels",
+        "external_ids",
+        "kernels.mangled",
+    ),
+    (
+        "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
+        "samples",
+        "osrt.stack",
+        "cuda_api.stack",
+        "ops.stack",
+    ),
+    (
+        "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks; imported again, it is ranges",
+        "intrakernel_launches",
+    ),
 )
 
 # Field numbers of perfetto/trace/trace_packet.proto and the messages below it.
@@ -309,8 +349,8 @@ class _Writer:
     def _clocks(self) -> list[tuple[int, int]]:
         first = self.report.manifests[0]
         rows = self.report.table("clocks", ["host", "monotonic", "realtime"]).to_pylist()
-        found = [(row["monotonic"], row["realtime"]) for row in rows if row["host"] == first.host]
-        return found or [(first.origin, first.origin + first.realtime_offset)]
+        clocks = [(row["monotonic"], row["realtime"]) for row in rows if row["host"] == first.host]
+        return clocks or [(first.origin, first.origin + first.realtime_offset)]
 
     def _drain(self, encoder: native.Handle) -> None:
         """Write what describes the batch, then the batch."""

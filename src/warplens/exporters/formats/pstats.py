@@ -30,12 +30,13 @@ from warplens.exporters.profiles.stacks import ALL, Labels, sums, wanted
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
+    from warplens.exporters.losses import Loss
     from warplens.exporters.profiles.pstats_entries import Name
     from warplens.report import Report
     from warplens.report.selection import Selection
 
 SUFFIX = ".pstats"
-LOSES: tuple[str, ...] = (
+LOSES: tuple[Loss, ...] = (
     "stacks: a profile of cProfile knows the direct callers of each function alone",
     "when samples were taken, on which thread, in which line of a function, and whether an exception was handled",
     "calls: unless functions were traced, `ncalls` is the number of samples",
@@ -65,7 +66,9 @@ def write(
         selection: which part of the report.
     """
     traced = report.tables["python_calls"] > 0 and (calls or not report.tables["samples"])
-    entries = _by_calls(report, selection or ALL) if traced else _by_samples(report, selection, kind, wall)
+    entries = (
+        _by_calls(report, selection or ALL) if traced else _by_samples(report, selection, kind, wall=wall)
+    )
     with output(out) as file:
         file.write(marshal.dumps(entries.stats(), _MARSHAL))
 

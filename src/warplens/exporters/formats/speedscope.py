@@ -32,11 +32,12 @@ from warplens.exporters.profiles.stacks import (
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
     from warplens.report.selection import Selection
 
 SUFFIX = ".speedscope.json"
-LOSES: tuple[str, ...] = (
+LOSES: tuple[Loss, ...] = (
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
     "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
 )
@@ -97,7 +98,7 @@ class _Writer:
     def profiles(self, which: Wanted, selection: Selection | None) -> Iterator[Iterator[str]]:
         """Yield the pieces of each thread's profile: the threads with most time first."""
         for thread in threads_with_samples(self.report, selection, which):
-            rows = of_thread(self.report, selection, which, thread)
+            rows = of_thread(self.report, selection, which, thread=thread)
             stacks = self.labels.frames.positions(rows.column("stack")).tolist()
             times = (rows.column(name).to_pylist() for name in ("start", "weight"))
             yield self._profile(thread, list(zip(*times, stacks, strict=True)))

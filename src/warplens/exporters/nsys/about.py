@@ -74,17 +74,17 @@ def capture(writer: Writer, report: Report) -> None:
         row["host"]: row["machine"]
         for row in _all(report, "SELECT DISTINCT host, (hw << 56) | (vm << 48) AS machine FROM q")
     }
-    found = []
+    events = []
     for row in report.table("targets").to_pylist():
         about = {"globalVid": machines.get(row["host"], 1 << 48), "devStateName": row["host"]}
         facts = [("Hostname", 619, row["host"]), ("SoftwareReleaseVersion", 618, row["kernel"])]
         facts += [(name, key, row[column]) for name, key, column in _FACTS]
-        found += [
+        events += [
             {**about, "name": name, "nameEnum": key, "value": str(value)}
             for name, key, value in facts
             if value
         ]
-    writer.rows_of("TARGET_INFO_SYSTEM_ENV", found)
+    writer.rows_of("TARGET_INFO_SYSTEM_ENV", events)
     span = {"duration": report.end - report.origin, "startTime": report.origin, "stopTime": report.end}
     writer.rows_of("ANALYSIS_DETAILS", [{"globalVid": next(iter(machines.values()), 1 << 48), **span}])
 
@@ -182,33 +182,33 @@ def devices(writer: Writer, report: Report) -> None:
         writer,
         report,
         "TARGET_INFO_CUDA_CONTEXT_INFO",
-        f'SELECT coalesce(null_stream, 0) AS "nullStreamId", {context} FROM contexts t JOIN q USING (process)',
+        text=f'SELECT coalesce(null_stream, 0) AS "nullStreamId", {context} FROM contexts t JOIN q USING (process)',
     )
     _copied(
         writer,
         report,
         "TARGET_INFO_NVTX_CUDA_CONTEXT",
-        f"SELECT t.name AS name, {context} FROM contexts t JOIN q USING (process) WHERE t.name IS NOT NULL",
+        text=f"SELECT t.name AS name, {context} FROM contexts t JOIN q USING (process) WHERE t.name IS NOT NULL",
     )
     kind = number("kind", labels.STREAM_KINDS)
     _copied(
         writer,
         report,
         "TARGET_INFO_CUDA_STREAM",
-        f'SELECT stream AS "streamId", {place}, context AS "contextId", coalesce(priority, 0) AS priority, {kind} AS flag '
+        text=f'SELECT stream AS "streamId", {place}, context AS "contextId", coalesce(priority, 0) AS priority, {kind} AS flag '
         "FROM streams t JOIN q USING (process) WHERE priority IS NOT NULL OR kind IS NOT NULL",
     )
     _copied(
         writer,
         report,
         "TARGET_INFO_NVTX_CUDA_STREAM",
-        f'SELECT t.name AS name, {place}, coalesce(c.device, 0) AS "deviceId", t.context AS "contextId", stream AS "streamId" '
+        text=f'SELECT t.name AS name, {place}, coalesce(c.device, 0) AS "deviceId", t.context AS "contextId", stream AS "streamId" '
         "FROM streams t JOIN q USING (process) LEFT JOIN contexts c ON c.process = t.process AND c.context = t.context "
         "WHERE t.name IS NOT NULL",
     )
     named = "FROM nvtx_objects t JOIN q USING (process) WHERE kind = 'cuda_device' AND t.name IS NOT NULL"
     device = f'SELECT DISTINCT t.name AS name, hw AS "hwId", vm AS "vmId", identifier AS "deviceId" {named}'
-    _copied(writer, report, "TARGET_INFO_NVTX_CUDA_DEVICE", device)
+    _copied(writer, report, "TARGET_INFO_NVTX_CUDA_DEVICE", text=device)
 
 
 def metrics(writer: Writer, report: Report) -> None:
@@ -270,7 +270,7 @@ def _copied(writer: Writer, report: Report, table: str, text: str) -> None:
 
 
 def _all(report: Report, text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    all_rows: list[dict[str, Any]] = []
     for batch in rows(report, text):
-        found += pa.Table.from_batches([batch]).to_pylist()
-    return found
+        all_rows += pa.Table.from_batches([batch]).to_pylist()
+    return all_rows

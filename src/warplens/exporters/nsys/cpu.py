@@ -60,12 +60,12 @@ def switches(writer: Writer, report: Report) -> dict[str, dict[int, str]]:
     """
     if not report.tables["thread_states"]:
         return {}
-    found = (
+    texts = (
         report.sql("SELECT DISTINCT reason FROM thread_states WHERE reason IS NOT NULL ORDER BY 1")
         .column(0)
         .to_pylist()
     )
-    reasons = {_FIRST_REASON + place: text for place, text in enumerate(found)}
+    reasons = {_FIRST_REASON + place: text for place, text in enumerate(texts)}
     block = " ".join(f"WHEN {quoted(text)} THEN {key}" for key, text in reasons.items())
     text = f"""
     , s AS (

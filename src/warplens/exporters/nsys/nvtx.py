@@ -59,7 +59,7 @@ def write(writer: Writer, report: Report) -> None:
         {row["category"] for row in used if row["category"] is not None and row["category_id"] is None}
     )
     categories = {name: _FIRST_CATEGORY + place for place, name in enumerate(loose)}
-    event = _names(writer, used, domains, categories)
+    event = _names(writer, used, domains, categories=categories)
     numbers = f", d AS ({_values('domain', domains)}), c AS ({_values('category', categories)})"
     for table, kind in (("nvtx_ranges", "range"), ("nvtx_marks", "mark")):
         if counts[table]:
@@ -70,7 +70,7 @@ def write(writer: Writer, report: Report) -> None:
                 **(_RANGE if kind == "range" else _AT),
                 join=_join(kind, has),
             )
-            event = _events(writer, report, text, event)
+            event = _events(writer, report, text, event=event)
     _layouts(writer, report, domains)
 
 
@@ -92,9 +92,9 @@ def _names(
     writer: Writer, used: list[dict[str, Any]], domains: dict[str, int], categories: dict[str, int]
 ) -> int:
     """Write the names of domains and categories; return how many events that makes."""
-    found = []
+    names = []
     for gpid, domain in sorted({(row["gpid"], row["domain"]) for row in used if row["domain"] is not None}):
-        found.append(
+        names.append(
             {
                 "eventType": _DOMAIN,
                 "globalTid": gpid,
@@ -114,7 +114,7 @@ def _names(
         if row["category"] is not None
     }
     for gpid, number, category, text in sorted(named):
-        found.append(
+        names.append(
             {
                 "eventType": _CATEGORY,
                 "globalTid": gpid,
@@ -123,8 +123,8 @@ def _names(
                 "text": text,
             }
         )
-    writer.rows_of("NVTX_EVENTS", [{"start": 0, "eventId": place, **row} for place, row in enumerate(found)])
-    return len(found)
+    writer.rows_of("NVTX_EVENTS", [{"start": 0, "eventId": place, **row} for place, row in enumerate(names)])
+    return len(names)
 
 
 def _values(name: str, numbers: dict[str, int]) -> str:

@@ -59,7 +59,7 @@ class Stacks:
         """Write the chains of all stacks in the first column of `used`, each once."""
         for batch in used:
             numbers = places(self.keys, batch.column(0)).to_numpy()
-            self.write(writer, table, numbers[numbers > 0], numbers[numbers > 0])
+            self.write(writer, table, numbers[numbers > 0], numbers=numbers[numbers > 0])
 
     def write(self, writer: Writer, table: str, ids: Int64Array, numbers: Int64Array) -> None:
         """Write one chain for each of `numbers` (of stacks), called `ids`."""

@@ -32,9 +32,9 @@ def write(writer: Writer, report: Report, stacks: Stacks) -> None:
     counts = report.tables
     for table, select in SELECTS.items():
         if counts[select.source]:
-            _fill(writer, report, stacks, table, select)
+            _fill(writer, report, stacks, table=table, select=select)
     if counts["um_events"]:
-        _fill(writer, report, stacks, "CUPTI_ACTIVITY_KIND_MEMCPY", MIGRATIONS)
+        _fill(writer, report, stacks, table="CUPTI_ACTIVITY_KIND_MEMCPY", select=MIGRATIONS)
 
 
 def _fill(writer: Writer, report: Report, stacks: Stacks, table: str, select: Select) -> None:

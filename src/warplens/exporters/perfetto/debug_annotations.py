@@ -21,8 +21,8 @@ _MOST = 1000
 
 def encoded(report: Report, kind: str, ids: Int64Array) -> list[bytes]:
     """Encode the payloads of each event as debug annotations; nothing for those without."""
-    found = carried(report, kind, ids, _annotated)
-    return [found.get(id, b"") for id in ids.tolist()] if found else []
+    payloads = carried(report, kind, ids, shape=_annotated)
+    return [payloads.get(id, b"") for id in ids.tolist()] if payloads else []
 
 
 def _annotated(event: Carried) -> bytes:

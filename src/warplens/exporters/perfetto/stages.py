@@ -61,11 +61,11 @@ class Stages:
 
     def __init__(self, tracks: Tracks, rows: Sequence[Row]) -> None:
         self._rows = rows
-        found = list(
+        contexts = list(
             dict.fromkeys((row.process, row.about["context"]) for row in rows if "context" in row.about)
         )
-        self._contexts = {key: index + 1 for index, key in enumerate(found)}
-        self._pids = [tracks.processes[process].pid for process, _ in found]
+        self._contexts = {key: index + 1 for index, key in enumerate(contexts)}
+        self._pids = [tracks.processes[process].pid for process, _ in contexts]
         self._context = np.array(
             [self._contexts.get((row.process, row.about.get("context", -1)), 0) for row in rows], np.uint64
         )
@@ -123,11 +123,13 @@ class Stages:
                 sizes.append(joined.ctypes.data)
         grid, block = sizes if len(sizes) == 2 else (None, None)
         given = _Stages(
-            len(start), *(array.ctypes.data for array in kept[:7]), _STAGES[piece.kind.table], grid, block
-        )
-        given.notes, given.note_columns, given.note_names = (
-            ctypes.addressof(notes),
-            len(told),
-            ctypes.addressof(words),
+            len(start),
+            *(array.ctypes.data for array in kept[:7]),
+            stage=_STAGES[piece.kind.table],
+            grid=grid,
+            block=block,
+            notes=ctypes.addressof(notes),
+            note_columns=len(told),
+            note_names=ctypes.addressof(words),
         )
         native.call("perfetto_stages", encoder, given)

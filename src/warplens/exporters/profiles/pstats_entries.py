@@ -64,17 +64,17 @@ class Entries:
 
         Times in seconds, calls of functions before their primitive ones and of callers behind them.
         """
-        found = {}
+        entries = {}
         for name, entry in self._of.items():
             callers = {
                 caller: (sums.calls, sums.primitive, sums.own / 1e9, sums.total / 1e9)
                 for caller, sums in entry.callers.items()
             }
-            found[name] = (entry.primitive, entry.calls, entry.own / 1e9, entry.total / 1e9, callers)
-        return found
+            entries[name] = (entry.primitive, entry.calls, entry.own / 1e9, entry.total / 1e9, callers)
+        return entries
 
     def _entry(self, name: Name) -> _Entry:
-        found = self._of.get(name)
-        if found is None:
-            found = self._of[name] = _Entry()
-        return found
+        entry = self._of.get(name)
+        if entry is None:
+            entry = self._of[name] = _Entry()
+        return entry

@@ -47,23 +47,23 @@ class Threads:
 
     def name(self, thread: int) -> str:
         """Return the name of a thread, with its id."""
-        found = self._of.get(thread)
-        if found is None:
+        thread_row = self._of.get(thread)
+        if thread_row is None:
             return f"thread {thread}"
-        name, tid = found[0].name, found[0].tid
+        name, tid = thread_row[0].name, thread_row[0].tid
         return name if str(tid) in name else f"{name} ({tid})"
 
     def process(self, thread: int) -> str:
         """Return the name of its process, with its id where there are several."""
-        found = self._of.get(thread)
-        if found is None:
+        thread_row = self._of.get(thread)
+        if thread_row is None:
             return "unknown process"
-        return f"{found[1].name} ({found[1].pid})" if self.several else found[1].name
+        return f"{thread_row[1].name} ({thread_row[1].pid})" if self.several else thread_row[1].name
 
     def ids(self, thread: int) -> tuple[int, int]:
         """Return the ids of the process and of the thread; 0 where they are not known."""
-        found = self._of.get(thread)
-        return (0, 0) if found is None else (found[1].pid, found[0].tid)
+        thread_row = self._of.get(thread)
+        return (0, 0) if thread_row is None else (thread_row[1].pid, thread_row[0].tid)
 
 
 def wanted(report: Report, kind: str, wall: bool) -> Wanted:
@@ -118,11 +118,11 @@ class Labels:
 
     def positions(self, stack: int) -> list[int]:
         """Return the frames of a stack by position, the outermost first."""
-        found: list[int] = []
-        while stack >= 0 and len(found) < len(self.frames):
-            found.append(stack)
+        frames: list[int] = []
+        while stack >= 0 and len(frames) < len(self.frames):
+            frames.append(stack)
             stack = int(self.frames.parent[stack])
-        return found[::-1]
+        return frames[::-1]
 
 
 def _condition(which: Wanted) -> str:

@@ -81,15 +81,15 @@ def idle_causes(report: Report, selection: Selection) -> str:
         .aggregate([("took", "sum")])
         .to_pylist()
     )
-    found: dict[tuple[int, int], dict[str, float]] = {}
+    causes: dict[tuple[int, int], dict[str, float]] = {}
     for row in sums:
-        found.setdefault((row["process"], row["device"]), {})[row["cause"]] = float(row["took_sum"])
+        causes.setdefault((row["process"], row["device"]), {})[row["cause"]] = float(row["took_sum"])
     bars = [
         (
             names.get(key, gpu_label(key[1], None)),
             {cause: parts[cause] for cause in CAUSES if parts.get(cause)},
         )
-        for key, parts in sorted(found.items())[:_MOST]
+        for key, parts in sorted(causes.items())[:_MOST]
     ]
     return stacked(bars, "ns")
 
@@ -114,22 +114,22 @@ def memory(report: Report, selection: Selection) -> str:
 
 def _steps(rows: list[dict[str, Any]], names: dict[tuple[int, int], str]) -> list[Series]:
     """Return what there was in each bucket: at most, or where nothing changed what there was before."""
-    found: dict[str, npt.NDArray[np.float64]] = {}
+    steps: dict[str, npt.NDArray[np.float64]] = {}
     for row in rows:
         device = (
             "CPU"
             if row["device"] is None
             else names.get((row["process"], row["device"]), f"GPU {row['device']}")
         )
-        values = found.setdefault(f"{device}: {row['kind'] or 'memory'}", np.full(_BUCKETS, np.nan))
+        values = steps.setdefault(f"{device}: {row['kind'] or 'memory'}", np.full(_BUCKETS, np.nan))
         values[row["bucket"]] = row["most"]
         if row["bucket"] + 1 < _BUCKETS:
             values[row["bucket"] + 1] = row["last"]
-    for values in found.values():
+    for values in steps.values():
         known = np.where(np.isnan(values), -1, np.arange(_BUCKETS))
         place = np.maximum.accumulate(known)
         values[:] = np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
-    return [Series(name, values) for name, values in found.items()]
+    return [Series(name, values) for name, values in steps.items()]
 
 
 def device_names(report: Report) -> dict[tuple[int, int], str]:
@@ -139,13 +139,13 @@ def device_names(report: Report) -> dict[tuple[int, int], str]:
     }
     rows = report.table("devices", ["process", "device", "name"]).to_pylist()
     several = len({row["process"] for row in rows}) > 1
-    found = {}
+    names = {}
     for row in rows:
         owner = processes.get(row["process"], {})
         rank = owner.get("rank")
         where = (f"rank {rank}: " if rank is not None else f"{owner.get('pid')}: ") if several else ""
-        found[row["process"], row["device"]] = where + gpu_label(row["device"], row["name"])
-    return found
+        names[row["process"], row["device"]] = where + gpu_label(row["device"], row["name"])
+    return names
 
 
 def _took(rows: Any) -> Any:

@@ -102,7 +102,7 @@ def over_time(
             f'<text class="m" x="{x:.0f}" y="{height + 22}">{safe(duration(span * tick / 5))}</text>'
         )
     for index, one in enumerate(series):
-        parts.append(_line(one, index, highest, left, room, height, filled))
+        parts.append(_line(one, index, highest, left=left, room=room, height=height, filled=filled))
     return _svg(height + _AXIS + 8, "".join(parts)) + (
         legend([one.name for one in series]) if len(series) > 1 else ""
     )

@@ -52,8 +52,8 @@ def plot(rows: pa.Table) -> str:
     if measure is None or not texts or rows.num_rows < 2:
         return ""
     names = rows.column(texts[-1]).to_pylist()
-    found = sorted(
+    pairs = sorted(
         zip(names, rows.column(measure).to_pylist(), strict=True), key=lambda pair: -(pair[1] or 0)
     )
     unit = "ns" if measure.endswith("(ns)") else measure.rpartition("(")[2].rstrip(")")
-    return bars([(str(name), float(value or 0)) for name, value in found[:_BARS]], unit)
+    return bars([(str(name), float(value or 0)) for name, value in pairs[:_BARS]], unit)

@@ -93,7 +93,10 @@ def read(source: Path, part: PartWriter, progress: Progress, *, interval_us: int
     threads = _threads(stacks, tree, step)
     end = max(sum(thread.samples.columns["weight"]) for thread in threads)
     facts = write(
-        part, source, tree, ImportedProfile("collapsed", threads, end, _diagnostics(strange, interval_us))
+        part,
+        source,
+        tree,
+        profile=ImportedProfile("collapsed", threads, end, diagnostics=_diagnostics(strange, interval_us)),
     )
     progress("write", 1.0)
     return facts

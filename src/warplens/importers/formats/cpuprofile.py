@@ -103,7 +103,9 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     if strange:
         text = "samples of nodes that the file does not have"
         rows.append({"severity": "warning", "code": "broken", "message": text, "count": strange})
-    facts = write(part, source, tree, ImportedProfile("v8", [thread], max(times[-1], 1), rows))
+    facts = write(
+        part, source, tree, profile=ImportedProfile("v8", [thread], max(times[-1], 1), diagnostics=rows)
+    )
     progress("write", 1.0)
     return facts
 

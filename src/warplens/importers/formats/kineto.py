@@ -101,7 +101,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         work = KinetoWork(trace, api)
         kernels = work.kernels()
         give_back()
-        collectives.write(trace, annotated, kernels, operations)
+        collectives.write(trace, annotated, kernels, ops=operations)
         for take in (
             work.copies,
             work.memsets,

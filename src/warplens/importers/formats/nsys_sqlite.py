@@ -94,4 +94,4 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
             raise NotAReport(
                 f"{source} is a SQLite file, but no export of Nsight Systems: it has no table StringIds."
             )
-        return whole.take(database, part, progress, rank_in(source.stem))
+        return whole.take(database, part, progress, rank=rank_in(source.stem))

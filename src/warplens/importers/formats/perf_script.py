@@ -103,12 +103,14 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         raise ReportError(f"{source} holds no sample: a sample begins with `COMMAND TID TIME: EVENT:`.")
     progress("stacks", 0.5)
     begin = min(time for samples in taken.values() for time, _, _ in samples)
-    end = _placed(taken, threads, tree, begin, event)
+    end = _placed(taken, threads, tree, begin=begin, event=event)
     facts = write(
         part,
         source,
         tree,
-        ImportedProfile("perf", list(threads.values()), end, _told(others, strange, event)),
+        profile=ImportedProfile(
+            "perf", list(threads.values()), end, diagnostics=_told(others, strange, event)
+        ),
     )
     progress("write", 1.0)
     return facts

@@ -116,7 +116,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     Raises NotAReport for a file without packets, ReportError for a broken one.
     """
     with PerfettoTrace(source, lambda done: progress("packets", 0.5 * done)) as trace:
-        return _read(source, trace, part, progress)
+        return _read(source, trace, part, progress=progress)
 
 
 def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progress) -> Facts:
@@ -138,10 +138,21 @@ def _read(source: Path, trace: PerfettoTrace, part: PartWriter, progress: Progre
         else time
     )
     end = np.maximum(end, time)
-    places = TrackPlaces(trace, about, ours, part)
+    places = TrackPlaces(trace, about, ours, part=part)
     details = Details(trace, partner)
     context = PerfettoContext(
-        trace, about, ours, clocks, places, part, tally, details, time, end, partner, last
+        trace,
+        about,
+        ours,
+        clocks=clocks,
+        places=places,
+        part=part,
+        tally=tally,
+        details=details,
+        time=time,
+        end=end,
+        partner=partner,
+        last=last,
     )
     progress("ranges", 0.6)
     ranges.write(context)

@@ -92,9 +92,14 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         raise ReportError(f"{source} holds no time: record a program that runs longer.")
     progress("stacks", 0.8)
     tree: FrameTree[Name] = FrameTree(part.key(0), lambda name: _frame(name, sampled))
-    thread, tick = _thread(tree_of_calls, names, functions, counts if sampled else None, tree)
+    thread, tick = _thread(tree_of_calls, names, functions, counts=counts if sampled else None, tree=tree)
     end = sum(thread.samples.columns["weight"])
-    facts = write(part, source, tree, ImportedProfile("pstats", [thread], end, [_notice(sampled, tick)]))
+    facts = write(
+        part,
+        source,
+        tree,
+        profile=ImportedProfile("pstats", [thread], end, diagnostics=[_notice(sampled, tick)]),
+    )
     progress("write", 1.0)
     return facts
 

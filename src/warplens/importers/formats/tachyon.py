@@ -88,7 +88,12 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     begin = recording.header.begin * 1000
     end = max(max(thread.samples.columns["end"]) for thread in threads) + tick
     facts = write(
-        part, source, tree, ImportedProfile("profiling.sampling", threads, end, taken.notices(tick), begin)
+        part,
+        source,
+        tree,
+        profile=ImportedProfile(
+            "profiling.sampling", threads, end, diagnostics=taken.notices(tick), origin=begin
+        ),
     )
     progress("write", 1.0)
     return facts
@@ -125,7 +130,7 @@ class _Taken:
         for time, status in ticks:
             if rows.last >= 0:
                 self._steps[time - rows.last] += 1
-            rows.tick(time, status, stack, gap)
+            rows.tick(time, status, stack, gap=gap)
             self._states |= status
         self.count += len(ticks)
 

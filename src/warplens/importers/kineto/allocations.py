@@ -53,7 +53,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> None:
         columns = {name: column[order] for name, column in columns.items()}
         process, thread = process[order], thread[order]
     start, kind, device = columns["start"], columns["device_type"], columns["device"]
-    identity.saw(process, thread, start, start)
+    identity.saw(process, thread, start=start, end=start)
     kind = np.where(kind == NULL32, np.where(device >= 0, 1, _CPU), kind)
     known = np.where((kind >= 0) & (kind < len(_DEVICES)), kind, len(_DEVICES)).astype(np.int32)
     trace.write(

@@ -50,7 +50,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Kin
     order = ordered(identity.process_of(lane), start, end)
     start, end, name, correlation, lane, kind = taken(order, start, end, name, correlation, lane, kind)
     process, thread = identity.process_of(lane), identity.thread_of(lane)
-    identity.saw(process, thread, start, end)
+    identity.saw(process, thread, start=start, end=end)
     ids = numbered(process)
     around = ranges.around_ids(thread, start)
     correlation = filled(correlation)
@@ -74,4 +74,4 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Kin
     keys = correlation[sort]
     first = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, bool)
     chosen = sort[first & (keys > 0)]
-    return KinetoCalls(correlation[chosen], ids[chosen], process[chosen], around[chosen])
+    return KinetoCalls(correlation[chosen], ids[chosen], process[chosen], range=around[chosen])

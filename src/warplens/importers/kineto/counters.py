@@ -31,7 +31,7 @@ def write(trace: KinetoTrace) -> None:
     start, name, argument, value, is_real, number, process, thread = taken(
         ordered(process, start), start, name, argument, value, is_real, number, process, thread
     )
-    _saw(trace, process, thread, start)
+    _saw(trace, process, thread, start=start)
     keys = pa.table({"process": process, "name": name, "argument": argument, "id": number})
     distinct = keys.group_by(keys.column_names).aggregate([])
     rows = sorted(distinct.to_pylist(), key=lambda row: tuple(row.values()))
@@ -86,7 +86,7 @@ def _saw(trace: KinetoTrace, process: Int64Array, thread: Int64Array, start: Int
     if trace.first is not None and trace.last is not None:
         reach = max(trace.last - trace.first, _APART)
         near = (start >= trace.first - reach) & (start <= trace.last + reach)
-    trace.identity.saw(process[near], thread[near], start[near], start[near])
+    trace.identity.saw(process[near], thread[near], start=start[near], end=start[near])
     if far := int((~near).sum()):
         message = (
             "samples of counters lie far from all events of the file, as those of another clock do: they "

@@ -27,7 +27,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int
     order = ranges.row[at]
     sequence, forward_thread = (column[order] for column in trace.take("op", "sequence", "forward_thread"))
     flowed = _flows(trace, ranges, at)
-    backward, forward = _backward(ranges, at, sequence, forward_thread, flowed)
+    backward, forward = _backward(ranges, at, sequence, forward_thread=forward_thread, flowed=flowed)
     external, shapes, types = (column[order] for column in trace.take("op", "external", "shapes", "types"))
     strides, concrete = (column[order] for column in trace.take("op", "strides", "concrete"))
     del order, forward_thread

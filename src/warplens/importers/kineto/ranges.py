@@ -85,9 +85,14 @@ class KinetoRanges:
         if not chosen.any():
             return np.full(len(start), -1, np.int64)
         if chosen.all():
-            return enclosing(self.thread, self.start, self.end, self.id, thread, start)
+            return enclosing(self.thread, self.start, self.end, ids=self.id, of=thread, at=start)
         return enclosing(
-            self.thread[chosen], self.start[chosen], self.end[chosen], self.id[chosen], thread, start
+            self.thread[chosen],
+            self.start[chosen],
+            self.end[chosen],
+            ids=self.id[chosen],
+            of=thread,
+            at=start,
         )
 
     def of(self, kind: str, count: int) -> Int32Array:
@@ -118,8 +123,8 @@ def write(trace: KinetoTrace) -> KinetoRanges:
     process, thread = identity.process_of(lane), identity.thread_of(lane)
     del lanes, lane, order
     ids = numbered(process)
-    depth, parent = _nested(process, thread, start, end, kind)
-    identity.saw(process, thread, start, end)
+    depth, parent = _nested(process, thread, start=start, end=end, kind=kind)
+    identity.saw(process, thread, start=start, end=end)
     other = generic.get("end_thread", thread)
     missing = np.full(len(ids), NULL32, np.int32) if not generic else generic["category"]
     flags = generic.get("flags", np.zeros(len(ids), np.int8))
@@ -149,8 +154,8 @@ def write(trace: KinetoTrace) -> KinetoRanges:
         },
     )
     if generic:
-        _payloads(trace, "range", process, ids, generic["payload"])
-    return KinetoRanges(ids, thread, start, end, name, kind, row, parent)
+        _payloads(trace, "range", process, ids=ids, payload=generic["payload"])
+    return KinetoRanges(ids, thread, start=start, end=end, name=name, kind=kind, row=row, parent=parent)
 
 
 def marks(trace: KinetoTrace) -> None:
@@ -162,14 +167,14 @@ def marks(trace: KinetoTrace) -> None:
     start, name, category, payload, process, thread = taken(
         ordered(process, start), start, name, category, payload, process, thread
     )
-    identity.saw(process, thread, start, start)
+    identity.saw(process, thread, start=start, end=start)
     ids = numbered(process)
     columns = {"id": ids, "process": process, "thread": thread, "start": start}
     trace.write(
         "nvtx_marks",
         {**columns, "category": trace.texts.column(category), "message": trace.texts.column(name)},
     )
-    _payloads(trace, "mark", process, ids, payload)
+    _payloads(trace, "mark", process, ids=ids, payload=payload)
 
 
 def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:

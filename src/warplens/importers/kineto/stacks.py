@@ -45,7 +45,7 @@ class KinetoStacks:
         """
         from warplens.importers.kineto.ranges import enclosing
 
-        frame = enclosing(self.thread, self.start, self.end, self.frame, thread, start)
+        frame = enclosing(self.thread, self.start, self.end, ids=self.frame, of=thread, at=start)
         return where_known(frame)
 
 
@@ -60,7 +60,7 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
     depth, parent = np.empty(0, np.int32), np.empty(0, np.int64)
     if len(start):
         depth, parent = native.nest(thread, start, end)
-    identity.saw(process, thread, start, end)
+    identity.saw(process, thread, start=start, end=end)
     used, which = trace.texts.distinct(name)
     functions = [split(trace.texts[code]) for code in used.tolist()]
     trace.write(
@@ -79,8 +79,8 @@ def write(trace: KinetoTrace, ranges: KinetoRanges) -> KinetoStacks:
             "range": ranges.around(thread, start),
         },
     )
-    frame = _frames(trace, functions, np.ascontiguousarray(process), which, depth, parent)
-    return KinetoStacks(thread, start, end, frame)
+    frame = _frames(trace, functions, np.ascontiguousarray(process), which=which, depth=depth, parent=parent)
+    return KinetoStacks(thread, start, end, frame=frame)
 
 
 def _part(

@@ -73,7 +73,13 @@ class KinetoWork:
         }
         self.trace.write("kernels", columns)
         return KinetoKernels(
-            columns["id"], columns["process"], columns["start"], columns["end"], name, rows, self._ranges
+            columns["id"],
+            columns["process"],
+            start=columns["start"],
+            end=columns["end"],
+            name=name,
+            row=rows,
+            range=self._ranges,
         )
 
     def copies(self) -> None:
@@ -115,12 +121,12 @@ class KinetoWork:
             "sync", "start", "end", "name", "sync_kind", "correlation"
         )
         stream, context, event = trace.take("sync", "stream", "context", "event")
-        process, order = self._owned("sync", start, end, correlation)
+        process, order = self._owned("sync", start, end, correlation=correlation)
         start, end, stream, context, event, correlation = (
             column[order] for column in (start, end, stream, context, event, correlation)
         )
         label = np.where(kind < 0, name, kind)[order]
-        trace.identity.saw(process, None, start, end)
+        trace.identity.saw(process, None, start=start, end=end)
         trace.write(
             "syncs",
             {
@@ -142,11 +148,11 @@ class KinetoWork:
         start, end, correlation, stream, device, context, event = trace.take(
             "cuda_event", "start", "end", "correlation", "stream", "device", "context", "event"
         )
-        process, order = self._owned("cuda_event", start, end, correlation)
+        process, order = self._owned("cuda_event", start, end, correlation=correlation)
         start, correlation, stream, device, context, event = (
             column[order] for column in (start, correlation, stream, device, context, event)
         )
-        trace.identity.saw(process, None, start, start)
+        trace.identity.saw(process, None, start=start, end=start)
         trace.write(
             "cuda_events",
             {
@@ -171,7 +177,7 @@ class KinetoWork:
         order = ordered(process, start, end)
         rows = slice(None) if order is None else order
         start, end, name, process, thread = start[rows], end[rows], name[rows], process[rows], thread[rows]
-        identity.saw(process, None, start, end)
+        identity.saw(process, None, start=start, end=end)
         trace.write(
             "overhead",
             {
@@ -235,7 +241,7 @@ class KinetoWork:
         start, end, correlation, stream, device, context = trace.take(
             kind, "start", "end", "correlation", "stream", "device", "context"
         )
-        process, order = self._owned(kind, start, end, correlation)
+        process, order = self._owned(kind, start, end, correlation=correlation)
         rows = np.arange(len(start))[order]
         start, end, correlation, stream, device, context, lane = (
             column[order] for column in (start, end, correlation, stream, device, context, self._lane)
@@ -251,7 +257,7 @@ class KinetoWork:
             stream,
         )
         context = np.where(context == NULL, device + 1, context).astype(np.int64)
-        trace.identity.saw(process, None, start, end)
+        trace.identity.saw(process, None, start=start, end=end)
         self.places |= _combinations(process, device, context, stream)
         called, missing = self._called(correlation, process)
         if missing:

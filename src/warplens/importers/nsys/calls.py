@@ -37,7 +37,7 @@ def write(context: NsysContext, ranges: NsysRanges, chains: Chains) -> None:
             "thread": thread,
             "api": labelled(rows.ints("eventClass"), always, _KINDS),
             "name": encoded(
-                context.database, rows.ints("nameId"), always, lambda name: _VERSION.sub("", name)
+                context.database, rows.ints("nameId"), always, change=lambda name: _VERSION.sub("", name)
             ),
             "result": narrow(rows.ints("returnValue")),
             "correlation": correlation,

@@ -77,7 +77,7 @@ class Chains:
             )
             wanted, places = wanted[there], places[there]
             leaves = self._grow(
-                self.trees.setdefault(key, _ProcessFrames()), facts, begins[places], lengths[places]
+                self.trees.setdefault(key, _ProcessFrames()), facts, begins[places], lengths=lengths[places]
             )
             if len(wanted):
                 at = np.minimum(np.searchsorted(wanted, chain[mine]), len(wanted) - 1)

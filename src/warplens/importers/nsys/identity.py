@@ -96,15 +96,15 @@ class NsysIdentity:
             if not self.database.has(table, *(condition.column for condition in where)):
                 continue
             for key, first, last in self.database.grouped(table, column, start, end, where):
-                self._add(self.threads, key, first, last)
-                self._add(self.processes, key & _PROCESS_BITS, first, last)
+                self._add(self.threads, key, first=first, last=last)
+                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
         for table in (*_OF_PROCESSES, *_OVERHEADS):
             owner = "globalTid" if table in _OVERHEADS else "globalPid"
             for key, first, last in self.database.grouped(table, owner, "start", "end"):
-                self._add(self.processes, key & _PROCESS_BITS, first, last)
+                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
         events = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"  # older versions do not say when the GPU came to it
         for key, first, last in self.database.grouped(events, "globalPid", "timestamp", "timestamp"):
-            self._add(self.processes, key & _PROCESS_BITS, first, last)
+            self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
         for (key,) in self.database.distinct(events, ("globalPid",)):
             self.processes.setdefault(key & _PROCESS_BITS, Span(self.first, self.last))
         self._add_scheduled()
@@ -235,8 +235,8 @@ class NsysIdentity:
         known = set(self.processes)
         for key, first, last in seen:
             if key & _PROCESS_BITS in known or (not known and key & 0xFFFFFF000000):
-                self._add(self.threads, key, first, last)
-                self._add(self.processes, key & _PROCESS_BITS, first, last)
+                self._add(self.threads, key, first=first, last=last)
+                self._add(self.processes, key & _PROCESS_BITS, first=first, last=last)
 
     def _launched(self) -> int | None:
         if not self.database.has("DIAGNOSTIC_EVENT", "text", "globalPid"):

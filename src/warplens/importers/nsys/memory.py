@@ -54,7 +54,7 @@ def _usage(context: NsysContext) -> dict[str, Any]:
     events = NsysEvents.sorted(context, rows, "globalPid", end=None, table=_USAGE)
     rows = events.rows
     freed = rows.ints("memoryOperationType") == 1
-    taken, known = sizes(events.process, rows.ints("address"), rows.ints("bytes"), freed)
+    taken, known = sizes(events.process, rows.ints("address"), rows.ints("bytes"), freed=freed)
     total = running(
         np.stack([events.process, rows.ints("deviceId"), rows.ints("memKind")]),
         np.where(freed, -taken, taken) * known,
@@ -69,7 +69,7 @@ def _usage(context: NsysContext) -> dict[str, Any]:
             rows.ints("memoryOperationType"),
             np.ones(len(rows), bool),
             labels.MEMORY_OPERATIONS,
-            "operation {}",
+            unknown="operation {}",
         ),
         "kind": labelled(rows.ints("memKind"), rows.valid("memKind"), labels.MEMORY_KINDS),
         "address": rows.ints("address").view(np.uint64),
@@ -95,7 +95,10 @@ def _pools(context: NsysContext) -> dict[str, Any]:
         "start": events.start,
         "device": events.optional_narrow("deviceId"),
         "operation": labelled(
-            rows.ints("operationType"), np.ones(len(rows), bool), labels.POOL_OPERATIONS, "pool operation {}"
+            rows.ints("operationType"),
+            np.ones(len(rows), bool),
+            labels.POOL_OPERATIONS,
+            unknown="pool operation {}",
         ),
         "address": address.view(np.uint64),
         "bytes": np.zeros(len(rows), np.int64),
@@ -138,7 +141,7 @@ def _migrations(context: NsysContext) -> dict[str, Any]:
         "destination": pa.array(destination, pa.int32(), mask=kind == 12),
         "address": rows.ints("virtualAddress").view(np.uint64),
         "bytes": rows.ints("bytes"),
-        "cause": labelled(rows.ints("migrationCause"), causes, labels.MIGRATION_CAUSES, "cause {}"),
+        "cause": labelled(rows.ints("migrationCause"), causes, labels.MIGRATION_CAUSES, unknown="cause {}"),
     }
 
 
@@ -175,7 +178,7 @@ def _gpu_faults(context: NsysContext) -> dict[str, Any]:
         "device": events.optional_narrow("deviceId"),
         "address": rows.ints("address").view(np.uint64),
         "faults": rows.ints("numberOfPageFaults"),
-        "cause": labelled(rows.ints("faultAccessType"), access, labels.FAULT_ACCESS, "access {}"),
+        "cause": labelled(rows.ints("faultAccessType"), access, labels.FAULT_ACCESS, unknown="access {}"),
     }
 
 

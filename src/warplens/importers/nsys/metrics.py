@@ -39,7 +39,7 @@ def write(context: NsysContext, host: str) -> None:
                 f"rows of {_TABLE} without a time that can be were left out",
                 int((~good).sum()),
             )
-        _write(context, host, rows.taken(good), names, uuids)
+        _write(context, host, rows.taken(good), names=names, uuids=uuids)
 
 
 def split(name: str) -> tuple[str, str]:

@@ -33,7 +33,7 @@ def _rows(context: NsysContext, table: str) -> dict[str, Any]:
     # Older versions do not say what nsys itself was busy with.
     kinds = labelled(rows.ints("overheadType", 4), always, OVERHEAD_KINDS)
     if table == _JIT:
-        kinds = labelled(rows.ints("jitOperationType"), always, JIT_OPERATIONS, "JIT operation {}")
+        kinds = labelled(rows.ints("jitOperationType"), always, JIT_OPERATIONS, unknown="JIT operation {}")
     return {
         "process": events.process,
         "thread": pa.array(

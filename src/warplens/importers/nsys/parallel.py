@@ -76,7 +76,7 @@ def openmp(context: NsysContext) -> None:
                 context,
                 events,
                 kind,
-                encoded(context.database, events.rows.ints("nameId"), events.rows.valid("nameId")),
+                names=encoded(context.database, events.rows.ints("nameId"), events.rows.valid("nameId")),
             )
         )
     if pieces:
@@ -100,7 +100,7 @@ def openacc(context: NsysContext) -> None:
             f"{name} [{file.rpartition('/')[2]}:{line}]" if file else name for name, file, line in places
         ]
         kind = table.removeprefix(_OPENACC).replace("_", " ").lower()
-        pieces.append(_piece(context, events, kind, pa.array(placed, pa.string()).dictionary_encode()))
+        pieces.append(_piece(context, events, kind, names=pa.array(placed, pa.string()).dictionary_encode()))
     if pieces:
         write_sorted(context, "openacc_events", pieces)
 

@@ -70,7 +70,7 @@ class NsysRanges:
             mine = np.flatnonzero(thread == key)
             within = np.full(len(thread) + 1, -1, np.int64)
             within[mine] = np.arange(len(mine))
-            self._threads[key] = ThreadRanges(ids[mine], start[mine], end[mine], within[parent[mine]])
+            self._threads[key] = ThreadRanges(ids[mine], start[mine], end[mine], parent=within[parent[mine]])
 
     def of_threads(self, keys: Int64Array) -> Iterator[tuple[int, ThreadRanges]]:
         """Yield those of the threads `keys` that have ranges."""
@@ -219,9 +219,9 @@ class Annotations:
         has_category = rows.valid("category") & (rows.ints("category") != 0)
         number, real = self._numbers(rows)
         return {
-            "domain": self._looked_up([owner, domain], domain != 0, self._domains, "domain {}"),
+            "domain": self._looked_up([owner, domain], domain != 0, self._domains, unknown="domain {}"),
             "category": self._looked_up(
-                [owner, domain, rows.ints("category")], has_category, self._categories, "{}"
+                [owner, domain, rows.ints("category")], has_category, self._categories, unknown="{}"
             ),
             "category_id": pa.array(rows.ints("category").astype(np.uint32), mask=~has_category),
             "message": self._texts(rows).dictionary_encode(),

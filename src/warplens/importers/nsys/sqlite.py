@@ -79,7 +79,8 @@ class SqliteFile(Database):
         condition = f" WHERE {' AND '.join(part.sql() for part in where)}" if where else ""
         return NsysRows(
             self._query(
-                f"SELECT {self._select(table, ints, reals, texts)} FROM {quoted(table)}{condition}", table
+                f"SELECT {self._select(table, ints, reals, texts=texts)} FROM {quoted(table)}{condition}",
+                table,
             ),
             names,
             texts,
@@ -112,7 +113,7 @@ class SqliteFile(Database):
         """Yield columns sorted by one of them, piece by piece; see `Database`."""
         if not self.has(table, *ints, *reals):
             return
-        text = f"SELECT {self._select(table, ints, reals, ())} FROM {quoted(table)} ORDER BY {quoted(order)}"
+        text = f"SELECT {self._select(table, ints, reals, texts=())} FROM {quoted(table)} ORDER BY {quoted(order)}"
         try:
             with self._cursor() as cursor:
                 cursor.execute(text)

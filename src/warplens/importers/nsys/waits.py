@@ -57,7 +57,7 @@ def cuda_events(context: NsysContext) -> None:
     start = np.where(timed, times, np.where(known, begins, LATEST))
     order = np.lexsort((start, process))
     rows, process, start, known = rows.taken(order), process[order], start[order], (timed | known)[order]
-    events = NsysEvents(rows, process, start, start)
+    events = NsysEvents(rows, process, start=start, end=start)
     context.write(
         "cuda_events",
         {

@@ -50,7 +50,7 @@ def take(database: Database, part: PartWriter, progress: Progress, rank: int | N
     tally = NsysDiagnostics()
     progress("processes", 0.0)
     identity = NsysIdentity(database, part, rank)
-    context = NsysContext(database, identity, part, tally)
+    context = NsysContext(database, identity, part, tally=tally)
     chains = Chains(database, part, tally)
     progress("NVTX", 0.1)
     annotations = Annotations(context)
@@ -60,7 +60,7 @@ def take(database: Database, part: PartWriter, progress: Progress, rank: int | N
     os_calls.osrt(context, annotations.ranges, chains)
     os_calls.file_access(context)
     os_calls.syscalls(context, chains)
-    cpu.samples(context, annotations.ranges, chains, about)
+    cpu.samples(context, annotations.ranges, chains, about=about)
     cpu.thread_states(context)
     chains.write()
     parallel.mpi(context, annotations.ranges)
@@ -87,7 +87,7 @@ def take(database: Database, part: PartWriter, progress: Progress, rank: int | N
         name: {"on": any(map(database.count, tables)), "by": f"nsys {version}".strip()}
         for name, tables in _SOURCES.items()
     }
-    part_facts = facts.facts(identity, about, host, sources)
+    part_facts = facts.facts(identity, about, host, sources=sources)
     hosts = {machine: facts_of["Hostname"] for machine, facts_of in known.items() if facts_of.get("Hostname")}
     part.write("processes", identity.process_rows(hosts, host, facts.command(about)))
     part.write("threads", identity.thread_rows(annotations.thread_names))

@@ -42,13 +42,15 @@ def write(context: PerfettoContext, host: str) -> None:
         key = process * _COUNTERS_PER_PROCESS + counts.get(process, 0)
         counts[process] = counts.get(process, 0) + 1
         keys[track] = key
-        rows.append({**_counter(context, track, uuid, own_counter), "counter": key, "process": process})
+        rows.append(
+            {**_counter(context, track, uuid, own_counter=own_counter), "counter": key, "process": process}
+        )
     context.write("nvtx_counters", rows)
     _samples(context, time, keys)
     if memory:
         _memory(context, time, memory)
     if metrics:
-        _metrics(context, time, metrics, host)
+        _metrics(context, time, metrics, host=host)
 
 
 def _counter(context: PerfettoContext, track: int, uuid: int, own_counter: dict[str, Any]) -> dict[str, Any]:

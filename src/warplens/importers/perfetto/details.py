@@ -45,7 +45,11 @@ class Details:
         if not len(mine):
             return None
         return DetailColumn(
-            self._trace, len(rows), place, self._trace.notes["kind"][mine], self._trace.notes["value"][mine]
+            self._trace,
+            len(rows),
+            place,
+            kind=self._trace.notes["kind"][mine],
+            value=self._trace.notes["value"][mine],
         )
 
 
@@ -110,7 +114,9 @@ class DetailColumn:
     def only(self, *kinds: int) -> DetailColumn:
         """Return those of some kinds."""
         own = np.isin(self._kind, kinds)
-        return DetailColumn(self._trace, self.size, self._place[own], self._kind[own], self._value[own])
+        return DetailColumn(
+            self._trace, self.size, self._place[own], kind=self._kind[own], value=self._value[own]
+        )
 
     def python(self) -> list[tuple[int, int, Any]]:
         """Return place, kind and value of each."""

@@ -148,7 +148,7 @@ class TrackPlaces:
             return TrackPlace(self.process_of(int(self._trace.tracks["third"][track]) >> 32), NONE)
         if kind == ASYNC:
             name = self._trace.text(int(self._trace.tracks["name"][track])) or "async"
-            return self._beside(_signed(uuid), None, name, ("async", track))
+            return self._beside(_signed(uuid), None, name, key=("async", track))
         above = self._described.above(uuid)
         thread = next((upper for upper in above if upper.tid is not None), None)
         pid = next((upper.pid for upper in above if upper.pid is not None), 0)
@@ -160,7 +160,7 @@ class TrackPlaces:
         below = None if thread is None else thread.tid
         if above and above[0].pid is not None and above[0].tid is None:
             names = ["process"]  # events on the process itself
-        return self._beside(pid or 0, below, " / ".join(reversed(names)) or "track", uuid)
+        return self._beside(pid or 0, below, " / ".join(reversed(names)) or "track", key=uuid)
 
     def _counter(self, track: int) -> TrackPlace | None:
         """Return the place of a track of numbers; None where it is a whole device's."""
@@ -180,7 +180,7 @@ class TrackPlaces:
             process = self.process_of(0)
         thread, task = (self.key(what, number, about.get(what)) for what in ("thread", "task"))
         loose = thread == NONE and "context" not in about
-        return TrackPlace(process, thread, task, {**about, "report": number}, loose)
+        return TrackPlace(process, thread, task, about={**about, "report": number}, loose=loose)
 
     def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> TrackPlace:
         """Return the place of a track that is no thread's.

@@ -96,7 +96,7 @@ def _ranges(context: PerfettoContext, rows: Int64Array, ids: Int64Array) -> None
             **flags,
         },
     )
-    _ops(context, rows, ids, process, thread)
+    _ops(context, rows, ids, process=process, thread=thread)
 
 
 def _ops(
@@ -259,7 +259,7 @@ def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int6
     """
     for kind, (rows, ids) in events.items():
         if not _is_own(context):
-            _annotations(context, kind, rows, ids)
+            _annotations(context, kind, rows, ids=ids)
             continue
         cut = context.details.of(rows, "payload cut")
         was_cut = np.zeros(len(rows), bool) if cut is None else cut.there()
@@ -276,11 +276,11 @@ def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int6
                 context,
                 kind,
                 rows,
-                ids,
-                np.array([place for place, _ in made], np.int64),
-                [text for _, text in made],
-                at_end,
-                was_cut,
+                ids=ids,
+                place=np.array([place for place, _ in made], np.int64),
+                texts=[text for _, text in made],
+                at_end=at_end,
+                cut=was_cut,
             )
 
 
@@ -296,7 +296,16 @@ def _annotations(context: PerfettoContext, kind: str, rows: Int64Array, ids: Int
         mine = np.flatnonzero(place >= 0)
         mine = mine[np.argsort(place[mine], kind="stable")]
         none = np.zeros(len(rows), bool)
-        _write_payloads(context, kind, rows, ids, place[mine], texts.take(pa.array(mine)), at_end, none)
+        _write_payloads(
+            context,
+            kind,
+            rows,
+            ids=ids,
+            place=place[mine],
+            texts=texts.take(pa.array(mine)),
+            at_end=at_end,
+            cut=none,
+        )
 
 
 def _write_payloads(

@@ -67,7 +67,7 @@ def _write(context: PerfettoContext, kind: SliceKind, rows: Int64Array) -> None:
         if detail is not None:
             made[column.name] = _values(detail, column)
     if "correlation" in made:
-        _called(context, kind, made, process, ids, names)
+        _called(context, kind, made, process=process, ids=ids, names=names)
     if "range" in names and "thread" in names:
         around = enclosing(context.ranges, context.place("thread", rows), start)
         made["range"] = pa.array(around, pa.int64(), mask=around < 0)

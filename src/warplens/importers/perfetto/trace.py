@@ -116,8 +116,8 @@ class PerfettoTrace:
                 int(columns["field"][row]),
                 int(columns["sequence"][row]),
                 int(columns["time"][row]),
-                int(columns["clock"][row]),
-                data[int(columns["offset"][row]) : int(ends[row])].tobytes(),
+                clock=int(columns["clock"][row]),
+                data=data[int(columns["offset"][row]) : int(ends[row])].tobytes(),
             )
             for row in np.flatnonzero(np.isin(columns["field"], wanted)).tolist()
         ]

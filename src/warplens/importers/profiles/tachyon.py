@@ -111,7 +111,7 @@ class TachyonFile:
                 at += 1
             kept = len(thread.stack)
             if kind != _REPEAT:
-                kept, at = self._changed(thread, kind, data, at)
+                kept, at = self._changed(thread, kind, data, at=at)
             seen += count
             if ticks:
                 yield thread, kept, ticks
@@ -197,7 +197,15 @@ def _header(data: bytes, order: str) -> TachyonHeader:
             order + layout, data
         )
         if HEADER <= texts <= frames <= len(data) - _FOOTER and compression in (_NONE, _ZSTD):
-            return TachyonHeader(python, begin, interval, samples, texts, frames, compression)
+            return TachyonHeader(
+                python,
+                begin,
+                interval,
+                samples=samples,
+                texts_at=texts,
+                frames_at=frames,
+                compression=compression,
+            )
     raise Broken(
         "its header does not say where its parts are: it is not finished, or compressed in an unknown way"
     )

@@ -103,7 +103,7 @@ class ControlPage:
             error = error or struct.unpack_from("<I", content, ERROR)[0]
             lost += struct.unpack_from("<Q", content, LOST)[0]
             not_chained += struct.unpack_from("<I", content, NOT_CHAINED)[0]
-        return Counts(processes, failed, error, lost, not_chained)
+        return Counts(processes, failed, error, lost=lost, not_chained=not_chained)
 
     @property
     def address(self) -> int:
@@ -141,7 +141,7 @@ class ControlPage:
     def windows(self) -> list[Window]:
         """Return all windows so far."""
         return [
-            Window(opened, closed, cause(opener), cause(closer), pid)
+            Window(opened, closed, cause(opener), closed_by=cause(closer), pid=pid)
             for opened, closed, opener, closer, pid, _ in self._rows(-1)
         ]
 

@@ -181,7 +181,7 @@ class Agent:
         out = (ctypes.c_uint64 * 3)()
         kind = self._clock_sample(out)
         name = CLOCK_KINDS[kind] if kind < len(CLOCK_KINDS) else f"clock {kind}"
-        return ClockSample(name, out[0], out[1], out[2])
+        return ClockSample(name, out[0], out[1], realtime=out[2])
 
     def knows_python(self) -> bool:
         """Say whether Python stacks and the GIL of this interpreter can be recorded."""
@@ -200,26 +200,25 @@ class Agent:
             os.fsencode(text) + b"\0" for text in (settings.message, settings.domain, *settings.domains)
         )
         wanted = _Capture(
-            ctypes.sizeof(_Capture),
-            settings.open,
-            settings.trigger,
-            settings.window_limit,
-            settings.trigger_closes,
-            settings.any_domain,
-            settings.filter,
-            len(settings.domains),
-            0,
-            settings.keep_ns,
-            settings.max_bytes,
-            texts,
-            len(texts),
-            _Cuda(
-                settings.cuda.flags,
-                settings.cuda.flush_ms,
-                settings.cuda.backtrace,
-                settings.cuda.backtrace_ns,
+            size=ctypes.sizeof(_Capture),
+            open=settings.open,
+            trigger=settings.trigger,
+            window_limit=settings.window_limit,
+            trigger_closes=settings.trigger_closes,
+            any_domain=settings.any_domain,
+            filter=settings.filter,
+            filter_count=len(settings.domains),
+            keep_ns=settings.keep_ns,
+            max_bytes=settings.max_bytes,
+            texts=texts,
+            texts_size=len(texts),
+            cuda=_Cuda(
+                flags=settings.cuda.flags,
+                flush_ms=settings.cuda.flush_ms,
+                backtrace=settings.cuda.backtrace,
+                backtrace_ns=settings.cuda.backtrace_ns,
             ),
-            _Cpu(*(getattr(settings.cpu, field[0]) for field in _Cpu._fields_)),
+            cpu=_Cpu(*(getattr(settings.cpu, field[0]) for field in _Cpu._fields_)),
         )
         error = self._control_create(os.fsencode(path), sample, ctypes.byref(wanted))
         if error:

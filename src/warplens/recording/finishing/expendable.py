@@ -43,7 +43,7 @@ def run_expendable(
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until both of us are ready for it
     pid = 0
     try:
-        pid = fork(aside, lambda: _be_the_child(work, writer, us, mask))
+        pid = fork(aside, lambda: _be_the_child(work, writer, us, mask=mask))
         os.close(writer)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         answer = os.read(reader, 1)

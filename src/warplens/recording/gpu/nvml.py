@@ -99,7 +99,7 @@ class Nvml:
                         number,
                         self._text("nvmlDeviceGetUUID", handle),
                         self._text("nvmlDeviceGetName", handle),
-                        handle,
+                        handle=handle,
                     )
                 )
             except NvmlError:  # one that fell off the bus, or belongs to others

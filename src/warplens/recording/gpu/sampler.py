@@ -109,7 +109,9 @@ class GpuSampler:
             "gpus": [{"gpu": gpu.gpu, "uuid": gpu.uuid, "name": gpu.name} for gpu in gpus],
             "metrics": Readings.metrics(gpm=gpm),
         }
-        self._loop(SampleFile(self._path, json.dumps(head), self._charge, self._is_wanted), readings, gpm)
+        self._loop(
+            SampleFile(self._path, json.dumps(head), self._charge, is_wanted=self._is_wanted), readings, gpm
+        )
 
     def _loop(self, file: SampleFile, readings: Sequence[Readings], gpm: bool) -> None:
         period = 1 / self._options.frequency

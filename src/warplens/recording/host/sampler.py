@@ -74,7 +74,7 @@ class HostSampler:
     def _run(self) -> None:
         try:
             file = SampleFile(
-                self._path, json.dumps({"cpus": os.cpu_count() or 1}), self._charge, self._is_wanted
+                self._path, json.dumps({"cpus": os.cpu_count() or 1}), self._charge, is_wanted=self._is_wanted
             )
             self._load()
             wait = _FIRST_S

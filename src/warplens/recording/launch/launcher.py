@@ -75,7 +75,7 @@ class Recording:
     _rest: _Rest | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.facts = RunFacts(self.spool, self.command, self.options.trace, self.job)
+        self.facts = RunFacts(self.spool, self.command, self.options.trace, job=self.job)
 
     def run(self) -> Outcome:
         """Run the program until it or its recording ends.
@@ -110,7 +110,7 @@ class Recording:
         )
         if flags and not whole_tree:
             environment[PYTHON] = "1"
-        tree = Tree(self.spool, self.agent, self.facts, CPU_STUB if whole_tree else STUB)
+        tree = Tree(self.spool, self.agent, self.facts, stub=CPU_STUB if whole_tree else STUB)
         writeback = Writeback(self.spool)
         child = Child(tree.register.waited)
         try:
@@ -118,8 +118,8 @@ class Recording:
                 self.spool,
                 self.agent,
                 self.early,
-                self.facts,
-                COMMAND_LINE,
+                written=self.facts,
+                wording=COMMAND_LINE,
                 options=self.options,
                 kill=child.kill,
                 wake=child.wake,
@@ -185,7 +185,13 @@ class Recording:
         if not ended:
             self._rest = _Rest(child)
         return Outcome(
-            _status(child), start_ns, end_ns, tuple(still_running), over, child.killed_by, child.killed_all_by
+            _status(child),
+            start_ns,
+            end_ns,
+            still_running=tuple(still_running),
+            over_by=over,
+            killed_by=child.killed_by,
+            killed_all_by=child.killed_all_by,
         )
 
     def release(self) -> None:
@@ -293,7 +299,7 @@ def _note_metrics(facts: RunFacts, sampler: GpuSampler | None) -> None:
             "warning",
             "gpu-metrics-missed",
             "Some samples of the GPUs could not be read or written.",
-            sampler.missed,
+            count=sampler.missed,
         )
 
 

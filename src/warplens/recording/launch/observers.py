@@ -73,7 +73,9 @@ class Observers:
     def _begin(self, pid: int) -> int:
         if sum(map(bool, self._observed.values())) >= _MOST or _has_agent(pid):
             return 0
-        return fork(self._aside, lambda: _observe(self._agent, self._spool, pid, self._stop, self._living))
+        return fork(
+            self._aside, lambda: _observe(self._agent, self._spool, pid, stop=self._stop, living=self._living)
+        )
 
     def _forget(self, pid: int) -> None:
         self._seen.pop(pid, None)

@@ -53,17 +53,17 @@ class Register:
 
     def waited(self, pid: int, status: int) -> None:
         """Note that our child `pid` ended: `status` is its exit code, or 128 + signal."""
-        self._append(_WAITED, pid, os.getpid(), status)
+        self._append(_WAITED, pid, os.getpid(), status=status)
 
     def foreign(self, pid: int, reason: int, program: str, command: Sequence[str]) -> None:
         """Note that our child `pid` runs without us, for a reason of `WarplensForeign`."""
         texts = b"".join(os.fsencode(text) + b"\0" for text in (program, *command))[:_MOST_TEXT]
-        self._append(_FOREIGN, pid, os.getpid(), reason, texts)
+        self._append(_FOREIGN, pid, os.getpid(), status=reason, texts=texts)
 
     def running(self, pids: Iterable[tuple[int, int]]) -> None:
         """Note the processes (id, parent's id) that still run when the recording ends."""
         for pid, parent in pids:
-            self._append(_RUNNING, pid, parent, 0)
+            self._append(_RUNNING, pid, parent, status=0)
 
     def close(self) -> None:
         """Let go of it; what deleted files held goes into the one that is there."""

@@ -74,7 +74,7 @@ class Tree:
     def started(self, pid: int, program: str, command: Sequence[str]) -> None:
         """Note the program itself, where it cannot do so."""
         if self._reason and self._stub is None:
-            self.register.foreign(pid, self._reason, program, command)
+            self.register.foreign(pid, self._reason, program, command=command)
 
     def end(self, still_running: Sequence[int]) -> None:
         """Note who still runs."""

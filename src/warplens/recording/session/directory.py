@@ -307,9 +307,9 @@ def _read(directory: RuntimeDir, name: str) -> Note:
             name,
             int(data["pid"]),
             int(data["start_ticks"]),
-            str(data["report"]),
-            str(data["part"]),
-            tuple(data["command"]),
+            report=str(data["report"]),
+            part=str(data["part"]),
+            command=tuple(data["command"]),
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return nothing

@@ -54,14 +54,16 @@ class Session:
             wording=PYTHON,
         )
         try:
-            self._facts = RunFacts(self._place.spool.path, _command(), DEFAULTS.trace, job, source="record")
+            self._facts = RunFacts(
+                self._place.spool.path, _command(), DEFAULTS.trace, job=job, source="record"
+            )
             self._place.warn(self._facts)
             self._run = Run(
                 self._place.spool.path,
                 self.agent,
                 _early_sample(self.agent),
-                self._facts,
-                PYTHON,
+                written=self._facts,
+                wording=PYTHON,
                 files=_FILES,
             )
             try:

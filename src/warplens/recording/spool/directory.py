@@ -80,7 +80,7 @@ def choose_spool(
             failures.append(f"  {parent}: {_words(error, path)}")
             full = error if error.errno in FULL else full
             continue
-        chosen = SpoolDirectory(path, filesystem, beside, _warning(path, filesystem))
+        chosen = SpoolDirectory(path, filesystem, beside, warning=_warning(path, filesystem))
         if chosen.warning is None:
             if fallback is not None:
                 remove_folder(fallback.path)

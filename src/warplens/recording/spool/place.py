@@ -68,4 +68,4 @@ def take_place(
         if named is not None:
             files.remove_tree(named.path)
         raise
-    return Place(report, created, spool, note)
+    return Place(report, created, spool, note=note)

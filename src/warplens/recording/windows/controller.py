@@ -183,7 +183,7 @@ class Director:
                 if windows
                 else "waiting"
             )
-            return State(phase, windows, self._over_by, self._full, self._killed)
+            return State(phase, windows, self._over_by, full=self._full, killed=self._killed)
 
     def _keep(self, seconds: float, cause: Cause, *, go_on: bool) -> int:
         try:

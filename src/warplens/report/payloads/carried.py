@@ -52,7 +52,7 @@ def carried(report: Report, kind: str, ids: Int64Array, shape: Callable[[Carried
     rows = rows.take(pa.array(np.argsort(rows.column("event").to_numpy(), kind="stable")))
     first = np.flatnonzero(np.diff(rows.column("event").to_numpy(), prepend=-1))
     edges = [*first[::_AT_ONCE].tolist(), rows.num_rows]
-    found: dict[int, T] = {}
+    payloads: dict[int, T] = {}
     for begin, end in itertools.pairwise(edges):
         part = rows.slice(begin, end - begin)
         columns = [part.column(name).to_pylist() for name in ("event", "at_end", "cut")]
@@ -63,5 +63,5 @@ def carried(report: Report, kind: str, ids: Int64Array, shape: Callable[[Carried
             for _, at_end, cut, value in several:
                 (about.end if at_end else about.begin).append(value)
                 about.cut |= cut
-            found[event] = shape(about)
-    return found
+            payloads[event] = shape(about)
+    return payloads

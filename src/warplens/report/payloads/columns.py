@@ -83,11 +83,11 @@ def structs(struct: Struct, data: pa.Array, strings: Mapping[int, str]) -> pa.Ar
     """
     kind = kind_of(struct)
     if not fixed(struct):
-        return _slowly(struct, data, strings, kind)
+        return _slowly(struct, data, strings, kind=kind)
     size = struct.size or 0
     lengths = np.diff(_offsets(data))
     if len(lengths) and int(lengths.min()) < size:
-        return _slowly(struct, data, strings, kind)
+        return _slowly(struct, data, strings, kind=kind)
     first = _offsets(data)[:-1].astype(np.int64)
     raw = np.frombuffer(data.buffers()[2] or b"", np.uint8)
     block = raw[first[:, None] + np.arange(size)] if len(first) else np.empty((0, size), np.uint8)
@@ -97,16 +97,16 @@ def structs(struct: Struct, data: pa.Array, strings: Mapping[int, str]) -> pa.Ar
 def values(element: Element, data: pa.Array, strings: Mapping[int, str]) -> list[Any]:
     """Decode the bytes of many payloads into Python values."""
     if isinstance(element, Struct) and fixed(element):
-        found: list[Any] = structs(element, data, strings).to_pylist()
-        return found
+        rows: list[Any] = structs(element, data, strings).to_pylist()
+        return rows
     decode = decoder(element, strings)
     return [None if raw is None else decode(raw) for raw in data.to_pylist()]
 
 
 def _slowly(struct: Struct, data: pa.Array, strings: Mapping[int, str], kind: pa.DataType) -> pa.Array:
     decode = decoder(struct, strings)
-    found = [None if raw is None else decode(raw) for raw in data.to_pylist()]
-    return pa.array([fitting(one, kind) for one in found], kind)
+    rows = [None if raw is None else decode(raw) for raw in data.to_pylist()]
+    return pa.array([fitting(one, kind) for one in rows], kind)
 
 
 def fitting(value: Any, kind: pa.DataType) -> Any:

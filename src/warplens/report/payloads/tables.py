@@ -46,7 +46,7 @@ def table(report: AskedReport, name: str | None = None) -> pa.Table:
             said = ", ".join(repr(one) for one in known if one) or "none"
             raise MissingData(f"{report.path} has no payloads of the type {name!r}; it has {said}")
     layouts = PayloadLayouts(report)
-    parts = [_typed(layouts, schema, name, part) for schema, _, part in _groups(rows)]
+    parts = [_typed(layouts, schema, name, rows=part) for schema, _, part in _groups(rows)]
     if not parts:
         return rows.select(_BESIDE)
     try:
@@ -60,7 +60,7 @@ def decoded(report: AskedReport, rows: pa.Table) -> list[Any]:
 
     What has no layout that can be read is bytes; JSON is decoded.
     """
-    found: list[Any] = [None] * rows.num_rows
+    payloads: list[Any] = [None] * rows.num_rows
     layouts = PayloadLayouts(report) if rows.num_rows else None
     for schema, kind, part in _groups(rows.append_column("_row", pa.array(np.arange(rows.num_rows)))):
         data = part.column("data").combine_chunks()
@@ -73,8 +73,8 @@ def decoded(report: AskedReport, rows: pa.Table) -> list[Any]:
         for row, value, whole in zip(
             part.column("_row").to_pylist(), given, part.column("json").to_pylist(), strict=True
         ):
-            found[row] = plain(value) if whole is None else _json(whole)
-    return found
+            payloads[row] = plain(value) if whole is None else _json(whole)
+    return payloads
 
 
 def plain(value: Any) -> Any:

@@ -66,12 +66,12 @@ class Reader:
         if layout.kind >= UNION:
             size = layout.size or 0
             return self.data[base : base + size], base + size
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         plain: list[Any] = []
         end = base
         for field in layout.fields:
             if self._torn:  # nobody knows where the rest lies
-                found[field.name] = None
+                fields[field.name] = None
                 continue
             at = (
                 base + field.offset
@@ -79,9 +79,9 @@ class Reader:
                 else base + -(-(end - base) // field.align) * field.align
             )
             value, end = self._field(field, at, plain)
-            found[field.name] = value
+            fields[field.name] = value
             plain.append(value)
-        return found, base + layout.size if layout.size else end
+        return fields, base + layout.size if layout.size else end
 
     def _field(self, field: Field, at: int, before: list[Any]) -> tuple[Any, int]:
         end = None
@@ -221,12 +221,12 @@ def enumerated(names: Enumeration, value: int) -> Any:
     known = names.values.get(value)
     if known is not None or not names.flags:
         return known if known is not None else str(value)
-    left, found = value, []
+    left, bits = value, []
     for bit, name in sorted(names.values.items()):
         if bit and bit & value == bit:
-            found.append(name)
+            bits.append(name)
             left &= ~bit
-    return "|".join([*found, *([hex(left)] if left or not found else [])])
+    return "|".join([*bits, *([hex(left)] if left or not bits else [])])
 
 
 def is_truth(names: Enumeration) -> bool:

@@ -49,7 +49,7 @@ def check(
         times: how many there must be.
     """
     findings = []
-    for blocker in blocked(report, selection, _TALK, shortest, least, times):
+    for blocker in blocked(report, selection, _TALK, shortest=shortest, least=least, times=times):
         average = duration(blocker.cover.total / len(blocker.calls))
         longest = max(row["end"] - row["start"] for row in blocker.calls)
         findings.append(

@@ -75,7 +75,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "non_blocking=True; read single values (item(), cpu()) less often.",
         )
 
-    return blocked(report, selection, pageable, "memcpys", words, rows=rows, least=least, slower=slower)
+    return blocked(
+        report, selection, pageable, table="memcpys", words=words, rows=rows, least=least, slower=slower
+    )
 
 
 def _slower(devices: tuple[GpuOperations, ...], moved: Copies) -> Slower:
@@ -87,4 +89,4 @@ def _slower(devices: tuple[GpuOperations, ...], moved: Copies) -> Slower:
         alone[gpu.process, gpu.device] = Cover(gpu.start[slow], gpu.end[slow]).without(
             Cover(gpu.start[~slow], gpu.end[~slow])
         )
-    return Slower(alone, saved_by_locking(*rates(devices, moved, None, _LARGE)))
+    return Slower(alone, saved_by_locking(*rates(devices, moved, None, large=_LARGE)))

@@ -65,4 +65,4 @@ def check(
             "memory), and wait for an event where the data is needed.",
         )
 
-    return blocked(report, selection, blocking, "memcpys", words, rows=rows, least=least)
+    return blocked(report, selection, blocking, table="memcpys", words=words, rows=rows, least=least)

@@ -55,4 +55,4 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "Use cudaMemsetAsync in the stream that uses the memory.",
         )
 
-    return blocked(report, selection, blocking, "memsets", words, rows=rows, least=least)
+    return blocked(report, selection, blocking, table="memsets", words=words, rows=rows, least=least)

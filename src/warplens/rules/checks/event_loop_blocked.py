@@ -77,13 +77,17 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
     loops = np.array([text.endswith("asyncio/base_events.py") for text in files] + [False], bool)[file]
     if not runs.any() and not loops.any():
         raise MissingData(f"does not contain samples of asyncio{selection.place(report)}.")
-    handle = nearest(code.frames.parent, runs)
+    # A process that a callback forked has the loop in its stack, and below it begins anew.
+    forked = np.array([text.rpartition(".")[2] == "_bootstrap" for text in texts] + [False], bool)[name]
+    forked &= np.array([text.endswith("multiprocessing/process.py") for text in files] + [False], bool)[file]
+    handle = nearest(code.frames.parent, runs | forked)
+    handle = np.where((handle >= 0) & runs[handle], handle, -1)
     findings = []
     for time in threads:
         inside = (handle[time.stack] >= 0) & ~code.importing[time.stack]
         if not inside.any():
             continue
-        callbacks, seen = _callbacks(code, handle, time, inside, round(longest * 1e6))
+        callbacks, seen = _callbacks(code, handle, time, inside=inside, longest=round(longest * 1e6))
         for function, callback in callbacks.items():
             cover = Cover(
                 [start for start, _, _ in callback.stretches], [last for _, last, _ in callback.stretches]
@@ -93,7 +97,13 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
             bound = ceiling(report, selection, cover)
             if bound:
                 findings.append(
-                    _finding(function, callback, cover, bound, _waiting(report, selection, callback, cover))
+                    _finding(
+                        function,
+                        callback,
+                        cover,
+                        bound=bound,
+                        waiting=_waiting(report, selection, callback, cover=cover),
+                    )
                 )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
@@ -171,7 +181,7 @@ def _waiting(report: Report, selection: Selection, callback: _Callback, cover: C
     if not report.tables["task_samples"]:
         return "No other task of this loop went on meanwhile."
     where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"
-    others = rows(report, selection, "number, task", "task_samples", where)
+    others = rows(report, selection, "number, task", table="task_samples", where=where)
     # a row lasts until the tick that saw something else, which may be late
     shortest = min(last - start for start, last, _ in callback.stretches)
     late = cover.within(others["start"].to_numpy(), others["end"].to_numpy()) > shortest // 2

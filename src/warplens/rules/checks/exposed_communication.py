@@ -92,14 +92,16 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     condition = f"(demangled::VARCHAR IN ({', '.join(known) or 'NULL'}) OR id IN (SELECT kernel FROM collectives WHERE kernel IS NOT NULL))"
     late, last = _late(report, selection)
     exposed = [
-        part for gpu in devices if (part := _exposed(report, selection, gpu, condition, late)) is not None
+        part
+        for gpu in devices
+        if (part := _exposed(report, selection, gpu, condition=condition, late=late)) is not None
     ]
     if not exposed:
         raise MissingData(f"does not contain communication between GPUs{selection.place(report)}.")
     bound = together([part.cover for part in exposed])
     if bound == 0 or bound * 100 < least * span(report, selection):
         return []
-    return [_finding(report, selection, exposed, bound, last, rows)]
+    return [_finding(report, selection, exposed, bound=bound, last=last, rows=rows)]
 
 
 def _late(report: Report, selection: Selection) -> tuple[dict[int, int], str]:
@@ -148,7 +150,12 @@ def _exposed(
     last = np.array([late.get(kernel, 0) for kernel in own.column("id").to_pylist()], np.int64)
     waiting = Cover(start, np.clip(last, start, finish)).both(cover)
     return _Exposed(
-        gpu, own, finish - start - compute.within(start, finish), cover, waiting, compute.without(mine).total
+        gpu,
+        own,
+        finish - start - compute.within(start, finish),
+        cover=cover,
+        waiting=waiting,
+        computing=compute.without(mine).total,
     )
 
 

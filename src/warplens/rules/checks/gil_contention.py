@@ -53,10 +53,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         selection: which part of it.
         least: percent of the time looked at that others must have waited for it.
     """
-    needed(report, selection, "gil", "Python GIL data", "gil")
+    needed(report, selection, "gil", what="Python GIL data", source="gil")
     begin, end = edges(report, selection)
-    pending = rows(report, selection, "id, process, interpreter, thread", "gil", "state = 'wait'")
-    holds_of_lock = rows(report, selection, "process, interpreter, thread", "gil", "state = 'hold'")
+    pending = rows(report, selection, "id, process, interpreter, thread", table="gil", where="state = 'wait'")
+    holds_of_lock = rows(
+        report, selection, "process, interpreter, thread", table="gil", where="state = 'hold'"
+    )
     gpu = idle(report, selection)
     only = (
         list(leading(report, selection).values()) if gpu is not None or _stepping(report, selection) else None
@@ -89,12 +91,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                 names,
                 holder,
                 holds,
-                waits,
-                ceiling(report, selection, waits),
-                min(worst, waited.total),
-                _evidence(pending, places, lost, names),
-                len(places),
-                _beside_a_loop(report, [holder, *np.unique(waiter[places]).tolist()]),
+                waits=waits,
+                bound=ceiling(report, selection, waits),
+                estimate=min(worst, waited.total),
+                evidence=_evidence(pending, places, lost, names=names),
+                number=len(places),
+                loop=_beside_a_loop(report, [holder, *np.unique(waiter[places]).tolist()]),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

@@ -147,11 +147,23 @@ def check(
         ):
             little[_REST if kind in _WORK else kind].append((mine, kind, name))
             continue
-        finding = _finding(stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin)
+        finding = _finding(
+            stretches,
+            where[mine],
+            start=start[mine],
+            end=finish[mine],
+            kind=kind,
+            name=name,
+            called=called,
+            span=end - begin,
+        )
         findings.append(
             replace(
                 finding,
-                bound=max(totals[number], _ceiling(report, selection, kind, name, finding, idle_in_all)),
+                bound=max(
+                    totals[number],
+                    _ceiling(report, selection, kind, name=name, finding=finding, idle_in_all=idle_in_all),
+                ),
             )
         )
     for group, several in little.items():
@@ -159,10 +171,17 @@ def check(
         if group != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
             kind, name = several[0][1:] if len(several) == 1 else (group, f"[{len(several)} others]")
             finding = _finding(
-                stretches, where[mine], start[mine], finish[mine], kind, name, called, end - begin
+                stretches,
+                where[mine],
+                start=start[mine],
+                end=finish[mine],
+                kind=kind,
+                name=name,
+                called=called,
+                span=end - begin,
             )
             limit = (
-                _ceiling(report, selection, kind, name, finding, idle_in_all)
+                _ceiling(report, selection, kind, name=name, finding=finding, idle_in_all=idle_in_all)
                 if len(several) == 1
                 else idle_in_all
             )

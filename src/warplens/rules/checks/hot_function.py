@@ -108,23 +108,23 @@ def check(report: Report, selection: Selection, *, least: float = 25, total: flo
         return []  # there it matters what keeps the GPU waiting: gpu_waits_for_cpu
     code, threads = python_time(report, selection)
     begin, end = edges(report, selection)
-    ran = _ran(report, selection, code, threads)
+    ran = _ran(report, selection, code, threads=threads)
     own: dict[FunctionKey, _Held] = {}
     for time in threads:
-        _add(own, code, time, ran[time.thread])
-    chosen = _wanted(own, threads, ran, end - begin, least / 100)
+        _add(own, code, time, ran=ran[time.thread])
+    chosen = _wanted(own, threads, ran, span=end - begin, share=least / 100)
     inclusive = not chosen
     if inclusive:
         above, depth = _with_callees(code, threads, ran)
         deepest = {key: held for key, held in above.items() if depth[key] > _WHOLE}
         chosen = sorted(
-            _wanted(deepest, threads, ran, end - begin, total / 100),
+            _wanted(deepest, threads, ran, span=end - begin, share=total / 100),
             key=lambda one: (-depth[one.key], -one.bound),
         )[:1]
     if not chosen:
         return []
     native = NativePlaces(code, of_kind(read_samples(report), "native"))
-    return [_finding(one, native, end - begin, inclusive) for one in chosen[:_SHOWN]]
+    return [_finding(one, native, end - begin, inclusive=inclusive) for one in chosen[:_SHOWN]]
 
 
 def _wanted(
@@ -148,7 +148,7 @@ def _wanted(
         rows = [(time, np.flatnonzero(np.isin(time.stack, ends) & (ran[time.thread] > 0))) for time in mine]
         bound = min(_together(rows, ran), span)
         if bound >= least:
-            result.append(_Wanted(key, one, bound, rows))
+            result.append(_Wanted(key, one, bound, rows=rows))
     return sorted(result, key=lambda one: -one.bound)
 
 

@@ -44,8 +44,10 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         least: percent of the kernel's time that unequal work must cost.
     """
     findings = []
-    for group, of, even, some, lost, own in uneven(report, selection, lambda even: even.by_length, least):
-        bound = bounded(report, selection, of, some, float(lost.sum()))
+    for group, of, even, some, lost, own in uneven(
+        report, selection, lambda even: even.by_length, least=least
+    ):
+        bound = bounded(report, selection, of, some=some, cost=float(lost.sum()))
         name, span = subject(of, group), float(even.span[some].sum())
         worst = some[int(np.argmax(own))]
         texts = (
@@ -65,7 +67,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 f"{even.busy_most[worst] / max(even.busy_mean[worst], 1):.2f} times as long as the average.",
                 fix="Share the work out by cost: smaller blocks with the longest first, split-K or stream-K, or tiles from a counter in a "
                 "persistent kernel. `warplens stats -r intrakernel_sum:by=sm` says which regions took longer there.",
-                evidence=evidence(of, some, own, texts, rows),
+                evidence=evidence(of, some, own, texts=texts, rows=rows),
                 occurrences=len(some),
                 bound=bound,
                 estimate=min(round(float(own.sum())), bound),

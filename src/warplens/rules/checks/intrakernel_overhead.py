@@ -51,13 +51,13 @@ def check(
     records = np.bincount(warps.launch, (warps.events + warps.dropped).astype(np.float64), number)
     lived = np.bincount(warps.launch, (warps.end - warps.start).astype(np.float64), number)
     part = np.minimum(records * cost / np.maximum(lived, 1), 1.0)
-    spent = cut(report, selection, of, part * (of.end - of.start))
+    spent = cut(report, selection, of, costs=part * (of.end - of.start))
     findings = []
     for group in range(len(of.groups)):
         some = np.flatnonzero(of.group == group)
         name = subject(of, group)
         share = float(records[some].sum() * cost / max(lived[some].sum(), 1))
-        bound = bounded(report, selection, of, some, float(spent[some].sum()))
+        bound = bounded(report, selection, of, some=some, cost=float(spent[some].sum()))
         if share * 100 >= least and bound > 0:
             texts = (
                 f"{name}: {counted(round(records[at]), 'record')}, up to {part[at]:.0%} of the time"
@@ -72,7 +72,7 @@ def check(
                     f"{lived[some].sum() / max(records[some].sum(), 1):.0f} ns on average, and one takes "
                     f"up to {cost:g} ns: up to {min(share, 1.0):.0%} of their time. Its short regions are shorter without.",
                     fix="Fewer and larger regions, or fewer warps (`warps=`) or blocks (`sample_blocks=`).",
-                    evidence=evidence(of, some, spent[some], texts, rows),
+                    evidence=evidence(of, some, spent[some], texts=texts, rows=rows),
                     occurrences=len(some),
                     bound=bound,
                     estimate=None,
@@ -112,7 +112,11 @@ def check(
                     )
                     + ".",
                     evidence=evidence(
-                        of, missing, (of.dropped + of.units_lost)[missing].astype(np.float64), texts, rows
+                        of,
+                        missing,
+                        (of.dropped + of.units_lost)[missing].astype(np.float64),
+                        texts=texts,
+                        rows=rows,
                     ),
                     occurrences=len(missing),
                 )

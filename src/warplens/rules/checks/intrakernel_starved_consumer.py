@@ -80,9 +80,9 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             f"has no kernel with warps that load and others that record their waits{selection.place(report)}."
         )
     starving = Starving(warps, producers, consumers)
-    times = role_times(report, of, warps, known, starving=starving)
-    most, mean = (cut(report, selection, of, values) for values in starving.by_launch(of))
-    span = cut(report, selection, of, (of.end - of.start).astype(np.float64))
+    times = role_times(report, of, warps, roles=known, starving=starving)
+    most, mean = (cut(report, selection, of, costs=values) for values in starving.by_launch(of))
+    span = cut(report, selection, of, costs=(of.end - of.start).astype(np.float64))
     findings = []
     for group in sorted({known.names[role][0] for role in consumers}):
         some = np.flatnonzero(of.group == group)
@@ -90,7 +90,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         if own < 1 or own < least / 100 * span[some].sum():
             continue
         name = subject(of, group)
-        bound = bounded(report, selection, of, some, float(most[some].sum()))
+        bound = bounded(report, selection, of, some=some, cost=float(most[some].sum()))
         feeds, starves = (
             ", ".join(known.names[role][1] for role in known.within(group) if role in these)
             for these in (producers, consumers)
@@ -112,7 +112,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 f"with {starves} waiting and {feeds} at work; {starves} waited for {part:.0%} of what they recorded.",
                 fix="More stages in flight, larger copies (TMA, multicast), a second producer warp, or "
                 "loads that begin before the epilogue.",
-                evidence=evidence(of, some, mean[some], texts, rows),
+                evidence=evidence(of, some, mean[some], texts=texts, rows=rows),
                 occurrences=len(some),
                 bound=bound,
                 estimate=min(round(float(own)), bound),

@@ -43,8 +43,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         least: percent of the kernel's time that the last wave must cost.
     """
     findings = []
-    for group, of, even, some, lost, own in uneven(report, selection, lambda even: even.by_wave, least):
-        bound = bounded(report, selection, of, some, float(lost.sum()))
+    for group, of, even, some, lost, own in uneven(report, selection, lambda even: even.by_wave, least=least):
+        bound = bounded(report, selection, of, some=some, cost=float(lost.sum()))
         name, span = subject(of, group), float(even.span[some].sum())
         waves = even.waves
         worst = int(some[int(np.argmax(own))])
@@ -64,7 +64,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 f"work for {even.lost[some].sum() / max(span, 1):.0%} of the time, on average.",
                 fix="Choose sizes that fill whole waves, make blocks smaller, or launch as many as fit and let them take tiles (persistent "
                 "kernel, stream-K).",
-                evidence=evidence(of, some, own, texts, rows),
+                evidence=evidence(of, some, own, texts=texts, rows=rows),
                 occurrences=len(some),
                 bound=bound,
                 estimate=min(round(float(own.sum())), bound),

@@ -44,9 +44,9 @@ def check(report: Report, selection: Selection, *, least: float = 1) -> list[Fin
         selection: which part of it.
         least: percent of the time of the steps that they must take.
     """
-    needed(report, selection, "imports", "data on imports of Python", "import")
+    needed(report, selection, "imports", what="data on imports of Python", source="import")
     known = steps(report, selection)
-    imports = rows(report, selection, "id, process, thread, name", "imports", "depth = 0")
+    imports = rows(report, selection, "id, process, thread, name", table="imports", where="depth = 0")
     thread, start, end = (numbers(imports, name) for name in ("thread", "start", "end"))
     kept, spent = np.zeros(imports.num_rows, bool), []
     for own in np.unique(numbers(known, "thread")).tolist():

@@ -48,9 +48,9 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
         least: percent of the time looked at in which somebody must have waited there.
         times: how many waits there must be.
     """
-    needed(report, selection, "osrt", "OS runtime data", "osrt")
+    needed(report, selection, "osrt", what="OS runtime data", source="osrt")
     where = f"\"group\" = 'lock' AND regexp_full_match(name::VARCHAR, '{_LOCKS}')"
-    lock_waits = rows(report, selection, "id, process, thread, name, stack", "osrt", where)
+    lock_waits = rows(report, selection, "id, process, thread, name, stack", table="osrt", where=where)
     if lock_waits.num_rows == lock_waits.column("stack").null_count and lock_waits.num_rows:
         raise MissingData(
             f"does not contain stacks of OS calls{selection.place(report)}: it cannot tell what threads wait for."
@@ -66,7 +66,9 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
         if len(np.unique(thread)) < 2 or len(start) < times or cover.total * 100 < least * (end - begin):
             continue
         alone = max(int((finish - start)[thread == own].sum()) for own in np.unique(thread))
-        findings.append(_finding(function, waits, cover, alone, len(np.unique(thread)), cpus, names))
+        findings.append(
+            _finding(function, waits, cover, alone=alone, who=len(np.unique(thread)), cpus=cpus, names=names)
+        )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 

@@ -68,7 +68,9 @@ def check(
         raise MissingData(f"does not contain metrics of the tensor cores{selection.place(report)}.")
     findings = []
     for metric in metrics:
-        products = _products(report, selection, metric["uuid"], rows) if metric["tensor"] < below else None
+        products = (
+            _products(report, selection, metric["uuid"], rows=rows) if metric["tensor"] < below else None
+        )
         if products is None or products[0] < products[1] * share / 100:
             continue
         spent, whole, number, evidence = products

@@ -95,7 +95,7 @@ def check(report: Report, selection: Selection, *, least: float = 64, share: flo
         growth = _growth(time[inside], value[inside])
         if growth is None or growth.bytes < max(least * (1 << 20), share / 100 * value[inside].max()):
             continue
-        findings.append((growth.bytes, _finding(report, selection, process, growth, memory)))
+        findings.append((growth.bytes, _finding(report, selection, process, growth=growth, memory=memory)))
     return [finding for _, finding in sorted(findings, key=lambda item: -item[0])]
 
 
@@ -117,15 +117,17 @@ def _growth(time: Int64Array, value: Float64Array) -> _Growth | None:
         return None
     if any(steps[passed > behind].sum() < share * steps.sum() for behind, share in _LATE):
         return None
-    return _Growth(int(time[0]), int(time[-1]), float(level[0]), float(level[-1]), time, steps)
+    return _Growth(
+        int(time[0]), int(time[-1]), first=float(level[0]), last=float(level[-1]), start=time, steps=steps
+    )
 
 
 def _finding(
     report: Report, selection: Selection, process: dict[str, Any], growth: _Growth, memory: int
 ) -> Finding:
     name = process["name"] or f"process {process['pid']}"
-    function, in_function = _function(report, selection, process["process"], growth)
-    span, in_span = _range(report, selection, process["process"], growth)
+    function, in_function = _function(report, selection, process["process"], growth=growth)
+    span, in_span = _range(report, selection, process["process"], growth=growth)
     named = ((f"the range {span}" if span else "", in_span), (function, in_function))
     during = " and ".join(
         f"{share:.0%} of it during {what}".replace("%", " %") for what, share in named if what
@@ -176,7 +178,7 @@ def _function(report: Report, selection: Selection, process: int, growth: _Growt
     sums: dict[str, float] = {}
     for time in threads:
         if time.process == process:
-            _add(sums, code, time, growth)
+            _add(sums, code, time, growth=growth)
     if not sums:
         return "", 0.0
     name = max(sums, key=lambda name: sums[name])
@@ -209,7 +211,13 @@ def _range(report: Report, selection: Selection, process: int, growth: _Growth) 
     """
     if not report.tables["nvtx_ranges"]:
         return "", 0.0
-    ranges = rows(report, selection, "message", "nvtx_ranges", f"process = {process} AND message IS NOT NULL")
+    ranges = rows(
+        report,
+        selection,
+        "message",
+        table="nvtx_ranges",
+        where=f"process = {process} AND message IS NOT NULL",
+    )
     edges_of = np.append(growth.start[: len(growth.steps)], growth.end)
     length, whole = np.maximum(np.diff(edges_of), 1), max(float(growth.steps.sum()), 1e-9)
     messages = ranges["message"].to_pylist()

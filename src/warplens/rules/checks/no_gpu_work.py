@@ -67,7 +67,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
                 cause=f"No GPU did anything for {_processes(failing)}.",
                 fix="Look up the errors (column result of cuda_api): a kernel that was not built for this GPU, a wrong launch shape, an "
                 "earlier error that every later call returns.",
-                evidence=_calls(report, selection, failing, "coalesce(result, 0) <> 0", rows),
+                evidence=_calls(report, selection, failing, condition="coalesce(result, 0) <> 0", rows=rows),
                 occurrences=failed,
                 severity="medium",
             )
@@ -84,7 +84,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int =
                 "about it.",
                 fix="Record GPU work too: warplens profile -t cuda; nsys with -t cuda; PyTorch's profiler with ProfilerActivity.CUDA. "
                 "`warplens doctor` says what keeps CUPTI from recording.",
-                evidence=_calls(report, selection, silent, "true", rows),
+                evidence=_calls(report, selection, silent, condition="true", rows=rows),
                 occurrences=number,
                 severity="info",
             )

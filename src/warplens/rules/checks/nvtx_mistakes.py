@@ -69,7 +69,7 @@ def _unfinished(report: Report, selection: Selection, least: int) -> list[Findin
     where = f"unfinished AND NOT inherited AND NOT clipped AND {ended}"
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows(
-        report, selection, "id, process, thread, message, domain, style", "nvtx_ranges", where
+        report, selection, "id, process, thread, message, domain, style", table="nvtx_ranges", where=where
     ).to_pylist():
         groups.setdefault((row["thread"], row["domain"], row["message"], row["style"]), []).append(row)
     findings = []
@@ -101,7 +101,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
     number, longest = 0, np.empty((2, 0), np.int64)  # length below 0, id
     for threads in _some_at_once(report.sql(several)):
         mine = f"{where} AND thread IN ({', '.join(map(str, threads))})"
-        ranges = rows(report, selection, "id, thread", "nvtx_ranges", mine)
+        ranges = rows(report, selection, "id, thread", table="nvtx_ranges", where=mine)
         thread, start, end = (numbers(ranges, name) for name in ("thread", "start", "end"))
         order = np.lexsort((-end, start, thread))
         for own in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1) if len(order) else []:
@@ -113,7 +113,7 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
         return []
     ids = ", ".join(map(str, longest[1].tolist()))
     crossed = rows(
-        report, selection, "id, process, thread, message", "nvtx_ranges", f"id IN ({ids})"
+        report, selection, "id, process, thread, message", table="nvtx_ranges", where=f"id IN ({ids})"
     ).to_pylist()
     texts = list(dict.fromkeys(row["message"] or "[no name]" for row in crossed))
     return [

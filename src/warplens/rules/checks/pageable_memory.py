@@ -59,7 +59,11 @@ def check(
     devices = gpus(report, selection)
     kinds_known(report)
     moved = moving_copies(report)
-    findings = [_of(direction, report, selection, moved, rows, large) for direction in _DIRECTIONS if devices]
+    findings = [
+        _of(direction, report, selection, moved=moved, rows=rows, large=large)
+        for direction in _DIRECTIONS
+        if devices
+    ]
     enough = span(report, selection) * least / 100
     return [
         finding
@@ -99,7 +103,7 @@ def _of(
                 )
             )
     bound = together(alone)
-    rate, locked = rates(gpus(report, selection), moved, direction, large)
+    rate, locked = rates(gpus(report, selection), moved, direction, large=large)
     if not rate or not bound:
         return None
     measured = (

@@ -119,7 +119,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                     confidence="medium",
                 )
             )
-    findings += _by_driver(report, selection, work, least)
+    findings += _by_driver(report, selection, work, least=least)
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
@@ -168,7 +168,11 @@ def _stretches(work: Cover) -> list[tuple[int, int]]:
 def _by_driver(report: Report, selection: Selection, work: Cover, least: float) -> list[Finding]:
     kinds = ", ".join(f"'{kind}'" for kind in _KINDS)
     flushes = rows(
-        report, selection, "id, process, thread, kind", "overhead", f"kind IN ({kinds}) AND {_FELT}"
+        report,
+        selection,
+        "id, process, thread, kind",
+        table="overhead",
+        where=f"kind IN ({kinds}) AND {_FELT}",
     ).to_pylist()
     inside: list[dict[str, Any]] = []
     outside: list[dict[str, Any]] = []

@@ -74,7 +74,7 @@ def check(
     work = np.zeros((len(ranks), number), np.int64)
     kernels = np.zeros((len(ranks), number), np.int64)
     for place, (process, own) in enumerate(zip(ranks, of_rank, strict=True)):
-        work[place], kernels[place] = _work(report, process, own.slice(0, number), between)
+        work[place], kernels[place] = _work(report, process, own.slice(0, number), between=between)
     worst = int(np.argmax(work.sum(axis=1)))
     mean, high = work.mean(axis=0), work.max(axis=0)
     bound, estimate = int((high - work.min(axis=0)).sum()), int((high - mean).sum())
@@ -84,7 +84,15 @@ def check(
         return []
     return [
         _finding(
-            report, ranks, of_rank[worst], work, kernels, worst, min(bound, whole), min(estimate, whole), rows
+            report,
+            ranks,
+            of_rank[worst],
+            work=work,
+            kernels=kernels,
+            worst=worst,
+            bound=min(bound, whole),
+            estimate=min(estimate, whole),
+            rows=rows,
         )
     ]
 
@@ -106,7 +114,9 @@ def _work(report: Report, process: int, own: pa.Table, between: str) -> tuple[In
     step = np.searchsorted(first, called, "right") - 1
     kept = (step >= 0) & (called < last[np.maximum(step, 0)])
     is_kernel = np.asarray(ran.column("kernel").to_numpy(), bool)
-    work = grouped_union(step[kept], numbers(ran, "start")[kept], numbers(ran, "end")[kept], own.num_rows)
+    work = grouped_union(
+        step[kept], numbers(ran, "start")[kept], numbers(ran, "end")[kept], groups=own.num_rows
+    )
     return work, np.bincount(step[kept & is_kernel], minlength=own.num_rows)
 
 

@@ -78,7 +78,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
         )
         lost = cover if gpu is None else cover.both(gpu)
         if lost.total and lost.total * 100 >= least * (end - begin):
-            findings.append(_finding(again, cover, lost, rows))
+            findings.append(_finding(again, cover, lost, rows=rows))
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 

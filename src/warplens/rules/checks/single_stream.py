@@ -74,7 +74,7 @@ def check(
         if not null.any() or not other.any():
             continue
         small = _small(report, gpu)
-        places, begin, end = _waited(gpu, launches(report), null & small, other & small)
+        places, begin, end = _waited(gpu, launches(report), null & small, other=other & small)
         bound = Cover(begin, end).total
         if len(places) < fewest or bound == 0 or bound < span(report, selection) * least / 100:
             continue
@@ -90,7 +90,9 @@ def check(
                 "default stream ended, or that when one of theirs did. All were small enough to run at once.",
                 fix="Create streams with cudaStreamNonBlocking and keep the default stream empty, or "
                 "compile with --default-stream per-thread.",
-                evidence=tuple(_row(gpu, int(places[n]), int(begin[n]), int(end[n])) for n in order),
+                evidence=tuple(
+                    _row(gpu, int(places[n]), begin=int(begin[n]), end=int(end[n])) for n in order
+                ),
                 occurrences=len(places),
                 bound=bound,
                 estimate=min(int(length.sum()), bound),

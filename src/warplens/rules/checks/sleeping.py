@@ -100,7 +100,9 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
         # a sample stands for more time than it slept: what the scheduler says counts
         bound = min(ceiling(report, selection, cover), round(still.lost))
         if bound * 100 >= least * (end - begin):
-            findings.append(replace(_finding(name, kind, still, bound, recorded is _recorded), claim=cover))
+            findings.append(
+                replace(_finding(name, kind, still, bound=bound, exact=recorded is _recorded), claim=cover)
+            )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 
 
@@ -125,7 +127,9 @@ _Stood = tuple[str, str, int, _Still]  # function, kind, thread, what is known
 
 def _recorded(report: Report, selection: Selection) -> Iterator[_Stood]:
     """Yield where threads slept, by their calls of the C library."""
-    calls = rows(report, selection, "id, process, thread, name, stack", "osrt", _CALLS).to_pylist()
+    calls = rows(
+        report, selection, "id, process, thread, name, stack", table="osrt", where=_CALLS
+    ).to_pylist()
     stacks, bases = StackPlaces(report), _Bases(own_code(report).frames)
     groups: dict[tuple[str, str, int], _Still] = {}
     for row in calls:

@@ -49,7 +49,7 @@ def check(
         times: how many there must be.
     """
     findings = []
-    for blocker in blocked(report, selection, _READS, shortest, least, times):
+    for blocker in blocked(report, selection, _READS, shortest=shortest, least=least, times=times):
         files = {row["target"] for row in blocker.calls if row["target"]}
         average = duration(blocker.cover.total / len(blocker.calls))
         moved = sum(row["bytes"] or 0 for row in blocker.calls)

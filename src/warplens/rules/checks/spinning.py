@@ -67,14 +67,14 @@ class _Kind:
 
 
 _KINDS = (
-    _Kind("OpenMP", r"lib(gomp|iomp5|omp)\b.*", ".*", "OMP_NUM_THREADS"),
+    _Kind("OpenMP", r"lib(gomp|iomp5|omp)\b.*", ".*", variable="OMP_NUM_THREADS"),
     _Kind(
         "OpenBLAS",
         r"lib(scipy_)?openblas.*",
         "blas_thread_server|exec_blas.*|blas_thread.*",
-        "OPENBLAS_NUM_THREADS",
+        variable="OPENBLAS_NUM_THREADS",
     ),
-    _Kind("a spin lock", "", r"(__)?pthread_spin_lock", ""),
+    _Kind("a spin lock", "", r"(__)?pthread_spin_lock", variable=""),
 )
 _BELOW = r"libc[.-].*|libpthread.*|\[kernel\]|\[vdso\]|linux-vdso.*"
 _YIELDS = r"(__)?(x64_sys_|arm64_sys_)?sched_yield"
@@ -98,7 +98,7 @@ def check(report: Report, selection: Selection, *, share: float = 10, least: flo
     findings = []
     for kind in _KINDS if native.num_rows else ():
         spins = _spins(own_code(report).frames, native, kind)
-        finding = _finding(report, selection, kind, native, spins, share, least)
+        finding = _finding(report, selection, kind, native=native, spins=spins, share=share, least=least)
         findings += [finding] if finding is not None else []
     return findings
 
@@ -166,7 +166,9 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
     for own in np.unique(process[spins]).tolist():
         leader = leaders.get(own, -1)
         mine = thread == leader
-        slept, *sleep = _slept(report, selection, native.filter(pa.array(mine)), spins[mine], leader)
+        slept, *sleep = _slept(
+            report, selection, native.filter(pa.array(mine)), spins=spins[mine], leader=leader
+        )
         work = int(weight[(process == own) & ~spins].sum())
         start = np.asarray(native["start"].to_numpy(), np.int64)[spins & mine]
         spun = start, start + weight[spins & mine]
@@ -178,13 +180,15 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
             *([_lacked(report, selection, leader)] if lacked * 2 > states.get(leader, 0) else []),
         ]
         cover = Cover(*(np.concatenate([spans[edge] for spans in parts]) for edge in (0, 1)))
-        every.append(_Lost(lacked, int(weight[spins & mine].sum()), slept, work, cover))
+        every.append(_Lost(lacked, int(weight[spins & mine].sum()), slept, work=work, cover=cover))
     return max(every, key=lambda lost: lost.bound)
 
 
 def _lacked(report: Report, selection: Selection, leader: int) -> tuple[Int64Array, Int64Array]:
     """Return when the leading thread lacked a CPU."""
-    times = rows(report, selection, "thread", "thread_states", f"state = 'runnable' AND thread = {leader}")
+    times = rows(
+        report, selection, "thread", table="thread_states", where=f"state = 'runnable' AND thread = {leader}"
+    )
     return numbers(times, "start"), numbers(times, "end")
 
 
@@ -228,7 +232,7 @@ def _finding(
     spent, whole = int(weight[spins].sum()), int(weight.sum())
     if not spins.any() or spent * 100 < share * whole:
         return None
-    lost = _lost(report, selection, native, spins)
+    lost = _lost(report, selection, native, spins=spins)
     bound: int | None = min(lost.bound, end - begin)
     # with one thread the work takes the CPU time in which nobody spun; with fewer threads nobody keeps a CPU away
     estimate: int | None = min(max(round(lost.lacked * spent / whole), lost.bound - lost.work), end - begin)

@@ -55,7 +55,7 @@ def check(report: Report, selection: Selection, *, least: float = 10, shortest: 
     begin, end = edges(report, selection)
     enough = max(least * (end - begin) / 100, shortest * 1e6)
     loop = main_loop(report, selection)
-    findings = _imports(report, selection) if loop is None else _before(report, selection, loop, begin)
+    findings = _imports(report, selection) if loop is None else _before(report, selection, loop, begin=begin)
     return [finding for finding in findings if (finding.bound or 0) >= enough]
 
 
@@ -67,7 +67,7 @@ def _before(report: Report, selection: Selection, loop: MainLoop, begin: int) ->
     if thread is None or loop.begin <= first:
         return []
     sums: Counter[str] = Counter()
-    for culprit in culprits(report, thread, first, loop.begin):
+    for culprit in culprits(report, thread, begin=first, end=loop.begin):
         if culprit.kind != UNKNOWN:
             sums[
                 f"import {culprit.name}" if culprit.kind == IMPORT else _plain(culprit.kind, culprit.name)
@@ -87,7 +87,7 @@ def _before(report: Report, selection: Selection, loop: MainLoop, begin: int) ->
             f"{duration(loop.usual)}) began {duration(took)} after "
             f"the process.{slow}",
             fix="Import less and later, start workers from a process that has imported already, keep what is compiled between runs.",
-            evidence=_evidence(report, selection, [thread], loop.begin),
+            evidence=_evidence(report, selection, [thread], before=loop.begin),
             occurrences=1,
             bound=took,
             severity="low",  # it happens once
@@ -99,10 +99,12 @@ def _imports(report: Report, selection: Selection) -> list[Finding]:
     """Return what the imports of all processes took."""
     if not report.tables["imports"]:
         raise MissingData(f"does not contain a main loop or imports of Python{selection.place(report)}.")
-    table = rows(report, selection, "process, thread, name", "imports", "depth = 0")
+    table = rows(report, selection, "process, thread, name", table="imports", where="depth = 0")
     first, (start, end) = _first_thread(report), (numbers(table, name) for name in ("start", "end"))
     mine = numbers(table, "thread") == first
-    waits = rows(report, selection, "thread", "thread_states", f"thread = {first} AND state = 'blocked'")
+    waits = rows(
+        report, selection, "thread", table="thread_states", where=f"thread = {first} AND state = 'blocked'"
+    )
     blocked = Cover(numbers(waits, "start"), numbers(waits, "end"))
     # What other processes import counts while the first one waits: a pool of workers that imports, not compilers in the background.
     known = [Cover(start[mine], end[mine]), Cover(start[~mine], end[~mine]).both(blocked)]
@@ -133,7 +135,9 @@ def _imports(report: Report, selection: Selection) -> list[Finding]:
             f"first one waited.{repeated}",
             fix="Import less and later (python -X importtime lists the modules), or start workers from a "
             "process that has imported already.",
-            evidence=_evidence(report, selection, np.unique(numbers(table, "thread")).tolist(), 1 << 62),
+            evidence=_evidence(
+                report, selection, np.unique(numbers(table, "thread")).tolist(), before=1 << 62
+            ),
             occurrences=table.num_rows,
             bound=spent,
         )
@@ -168,7 +172,7 @@ def _evidence(
     if not report.tables["imports"]:
         return ()
     where = f"""depth = 0 AND thread IN ({", ".join(map(str, threads))}) AND "start" < {before}"""
-    table = rows(report, selection, "id, process, thread, name", "imports", where)
+    table = rows(report, selection, "id, process, thread, name", table="imports", where=where)
     return most(
         Evidence(
             table="imports",

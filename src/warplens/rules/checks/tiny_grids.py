@@ -101,7 +101,16 @@ def check(
             spread = numbers(own, "blocks") / processors
             won = int((alone.within(first, last) * (1 - spread)).sum())
             findings.append(
-                _finding(own, alone, min(won, alone.total), whole, processors, process, device, rows)
+                _finding(
+                    own,
+                    alone,
+                    min(won, alone.total),
+                    whole=whole,
+                    processors=processors,
+                    process=process,
+                    device=device,
+                    rows=rows,
+                )
             )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
 

@@ -52,7 +52,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
     if not devices:
         raise MissingData(f"does not contain CUDA kernel data{selection.place(report)}.")
     moved = moving_copies(report)
-    findings = [_of(gpu, moved, rows, span(report, selection) * least / 100) for gpu in devices]
+    findings = [_of(gpu, moved, rows, least=span(report, selection) * least / 100) for gpu in devices]
     return merged([finding for finding in findings if finding is not None], rows)
 
 
@@ -73,7 +73,9 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
     estimate = min(int((alone.end - alone.start)[waited].sum()), free)
     lonely = alone.within(start, end)
     order = np.lexsort((start, -lonely))[: min(rows, int((lonely > 0).sum()))]
-    evidence = tuple(_row(gpu, moved, int(n), int(place[n]), mine, int(lonely[n])) for n in order)
+    evidence = tuple(
+        _row(gpu, moved, int(n), place=int(place[n]), mine=mine, lonely=int(lonely[n])) for n in order
+    )
     number = int((lonely > 0).sum())
     shared = int(np.isin(gpu.stream[mine][lonely > 0], gpu.stream[gpu.kind != COPY]).sum())
     pageable = int(moved.pageable[place][lonely > 0].sum())

@@ -89,11 +89,11 @@ def check(
     for gpu in devices:
         if gpu.process not in processes:
             continue
-        slow = _slow(report, selection, gpu, fewest)
+        slow = _slow(report, selection, gpu, fewest=fewest)
         lost = int(np.clip(np.minimum(slow.end, end) - np.maximum(slow.start, begin), 0, slow.longer).sum())
         if not len(slow.id) or lost * 100 < least * span(report, selection):
             continue
-        findings.append(_finding(report, gpu, slow, lost, (begin, end), rows))
+        findings.append(_finding(report, gpu, slow, lost=lost, window=(begin, end), rows=rows))
     return merged(findings, rows)
 
 
@@ -129,10 +129,10 @@ def _slow(report: Report, selection: Selection, gpu: GpuOperations, fewest: int)
         ids[kept],
         start[kept],
         end[kept],
-        kernels.column("name").take(kept).to_pylist(),
-        longer[kept],
-        np.maximum(pause[kept], 0),
-        compared,
+        name=kernels.column("name").take(kept).to_pylist(),
+        longer=longer[kept],
+        pause=np.maximum(pause[kept], 0),
+        compared=compared,
     )
 
 

@@ -72,7 +72,10 @@ def check(
     devices = gpus(report, selection)
     needed(report, selection)
     waiting = calls(
-        report, selection, f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})", "?memcpys"
+        report,
+        selection,
+        f"{named(*DEVICE_WAITS, *STREAM_WAITS, *EVENT_WAITS)} OR ({_READS})",
+        copies="?memcpys",
     )
     names, which, number = np.unique(_places(waiting), return_inverse=True, return_counts=True)
     findings = []

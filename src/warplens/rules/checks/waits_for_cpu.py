@@ -61,10 +61,17 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     who = threads(report).get(worst.thread, "a thread")
     bound = min(worst.runnable, span)
     cause, fix = _words(
-        report, selection, known, starved, {key: row["name"] or "?" for key, row in processes.items()}, span
+        report,
+        selection,
+        known,
+        starved=starved,
+        names={key: row["name"] or "?" for key, row in processes.items()},
+        span=span,
     )
     of_worst = f"state = 'runnable' AND thread = {worst.thread} AND \"start\" < {worst.until}"
-    evidence = rows(report, selection, "id, process, thread", "thread_states", of_worst).to_pylist()
+    evidence = rows(
+        report, selection, "id, process, thread", table="thread_states", where=of_worst
+    ).to_pylist()
     return [
         Finding(
             rule="waits_for_cpu",

@@ -24,8 +24,9 @@ that lasts over an edge, its share.
 - It is a sample: a row with n samples is off by about the square root of n. Below 10 samples, believe nothing.
 - Self adds up to 100 %, Total does not.
 - Without :wall, a thread that waits is not there: thread_state_sum and osrt_sum say for what it waits.
-- `[no stack]`: the thread was seen, its stack could not be read. What Python calls in C is in the Total of the Python function, and in its
-  Self where samples are Python's alone.
+- `[no stack]`: the thread was seen, its stack could not be read. Stacks with Python in them begin with Python: what called
+  the interpreter is left out. What Python calls in C is in the Total of the Python function, and in its Self where samples
+  are Python's alone.
 - In a bottom-up tree the Total of a caller is the root's own time when called this way.
 """
 
@@ -76,9 +77,11 @@ def table(
     profile = SampleProfile.of(report, selection, by, kind=wanted, wall=wall, only_python=only_python)
     least = profile.weight * min_percent / 100
     if tree != "flat":
-        profile_table = as_tree(report, profile, by, tree, depth=depth, least=least)
+        profile_table = as_tree(report, profile, by, tree=tree, depth=depth, least=least)
     else:
-        profile_table = by_group(report, profile, by, least) if by in GROUPS else by_frame(profile, by, least)
+        profile_table = (
+            by_group(report, profile, by, least=least) if by in GROUPS else by_frame(profile, by, least)
+        )
     number = f"{int(profile.weights.count.sum()):,}"
     what = (
         f"{number} {wanted} samples of threads that ran{' or waited' if wall else ''}"

@@ -65,7 +65,7 @@ def table(
         report,
         selection,
         f"({calls} UNION ALL {ran})",
-        keys,
+        keys=keys,
         missing="CUDA trace data",
         per=() if all_gpus else ("process",),
     )

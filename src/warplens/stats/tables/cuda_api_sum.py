@@ -48,5 +48,7 @@ def table(report: Report, selection: Selection, *, by: str = "") -> pa.Table:
         by: `process` or `rank`: what rows are kept apart by; nothing for all together.
     """
     apart = By(report, one_of("by", by, BY)) if by else None
-    rows = grouped_by(report, selection, apart, "cuda_api", {"Name": "name"}, missing="CUDA trace data")
+    rows = grouped_by(
+        report, selection, apart, relation="cuda_api", keys={"Name": "name"}, missing="CUDA trace data"
+    )
     return summary(report, rows, ["Name"], count="Num Calls", by=apart)

@@ -48,9 +48,9 @@ def table(report: Report, selection: Selection) -> pa.Table:
             "Name": rows.column("name"),
             "Result": rows.column("result"),
             "CorrID": rows.column("correlation"),
-            "Pid": system_ids(report, rows, "processes", "pid"),
-            "Tid": system_ids(report, rows, "threads", "tid"),
+            "Pid": system_ids(report, rows, "processes", column="pid"),
+            "Tid": system_ids(report, rows, "threads", column="tid"),
             "T-Pri": pa.nulls(rows.num_rows, pa.int32()),
-            "Thread Name": system_ids(report, rows, "threads", "name"),
+            "Thread Name": system_ids(report, rows, "threads", column="name"),
         }
     )

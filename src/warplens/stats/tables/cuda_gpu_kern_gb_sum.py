@@ -62,7 +62,7 @@ def table(
         report,
         selection,
         relation,
-        keys,
+        keys=keys,
         missing=partial(no_kernels, report, selection),
         per=() if all_gpus else PLACE,
     )

@@ -69,7 +69,12 @@ def table(
     if nvtx_name or mangled or apart is None or apart.by != "device":
         missing = partial(no_kernels, report, selection)
         rows = grouped_by(
-            report, selection, apart, kernels(chosen, nvtx_name), {"Name": "operation"}, missing=missing
+            report,
+            selection,
+            apart,
+            relation=kernels(chosen, nvtx_name),
+            keys={"Name": "operation"},
+            missing=missing,
         )
     else:
         rows = _kernels(kernel_durations(report, selection, "name" if base else "demangled"))

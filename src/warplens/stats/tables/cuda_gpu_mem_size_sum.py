@@ -51,10 +51,10 @@ def table(report: Report, selection: Selection, *, by: str = "device", all_gpus:
         report,
         selection,
         apart,
-        relation,
-        {"Operation": "operation"},
+        relation=relation,
+        keys={"Operation": "operation"},
         missing="GPU memory data",
         value="bytes",
     )
-    figures = block(rows, "Total (MB)", "MB", "Count", scale=MEGABYTE)
+    figures = block(rows, "Total (MB)", "MB", count="Count", scale=MEGABYTE)
     return pa.table({**figures, **where(report, rows, apart), "Operation": rows.column("Operation")})

@@ -76,14 +76,14 @@ def table(
     SELECT process, thread, device AS "DevId", count(*) AS "Count", count(queue) AS "QCount",
            {", ".join(f'{text} AS "{name}"' for name, text in figures.items())},
            call AS "API Name", operation AS "Kernel Name", sum(total) AS sum
-    FROM {launched(report, selection, naming(base, mangled), nvtx_name)} GROUP BY process, thread, device, call, operation
+    FROM {launched(report, selection, naming(base, mangled), nvtx=nvtx_name)} GROUP BY process, thread, device, call, operation
     ORDER BY sum DESC, "API Name", "Kernel Name", process, thread, device
     """)
     if not rows.num_rows:
         raise nothing_launched(report, selection)
     ids = {
-        "PID": system_ids(report, rows, "processes", "pid"),
-        "TID": system_ids(report, rows, "threads", "tid"),
+        "PID": system_ids(report, rows, "processes", column="pid"),
+        "TID": system_ids(report, rows, "threads", column="tid"),
     }
     launches = pc.sum(rows.column("Count")).as_py()
     names = ("DevId", "Count", "QCount", *figures, "API Name", "Kernel Name")

@@ -59,7 +59,7 @@ def table(
         base: the function's name alone, without namespaces, template arguments and parameters.
         mangled: the name as in the binary.
     """
-    relation = launched(report, selection, naming(base, mangled), nvtx_name)
+    relation = launched(report, selection, naming(base, mangled), nvtx=nvtx_name)
     rows = report.sql(f"SELECT {_COLUMNS} FROM {relation} ORDER BY call_start, kernel_start, id")
     if not rows.num_rows:
         raise nothing_launched(report, selection)
@@ -72,8 +72,8 @@ def table(
         "Kernel Start (ns)": pc.subtract(rows.column("kernel_start"), report.origin),
         "Kernel Dur (ns)": pc.subtract(rows.column("kernel_end"), rows.column("kernel_start")),
         "Total Dur (ns)": rows.column("total"),
-        "PID": system_ids(report, rows, "processes", "pid"),
-        "TID": system_ids(report, rows, "threads", "tid"),
+        "PID": system_ids(report, rows, "processes", column="pid"),
+        "TID": system_ids(report, rows, "threads", column="tid"),
         "DevId": rows.column("device"),
         "API Function": rows.column("call"),
         "GridXYZ": sizes(rows, "grid"),

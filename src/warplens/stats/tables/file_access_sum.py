@@ -65,7 +65,9 @@ def table(report: Report, selection: Selection, *, by: str = "file") -> pa.Table
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {**{name: name for name in per}, "File": "coalesce(path, '[unknown]')"}
     relation, missing = chosen(report, selection, "file_access"), "file access data"
-    rows = grouped(report, selection, relation, keys, missing=missing, per=(), where="true", more=_FIGURES)
+    rows = grouped(
+        report, selection, relation, keys=keys, missing=missing, per=(), where="true", more=_FIGURES
+    )
     others = rows.column("count")
     for name in ("opens", "reads", "writes"):
         others = pc.subtract(others, rows.column(name))

@@ -50,10 +50,10 @@ def table(report: Report, selection: Selection, *, by: str = "process") -> pa.Ta
     """
     keys = {**{name: f'"{name}"' for name in _PER[one_of("by", by, tuple(_PER))]}, "Generation": "generation"}
     relation, missing = chosen(report, selection, "gc"), "Python garbage collection data"
-    rows = grouped(report, selection, relation, keys, missing=missing, per=(), where="true", more=_FOUND)
+    rows = grouped(report, selection, relation, keys=keys, missing=missing, per=(), where="true", more=_FOUND)
     columns = {
         "Time (%)": rows.column("share"),
-        **block(rows, "Total Time (ns)", "ns", "Collections"),
+        **block(rows, "Total Time (ns)", "ns", count="Collections"),
         "Collected": rows.column("collected"),
         "Uncollectable": rows.column("uncollectable"),
         **located(report, rows),

@@ -59,7 +59,11 @@ def table(report: Report, selection: Selection, *, bins: int = 50, peak: bool = 
         raise MissingData(
             f"does not contain GPU memory data{selection.place(report)}; record with --cuda-memory-usage=true."
         )
-    return _peaks(report, recorded, begin, end) if peak else _timeline(report, recorded, begin, end, bins)
+    return (
+        _peaks(report, recorded, begin=begin, end=end)
+        if peak
+        else _timeline(report, recorded, begin=begin, end=end, bins=bins)
+    )
 
 
 def _timeline(report: Report, recorded: list[MemoryLevel], begin: int, end: int, bins: int) -> pa.Table:
@@ -90,7 +94,7 @@ def _timeline(report: Report, recorded: list[MemoryLevel], begin: int, end: int,
     )
     where = places(report, rows.column("process"), rows.column("device"))
     columns = {name: rows.column(name) for name in rows.column_names if name not in ("process", "device")}
-    return noted(pa.table({**columns, **where}), *_notes(report, recorded, begin, end))
+    return noted(pa.table({**columns, **where}), *_notes(report, recorded, begin=begin, end=end))
 
 
 def _notes(report: Report, recorded: list[MemoryLevel], begin: int, end: int) -> list[str]:

@@ -52,7 +52,12 @@ def table(report: Report, selection: Selection, *, by: str = "module", min_perce
     one_of("by", by, ("module", "package", "process"))
     package = (lambda name: name.partition(".")[0]) if by == "package" else None
     rows = nested(
-        report, selection, "imports", ["name"], ["process"] if by == "process" else [], renamed=package
+        report,
+        selection,
+        "imports",
+        keys=["name"],
+        per=["process"] if by == "process" else [],
+        renamed=package,
     )
     if not rows.num_rows:
         raise MissingData(f"does not contain Python import data{selection.place(report)}.")

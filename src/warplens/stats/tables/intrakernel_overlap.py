@@ -88,7 +88,7 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
     sums = np.zeros((number, width, width))
     tags: list[str] = []
     block = block_of(warps)
-    for piece in pieces(report, recorded, warps, tags):
+    for piece in pieces(report, recorded, warps, tags=tags):
         if by == "tag":
             places = np.full((number, len(tags)), -1, np.int64)
             for group, texts in enumerate(labels):
@@ -97,7 +97,7 @@ def table(report: Report, selection: Selection, *, by: str = "role") -> pa.Table
         else:
             waits = np.array([is_wait(tag) for tag in tags], bool)
             key = np.where(waits[piece.tag], -1, of_unit[piece.unit])
-        sums += pairs(states(piece, key, width, block, group_of), number)
+        sums += pairs(states(piece, key, width, block=block, group=group_of), number)
     rows = [
         (group, sums[group, a, b], sums[group, a, a], sums[group, b, b], labels[group][a], labels[group][b])
         for group in range(number)

@@ -64,7 +64,7 @@ def table(report: Report, selection: Selection, *, waits: str = "") -> pa.Table:
         raise MissingData(
             f"has launches that recorded inside their kernels, but no regions{selection.place(report)}."
         )
-    times = role_times(report, recorded, warps, known, waits=chosen)
+    times = role_times(report, recorded, warps, roles=known, waits=chosen)
     blocks = ctas(warps)
     group = np.array([group for group, _ in known.names], np.int64)
     whole = np.bincount(

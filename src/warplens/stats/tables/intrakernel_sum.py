@@ -95,7 +95,7 @@ def table(report: Report, selection: Selection, *, by: str = "kernel") -> pa.Tab
         ]
     )
     at, group, apart = (np.asarray(sums.column(name).to_numpy()) for name in ("part", "group", "apart"))
-    figures = block(sums, "Total Time (ns)", "ns", "Count")
+    figures = block(sums, "Total Time (ns)", "ns", count="Count")
     columns = {"Unit Time (%)": 100.0 * sums.column("total").to_numpy() / np.where(whole > 0, whole, 1)[at]}
     for name, values in figures.items():
         columns |= {name: values} | ({"P99 (ns)": sums.column("p99")} if name.startswith("Med") else {})

@@ -106,7 +106,7 @@ def _seen(part: Launched, slow_call: int, late: int) -> _Seen:
     idle = part.free <= part.called
     direct, call = took[idle], part.returned - part.called
     short, slow = int((part.ended - part.began < call).sum()), int((call > slow_call).sum())
-    return _Seen(direct, took[~idle], len(took), short, slow, int((direct > late).sum()))
+    return _Seen(direct, took[~idle], len(took), short=short, slow=slow, late=int((direct > late).sum()))
 
 
 def _row(parts: list[_Seen]) -> dict[str, float | int | None]:

@@ -49,5 +49,5 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Source": "kind", "Name": "name"}
     return calls_sum(
-        report, selection, "mpi_events", keys, per=per, missing="MPI trace data", count="Instances"
+        report, selection, "mpi_events", keys=keys, per=per, missing="MPI trace data", count="Instances"
     )

@@ -55,10 +55,17 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     relation = f"(WITH calls AS (SELECT * FROM {calls}) {' UNION ALL '.join(parts)})"
     keys = {**{name: name for name in per}, "Source": "source", "Name": "name"}
     rows = grouped(
-        report, selection, relation, keys, missing="sizes of MPI messages", value="size", per=(), where="true"
+        report,
+        selection,
+        relation,
+        keys=keys,
+        missing="sizes of MPI messages",
+        value="size",
+        per=(),
+        where="true",
     )
     columns = {
-        **block(rows, "Total Message Volume (bytes)", "bytes", "Instances"),
+        **block(rows, "Total Message Volume (bytes)", "bytes", count="Instances"),
         **located(report, rows),
         "Source": rows.column("Source"),
         "Name": rows.column("Name"),

@@ -55,7 +55,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
             "Rank": rows.column("rank"),
             "Ranks": rows.column("ranks"),
             "Device": rows.column("device"),
-            "PID": system_ids(report, rows, "processes", "pid"),
-            "TID": system_ids(report, rows, "threads", "tid"),
+            "PID": system_ids(report, rows, "processes", column="pid"),
+            "TID": system_ids(report, rows, "threads", column="tid"),
         }
     )

@@ -63,7 +63,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
         inside = series.within(*window) if window else series
         gaps += int(np.isnan(inside.values).sum())
         with np.errstate(invalid="ignore", over="ignore"):  # the program's own infinities
-            row = _row(series, inside, begin, end, 0 if chosen is None else end - begin)
+            row = _row(series, inside, begin=begin, end=end, selected=0 if chosen is None else end - begin)
         if row:
             rows.append({**row, "PID": process["pid"], "Counter": counter_name(series.facts)})
     if not rows:

@@ -77,8 +77,8 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "Time (ns)": pc.subtract(rows.column("start"), report.origin),
         "Value": array,
         "Unit": pa.array([row["unit"] for row in facts], pa.string()).take(places),
-        "PID": system_ids(report, rows, "processes", "pid"),
-        "TID": system_ids(report, rows, "threads", "tid"),
+        "PID": system_ids(report, rows, "processes", column="pid"),
+        "TID": system_ids(report, rows, "threads", column="tid"),
         **task_column(report, rows),
         "Counter": pa.array([counter_name(row) for row in facts], pa.string()).take(places),
     }

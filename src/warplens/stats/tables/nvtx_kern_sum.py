@@ -63,10 +63,10 @@ def table(report: Report, selection: Selection, *, base: bool = False, mangled: 
         {
             "NVTX Range": rows.column("name"),
             "Style": rows.column("style"),
-            "PID": system_ids(report, rows, "processes", "pid"),
-            "TID": system_ids(report, rows, "threads", "tid"),
+            "PID": system_ids(report, rows, "processes", column="pid"),
+            "TID": system_ids(report, rows, "threads", column="tid"),
             "NVTX Inst": rows.column("ranges"),
-            **block(rows, "Total Time (ns)", "ns", "Kern Inst", count_first=True),
+            **block(rows, "Total Time (ns)", "ns", count="Kern Inst", count_first=True),
             "Kernel Name": rows.column("kernel"),
         }
     )

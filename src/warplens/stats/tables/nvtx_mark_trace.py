@@ -51,7 +51,7 @@ def table(report: Report, selection: Selection) -> pa.Table:
     columns = {
         "Time (ns)": pc.subtract(rows.column("start"), report.origin),
         "Name": range_names(rows.column("domain"), rows.column("message")),
-        "PID": system_ids(report, rows, "processes", "pid"),
-        "TID": system_ids(report, rows, "threads", "tid"),
+        "PID": system_ids(report, rows, "processes", column="pid"),
+        "TID": system_ids(report, rows, "threads", column="tid"),
     }
     return pa.table(columns | task_column(report, rows) | payload_columns(report, rows, "mark"))

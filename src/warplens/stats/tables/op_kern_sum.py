@@ -80,7 +80,7 @@ def table(
     kinds = kinds.take(pa.array(which))
     columns = {
         "Time (%)": share(rows["total"]),
-        **block(pa.table(rows), "Total Time (ns)", "ns", "Instances"),
+        **block(pa.table(rows), "Total Time (ns)", "ns", count="Instances"),
         **places(report, kinds.column("process")),
         "Op": kinds.column("name"),
         **({"Shapes": kinds.column("shapes")} if shapes else {}),

@@ -56,7 +56,7 @@ def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.T
     length, outer = operations.length(), operations.outermost(key)
     own_kind, own_launch = operations.pairs(key, inclusive=False)
     figures = {
-        "GPU Self (ns)": _on_gpus(operations, own_kind, own_launch, kinds.num_rows),
+        "GPU Self (ns)": _on_gpus(operations, own_kind, own_launch, kinds=kinds.num_rows),
         "GPU Total (ns)": _on_gpus(operations, *operations.pairs(key, inclusive=True), kinds.num_rows),
         "Launches": np.bincount(own_kind, minlength=kinds.num_rows),
         "Calls": np.bincount(key, minlength=kinds.num_rows),
@@ -88,7 +88,9 @@ def _on_gpus(operations: Operations, kind: Int64Array, launch: Int64Array, kinds
         pc.fill_null(pc.cast(operations.launches.column("device"), pa.int64()), -1).to_numpy(), np.int64
     )[launch]
     known, place = np.unique(device, return_inverse=True)
-    covered = grouped_union(kind * len(known) + place, start, end, kinds * len(known)).reshape(kinds, -1)
+    covered = grouped_union(kind * len(known) + place, start, end, groups=kinds * len(known)).reshape(
+        kinds, -1
+    )
     return np.asarray(covered.sum(axis=1), np.int64)
 
 

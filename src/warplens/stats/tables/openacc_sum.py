@@ -48,5 +48,5 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Kind": "kind", "Name": "name"}
     return calls_sum(
-        report, selection, "openacc_events", keys, per=per, missing="OpenACC event data", count="Count"
+        report, selection, "openacc_events", keys=keys, per=per, missing="OpenACC event data", count="Count"
     )

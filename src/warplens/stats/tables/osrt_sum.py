@@ -56,5 +56,5 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {**_ABOUT.get(by, {}), "Name": "name"}
     return calls_sum(
-        report, selection, "osrt", keys, per=per, missing="OS runtime trace data", count="Num Calls"
+        report, selection, "osrt", keys=keys, per=per, missing="OS runtime trace data", count="Num Calls"
     )

@@ -54,8 +54,8 @@ def table(report: Report, selection: Selection) -> pa.Table:
         "Target": rows.column("target"),
         "Bytes": rows.column("bytes"),
         "Object": rows.column("object"),
-        "Pid": system_ids(report, rows, "processes", "pid"),
-        "Tid": system_ids(report, rows, "threads", "tid"),
-        "Thread Name": system_ids(report, rows, "threads", "name"),
+        "Pid": system_ids(report, rows, "processes", column="pid"),
+        "Tid": system_ids(report, rows, "threads", column="tid"),
+        "Thread Name": system_ids(report, rows, "threads", column="name"),
     }
     return noted(pa.table(columns), said(report, selection))

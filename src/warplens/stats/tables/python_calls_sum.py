@@ -57,12 +57,12 @@ def table(report: Report, selection: Selection, *, by: str = "function", kind: s
         kind: `function`, `task`, `exception`, `warning`, `lock`, `pause` or `all`.
     """
     one_of("kind", kind, _KINDS)
-    rows = nested(report, selection, "python_calls", _KEYS, _PER[one_of("by", by, tuple(_PER))])
+    rows = nested(report, selection, "python_calls", keys=_KEYS, per=_PER[one_of("by", by, tuple(_PER))])
     if kind != "all":
         rows = rows.filter(pc.equal(pc.cast(rows.column("kind"), pa.string()), kind))
     if not rows.num_rows:
         raise MissingData(f"does not contain Python call data{selection.place(report)}.")
-    figures = block(rows, "Sum (ns)", "ns", "Calls")
+    figures = block(rows, "Sum (ns)", "ns", count="Calls")
     del figures["Sum (ns)"]  # of calls in calls of themselves, too
     columns = {
         "Self (%)": share(rows.column("own")),

@@ -103,7 +103,7 @@ def _by_samples(profile: SampleProfile, min_percent: float) -> pa.Table:
 
 def _by_calls(report: Report, selection: Selection, min_percent: float) -> pa.Table:
     keys = ("kind", "name", "file", "line")
-    apart = nested(report, selection, "python_calls", keys, ("thread",))
+    apart = nested(report, selection, "python_calls", keys=keys, per=("thread",))
     apart = apart.filter(pc.equal(apart.column("kind"), "function"))
     if not apart.num_rows:
         raise MissingData(f"does not contain calls of Python functions{selection.place(report)}.")

@@ -118,9 +118,18 @@ def _summed(report: Report, divided: Parts) -> pa.Table:
         own = processes == process
         time, launched = divided.time[own], divided.launched[own]
         whole = time.sum(axis=1)
-        rows += [_row(divided, process, "step", whole, launched.sum(axis=1), int(whole.sum()))]
         rows += [
-            _row(divided, process, part, time[:, place], launched[:, place], int(whole.sum()))
+            _row(divided, process, "step", time=whole, launched=launched.sum(axis=1), whole=int(whole.sum()))
+        ]
+        rows += [
+            _row(
+                divided,
+                process,
+                part,
+                time=time[:, place],
+                launched=launched[:, place],
+                whole=int(whole.sum()),
+            )
             for place, part in enumerate(PARTS)
             if time[:, place].any() or launched[:, place].any()
         ]

@@ -48,5 +48,5 @@ def table(report: Report, selection: Selection, *, by: str = "function") -> pa.T
     per = _PER[one_of("by", by, tuple(_PER))]
     keys = {"Name": "name"}
     return calls_sum(
-        report, selection, "syscalls", keys, per=per, missing="system call trace data", count="Num Calls"
+        report, selection, "syscalls", keys=keys, per=per, missing="system call trace data", count="Num Calls"
     )

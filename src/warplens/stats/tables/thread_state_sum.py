@@ -88,11 +88,11 @@ def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Tab
         keys = {"State": "state", "Reason": unknown}
         per = ("process", "thread")
         state_rows = grouped(
-            report, selection, relation, keys, missing=missing, value="inside", per=per, where="true"
+            report, selection, relation, keys=keys, missing=missing, value="inside", per=per, where="true"
         )
         figures = {
             "Time (%)": state_rows.column("share"),
-            **block(state_rows, "Total Time (ns)", "ns", "Count"),
+            **block(state_rows, "Total Time (ns)", "ns", count="Count"),
         }
         return noted(
             pa.table(

@@ -46,14 +46,14 @@ def table(report: Report, selection: Selection, *, rows: int = 10) -> pa.Table:
         selection: which part of it.
         rows: maximum number of rows; -1: all.
     """
-    found = report.sql(f"""
+    by_address = report.sql(f"""
     SELECT process, address, {SIZES}, {FAULTS}, {MOVED} / nullif({TAKEN}, 0) * 1e9 AS throughput
     FROM {unified(report, selection)} GROUP BY process, address
     ORDER BY {MOVED} DESC NULLS LAST, cpu_faults + gpu_faults DESC, process, address
     """)
-    if not found.num_rows:
+    if not by_address.num_rows:
         raise MissingData(f"does not contain CUDA Unified Memory data{selection.place(report)}.")
-    shown = found if rows < 0 else found.slice(0, rows)
+    shown = by_address if rows < 0 else by_address.slice(0, rows)
     table = pa.table(
         {
             "Virtual Address": address(shown.column("address")),
@@ -65,5 +65,5 @@ def table(report: Report, selection: Selection, *, rows: int = 10) -> pa.Table:
             **places(report, shown.column("process")),
         }
     )
-    more = found.num_rows - shown.num_rows
+    more = by_address.num_rows - shown.num_rows
     return noted(table, f"{more:,} more addresses; um_sum:rows=-1 has all." if more else "")

@@ -41,5 +41,5 @@ def numbers(values: Any) -> npt.NDArray[np.uint32]:
 
     Those that do not fit are left out.
     """
-    found = np.asarray(values if isinstance(values, np.ndarray) else list(values), np.int64).ravel()
-    return np.ascontiguousarray(found[(found >= 0) & (found < 1 << 32)], np.uint32)
+    wanted = np.asarray(values if isinstance(values, np.ndarray) else list(values), np.int64).ravel()
+    return np.ascontiguousarray(wanted[(wanted >= 0) & (wanted < 1 << 32)], np.uint32)

@@ -116,7 +116,7 @@ class IndexBuilder:
             batch.color_valid, batch.color_offset = (
                 (valid.address, color.offset) if valid is not None and color.null_count else (None, 0)
             )
-        self._name(batch, rows.column("name") if "name" in names else None, number, at)
+        self._name(batch, rows.column("name") if "name" in names else None, number, at=at)
         native.call("index_builder_add", self._native, batch)
         self._rows[layer] += rows.num_rows
         self._drain()

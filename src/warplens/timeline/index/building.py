@@ -91,7 +91,7 @@ def build(
             frames = None
             if layer.stacks and manifest.rows("frames"):
                 frames = Frames(report / str(manifest.tables["frames"]["file"]))
-            for rows in Rows(layer, file, frames, insides):
+            for rows in Rows(layer, file, frames, insides=insides):
                 builder.add(layer.name, rows)
                 done += rows.num_rows
                 if progress is not None:
@@ -121,7 +121,9 @@ def prepare(report: Path, manifest: Manifest, progress: Progress | None = None) 
     if rows < LARGE or rows * _BYTES_PER_ROW > room:
         return False
     try:
-        build(report, manifest, path_of(report, manifest), progress, most_names=room // _BYTES_PER_NAME)
+        build(
+            report, manifest, path_of(report, manifest), progress=progress, most_names=room // _BYTES_PER_NAME
+        )
     except (OSError, pa.ArrowException, MemoryError, WarplensError, ValueError):
         return False  # the report is whole without it
     return True

@@ -17,12 +17,12 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
-    found = (
+    array = (
         column.unify_dictionaries().combine_chunks()
         if pa.types.is_dictionary(column.type)
         else column.combine_chunks()
     )
-    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def filled(array: pa.Array, kind: Any) -> npt.NDArray[Any]:
@@ -98,8 +98,8 @@ class Words:
             return integers(column, np.int64)
         array = coded(column)
         numbers = np.array([*(self._number(text) for text in array.dictionary.to_pylist()), -1], np.int64)
-        found: Int64Array = numbers[filled(array.indices, np.int64)]
-        return found
+        codes_of_rows: Int64Array = numbers[filled(array.indices, np.int64)]
+        return codes_of_rows
 
     def _number(self, text: str) -> int:
         if text not in self._known:

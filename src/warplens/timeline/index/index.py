@@ -133,14 +133,14 @@ class LaneIndex:
         except OSError as error:
             raise ReportError(f"cannot read {error.filename}: {error.strerror}") from error
         for path in (inside, *cached):
-            found = _of(path, part.shift, wanted)
-            if found is not None:
-                return found
+            index = _of(path, part.shift, wanted)
+            if index is not None:
+                return index
         failed: Exception | None = None
         places = [inside, *cached] if store.own else cached
         for path in places:
             try:
-                building.build(store.path, manifest, path, progress)
+                building.build(store.path, manifest, path, progress=progress)
                 return cls(path, part.shift)
             except OSError as error:
                 failed = error
@@ -180,7 +180,19 @@ class LaneIndex:
         rects.close()
         start += self.shift
         mapped.trim()
-        return Viewport(begin, end, grain, runs, start, duration, name, row, slices, busy, link)
+        return Viewport(
+            begin,
+            end,
+            grain,
+            runs=runs,
+            start=start,
+            duration=duration,
+            name=name,
+            row=row,
+            slices=slices,
+            busy=busy,
+            link=link,
+        )
 
     def find(
         self,
@@ -195,12 +207,12 @@ class LaneIndex:
 
         `backward`: the last ones, last first.
         """
-        count, room = self._find(names, begin, end, limit, backward, tracks)
+        count, room = self._find(names, begin, end, limit=limit, backward=backward, tracks=tracks)
         return room.hits(count, self.shift)
 
     def count(self, names: Sequence[int] | npt.NDArray[Any], begin: int, end: int, limit: int) -> int:
         """Return how many slices with one of the names begin in [begin, end), up to `limit`."""
-        return self._find(names, begin, end, limit, False, None)[0]
+        return self._find(names, begin, end, limit=limit, backward=False, tracks=None)[0]
 
     def _find(
         self,
@@ -291,7 +303,18 @@ class LaneIndex:
         column, group, row, name, track = about[:count].T
         busy, covered = np.minimum(times[:count, :2] / ((end - begin) / columns), 1.0).T
         number, begun, start = counts[:count].T
-        return Cells(column, busy, covered, number, begun, group, row, name, track, start + self.shift)
+        return Cells(
+            column,
+            busy,
+            covered,
+            number=number,
+            begun=begun,
+            group=group,
+            row=row,
+            name=name,
+            track=track,
+            start=start + self.shift,
+        )
 
     def close(self) -> None:
         """Let the file go; questions that are being answered are answered first."""
@@ -329,7 +352,7 @@ class LaneIndex:
             raise ValueError("its tracks and their keys are not as many")
         layers = [(str(name), tuple(map(str, names))) for name, *names in self.head["layers"]]
         words = [str(word) for word in self.head["words"]]
-        found = []
+        tracks = []
         for number, (record, (layer, *key)) in enumerate(zip(records.tolist(), keys.tolist(), strict=True)):
             begin, end, busy, events, _, lanes, _ = record
             name, names = layers[layer]
@@ -338,10 +361,19 @@ class LaneIndex:
                 for one, value in zip(names, key, strict=False)
                 if value >= 0
             }
-            found.append(
-                IndexTrack(number, name, values, lanes, events, busy, begin + self.shift, end + self.shift)
+            tracks.append(
+                IndexTrack(
+                    number,
+                    name,
+                    values,
+                    lanes=lanes,
+                    events=events,
+                    busy=busy,
+                    begin=begin + self.shift,
+                    end=end + self.shift,
+                )
             )
-        return tuple(found)
+        return tuple(tracks)
 
 
 _TEXTS = ("kind", "group")  # keys of tracks that are texts
@@ -360,7 +392,7 @@ class _Room:
     def hits(self, count: int, shift: int) -> list[Hit]:
         places, times, about = (array[:count].tolist() for array in self.arrays)
         return [
-            Hit(track, lane, start + shift, duration, name, row, link)
+            Hit(track, lane, start + shift, duration=duration, name=name, row=row, link=link)
             for (track, lane), (start, duration), (name, row, link) in zip(places, times, about, strict=True)
         ]
 
@@ -383,12 +415,12 @@ def _of(path: Path, shift: int, wanted: dict[str, Any]) -> LaneIndex | None:
     if not path.is_file():
         return None
     try:
-        found = LaneIndex(path, shift)
+        index = LaneIndex(path, shift)
     except ReportError:
         return None
-    if all(found.head.get(name) == value for name, value in wanted.items()):
-        return found
-    found.close()
+    if all(index.head.get(name) == value for name, value in wanted.items()):
+        return index
+    index.close()
     return None
 
 
@@ -398,4 +430,6 @@ def _read_names(mapped: _Mapped, layers: list[str]) -> Names:
         raise ValueError("its texts lie outside of it")
     array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts))
     array.validate(full=True)
-    return Names(mapped.section("names", NAME), array, mapped.section("layers", np.uint32), layers)
+    return Names(
+        mapped.section("names", NAME), array, mapped.section("layers", np.uint32), layer_names=layers
+    )

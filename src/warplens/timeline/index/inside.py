@@ -39,12 +39,12 @@ class Insides:
     def __init__(self, launches: pa.Table, units: pa.Table) -> None:
         self.groups = _groups(launches)
         order = np.argsort(columns.integers(units.column("id"), np.int64), kind="stable")
-        found = {name: columns.integers(units.column(name), np.int64)[order] for name in NEEDED[UNITS]}
-        self.id, self.launch, self.cta, self.warp = (found[name] for name in ("id", "launch", "cta", "warp"))
+        column = {name: columns.integers(units.column(name), np.int64)[order] for name in NEEDED[UNITS]}
+        self.id, self.launch, self.cta, self.warp = (column[name] for name in ("id", "launch", "cta", "warp"))
         self.group = self._group(self.launch)
-        self._block, shown = _blocks(found)
-        slots = _slots(self.group[shown], found["sm"][shown], *_spans(found, self._block))
-        self.sm = found["sm"] * SLOTS + slots[self._block] if len(shown) else found["sm"] * SLOTS
+        self._block, shown = _blocks(column)
+        slots = _slots(self.group[shown], column["sm"][shown], *_spans(column, self._block))
+        self.sm = column["sm"] * SLOTS + slots[self._block] if len(shown) else column["sm"] * SLOTS
         self._few = len(self.cta) == 0 or int(self.cta.max()) < _NAMED
         self.shows = np.zeros(len(self.id), bool)  # the warp that stands for its block
         self.shows[shown] = True
@@ -132,7 +132,7 @@ def _spans(units: dict[str, Int64Array], block: Int64Array) -> tuple[Int64Array,
 
 def _slots(group: Int64Array, sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
     """Return a number for each block: the lowest that no other block of the SM has at the same time."""
-    found = np.zeros(len(group), np.int64)
+    slots = np.zeros(len(group), np.int64)
     taken: dict[tuple[int, int], list[int]] = {}
     order = np.lexsort((start, sm, group))
     sorted_ = [column[order].tolist() for column in (group, sm, start, end)]
@@ -143,5 +143,5 @@ def _slots(group: Int64Array, sm: Int64Array, start: Int64Array, end: Int64Array
             ends.append(finish)
         slot = min(slot, SLOTS - 1)
         ends[slot] = max(finish, ends[slot])
-        found[place] = slot
-    return found
+        slots[place] = slot
+    return slots

@@ -40,8 +40,8 @@ class Names:
     @property
     def counts(self) -> npt.NDArray[np.uint64]:
         """How many slices each has."""
-        found: npt.NDArray[np.uint64] = self._records["count"]
-        return found
+        numbers: npt.NDArray[np.uint64] = self._records["count"]
+        return numbers
 
     @property
     def texts(self) -> npt.NDArray[np.uint32]:
@@ -55,14 +55,14 @@ class Names:
 
     def color(self, number: int) -> int | None:
         """Return 0xRRGGBB, None where the program gave none."""
-        found = int(self._records["color"][number]) if 0 <= number < len(self) else NONE
-        return None if found == NONE else found & 0xFFFFFF
+        argb = int(self._records["color"][number]) if 0 <= number < len(self) else NONE
+        return None if argb == NONE else argb & 0xFFFFFF
 
     def layer(self, number: int) -> str:
         """Return the layer that the name is of."""
         text = int(self._records["text"][number]) if 0 <= number < len(self) else len(self._layers)
-        found = int(self._layers[text]) if text < len(self._layers) else len(self._layer_names)
-        return self._layer_names[found] if found < len(self._layer_names) else ""
+        at = int(self._layers[text]) if text < len(self._layers) else len(self._layer_names)
+        return self._layer_names[at] if at < len(self._layer_names) else ""
 
     def count(self, number: int) -> int:
         """Return how many slices have it."""
@@ -77,12 +77,12 @@ class Names:
 
         try:
             if regex:
-                found = pc.match_substring_regex(self._texts, pattern=text, ignore_case=True)
+                hits = pc.match_substring_regex(self._texts, pattern=text, ignore_case=True)
             else:
-                found = pc.match_substring(self._texts, pattern=text, ignore_case=True)
+                hits = pc.match_substring(self._texts, pattern=text, ignore_case=True)
         except pa.ArrowInvalid as error:
             raise UsageError(f"{text!r} is no regular expression: {str(error).splitlines()[0]}.") from error
-        matches = np.asarray(found.to_numpy(zero_copy_only=False), bool)
+        matches = np.asarray(hits.to_numpy(zero_copy_only=False), bool)
         text_of = self._records["text"]
         known = text_of < len(matches)
         if not len(matches):

@@ -103,20 +103,20 @@ class Rows:
         layer = self._layer
         if layer.inside and self._insides is not None:
             rows = _placed(rows, layer.inside, self._insides)
-        found: dict[str, Any] = {}
+        made: dict[str, Any] = {}
         for name in ("start", "end", "id"):
             if name in self._columns:
-                found[name] = rows.column(name)
+                made[name] = rows.column(name)
         for key in layer.keys:
             if key in (rows.column_names if layer.inside else self._columns):
-                found[key] = rows.column(key)
+                made[key] = rows.column(key)
         for name, column in (("color", layer.color), ("depth", layer.depth), ("link", layer.link)):
             if column and column in self._columns:
-                found[name] = rows.column(column)
-        found["name"] = self._names(rows)
+                made[name] = rows.column(column)
+        made["name"] = self._names(rows)
         if layer.style:
-            found |= _styled(rows, found)
-        return pa.table(found)
+            made |= _styled(rows, made)
+        return pa.table(made)
 
     def _names(self, rows: pa.Table) -> Any:
         layer = self._layer
@@ -167,7 +167,7 @@ def _nothing(rows: pa.Table) -> pa.Array:
     return pa.nulls(rows.num_rows, pa.string()).dictionary_encode()
 
 
-def _styled(rows: pa.Table, found: dict[str, Any]) -> dict[str, Any]:
+def _styled(rows: pa.Table, made: dict[str, Any]) -> dict[str, Any]:
     """Sort ranges into those of threads, of tasks, and start/end ones of none.
 
     Returns `kind`, and its keys.
@@ -186,7 +186,7 @@ def _styled(rows: pa.Table, found: dict[str, Any]) -> dict[str, Any]:
         group = columns.integers(task, np.int64)
         kind[group >= 0] = 1
         more["task"] = group
-    thread = np.where(kind == 0, columns.integers(found["thread"], np.int64), -1)
+    thread = np.where(kind == 0, columns.integers(made["thread"], np.int64), -1)
     return {"kind": _kinds(kind), "thread": thread, **more}
 
 

@@ -43,7 +43,7 @@ def alike(opened: Opened, layer: str, process: int, row: int) -> dict[str, Any]:
     lengths = np.asarray(rows.column("length").to_numpy(), np.int64)
     longest = np.argsort(-lengths, kind="stable")[:_LONGEST]
     taken = rows.take(longest).to_pylist()
-    places = [by_id(opened, layer, one["id"], one["start"]) for one in taken]
+    places = [by_id(opened, layer, one["id"], start=one["start"]) for one in taken]
     return _answer(found[0]["name"] or "", lengths, [place for place in places if place is not None])
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warplens.errors import MissingData, UsageError
 from warplens.viewer import limits
 from warplens.viewer.answers import binary
-from warplens.viewer.answers.asking import Processes
+from warplens.viewer.answers.asking import SqlProcesses
 from warplens.viewer.answers.plain import cut
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Answers:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self._processes = Processes()
+        self._processes = SqlProcesses()
 
     def close(self) -> None:
         """End the processes that SQL runs in."""
@@ -116,25 +116,25 @@ class Answers:
         series = [
             (track, found[track].plot(first, last, width)) for track in sorted(set(tracks)) if track in found
         ]
-        return binary.plots(series, begin, end, opened.origin)
+        return binary.plots(series, begin, end, origin=opened.origin)
 
     def event(self, report: int, table: str, process: int, row: int) -> dict[str, Any]:
         """`EventDetails` of an event."""
         from warplens.viewer.answers.details import event
 
-        return event(self.view.report(report), table, process, row)
+        return event(self.view.report(report), table, process, row=row)
 
     def alike(self, report: int, table: str, process: int, row: int) -> dict[str, Any]:
         """`Alike`: all events with the name of one."""
         from warplens.viewer.answers.alike import alike
 
-        return alike(self.view.report(report), table, process, row)
+        return alike(self.view.report(report), table, process, row=row)
 
     def search(self, report: int, text: str, regex: bool, around: float, limit: int) -> dict[str, Any]:
         """`SearchAnswer`: the names with a text in them, and their events around a time."""
         from warplens.viewer.answers.searching import search
 
-        return search(self.view.report(report), text, regex, around, min(limit, limits.EVENTS))
+        return search(self.view.report(report), text, regex, around=around, limit=min(limit, limits.EVENTS))
 
     def findings(self, report: int) -> dict[str, Any]:
         """`Findings` of the rules."""
@@ -154,13 +154,13 @@ class Answers:
         """One stat, over all of the report or a part: `Table`."""
         from warplens.viewer.answers.statistics import stat
 
-        return stat(self.view.report(report), name, begin, end)
+        return stat(self.view.report(report), name, begin=begin, end=end)
 
     def selected(self, report: int, begin: int, end: int, tracks: Collection[int]) -> dict[str, Any]:
         """`Selected`: what happened in a part of time."""
         from warplens.viewer.answers.selecting import selected
 
-        return selected(self.view.report(report), begin, end, tracks)
+        return selected(self.view.report(report), begin, end, tracks=tracks)
 
     def flame(
         self, report: int, kind: str, begin: int | None = None, end: int | None = None

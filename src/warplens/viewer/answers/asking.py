@@ -26,7 +26,7 @@ _MORE = 1 << 20  # bytes of an answer beside its table
 _BESIDE = "ask about less time, or add LIMIT and WHERE"
 
 
-class Processes:
+class SqlProcesses:
     """Processes that answer SQL.
 
     Each is kept for the next question, as one takes most of a second to begin.

@@ -55,7 +55,7 @@ class Rects:
         return cls.joined(
             [
                 (base, index.names, view)
-                for base, index, view in lanes.viewports(begin, end, width, tracks, limit)
+                for base, index, view in lanes.viewports(begin, end, width, tracks=tracks, limit=limit)
             ]
         )
 

@@ -1,4 +1,4 @@
-"""Plots: counters of programs, metrics of GPUs, memory of processes and of tensors."""
+"""Plots: CPUs that processes used, memory of processes and of tensors, counters of programs, metrics of GPUs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.analysis.counters import all_series
+from warplens.analysis.cpu.used import cpus_used
+from warplens.analysis.memory import size_over_time, sizes
 from warplens.arrays import Float64Array, Int64Array
 from warplens.timeline.tree import Where
 
@@ -102,11 +104,31 @@ class Counter:
 def counters(report: Report) -> Iterator[Counter]:
     """Yield all counters of a report."""
     counts = report.tables
+    if counts["thread_states"] or counts["samples"]:
+        yield from _cpus(report)
+    if counts["host_metrics"]:
+        yield from _resident(report)
     yield from _of_programs(report)
     if counts["gpu_metrics"]:
         yield from _metrics(report)
     if counts["gpu_memory"] or counts["tensor_memory"]:
         yield from _memory(report)
+    if counts["tensor_memory"]:
+        yield from _tensors_of_cpus(report)
+
+
+def _cpus(report: Report) -> Iterator[Counter]:
+    for process, times, values in cpus_used(report):
+        yield Counter("cpu_use", str(process), "CPUs used", "CPUs", Where(process), times, values)
+
+
+def _resident(report: Report) -> Iterator[Counter]:
+    """Memory of processes; of one that was read once there is nothing to draw."""
+    readings = sizes(report)
+    for process in np.unique(np.asarray(readings["process"].to_numpy(), np.int64)).tolist():
+        times, values = size_over_time(readings, process)
+        if len(times) > 1:
+            yield Counter("memory", str(process), "Memory", "bytes", Where(process), times, values)
 
 
 def _of_programs(report: Report) -> Iterator[Counter]:
@@ -120,10 +142,10 @@ def _of_programs(report: Report) -> Iterator[Counter]:
             "nvtx_counters",
             str(facts["counter"]),
             name,
-            facts["unit"] or "",
-            Where(facts["process"]),
-            times,
-            values,
+            unit=facts["unit"] or "",
+            where=Where(facts["process"]),
+            times=times,
+            values=values,
         )
 
 
@@ -132,15 +154,16 @@ def _metrics(report: Report) -> Iterator[Counter]:
     for (host, gpu, uuid, metric, unit), times, values in _split(
         report, "gpu_metrics", ("host", "gpu", "uuid", "metric", "unit")
     ):
-        where = Where(host=host, gpu=gpu, uuid=uuid)
+        held_from, held = _since_last(times, values)
         found.append(
             Counter(
                 "gpu_metrics",
                 f"{host}/{gpu}/{metric}",
                 metric,
-                unit or "",
-                where,
-                *_since_last(times, values),
+                unit=unit or "",
+                where=Where(host=host, gpu=gpu, uuid=uuid),
+                times=held_from,
+                values=held,
             )
         )
     rank = {name: place for place, name in enumerate(_FIRST)}
@@ -163,11 +186,24 @@ def _memory(report: Report) -> Iterator[Counter]:
             "gpu_memory",
             f"{level.process}/{level.device}/{level.series}",
             names[level.series],
-            "bytes",
-            where,
-            level.time,
-            level.value,
+            unit="bytes",
+            where=where,
+            times=level.time,
+            values=level.value,
         )
+
+
+def _tensors_of_cpus(report: Report) -> Iterator[Counter]:
+    """What tensors have in the memory of the CPU, which is of no device."""
+    rows = report.sql(
+        """SELECT process, "start", coalesce(allocated, sum(bytes) OVER (PARTITION BY process ORDER BY "start", id))::DOUBLE AS value
+           FROM tensor_memory WHERE device IS NULL ORDER BY process, "start", id"""
+    )
+    process = np.asarray(rows["process"].to_numpy(), np.int64)
+    keys, first = np.unique(process, return_index=True)
+    for key, own in zip(keys.tolist(), np.split(np.arange(len(process)), first[1:]), strict=True):
+        times, values = (np.asarray(rows[name].to_numpy())[own] for name in ("start", "value"))
+        yield Counter("tensor_memory", str(key), "Memory of tensors", "bytes", Where(key), times, values)
 
 
 def _since_last(times: Any, values: Any) -> tuple[Any, Any]:

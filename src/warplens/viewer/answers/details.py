@@ -5,6 +5,7 @@ All of its row, its payload and stack, the ranges around it, and its relatives o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,20 @@ def event(opened: Opened, table: str, process: int, row: int) -> dict[str, Any]:
         raise MissingData(f"there is no table {table!r}")
     id_ = id_of(process, row)
     with opened.asking() as report:
-        return _Details(opened, report, table, TABLES[source], id_).as_json()
+        return _Details(opened, report, table, table=TABLES[source], id_=id_).as_json()
+
+
+def read_ahead(opened: Opened, events: Iterable[tuple[str, int, int]]) -> None:
+    """Read the rows of events that `event` will be asked for, with one question for each table: table, process and row of each."""
+    wanted: dict[str, list[int]] = {}
+    for layer, process, row in events:
+        if (source := table_of(layer)) in TABLES:
+            wanted.setdefault(source, []).append(id_of(process, row))
+    with opened.asking() as report:
+        for source, ids in wanted.items():
+            key = _KEYS.get(source, "id")
+            rows = report.sql(f"SELECT * FROM {source} WHERE {key} IN (SELECT unnest($ids))", {"ids": ids})
+            opened.rows |= {(source, values[key]): values for values in rows.to_pylist()}
 
 
 class _Details:
@@ -77,7 +91,7 @@ class _Details:
         self._begin: int | None = None if layer == LAYER else found.get("start")
 
     def as_json(self) -> dict[str, Any]:
-        place = by_id(self._opened, self._layer, self._id, self._begin)
+        place = by_id(self._opened, self._layer, self._id, start=self._begin)
         if place is None:
             raise MissingData(f"the event is on no track of the timeline: {self._table.name} {self._id}")
         column = name_column(self._table.name)
@@ -93,6 +107,8 @@ class _Details:
         }
 
     def _row(self, table: Table, id_: int) -> dict[str, Any] | None:
+        if (known := self._opened.rows.get((table.name, id_))) is not None:
+            return known
         rows = self._report.sql(
             f"SELECT * FROM {table.name} WHERE {_KEYS.get(table.name, 'id')} = $id LIMIT 1", {"id": id_}
         ).to_pylist()
@@ -217,7 +233,7 @@ class _Details:
             (table, id_): (relation, table, id_, start) for relation, table, id_, start in reversed(found)
         }
         for relation, table, id_, start in list(reversed(once.values()))[:_MOST_LINKS]:
-            place = by_id(self._opened, table, id_, start)
+            place = by_id(self._opened, table, id_, start=start)
             if place is not None:
                 links.append({**place, "relation": relation})
         return links
@@ -314,7 +330,7 @@ class _Details:
 
     def _regions_around(self, launch: dict[str, Any]) -> list[dict[str, Any]]:
         """The launch, and the regions of the warp around an event of it."""
-        found = [by_id(self._opened, "intrakernel_launches", launch["id"], launch["start"])]
+        found = [by_id(self._opened, "intrakernel_launches", launch["id"], start=launch["start"])]
         if self._table.name == "intrakernel_events":
             rows = self._report.sql(
                 """SELECT id, "start" FROM intrakernel_events WHERE launch = $launch AND unit = $unit
@@ -322,6 +338,7 @@ class _Details:
                 {name: self._values[name] for name in ("launch", "unit", "start", "end", "id")},
             )
             found += [
-                by_id(self._opened, "intrakernel_events", row["id"], row["start"]) for row in rows.to_pylist()
+                by_id(self._opened, "intrakernel_events", row["id"], start=row["start"])
+                for row in rows.to_pylist()
             ]
         return [place for place in found if place is not None]

@@ -66,7 +66,9 @@ def _stacks(opened: Opened, name: str, rows: pa.Table) -> dict[str, Any]:
         f"{one.file}:{one.first_line or one.line or 1}" if one.kind == "python" and one.file else None
         for one in examples
     ]
-    return _tree(name, tree.parent, tree.total, tree.own, [one.function for one in examples], places)
+    return _tree(
+        name, tree.parent, tree.total, own=tree.own, names=[one.function for one in examples], places=places
+    )
 
 
 def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def _kernels(opened: Opened, report: Report, selection: Selection) -> dict[str, 
         for column, value in ((parents, places[class_]), (totals, row["total"]), (own, row["total"])):
             column.append(value)
         names.append(row["name"])
-    return _tree("kernels", np.array(parents), np.array(totals), np.array(own), names)
+    return _tree("kernels", np.array(parents), np.array(totals), own=np.array(own), names=names)
 
 
 def _nested(report: Report, selection: Selection, table: str, column: str) -> dict[str, Any]:
@@ -131,7 +133,9 @@ def _nested(report: Report, selection: Selection, table: str, column: str) -> di
     own = total.copy()
     np.subtract.at(own, parents[parents >= 0], total[parents >= 0])
     texts = names.dictionary.to_pylist()
-    return _tree(table, parents, total, np.maximum(own, 0), [texts[label] for label in labels.tolist()])
+    return _tree(
+        table, parents, total, own=np.maximum(own, 0), names=[texts[label] for label in labels.tolist()]
+    )
 
 
 def _positions(ids: Int64Array, wanted: Int64Array) -> Int64Array:

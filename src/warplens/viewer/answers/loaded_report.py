@@ -63,6 +63,7 @@ class Opened:
         )
         self.live = bool(report.snapshots or report.waiting)
         self.growing = False  # rows are being computed that come later
+        self.rows: dict[tuple[str, int], dict[str, Any]] = {}  # of tables, by their ids: what was read ahead
         self.cache, self._progress, self._projecting = cache, progress, projecting
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
@@ -162,7 +163,7 @@ class Opened:
         return found
 
     def _rows(self, lanes: Lanes) -> list[dict[str, Any]]:
-        return track_nodes(self.number, self.origin, self.entities, lanes, self.counters)
+        return track_nodes(self.number, self.origin, self.entities, lanes=lanes, counters=self.counters)
 
     @property
     def warnings(self) -> int:

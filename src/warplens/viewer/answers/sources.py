@@ -37,7 +37,9 @@ def lines_of(opened: Opened, path: str, selection: Selection) -> dict[str, Any]:
         raise MissingData(f"does not contain Python samples of threads that ran{place}.")
     weights = Weights.of(opened.frames, rows)
     tree = top_down(opened.frames, "line", weights)
-    files = hot_files(opened.frames, tree, int(weights.weight.sum()), by_line(opened.frames, rows))
+    files = hot_files(
+        opened.frames, tree, int(weights.weight.sum()), instructions=by_line(opened.frames, rows)
+    )
     hot = files[0] if not path else next((file for file in files if file.path == path), None)
     if hot is None:
         raise MissingData(f"does not contain samples of {cut(path, limits.NAME)}{place}.")
@@ -60,7 +62,7 @@ def _lines(hot: HotFile, source: list[str] | None, library: bool) -> Iterator[di
     if source is not None and last <= _WHOLE and not library:
         shown = list(range(1, last + 1))
     else:
-        shown = sorted({near for line in hot.lines for near in around(line, _NEAR, last, source)})
+        shown = sorted({near for line in hot.lines for near in around(line, _NEAR, last, source=source)})
     for number in shown:
         line = hot.lines.get(number)
         text = (

@@ -117,7 +117,7 @@ def stat(opened: Opened, name: str, begin: int | None, end: int | None) -> dict[
         if unit.id in _EVENTS and "Start (ns)" in table.column_names:
             starts = table.column("Start (ns)").slice(0, limits.ROWS).to_pylist()
             asked = [None if start is None else int(start) + opened.origin for start in starts]
-            links = time_links(opened, report, asked, _EVENTS[unit.id])
+            links = time_links(opened, report, asked, layers=_EVENTS[unit.id])
     return shown(unit.summary.rstrip("."), table, links=links, note=" ".join(notes(table)))
 
 
@@ -213,7 +213,7 @@ def _rank(unit: Unit) -> tuple[bool, float, str]:
 
 
 def _evidence(opened: Opened, row: Evidence) -> dict[str, Any]:
-    place = None if row.id is None else by_id(opened, row.table, row.id, row.start)
+    place = None if row.id is None else by_id(opened, row.table, row.id, start=row.start)
     if place is None and row.table in opened.every_lane.layers:
         hit = opened.every_lane.next_of(row.table, row.start, row.start + 1)
         place = None if hit is None or hit.start != row.start else located(opened, hit)

@@ -98,12 +98,12 @@ def sql_links(opened: Opened, text: str, rows: Sequence[tuple[int | None, int | 
     """
     words = set(re.findall(r"\w+", text.lower()))
     layers = [layer for layer in opened.every_lane.layers if layer in words and layer in TABLES]
-    return [_row_link(opened, layers, id_, start) for id_, start in rows] if layers else []
+    return [_row_link(opened, layers, id_, begin=start) for id_, start in rows] if layers else []
 
 
 def _row_link(opened: Opened, layers: Sequence[str], id_: int | None, begin: int | None) -> Link:
     for layer in layers:
-        found = by_id(opened, layer, id_, begin) if id_ is not None else None
+        found = by_id(opened, layer, id_, start=begin) if id_ is not None else None
         if found is not None and (begin is None or found["start"] == begin - opened.origin):
             return found
     if begin is None:
@@ -123,7 +123,7 @@ def time_links(
         if layer == table and report.tables[table] and wanted:
             text = f'SELECT "start", min(id) AS id FROM {table} WHERE "start" IN (SELECT unnest($starts)) GROUP BY 1'
             for row in report.sql(text, {"starts": wanted}).to_pylist():
-                found.setdefault(row["start"], by_id(opened, layer, row["id"], row["start"]))
+                found.setdefault(row["start"], by_id(opened, layer, row["id"], start=row["start"]))
         else:
             found.update({start: _at(opened, [layer], start) for start in wanted if start not in found})
     return [None if start is None else found.get(start) for start in asked]

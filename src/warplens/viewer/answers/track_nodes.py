@@ -42,7 +42,7 @@ def track_nodes(
         for process in processes[_PROCESSES_OPEN:]:
             process.open = False
         for process in processes:
-            _fold(process, "thread", "threads", _THREADS_OPEN)
+            _fold(process, "thread", "threads", most=_THREADS_OPEN)
         _fold_insides(host)
     return [_node(host, report, origin) for host in tree.root.sorted()]
 
@@ -95,11 +95,11 @@ def _fold_insides(node: Row) -> None:
     """Bound what is below the rows of kernels that time themselves, and the number of these on a stream."""
     for child in list(node.children.values()):
         _fold_insides(child)
-    _fold(node, "inside", "kernels", _INSIDES_OPEN)
+    _fold(node, "inside", "kernels", most=_INSIDES_OPEN)
     if node.kind == "inside":
         for sm in node.children.values():
             sm.open = len(node.children) <= _SMS_OPEN // 2
-        _fold(node, "sm", "SMs", _SMS_OPEN)
+        _fold(node, "sm", "SMs", most=_SMS_OPEN)
 
 
 def _fold(node: Row, kind: str, group: str, most: int) -> None:

@@ -6,14 +6,16 @@ report, the finest one of single events; the page only picks a level and cuts it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warplens.errors import UsageError, WarplensError
 from warplens.viewer.answers.binary import Rects
+from warplens.viewer.answers.details import read_ahead
 from warplens.viewer.answers.flames import KINDS
 from warplens.viewer.answers.plain import encoded
 
@@ -86,8 +88,9 @@ def _report(answers: Answers, opened: Opened, told: _Told) -> Iterator[tuple[str
     )
     slices = _Slices(opened, levels[-1])
     yield f"alike/{number}", encoded(dict(_alike(answers, slices, told)))
-    wanted = [*_evidence(kept["findings"]), *slices.longest()]
-    yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told)))
+    wanted = list(islice(dict.fromkeys([*_evidence(kept["findings"]), *slices.longest()]), _DETAILED))
+    read_ahead(opened, wanted)
+    yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told=told)))
 
 
 def _span(opened: Opened) -> tuple[int, int]:
@@ -136,7 +139,7 @@ def _plots(answers: Answers, opened: Opened) -> Iterator[tuple[float, bytes]]:
         is_finest = 2 * width >= samples
         yield (
             (0.0 if is_finest else (end - begin) / width),
-            answers.plots(opened.number, begin, end, width, list(opened.counters)),
+            answers.plots(opened.number, begin, end, width=width, tracks=list(opened.counters)),
         )
         if is_finest:
             return
@@ -191,16 +194,10 @@ def _alike(answers: Answers, slices: _Slices, told: _Told) -> Iterator[tuple[str
 
 
 def _events(
-    answers: Answers, number: int, wanted: Iterable[tuple[str, int, int]], told: _Told
+    answers: Answers, number: int, wanted: Sequence[tuple[str, int, int]], told: _Told
 ) -> Iterator[tuple[str, Any]]:
-    seen: set[tuple[str, int, int]] = set()
-    for ref in wanted:
-        if len(seen) == _DETAILED:
-            return
-        if ref in seen:
-            continue
-        seen.add(ref)
-        told("collecting details", len(seen) / _DETAILED)
+    for place, ref in enumerate(wanted):
+        told("collecting details", place / len(wanted))
         answer = _answer(partial(answers.event, number, *ref))
         if "error" not in answer:
             yield "/".join(map(str, ref)), answer

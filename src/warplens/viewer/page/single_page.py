@@ -19,6 +19,7 @@ _OUTSIDE = re.compile(
     r'<script\b[^>]*\bsrc="(?P<script>[^"]+)"[^>]*>\s*</script>|<link\b[^>]*\brel="(?P<link>[^"]+)"[^>]*>|<title>(?P<title>[^<]*)</title>'
 )
 _HREF = re.compile(r'\bhref="([^"]+)"')
+_LEVEL = 6  # a sixth of the time of 9, and 2 % more bytes
 _BREAKS_OUT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
@@ -44,12 +45,12 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
                 "script",
                 _safe_script(_content(files, match["script"])),
                 "script-src",
-                hashes,
-                ' type="module"',
+                hashes=hashes,
+                attributes=' type="module"',
             )
         href = _HREF.search(match[0])
         if match["link"] == "stylesheet" and href is not None:
-            return _inline("style", _safe_style(_content(files, href[1])), "style-src", hashes)
+            return _inline("style", _safe_style(_content(files, href[1])), "style-src", hashes=hashes)
         if match["link"] == "icon" and href is not None:
             icon = files[_path(href[1])]
             return (
@@ -78,7 +79,7 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
 
 def packed(answer: bytes) -> str:
     """Return an answer as the page holds it. The same answer gives the same text."""
-    return base64.b64encode(gzip.compress(answer, 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(answer, _LEVEL, mtime=0)).decode()
 
 
 def _block(key: str, answer: bytes) -> str:

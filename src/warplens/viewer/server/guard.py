@@ -162,7 +162,7 @@ class Guard:
         """Exchange the token of an address for the cookie."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
         if scope["path"] != "/" or scope["method"] != "GET" or not self._keys.enters(given[0]):
-            await _say(send, 401, "this needs the token of the server's address", _NO_TOKEN)
+            await _say(send, 401, "this needs the token of the server's address", hint=_NO_TOKEN)
             return
         cookie = f"{self._keys.cookie}={self._keys.session}; HttpOnly; SameSite=Strict; Path=/"
         # From a link on another page, a redirect would be followed without the cookie that has just been set.

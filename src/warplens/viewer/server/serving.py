@@ -87,7 +87,7 @@ def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> D
             f"cannot listen on {host}, port {port}: {reason}.\nWithout --port, a free one is taken."
         ) from error
     number = int(listening.getsockname()[1])
-    return Door(listening, host, number, Keys(number))
+    return Door(listening, host, number, keys=Keys(number))
 
 
 class Server:
@@ -113,7 +113,7 @@ class Server:
         self.news: News = News(answers)
         self._door = door
         names = () if not door.remote else (socket.gethostname(), socket.getfqdn(), door.host)
-        site = Site(answers, self.workers, pages, self.news)
+        site = Site(answers, self.workers, pages, news=self.news)
         self._apart = site.apart
         for opened in view.reports:
             opened.grown, opened.projector = self.news.tell, self._apart.project

@@ -2,11 +2,11 @@
 import { source } from "../../app/state";
 import type { Alike, Located } from "../../data/types";
 import { Answered, useAnswer } from "../parts/answer";
-import { Histogram } from "../parts/histogram";
+import { Histogram } from "../parts/drawing/histogram";
 import { goTo } from "../parts/jump";
 import { generation } from "../parts/report";
 import { Section } from "../parts/section";
-import { count, time } from "../parts/units";
+import { count, time } from "../parts/table/units";
 
 export function AlikeSection({ event }: { event: Located }) {
   const from = source.value;

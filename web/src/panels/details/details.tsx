@@ -4,7 +4,7 @@ import { mark, select } from "../../app/actions";
 import { details, found, selected } from "../../app/state";
 import type { EventDetails, Located } from "../../data/types";
 import { goTo, goToSpan, onAxis } from "../parts/jump";
-import { time } from "../parts/units";
+import { time } from "../parts/table/units";
 import { search } from "../search/searching";
 import { AlikeSection } from "./alike";
 import { Fields } from "./fields";

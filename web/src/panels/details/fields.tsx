@@ -1,7 +1,7 @@
 /** What is known of an event, name by name. */
 import type { Field } from "../../data/types";
 import { Section } from "../parts/section";
-import { shown } from "../parts/units";
+import { shown } from "../parts/table/units";
 
 // Points in time have all their digits, durations have three.
 const POINT = /^(start|end|time)$/i;

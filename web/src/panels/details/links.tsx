@@ -2,7 +2,7 @@
 import type { EventDetails, Located } from "../../data/types";
 import { goTo } from "../parts/jump";
 import { Section } from "../parts/section";
-import { time } from "../parts/units";
+import { time } from "../parts/table/units";
 import { Name } from "../parts/name";
 import { visible } from "../../base/text";
 

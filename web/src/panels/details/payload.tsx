@@ -1,6 +1,6 @@
 /** An NVTX payload as a tree that opens part by part; long lists come a hundred at a time. */
 import { useState } from "preact/hooks";
-import { copy } from "../parts/clipboard";
+import { copy } from "../parts/table/clipboard";
 import { Section } from "../parts/section";
 import { Name } from "../parts/name";
 import { visibleLines } from "../../base/text";

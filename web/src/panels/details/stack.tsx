@@ -1,6 +1,6 @@
 /** The call stack, innermost first, as it was recorded. */
 import type { EventDetails } from "../../data/types";
-import { copy } from "../parts/clipboard";
+import { copy } from "../parts/table/clipboard";
 import { Section } from "../parts/section";
 import { openSource, parsed } from "../source/place";
 import { Name } from "../parts/name";

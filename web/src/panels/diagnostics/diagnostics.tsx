@@ -2,7 +2,7 @@
 import { source } from "../../app/state";
 import { Answered, useAnswer } from "../parts/answer";
 import { ReportChoice, generation, panelReport } from "../parts/report";
-import { TableView } from "../parts/table";
+import { TableView } from "../parts/table/table";
 
 export function DiagnosticsPanel() {
   const from = source.value;

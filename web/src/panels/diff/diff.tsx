@@ -5,9 +5,9 @@ import { difference, meta, offsets, source, view } from "../../app/state";
 import type { Difference } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { generation } from "../parts/report";
-import { TableView } from "../parts/table";
+import { TableView } from "../parts/table/table";
 import { Tabs } from "../parts/tabs";
-import { time } from "../parts/units";
+import { time } from "../parts/table/units";
 import { current, laid } from "./laying";
 import { Name } from "../parts/name";
 

@@ -1,9 +1,9 @@
 /** One finding whole: why it costs time, what to do, when this is wrong, and rows that jump to where it can be seen. */
 import type { Evidence, Finding } from "../../data/types";
-import { Bar } from "../parts/bar";
+import { Bar } from "../parts/drawing/bar";
 import { goTo, goToSpan } from "../parts/jump";
 import { SafeLink } from "../parts/link";
-import { count, percent, time } from "../parts/units";
+import { count, percent, time } from "../parts/table/units";
 import { shares } from "./ranking";
 import { Severity } from "./severity";
 import { Name } from "../parts/name";

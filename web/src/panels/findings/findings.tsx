@@ -3,12 +3,13 @@ import { signal } from "@preact/signals";
 import { source } from "../../app/state";
 import type { Finding, Findings } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
-import { Bar } from "../parts/bar";
+import { Bar } from "../parts/drawing/bar";
 import { goTo, goToSpan, lasting } from "../parts/jump";
 import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
-import { time } from "../parts/units";
+import { time } from "../parts/table/units";
 import { FindingDetails } from "./finding";
+import { Ledger } from "./ledger";
 import { ranked, shares } from "./ranking";
 import { Severity } from "./severity";
 import { Name } from "../parts/name";
@@ -62,6 +63,7 @@ function Judged({ found, report }: { found: Findings; report: number }) {
             ))}
           </ul>
         )}
+        <Ledger found={found} report={report} onChoose={(finding) => (chosen.value = Math.max(list.indexOf(finding), 0))} />
         <Others found={found} />
       </div>
       {one && <FindingDetails key={`${one.rule}\n${one.subject}`} finding={one} report={report} span={span} />}

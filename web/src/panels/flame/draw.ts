@@ -1,6 +1,6 @@
 /** Paints boxes of flame graphs and tree maps; only text that fits, nothing that is not in sight. */
 import type { FlameNode } from "../../data/types";
-import { colors, css, filled, inkOn, mix } from "../parts/color";
+import { colors, css, filled, inkOn, mix } from "../parts/drawing/color";
 import { short } from "../../base/names";
 
 export interface Rectangle {

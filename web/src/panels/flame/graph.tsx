@@ -2,8 +2,8 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { theme } from "../../app/state";
 import type { Flame, FlameNode } from "../../data/types";
-import { useSize } from "../parts/size";
-import { percent, quantity } from "../parts/units";
+import { useSize } from "../parts/drawing/size";
+import { percent, quantity } from "../parts/table/units";
 import type { Rectangle } from "./draw";
 import { boxAt, paint } from "./draw";
 import type { Parents } from "./layout";

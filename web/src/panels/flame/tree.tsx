@@ -1,9 +1,9 @@
 /** The same graph as a tree of rows: opened and closed by keys and clicks, each with its whole and its own value. */
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame, FlameNode } from "../../data/types";
-import { Bar } from "../parts/bar";
-import { useSize } from "../parts/size";
-import { percent } from "../parts/units";
+import { Bar } from "../parts/drawing/bar";
+import { useSize } from "../parts/drawing/size";
+import { percent } from "../parts/table/units";
 import { valued } from "./graph";
 import { ordered } from "./layout";
 import { Name } from "../parts/name";

@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { found } from "../../app/state";
-import { count } from "../parts/units";
+import { count } from "../parts/table/units";
 import { names, search, searching, step } from "./searching";
 import { Name } from "../parts/name";
 import { visible } from "../../base/text";

@@ -3,8 +3,8 @@ import { select } from "../../app/actions";
 import { found, meta, notice, offsets, selected, source, view } from "../../app/state";
 import { signal } from "@preact/signals";
 import type { Located, SearchAnswer } from "../../data/types";
-import { expression } from "../parts/sorting";
-import { count } from "../parts/units";
+import { expression } from "../parts/table/sorting";
+import { count } from "../parts/table/units";
 
 /** Names with counts, of all reports together. */
 export const names = signal<SearchAnswer["names"]>([]);

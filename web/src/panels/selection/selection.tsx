@@ -10,9 +10,9 @@ import { FlameBar, FlameBody, choiceOf } from "../flame/flame";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
-import { TableView } from "../parts/table";
+import { TableView } from "../parts/table/table";
 import { Tabs } from "../parts/tabs";
-import { count, moment, time } from "../parts/units";
+import { count, moment, time } from "../parts/table/units";
 import type { Side } from "./sides";
 import { comparedNames, namesTable, sides, tracksOf, tracksTable } from "./sides";
 

@@ -8,7 +8,7 @@ import { ExtentChoice, extentOf, spanOf } from "../parts/extent";
 import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { Tabs } from "../parts/tabs";
-import { percent } from "../parts/units";
+import { percent } from "../parts/table/units";
 import { place } from "./place";
 
 type By = "total" | "self";

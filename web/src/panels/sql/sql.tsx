@@ -6,7 +6,7 @@ import type { Table } from "../../data/types";
 import { Answered, Empty, useAnswer } from "../parts/answer";
 import { goToSpan } from "../parts/jump";
 import { ReportChoice, generation, panelReport } from "../parts/report";
-import { TableView } from "../parts/table";
+import { TableView } from "../parts/table/table";
 import { EXAMPLES, LISTING } from "./examples";
 import type { Listed } from "./rows";
 import { listed, remembered, spanOf } from "./rows";

@@ -6,8 +6,8 @@ import { Answered, Empty, useAnswer } from "../parts/answer";
 import { inReport } from "../parts/jump";
 import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
-import { TableView } from "../parts/table";
-import { time } from "../parts/units";
+import { TableView } from "../parts/table/table";
+import { time } from "../parts/table/units";
 
 const FIRST = ["cuda_gpu_kern_sum", "nvtx_sum", "cuda_api_sum", "python_hotspots", "cpu_hotspots", "op_sum"];
 

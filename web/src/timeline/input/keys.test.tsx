@@ -1,6 +1,6 @@
 /** Keys, as events of the browser. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { listen } from "../../app/keys";
+import { listen } from "../../app/keys/keys";
 import { marks, meta, offsets, ranges, selected, toggled, trees, view } from "../../app/state";
 import type { ReportMeta } from "../../data/types";
 import { Store } from "../data/tiles";

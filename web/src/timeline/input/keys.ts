@@ -1,6 +1,6 @@
 /** What keys do to the timeline wherever the focus is; while one is held the view glides. */
 import { everything, select } from "../../app/actions";
-import { type Binding, addKeys } from "../../app/keys";
+import { type Binding, addKeys } from "../../app/keys/keys";
 import { offsets, ranges, selected, view } from "../../app/state";
 import { find, neighbour, runAt } from "../layout/hit";
 import { fitEvent, fitTo, panBy, zoomAt } from "../layout/navigate";
