@@ -20,7 +20,7 @@ from tests.support.programs.launching import COMMAND, SRC, environment
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 from warplens.viewer import limits
-from warplens.viewer.answers.asking import Processes
+from warplens.viewer.answers.asking import SqlProcesses
 from warplens.viewer.answers.loaded_report import Opened
 
 ENDLESS = "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
@@ -107,7 +107,7 @@ def test_what_is_no_sql_is_told(client: Client, text: str) -> None:
 
 
 def test_a_report_that_was_opened_anew_is_asked_as_it_is_now(tmp_path: Path) -> None:
-    processes = Processes()
+    processes = SqlProcesses()
     for message in ("one", "other"):
         timeline(tmp_path / f"{message}.warplens", f"main |[{message}    ]")
         with open_report(tmp_path / f"{message}.warplens") as report:

@@ -105,8 +105,8 @@ def test_a_file_that_was_replaced_tells_nothing_and_that_is_said(library: Path) 
     assert symbols.look_up("[vdso]", None, np.array([1], np.int64)) == [None]
     said = [note.message for note in symbols.notes()]
     assert len(said) == 2
-    assert "not the file that ran" in said[0]
-    assert "cannot be read any more" in said[1]
+    assert "cannot be read any more" in said[0]
+    assert "not the file that ran" in said[1]
 
 
 @pytest.mark.slow
