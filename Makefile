@@ -61,11 +61,12 @@ test-all: ready ## all of what `test` shows by example: every CPython that is he
 check: ready ## what to run before a commit: style, layers, types, fast tests
 	@$(PY) tools/run_tests.py check -- $(ARGS)
 
-lint: $(STAMP) ## format, lint, layers (Python and C++)
+lint: $(STAMP) ## format, lint, prose, layers (Python and C++)
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(if $(NATIVE_SOURCES),$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES) || { echo "run: make format"; exit 1; })
 	@$(PY) tools/check_includes.py
+	@$(PY) tools/check_words.py
 	@mkdir -p build; PYTHONPATH=src $(BIN)/lint-imports --no-cache >build/layers.log 2>&1 || { cat build/layers.log; exit 1; }
 
 format: $(STAMP) ## rewrite what `lint` would complain about

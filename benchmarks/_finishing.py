@@ -1,4 +1,4 @@
-"""Finishing a spool in a process of its own, and what writing its tables alone costs."""
+"""Finishes a spool in a separate process, and measures the cost of writing its tables alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUDGET_RSS = 1 << 30
 def finish_sizes(
     kind: str, script: Path, make_spool: Callable[[Path, int], None], tables: Sequence[str], *, quick: bool
 ) -> list[Row]:
-    """Finish spools of 10^6 records, and of 10^7 unless `quick`, each by `script FOLDER` in a process of its own."""
+    """Finish spools of 10^6 records, and of 10^7 unless `quick`, each by `script FOLDER` in a separate process."""
     rows = []
     for size in (1_000_000,) if quick else (1_000_000, 10_000_000):
         with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:

@@ -65,7 +65,7 @@ def floor_names(path: str) -> dict[str, Any]:
 def loop(
     statement: str, names: dict[str, Any], before: str = "pass", after: str = "pass"
 ) -> Callable[[int], object]:
-    """A function that runs the statement as often as it is told, with its names as globals."""
+    """Return a function that runs the statement N times, with its names as globals."""
     namespace: dict[str, Any] = {}
     exec(f"def loop(count):\n {before}\n for i in range(count):\n  {statement}\n {after}", names, namespace)
     function: Callable[[int], object] = namespace["loop"]

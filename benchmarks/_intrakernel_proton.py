@@ -1,6 +1,6 @@
 """Ns that a scope of Proton, Triton's own in-kernel profiler, adds to a pass of a loop: python _intrakernel_proton.py PASSES, on a GPU.
 
-A process of its own, since a compiler that does not know Proton's operations ends the process that asks for them.
+A separate process, since a compiler that does not know Proton's operations ends the process that uses them.
 """
 
 # ruff: noqa: ANN001, ANN202, TID253

@@ -179,7 +179,10 @@ def _write(
 
 
 def make_apart(path: Path, events: int) -> int:
-    """Make the report in a process of its own, whose memory is nobody's who is measured; return how many events it has."""
+    """Make the report in a separate process, so that its memory does not count.
+
+    Return its number of events.
+    """
     make = [sys.executable, __file__, str(path), str(events)]
     return int(subprocess.run(make, check=True, stdout=subprocess.PIPE, text=True).stdout)
 

@@ -143,7 +143,7 @@ def _measure_here(floor: str, mode: str, group: str, quick: bool) -> dict[str, l
 
 
 def _touch_pages(records: int) -> float:
-    """CPU ns per record that the kernel takes to provide the pages of a mapped file of so many records, reserved before."""
+    """CPU ns per record that the kernel takes to provide the pages of a mapped file of `records` records, reserved before."""
     size = records * RECORD // mmap.PAGESIZE * mmap.PAGESIZE
     with tempfile.TemporaryFile() as file:
         os.posix_fallocate(file.fileno(), 0, size)

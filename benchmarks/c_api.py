@@ -72,7 +72,7 @@ def _measure(program: Path, variables: dict[str, str]) -> dict[str, float]:
 
 
 # The best process, not the middle one: in a virtual machine whose host takes idle memory back, the first touch of a page
-# can cost several microseconds, in whole processes at a time, whoever touches it. The middle one is in the note.
+# can cost several microseconds, in whole processes at a time, in any program. The middle one is in the note.
 def _row(rounds: list[dict[str, float]], key: str, mode: str) -> Row:
     return Row(
         what=f"{NAMES[key]}, {mode}",

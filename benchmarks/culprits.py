@@ -40,7 +40,7 @@ from _cuda_reports import make_cuda_report
 
 
 def run(quick: bool) -> list[Row]:
-    """Time it in a process of its own, without opening the report."""
+    """Time it in a separate process, without opening the report."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="warplens-bench-") as directory:
         for kind, made, length in (("cuda", 3_160_000, 3_000), ("cpu", 2_000_000, 20_000)):

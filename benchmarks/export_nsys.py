@@ -1,6 +1,6 @@
 """Export to nsys' SQLite: rows per second of CPU and memory, against writing the same rows with Python's sqlite3.
 
-API calls, kernels, copies and NVTX ranges of one program. Each size is exported in a process of its own, so that its peak memory is its
+API calls, kernels, copies and NVTX ranges of one program. Each size is exported in a separate process, so that its peak memory is its
 own: it must not grow with the report.
 """
 

@@ -1,7 +1,7 @@
 """Finishing a spool: ranges per second and memory, decode, order and write apart, against writing the same table alone.
 
 The spool is made with NumPy in the agent's format: eight threads, three levels of nesting, marks, 200 names, and a range
-around everything on each thread. Each size is finished in a process of its own, so that its peak memory is its own.
+around everything on each thread. Each size is finished in a separate process, so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def make_spool(directory: Path, ranges: int) -> None:
-    """Write a spool directory with so many ranges; about 40 bytes each."""
+    """Write a spool directory with this number of ranges; about 40 bytes each."""
     names = {number + 1: f"operation {number}" for number in range(NAMES)} | {
         NAMES + 1: "library",
         NAMES + 2: "io",

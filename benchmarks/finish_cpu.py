@@ -1,8 +1,8 @@
 """Finishing a spool with records of the CPU side in it: records per second and memory, against writing the same tables alone.
 
-Half of the records are OS calls of four threads, in chunks of their own as the agent writes them; the others are samples (a third, of 2,000
+Half of the records are OS calls of four threads, in separate chunks as the agent writes them; the others are samples (a third, of 2,000
 stacks), thread states, holds of the GIL and calls. There is one NVTX range for every ten OS calls. Each size is finished in a process
-of its own, so that its peak memory is its own.
+so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def make_spool(directory: Path, records: int) -> None:
-    """Write a spool directory with so many records of the CPU side."""
+    """Write a spool directory with this number of records of the CPU side."""
     names = dict(
         enumerate(
             ("poll", "read", "pthread_cond_timedwait", "futex", "/data/file", "step", "/app/model.py"), 1
@@ -85,7 +85,7 @@ def _calls(file: BinaryIO, number: Int64Array, rng: np.random.Generator) -> None
     rows["flags"] = number % 4 == 1
     rows["result"] = number % 1000
     rows["stack"] = np.where(number % 10 == 0, 1 + number % FRAMES, 0)
-    # Threads have buffers of their own: their calls come one thread after the other.
+    # Threads have separate buffers: their calls come one thread after the other.
     _write(file, rows[np.argsort(rows["tid"], kind="stable")])
 
 

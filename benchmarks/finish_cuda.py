@@ -1,7 +1,7 @@
 """Finishing a spool with CUDA in it: records per second and memory, against writing the same tables alone.
 
 Half of the records are API calls (of four threads that take turns), the others kernels and copies that they launched; there is one
-NVTX range for every ten calls, and 200 names of kernels. Each size is finished in a process of its own, so that its peak memory is its own.
+NVTX range for every ten calls, and 200 names of kernels. Each size is finished in a separate process, so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def make_spool(directory: Path, records: int) -> None:
-    """Write a spool directory with so many records of CUDA."""
+    """Write a spool directory with this number of records of CUDA."""
     names = {1: "cudaLaunchKernel_v7000", 2: "cudaMemcpyAsync_v3020", 3: "step"}
     names |= {
         10 + number: f"_ZN2at6native18elementwise_kernelILi{number}EfEEvPT0_ii" for number in range(KERNELS)
@@ -81,7 +81,7 @@ def _calls(file: BinaryIO, number: npt.NDArray[np.int64]) -> None:
     rows["tid"] = 100 + number % THREADS
     rows["correlation"] = 1 + number
     rows["name"] = 1 + (number % 5 == 0)
-    # Threads have buffers of their own: their calls come one thread after the other.
+    # Threads have separate buffers: their calls come one thread after the other.
     _write(file, rows[np.argsort(rows["tid"], kind="stable")])
 
 

@@ -1,7 +1,7 @@
 """Importing an SQLite export of Nsight Systems: events per second and memory, against reading the same rows with Python's sqlite3.
 
 A quarter of the events are kernels, a quarter API calls that launched them, the rest NVTX ranges, in two processes. Each size is
-imported in a process of its own, so that its peak memory is its own.
+imported in a separate process, so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run(quick: bool) -> list[Row]:
 
 
 def make_export(path: Path, events: int) -> Path:
-    """Write an export with so many events."""
+    """Write an export with this number of events."""
     quarter = events // 4
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA synchronous = OFF")

@@ -84,7 +84,7 @@ def regions(count: int) -> list[Row]:
 
 
 def beside_proton(ours: float, count: int) -> Row:
-    """A region, of `ours` ns, beside a scope of Proton, which is measured by a process of its own."""
+    """Compare a region, of `ours` ns, with a scope of Proton, measured in a separate process."""
     took, note = None, ""
     try:
         done = subprocess.run(

@@ -2,7 +2,7 @@
 
 200 threads with three lanes each, 50 of them asked for and then all, 1600 pixels. Building is held against reading the same columns with
 pyarrow, a view against summing the starts of all slices with NumPy: what looking at each once would take. What building adds to finishing
-a recording is told apart.
+a recording is a separate row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BUILT_PER_SECOND, VIEW_MS, MEMORY_MIB, ANSWER_MIB = 5e6, 15, 400, 1
 
 
 def run(quick: bool) -> list[Row]:
-    """Measure 10^6 slices, and 5*10^7 and 10^8 unless `quick`; build and views each in a process of their own."""
+    """Measure 10^6 slices, and 5*10^7 and 10^8 unless `quick`; build and views each in a separate process."""
     rows = _finishing()
     for size in (1_000_000,) if quick else (1_000_000, 50_000_000, 100_000_000):
         with tempfile.TemporaryDirectory(prefix="warplens-bench-") as folder:

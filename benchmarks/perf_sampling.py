@@ -1,7 +1,7 @@
 """What native sampling costs a program, beside `perf record -g` and `perf record --call-graph dwarf` at the same rate in the same run.
 
 Perf events are switched off and on every 200 ms while the program does equal steps: ours by the program itself (it began them), those
-of perf by its control pipe. Of each step's time what it waited for a CPU is taken off. A/A: the same with no events to switch.
+of perf by its control pipe. The time that a step waited for a CPU is subtracted. A/A: the same with no events to switch.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ SOURCE = HERE.parent / "src"
 COMMAND = (sys.executable, "-m", "warplens", "profile", "--light", "-q", "--keep-raw", "-f", "-o")
 EXEC_BUDGET_US = 200.0
 THREADS = 10_000
-THREADS_BUDGET = 256.0  # MiB of spool for so many threads of one range
+THREADS_BUDGET = 256.0  # MiB of spool for THREADS threads with one range each
 CHILDREN = 1000
-CHILDREN_BUDGET = 512.0  # MiB of spool for so many children of one range
+CHILDREN_BUDGET = 512.0  # MiB of spool for CHILDREN children with one range each
 
 
 def run(quick: bool) -> list[Row]:

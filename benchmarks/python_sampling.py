@@ -1,7 +1,7 @@
 """What sampling Python stacks costs a program, how its own time grows with threads, and how true its stacks are.
 
 Cost is measured within one process: windows of 200 ms are opened and closed in turn while it does equal steps, and steps inside
-are held against those outside. Of each step's time what it waited for a CPU is taken off, so that other work on the machine counts
+are held against those outside. The time that a step waited for a CPU is subtracted, so that other work on the machine counts
 little. A/A: the same without the sampler.
 """
 

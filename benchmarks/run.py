@@ -176,7 +176,7 @@ def write_page() -> None:
 
 
 def main() -> int:
-    """Run what is asked for, write results and page, and say which budgets were missed."""
+    """Run the chosen benchmarks, write results and page, and print the missed budgets."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names()) or 'none yet'}"

@@ -1,4 +1,6 @@
-"""Compiles each header of native/ alone: who includes one needs nothing before it. `check_headers.py [COMPILER]`.
+"""Compiles each header of native/ alone: a header must need no other header before it.
+
+`check_headers.py [COMPILER]`.
 
 A header is compiled again when it, or one of ours that it includes, has changed, or the compiler (build/headers keeps what passed).
 """

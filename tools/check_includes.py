@@ -1,4 +1,4 @@
-"""Checks who includes whom in native/: the C++ side of the layers in ARCHITECTURE.md; and that headers are named by who needs them.
+"""Checks the includes in native/: the C++ side of the layers, and that each file includes the headers it needs.
 
 The second because tools/compile_once.py puts some headers of the standard library before every file: only builds without
 it would notice that one was forgotten.

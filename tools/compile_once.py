@@ -146,7 +146,10 @@ def _contents(path: str) -> str:
 
 
 def _entries(folder: str) -> list[tuple[dict[str, str], str]]:
-    """Objects that were made of one source: of which headers, and the file. A line each, with a header and its digest in turn behind it."""
+    """Objects that were made of one source: of which headers, and the file.
+
+    A line each, with a header and its digest in turn behind it.
+    """
     try:
         with open(os.path.join(folder, "made"), encoding="utf-8") as file:
             lines = [line.rstrip("\n").split("\t") for line in file]
@@ -220,7 +223,10 @@ def run(words: list[str]) -> int:
 
 
 def _common(asked: Compilation) -> list[str]:
-    """Words that make the compiler begin with COMMON, which it has compiled; none where that does not pay, or is being done."""
+    """Words that make the compiler begin with COMMON, which it has compiled.
+
+    None where that does not pay, or is being done.
+    """
     import subprocess
 
     if not asked.source.endswith(".cpp"):

@@ -67,7 +67,7 @@ static void number(const char *what, long long ours, long long real) {
 static void absent(const char *what, unsigned since) {
   if (CUPTI_API_VERSION >= since) {
     ++g_wrong;
-    std::printf("%s is said to be there since CUPTI %u, and is not in %u\\n", what, since, unsigned{CUPTI_API_VERSION});
+    std::printf("%s should exist since CUPTI %u, but is not in %u\\n", what, since, unsigned{CUPTI_API_VERSION});
   }
 }
 template <typename> struct Signature;

@@ -1,4 +1,7 @@
-"""Which of NVIDIA's names each declaration in native/drivers/cupti.h stands for; tools/cupti_abi.py compares them."""
+"""Which of NVIDIA's names each declaration in native/drivers/cupti.h stands for.
+
+Tools/cupti_abi.py compares them.
+"""
 
 from __future__ import annotations
 

@@ -145,7 +145,10 @@ extern "C" int InitializeInjection() {{
 
 
 def check(minor: str, structures: dict[str, str], include: list[str]) -> bool:
-    """Whether every record of the look-alike of this version is what the real headers say; True where there is none of it."""
+    """Whether every record of the look-alike of this version is what the real headers say.
+
+    True where there is none of it.
+    """
     if minor not in VERSIONS:
         return True
     with tempfile.TemporaryDirectory(prefix="cupti-fake-") as name:

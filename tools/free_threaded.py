@@ -1,4 +1,6 @@
-"""Builds free-threaded CPythons, 3.14t and 3.15t, into build/pythons, and keeps them. Debian has their source, and no package.
+"""Builds free-threaded CPythons, 3.14t and 3.15t, into build/pythons, and keeps them.
+
+Debian has their source, and no package.
 
 usage: PYTHON tools/free_threaded.py
 

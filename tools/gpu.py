@@ -2,7 +2,7 @@
 
 usage: PYTHON tools/gpu.py [NAME…] [--limit SECONDS] [--carried] [--wheels FOLDER] [--out FOLDER] [--archive FILE] [--list]
 
-Each step is a process of its own with a limit of its own: one that fails, hangs or breaks the GPU's context takes no other along.
+Each step is a separate process with its own time limit: one that fails, hangs or breaks the GPU's context takes no other along.
 What a step said, how it ended, the recordings of tests that failed and the figures of benchmarks are kept below --out as they come.
 NAMEs are groups or steps (--list); `-k` and the like go to pytest by PYTEST_ADDOPTS. A step that went well is left out of the next
 call on the same sources, unless its own name is given. What `make gpu-pack` made elsewhere is used where it lies, in build/gpu.
@@ -248,7 +248,7 @@ def prepare(out: Path, wheels: str) -> dict[str, str]:
 
 
 def say(line: str) -> None:
-    """Print a line of our own, at once."""
+    """Print a line of this tool, at once."""
     print(f"gpu: {line}", flush=True)
 
 
@@ -321,7 +321,10 @@ def take(steps: list[Step], words: argparse.Namespace, results: Results, began: 
 
 
 def main() -> int:
-    """Run the steps that were asked for, and say how each ended; 1 where one failed, was stopped or had no time left."""
+    """Run the steps that were asked for, and say how each ended.
+
+    1 where one failed, was stopped or had no time left.
+    """
     every = steps()
     words = arguments(every)
     chosen = [step for step in every if not words.names or {step.name, step.group} & set(words.names)]

@@ -27,7 +27,10 @@ BUILT = {"_lib", "_bundle", "__pycache__"}
 
 
 def digest(names: Iterable[str] = TREE, root: Path = ROOT) -> str:
-    """A number of these files and folders, the same for the same sources on every machine; what was built does not count."""
+    """A number of these files and folders, the same for the same sources on every machine.
+
+    What was built does not count.
+    """
     found = hashlib.sha256()
     for path in _files(names, root):
         found.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
@@ -47,7 +50,10 @@ def _files(names: Iterable[str], root: Path) -> Iterator[Path]:
 
 
 def unpack(wheels: Iterable[Path], site: Path) -> list[str]:
-    """Unpack wheels into a folder that only we see, and say which are not for this Python. That is much quicker than pip."""
+    """Unpack wheels into a folder that only we see, and say which are not for this Python.
+
+    That is much quicker than pip.
+    """
     refused = []
     for wheel in wheels:
         python, abi = wheel.stem.split("-")[-3:-1]
@@ -70,7 +76,9 @@ def _runs(python: str, abi: str) -> bool:
 
 
 def install(out: Path, build: bool = True) -> str:
-    """Compile the native half, or take the libraries of the pack where that fails or is not wanted; say in a line what is there now.
+    """Compile the native half, or take the libraries of the pack where that fails or is not wanted.
+
+    Say in a line what is there now.
 
     Without Python's headers the binding is left out. What the compiler said is kept in `build.log`.
     """
@@ -136,7 +144,10 @@ def _program(name: str) -> str | None:
 
 
 def _compile(log: Path, bindings: bool) -> bool:
-    """Configure, build and install with all processors; after an error the rest is compiled too, so that one log tells all errors."""
+    """Configure, build and install with all processors.
+
+    After an error the rest is compiled too, so that one log tells all errors.
+    """
     found, ninja, made = _program("cmake"), _program("ninja"), WORK / "native"
     cmake = [found] if found else [sys.executable, "-m", "cmake"]
     generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else ["-G", "Unix Makefiles"]

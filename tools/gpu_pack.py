@@ -1,4 +1,6 @@
-"""Makes build/gpu: what a machine with a GPU, without a network, needs beside a checkout. `make gpu-pack`; needs no GPU.
+"""Makes build/gpu: what a machine with a GPU, without a network, needs beside a checkout.
+
+`make gpu-pack`; needs no GPU.
 
 usage: PYTHON tools/gpu_pack.py [--python VERSION] [--headers VERSION=FOLDER] [--lacks NAME]… [--cubins ARCHITECTURE]…
 

@@ -260,7 +260,7 @@ def main() -> int:
         "--program",
         default="",
         metavar="WORDS",
-        help="a program of your own; the name of the run is appended",
+        help="your own program; the name of the run is appended",
     )
     words = parser.parse_args()
     out = Path(words.out).resolve()

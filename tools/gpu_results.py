@@ -79,7 +79,10 @@ def _cases(xml: Path) -> list[ElementTree.Element]:
 
 
 def failures(xml: Path) -> list[tuple[str, str]]:
-    """The tests that failed, each with the first line of why, from what pytest wrote; none where it wrote nothing."""
+    """The tests that failed, each with the first line of why, from what pytest wrote.
+
+    None where it wrote nothing.
+    """
     return [
         (case.get("name", ""), next(iter((bad.get("message") or bad.text or "").strip().splitlines()), ""))
         for case in _cases(xml)
@@ -95,7 +98,10 @@ def only_skipped(xml: Path) -> bool:
 
 
 def pack(folder: Path, archive: Path, limit: int = LIMIT) -> list[str]:
-    """Pack a folder into a .tgz of at most `limit` bytes; the largest files are left out first, and these are returned."""
+    """Pack a folder into a .tgz of at most `limit` bytes.
+
+    The largest files are left out first, and these are returned.
+    """
     part = archive.with_name(
         f"{archive.name}.part"
     )  # an archive is whole, also where we are killed while we write the next one

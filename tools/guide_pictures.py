@@ -49,7 +49,7 @@ class Recording:
     tiles: Sequence[tuple[int, int]]
 
     def steadiest(self, count: int) -> int:
-        """Where so many tiles follow each other the fastest; the first and the last are left out."""
+        """Return where `count` tiles follow each other the fastest, without the first and the last."""
         places = range(4, len(self.tiles) - count - 4)
         return min(places, key=lambda at: self.tiles[at + count - 1][1] - self.tiles[at][0])
 

@@ -46,6 +46,23 @@ The same program ran without its mistake: that is what was won. Some programs sh
 
 The median error is {error:.0%}.
 
+## Beside another tool
+
+PyTorch's Holistic Trace Analysis 0.5.0 on the same traces: of the time from a GPU's first to its last operation, how much it was idle,
+computed, and did neither. It leaves out the first and the last step, so the shares need not be equal. Its breakdown of idle time is by
+stream: a stream without work counts as waiting for the host, 1.72 s in a trace of 1.73 s. It has no findings to compare.
+
+| trace | idle: warplens | HTA | compute: warplens | HTA | what warplens says first |
+|---|--:|--:|--:|--:|---|
+| hta_df_index_resolver | 42.3% | 46.1% | 35.8% | 35.6% | waits for the host, 419 ms |
+| hta_trace_diff_control | 16.4% | 16.2% | 60.6% | 61.2% | communication alone, 87.9 ms |
+| hta_trace_diff_test | 3.7% | 7.5% | 73.6% | 68.3% | communication alone, 73.3 ms |
+| tracelens_b200_eager | 86.3% | 87.2% | 10.2% | 12.0% | waits for the host, 63.4 ms |
+| tracelens_h100_qwen15_05b | 8.1% | fails | 91.5% | fails | use of the GPU, 1.12 ms |
+| tracelens_mi300_resnet_actckpt | 3.0% | fails | 29.7% | fails | communication alone, 9.85 ms |
+
+`tools/judge.py` does not compute this table.
+
 ## Reports
 
 | report | reported | true | must be there | reported |

@@ -3,7 +3,7 @@
 ``python tools/python_offsets.py PYTHON...`` asks each interpreter for its headers and replaces the row of its minor version;
 ``--print`` prints the row of one interpreter instead. Layouts stay as they are within a minor version.
 
-A free-threaded build (3.14t) has other offsets, and so a row of its own.
+A free-threaded build (3.14t) has other offsets, and so its own row.
 
 From 3.13 on, CPython publishes most offsets at the beginning of `_PyRuntime`. A row has a second half for these versions: where
 there to read each of them. What is published is believed rather than the row's first half.
@@ -226,7 +226,10 @@ def offsets(fields: list[tuple[str, str]], include: str) -> str:
 
 
 def row(python: str) -> tuple[Version, str]:
-    """Return the version of an interpreter, and its row; raises CalledProcessError where its headers do not compile."""
+    """Return the version of an interpreter, and its row.
+
+    Raises CalledProcessError where its headers do not compile.
+    """
     code = "import sysconfig, sys; print(sysconfig.get_path('include')); print(sys.version_info[1]); print('t' in sys.abiflags)"
     include, number, free_threaded = ask(python, code).splitlines()
     its = Version(int(number), free_threaded == "True")

@@ -1,4 +1,6 @@
-"""Lists the CPythons 3.10-3.15 of this machine, one a line: version and path. `--others` leaves out the running version.
+"""Lists the CPythons 3.10-3.15 of this machine, one a line: version and path.
+
+`--others` leaves out the running version.
 
 Free-threaded builds are named 3.14t and 3.15t. Interpreters that were built for the tests lie in `build/pythons`, a folder for each.
 WARPLENS_PYTHONS=3.12,3.15 lists those alone.
@@ -48,7 +50,10 @@ def candidates() -> Iterator[Path]:
 
 
 def look(path: Path) -> tuple[Version, Path] | None:
-    """Ask the interpreter at `path` for its version; None where it is no usable CPython of its own (venvs are not)."""
+    """Ask the interpreter at `path` for its version.
+
+    None if it is no usable separate CPython (venvs are not).
+    """
     try:
         answer = subprocess.run(
             [str(path), "-I", "-c", _ASK], capture_output=True, text=True, timeout=20, check=True

@@ -103,7 +103,10 @@ def system_of(release: Path) -> str:
 
 @dataclass
 class Place:
-    """Where tests run: this machine, or the root file system. Of its CPythons, those whose names end with `suffix`."""
+    """Where tests run: this machine, or the root file system.
+
+    Of its CPythons, those whose names end with `suffix`.
+    """
 
     inside: bool
     suffix: str = ""
@@ -181,7 +184,10 @@ class Place:
 
 
 def keep(found: dict[str, Result]) -> None:
-    """Write those that passed into the file that the docs are made of; a version that was there and did not run now stays."""
+    """Write those that passed into the file that the docs are made of.
+
+    A version that was there and did not run now stays.
+    """
     known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     for name, result in found.items():
         known.pop(name, None)

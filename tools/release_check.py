@@ -157,7 +157,10 @@ def dist_is_complete(release: Release) -> Iterator[str]:
 
 
 def the_sdist_has_the_sources(release: Release) -> Iterator[str]:
-    """The sdist holds every tracked file (CI's aside) and the page; the former name is in its changelog only."""
+    """The sdist holds every tracked file (CI's aside) and the page.
+
+    The former name is in its changelog only.
+    """
     for path in release.files("*.tar.gz"):
         with tarfile.open(path) as archive:
             files = [member for member in archive.getmembers() if member.isfile()]

@@ -1,7 +1,9 @@
-"""Runs pytest over the parts of tests/; what fails runs once more, alone, and what only then passes is listed as unsteady.
+"""Runs pytest over the parts of tests/.
+
+What fails runs once more, alone, and what only then passes is listed as unsteady.
 
 As CPython's `regrtest --rerun` does it: one failure in thousands of tests may be a race of the test, or of the product,
-that no second run on this machine would show. It is told, and it does not hide the rest. More than a few failures are
+that no second run on this machine would show. The run reports it, and it does not hide the rest. More than a few failures are
 no chance, and stand. `python tools/run_tests.py unit [integration] [-- words for pytest]`; the exit status is pytest's.
 """
 
@@ -76,7 +78,10 @@ PARTS = {
 
 
 def run(words: list[str]) -> tuple[int, list[str]]:
-    """Run pytest with these words, and what failed once more; the exit status and the ids of tests that only then passed."""
+    """Run pytest with these words, and what failed once more.
+
+    The exit status and the ids of tests that only then passed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "pytest", "-q", *words, "-o", f"cache_dir={folder}/cache"]
         print(*words[1:-2], flush=True)

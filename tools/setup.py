@@ -90,7 +90,10 @@ def _got(*command: str) -> bool:
 
 
 def install(python: Path) -> dict[str, str]:
-    """Install what the lock file pins; the names of what could not be had in that version, each with what was done instead."""
+    """Install what the lock file pins.
+
+    The names of what could not be had in that version, each with what was done instead.
+    """
     pip = [
         str(python),
         "-m",
@@ -145,7 +148,7 @@ def remove_others(python: Path, instead: dict[str, str]) -> None:
     pinned = {
         name_of(line) for line in LOCK.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
     }
-    # What a replaced package asks for beyond the lock file stays.
+    # Requirements of a replaced package beyond the lock file stay.
     if (others := [name for name in there if name not in pinned]) and not instead:
         run(*pip, "uninstall", "--quiet", "--yes", *others)
 

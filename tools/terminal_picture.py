@@ -22,7 +22,10 @@ FONT = "monospace"  # the reader's own: none is fetched
 
 
 def run(columns: int, command: list[str]) -> str:
-    """Run `command` on a terminal of `columns` columns and return what it printed; its failure ends this program."""
+    """Run `command` on a terminal of `columns` columns and return what it printed.
+
+    Its failure ends this program.
+    """
     pid, master = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))

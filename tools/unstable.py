@@ -3,7 +3,7 @@
 usage: PYTHON tools/unstable.py make [--again] [--with PACKAGE…] | run COMMAND… | pythons
 
 It needs root, debootstrap and Debian's archive; `make` says what it lacks and exits with 3. Mirror, proxies and the settings of pip
-are those of this machine. What a command mounts is in a namespace of its own and goes with it, as its processes do. The checkout is
+are those of this machine. What a command mounts is in a separate namespace and goes with it, as its processes do. The checkout is
 copied to /checkout there, so that what is built there stays there. Only the standard library.
 """
 
@@ -29,7 +29,8 @@ CHECKOUT = "/checkout"
 LACKING = 3  # exit status: nothing is wrong, but there is no root file system to be had here
 LONGEST = 1200  # seconds that one step of the making may take
 
-# What a new user installs, then what the tests of recordings ask for. The CPythons come with them, whichever the archive has.
+# The packages that a new user installs, then those that the tests of recordings need.
+# The CPythons of the archive come with them.
 PACKAGES = ("python3", "gcc", "g++", "make", "libc6-dev", "ca-certificates", "binutils", "procps", "git")
 OLDEST, NEWEST = 14, 15  # minor versions of CPython that are taken from here; a machine has the others
 CERTIFICATES = "/etc/outside.crt"  # those that this machine's pip trusts
@@ -275,7 +276,10 @@ def sources() -> list[str]:
 
 
 def copy_checkout(to: str = CHECKOUT) -> None:
-    """Copy the checkout into the root file system. Files that did not change keep their time, so that nothing is built anew for them."""
+    """Copy the checkout into the root file system.
+
+    Files that did not change keep their time, so that nothing is built anew for them.
+    """
     target = SYSTEM / to.lstrip("/")
     names = sources()
     kept = {target / name for name in names}

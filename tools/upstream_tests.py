@@ -190,7 +190,7 @@ def compare(name: str, heard: dict[str, int], report: Path) -> list[str]:
 
 
 def main() -> int:
-    """Run what is asked for and say what is wrong."""
+    """Run the chosen tests and print the failures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument(
         "modes",

@@ -247,7 +247,10 @@ def _failed(fetch: bool) -> str:
 
 
 def check() -> None:
-    """Types, lint and tests of the page, where they did not pass for the same files before; a line where there is no Node."""
+    """Types, lint and tests of the page, where they did not pass for the same files before.
+
+    A line where there is no Node.
+    """
     asked = everything()
     if CHECKED.is_file() and CHECKED.read_text(encoding="ascii") == asked:
         return

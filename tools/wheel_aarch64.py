@@ -50,7 +50,10 @@ def _run(*command: object, **variables: str) -> str:
 
 
 def _record(folder: Path, name: str, package: Path, root: Path, *program: object) -> str:
-    """Run a program that opens the range `outer` once, with the agent in it; what it printed. The report is made on this machine."""
+    """Run a program that opens the range `outer` once, with the agent in it; what it printed.
+
+    The report is made on this machine.
+    """
     spool = folder / f"{name}.spool"
     spool.mkdir()
     agent = package / "warplens" / "_lib" / "libwarplens_agent.so"
@@ -72,7 +75,10 @@ def _nvtx_headers() -> Path:
 
 
 def try_wheel(wheel: Path, folder: Path, root: Path | None) -> list[str]:
-    """Load the libraries and record a program in C; with `root`, whose Python is for aarch64, one in Python too. What worked, in words."""
+    """Load the libraries and record a program in C.
+
+    With `root`, whose Python is for aarch64, one in Python too. What worked, in words.
+    """
     print(f"{wheel.name}: not run on hardware")
     lacking = [name for name in NEEDED if shutil.which(name) is None]
     if lacking:

@@ -70,7 +70,10 @@ def build_sdist() -> Path:
 
 
 def build_wheel(source: Path, machine: str, headers: list[python_headers.Headers]) -> Path:
-    """Build the wheel for `machine`, and see that the symbols it needs are those its tag allows; return it."""
+    """Build the wheel for `machine`, and see that the symbols it needs are those its tag allows.
+
+    Return it.
+    """
     defines = {"WARPLENS_PYTHONS": ";".join(one.definition(machine) for one in headers)}
     if machine != HOST:
         defines |= {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": machine}
@@ -116,7 +119,10 @@ def print_bindings(
 
 
 def try_wheel(wheel: Path) -> list[str]:
-    """Try the wheel with every CPython of this machine; the versions that it works with. One that it does not work with ends this."""
+    """Try the wheel with every CPython of this machine; the versions that it works with.
+
+    One that it does not work with ends this.
+    """
     alone = wheel_trial.without_network()
     if not alone:
         print("the network cannot be taken away here (unshare is refused): the trial goes on with it")

@@ -1,4 +1,4 @@
-// Every library that is built with NVTX's headers has a function table of its own, and hands it over once.
+// Every library that is built with NVTX's headers has its own function table and registers it once.
 #include "attached.h"
 
 #include <dlfcn.h>

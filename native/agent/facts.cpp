@@ -137,6 +137,9 @@ std::string process_json(uint64_t start_ns, uint64_t fork_ns) {
   if (const char *value = is_outside() ? nullptr : rank(false)) {
     append(out, "rank", std::string_view(value));
   }
+  if (is_outside()) {
+    out += ", \"outside\": true";
+  }
   if (const char *value = is_outside() ? nullptr : rank(true)) {
     append(out, "local_rank", std::string_view(value));
   }

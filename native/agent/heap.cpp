@@ -30,7 +30,7 @@ struct alignas(16) Piece {
 };
 
 constexpr size_t kSmallest = 32;
-constexpr size_t kLargest = size_t{128} << 10;  // larger pieces are mappings of their own
+constexpr size_t kLargest = size_t{128} << 10;  // larger pieces are separate mappings
 constexpr size_t kBlock = size_t{256} << 10;
 constexpr size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
 

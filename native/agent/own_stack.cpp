@@ -1,4 +1,4 @@
-// Walks a copy of the stack by the unwind tables of our own mappings: no lock of the loader, no memory of a library that may go.
+// Walks a copy of the stack by the unwind tables in the agent's mappings: no lock of the loader, no memory of a library that may go.
 #include "own_stack.h"
 
 #include <sys/syscall.h>

@@ -76,8 +76,8 @@ void describe(RecordHead head, const MetaRecord &record);
 bool define(uint16_t domain, uint32_t kind, uint64_t id, std::string_view json);
 void forget(uint16_t domain, uint32_t kind, uint64_t id);
 
-//! The names themselves, and the clock. The caller holds Busy, and has asked it. Null while another thread of a fork child makes
-//! it a process of its own.
+//! The names themselves, and the clock. The caller holds Busy, and has asked it. Null while another
+//! thread of a fork child makes it a separate process.
 Names *names();
 const ClockParams &process_clock();
 

@@ -23,7 +23,7 @@ struct Tree {
   std::mutex mutex;
   uint32_t generation = 0;  // of the recording that has it
   uint32_t count = 0;
-  uint32_t forgotten = 0;  // the first so many; the numbers in the index are those behind them
+  uint32_t forgotten = 0;  // how many of the first were dropped; numbers in the index start behind them
   BlockArray<Node> nodes;
   HashIndex index;
 };

@@ -7,7 +7,7 @@
 
 namespace warplens::agent {
 
-//! Reads what is asked for, before any callback is installed. `control` stays mapped.
+//! Reads the requested ranges, before any callback is installed. `control` stays mapped.
 void start_watching(ControlPage *control, Names &names);
 
 //! Whether there is anything to look for; never changes after prepare().

@@ -39,14 +39,14 @@ inline nvtxDomainHandle_t handle_for(Domain *domain, int32_t state) {
   return domain->handle;
 }
 
-// The id of a category name (an exact str); a new one is told to the tool. 0 without memory, no exception.
+// The id of a category name (an exact str); a new one is reported to the tool. 0 without memory, no exception.
 uint32_t category_named(Domain *domain, PyObject *name, int32_t state);
 
 // Names a category by its number, now and for every tool that comes. False with an exception.
 bool name_category_number(Domain *domain, uint32_t id, PyObject *name, int32_t state);
 
-// Tells the tool that the domain is no longer used, unless something of this process still uses it. The domain makes its
-// handle again when it is used again. True where the tool was told.
+// Reports to the tool that the domain is no longer used, unless this process still uses it. The domain
+// makes its handle again when it is used again. True if the tool received the report.
 bool destroy(Domain *domain);
 
 // Whatever holds handles (prepared events, counters) says so. The default domain is never destroyed.

@@ -341,7 +341,7 @@ PyMethodDef methods[] = {
      "destroy($self, /)\n--\n\n"
      "Tells the tool that the domain is done with. Does nothing where annotations, attributes or counters of "
      "the domain "
-     "are still around. The object may be used again. True where the tool was told."},
+     "are still around. The object may be used again. Returns True if the tool received it."},
     {"__enter__", domain_enter, METH_NOARGS, "Itself."},
     {"__exit__", domain_exit, METH_VARARGS, "Destroys the domain, unless something still uses it."},
     {"get_registered_string", domain_string, METH_O,

@@ -167,7 +167,8 @@ PyMethodDef g_functions[] = {
      "Opens a range on this thread. Returns its depth from 0 where a tool tells it, else None."},
     {"pop_range", method(module_pop), kFast,
      "pop_range($module, /, domain=None, *, message=None, color=None, category=None, payload=None)\n--\n\n"
-     "Closes the innermost range of this thread in `domain`; what else is given is said at its end and "
+     "Closes the innermost range of this thread in `domain`; attributes given here are reported at its end "
+     "and "
      "overrides what "
      "it said when it began. Returns the depth that is left, or None."},
     {"start_range", method(module_start), kFast,

@@ -11,7 +11,7 @@ PyObject *name_cuda_stream(PyObject *, PyObject *const *args, Py_ssize_t nargs, 
 PyObject *name_cuda_event(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *name_cuda_context(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
-// Names that were given before a tool came are told to it.
+// Reports names to a tool that came after they were given.
 bool init_naming();
 
 }  // namespace warplens::binding

@@ -66,7 +66,7 @@ template <bool Enabled = kEnabledByDefault, u32 RingSlots = 0, u32 Clock = WARPL
           bool Generation = (WARPLENS_GENERATION != 0)>
 class Profiler {
  public:
-  // `records`: whether this warp takes part, beside what the buffer asks for; lane 0 decides.
+  // `records`: whether this warp takes part, besides the options of the buffer; lane 0 decides.
   WARPLENS_DEVICE explicit Profiler(void *buffer, bool records = true) {
     static_assert(RingSlots == 0, "a profiler with a ring takes the ring: Profiler prof(buffer, ring)");
     if constexpr (Enabled) begin(buffer, records, ~0u, 0);

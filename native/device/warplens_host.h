@@ -58,7 +58,7 @@ struct Copies {
   std::uint64_t there;
 };
 
-// One thread of the block, with a stack of its own.
+// One thread of the block, with its own stack.
 struct Thread {
   ucontext_t context;
   uint3 index;

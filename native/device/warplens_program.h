@@ -1,4 +1,4 @@
-/* In-kernel buffers of programs in C and C++ (C99, C++11): how large one is, its head, and what a recording is told of it.
+/* In-kernel buffers of programs in C and C++ (C99, C++11): how large one is, its head, and its description for the recording.
  *
  *   warplens_shape shape = warplens_slices(64, 4, 128);    // blocks, warps of each that record, slots
  *   char head[WARPLENS_HEAD_BYTES];

@@ -14,7 +14,7 @@ typedef uint32_t CuptiKind;
 typedef uint32_t CuptiDomain;
 typedef struct CuptiSubscriber_st *CuptiSubscriber;
 
-// What cuptiGetVersion says. Below 13.0 a count of its own, since then CUDA's version and an update.
+// What cuptiGetVersion says. Below 13.0 a separate count, since then CUDA's version and an update.
 enum {
   kCupti118 = 18,  // of CUDA 12.0 too
   kCupti122 = 20,
@@ -504,7 +504,7 @@ enum {
 enum { kCuptiThreadIdSystem = 1 };
 enum { kCuptiFlushForced = 1 };
 
-// CuptiDomain: who calls back.
+// CuptiDomain: the origin of a callback.
 enum {
   kCuptiDriverApi = 1,
   kCuptiRuntimeApi = 2,

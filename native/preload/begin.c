@@ -1,5 +1,5 @@
-/* The stub in every process of the tree: an entry in the register when it starts, forks, becomes another program, ends, or is told
- * of a child's end; and our variables, kept alive. Nothing else: no thread, no open file, no memory from the heap. */
+/* The stub in every process of the tree: an entry in the register when it starts, forks, becomes another program, ends, or
+ * collects a child; and our variables, kept alive. Nothing else: no thread, no open file, no memory from the heap. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #define PYTHON_IS "WARPLENS_PYTHON=" /* what is recorded of Python, and by our threads in its processes */
 
 struct Stub g_stub = {.rank = -1, .local_rank = -1};
-static char g_texts[2048]; /* longer ones get pages of their own */
+static char g_texts[2048]; /* longer ones get separate pages */
 
 /* In glibc of any age; pthread_atfork is not. */
 int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void), void *library);

@@ -1,4 +1,4 @@
-/* How processes end: what one says of itself, and what its parent is told. */
+/* How processes end: the record of the process itself, and that of its parent, which collects it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,9 @@
 
 static void note_exit(int status) {
   if (is_open()) {
+    if ((status & 0xff) != 0) {
+      note_failed();
+    }
     append_own(WARPLENS_PROCESS_EXIT, status & 0xff, NULL, NULL);
   }
 }

@@ -53,7 +53,7 @@ static int spawn_now(const struct Launch *launch, char *const *variables) {
   return error;
 }
 
-/* What the program asked for, with other variables. */
+/* The program's call, with other variables. */
 static int call(const struct Launch *launch, char *const *variables) {
   const struct Next *real = next();
   switch (launch->how) {
@@ -186,6 +186,8 @@ static int start(const struct Launch *launch) {
   int result = call(launch, given);
   if (is_noted && !is_spawn) {
     append_own(WARPLENS_PROCESS_EXEC, errno, NULL, NULL);
+  } else if (!is_there && !is_spawn && g_stub.registered && launch->path != NULL) {
+    remember_failed(launch->path, launch->arguments, errno);
   } else if (is_noted && result == 0 && kind != WARPLENS_FOREIGN_NONE) {
     append(WARPLENS_PROCESS_FOREIGN, *launch->child, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0), kind,
            begin, name, launch->arguments);

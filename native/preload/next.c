@@ -1,5 +1,5 @@
-/* Finds the functions behind ours in the libraries loaded after us, as dlsym(RTLD_NEXT) would. Not with dlsym: it is in a library
- * of its own before glibc 2.34, and needing that one would cost every process of the tree more than all else that we do. */
+/* Finds the functions behind ours in the libraries loaded after us, as dlsym(RTLD_NEXT) would. Not with dlsym: it is in a separate library
+ * before glibc 2.34, and needing that one would cost every process of the tree more than all else that we do. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <link.h>

@@ -62,7 +62,8 @@ void *next_function(const char *name, const void *caller);
 /* The path that we were loaded from. */
 const char *own_path(void);
 
-/* A variable that names the agent to whoever loads it, and the one that holds the tool whose place it took. */
+/* A variable that passes the agent's path to the loading process, and the one that holds the tool
+ * whose place it took. */
 struct Way {
   const char *agent_is;
   const char *tool_is;
@@ -106,6 +107,10 @@ int append(uint32_t kind, int32_t pid, int32_t ppid, int32_t status, uint64_t ti
            char *const *arguments);
 /* ... about the calling process, now. */
 int append_own(uint32_t kind, int32_t status, const char *executable, char *const *arguments);
+
+/* The calling process could not become a program that is not there; when it ends with a failure, that is noted. Safe where append is. */
+void remember_failed(const char *path, char *const *arguments, int error);
+void note_failed(void);
 
 /* What is to become of the variables that a program gives to another. */
 enum Wish {

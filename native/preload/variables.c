@@ -117,7 +117,7 @@ void survey(struct Variables *out, char *const *given, unsigned wishes) {
       continue;
     }
     if (variable[0] == 'L' && after(variable, "LD_TRACE_LOADED_OBJECTS=") != NULL) {
-      out->wishes = TAKE_STUB; /* it will not run, but be told what it would load */
+      out->wishes = TAKE_STUB; /* it will not run, but print the libraries that it would load */
     }
     unsigned mine = which(variable);
     out->seen |= 1u << mine;

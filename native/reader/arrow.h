@@ -55,7 +55,7 @@ class ArrowColumns {
     add_buffer(name, "b", bits.data(), bits.size() * 8, nullptr);
   }
 
-  //! Hands the columns over to who reads them. Once.
+  //! Hands the columns over to the caller. Once.
   void move_to(ArrowSchema *schema, ArrowArray *array);
 
  private:

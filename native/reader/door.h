@@ -45,7 +45,7 @@ struct Failure {
 };
 
 // A function of the library. `types`: of the result, then of the arguments, with blanks between: `i8`, `u4`, … as NumPy has them; `i8[]`
-// an array that is read, `i8[]=` one that is filled; `*NAME` a handle; `&SIZE` a structure of so many bytes. `free` frees a handle that
+// an array that is read, `i8[]=` one that is filled; `*NAME` a handle; `&SIZE` a structure of SIZE bytes. `free` frees a handle that
 // the function makes.
 struct Function {
   const char *name;

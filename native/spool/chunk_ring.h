@@ -20,7 +20,7 @@ class ChunkRing {
 
  private:
   Chunk current_;
-  Chunk before_;  // of blobs: what was written last may still be told which blob follows it
+  Chunk before_;  // of blobs: the last written blob may still get the offset of its follower
   UsedChunks used_;
 };
 

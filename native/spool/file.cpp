@@ -464,7 +464,7 @@ void SpoolFile::note_given_up(const UsedChunk &used, bool early) {
   }
 }
 
-// Whoever reads meanwhile, or after the process was killed here, sees by the number that the contents are no longer what they
+// A reader that comes meanwhile, or after the process was killed here, sees by the number that the contents are no longer what they
 // were, or not yet what they will be.
 void SpoolFile::renew(const Chunk &chunk, const ChunkHeader &with) {
   ChunkHeader *header = chunk.header;

@@ -73,7 +73,7 @@ class SpoolFile {
   //! Asks the kernel for the pages now, in one call, instead of one fault each on the recording path.
   static void populate(void *begin, size_t size);
 
-  //! [MT] What lies there is written: its pages leave the process, and stay in the file. Whoever looks gets them back.
+  //! [MT] These pages are complete: they leave the process, and stay in the file. The next access brings them back.
   void let_go(const void *begin, const void *end);
 
   //! [MT] The process ends, but more may come.

@@ -1,5 +1,5 @@
 // Names that come and go: the numbers of those that were met last. What is known of a name here is its hash and its length, as in a
-// thread's own cache; who is not found is written to the spool once more, under a new number.
+// thread's own cache; a name that is not there is written to the spool once more, under a new number.
 #pragma once
 
 #include <cstring>

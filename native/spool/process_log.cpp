@@ -81,7 +81,7 @@ ThreadLog *ProcessLog::enter_thread(ThreadLog *spare) {
 }
 
 void ProcessLog::leave_thread(ThreadLog *log) {
-  // Ranges still open stay in the stack, marked as this thread's: the next owner starts a stack of its own.
+  // Ranges still open stay in the stack, marked as this thread's: the next owner starts its own stack.
   log->trim();
   if (log->top_ != log->top_begin_ || log->pieces_used_ > 1 || log->keeps_closed_) {
     log->pieces_used_ = 0;

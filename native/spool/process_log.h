@@ -45,7 +45,7 @@ class ProcessLog {
   //! The thread ends: what is left of its chunk serves the next one.
   void leave_thread(ThreadLog *log);
 
-  //! [MT] Where the calling thread writes wide records of its own; give it back when the thread ends. Null when memory is out. The
+  //! [MT] Where the calling thread writes its wide records; give it back when the thread ends. Null when memory is out. The
   //! caller holds Busy.
   Lane *enter_lane();
   void leave_lane(Lane *lane);

@@ -19,7 +19,7 @@ inline bool can_write(const ControlPage *control) {
   return can_write(control, control);
 }
 
-// The gate moves first, and its time is taken after: whoever finds a time missing takes it (settle_windows). So whatever ended
+// The gate moves first, and its time is taken after: a thread that finds a time missing takes it (settle_windows). So whatever ended
 // before somebody saw the gate move lies on the near side of the edge, and what begins after on the far side.
 
 //! [MT] Opens a window; its number from 1, 0 when one is open or `cause` has opened `limit` of them (0 = any number), -ENOSPC

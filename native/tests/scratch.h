@@ -1,4 +1,4 @@
-// A spool in a folder of its own, and a reader's view of it.
+// A spool in a separate folder, and a reader's view of it.
 #pragma once
 
 #include <unistd.h>

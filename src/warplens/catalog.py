@@ -26,7 +26,10 @@ _ROOT = Path(__file__).parent
 
 @dataclass(frozen=True)
 class UnitFamily:
-    """A folder of units: `noun` is what one unit is called, `entry` its function, `sections` what its docstring must have."""
+    """A folder of units: `noun` names one unit, `entry` its function, `sections` its docstring's.
+
+    The docstring must have these sections.
+    """
 
     name: str
     noun: str
@@ -83,7 +86,10 @@ FAMILIES: dict[str, UnitFamily] = {
 
 @dataclass(frozen=True)
 class Option:
-    """A keyword-only parameter of an entry function; annotation and default are source text, `text` is from `Args:`."""
+    """A keyword-only parameter of an entry function.
+
+    Annotation and default are source text, `text` is from `Args:`.
+    """
 
     name: str
     annotation: str
@@ -203,12 +209,18 @@ def units(name: str) -> list[Unit]:
 
 
 def find(name: str, id: str) -> Unit:
-    """Return unit `id` of family `name` (`-` and `_` are the same); UsageError names near matches."""
+    """Return unit `id` of family `name` (`-` and `_` are the same).
+
+    UsageError names near matches.
+    """
     return named(family(name).noun, id, {unit.id: unit for unit in _units(name)})
 
 
 def named(noun: str, id: str, known: Mapping[str, Named]) -> Named:
-    """Return the `noun` that is called `id` (`-` and `_` are the same); UsageError names near matches."""
+    """Return the `noun` that is called `id` (`-` and `_` are the same).
+
+    UsageError names near matches.
+    """
     wanted = id.replace("-", "_")
     if wanted in known:
         return known[wanted]

@@ -58,7 +58,10 @@ class CaptureError(WarplensError):
 
 
 class NotStarted(CaptureError):
-    """The program cannot be started; `exit_code` is a shell's: 127 not found, 126 found but not executable."""
+    """The program cannot be started.
+
+    `exit_code` is a shell's: 127 not found, 126 found but not executable.
+    """
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)

@@ -273,7 +273,7 @@ bool start_own_thread(const char *name, void (*body)(void *), void *argument) {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
   int error = EINVAL;
-  // What each thread has of its own lies on its stack: in some programs much.
+  // Each thread keeps its private data on its stack; in some programs that is much.
   for (size_t size = size_t{256} << 10; error == EINVAL && size <= size_t{64} << 20; size *= 4) {
     pthread_attr_setstacksize(&attributes, size);
     error = pthread_create(&thread, &attributes, run_own, own);

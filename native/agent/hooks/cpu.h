@@ -19,7 +19,7 @@ struct CpuSource {
   void (*end)();
 };
 
-//! The sources, in the order in which they begin: each is defined in a file of its own under sources/.
+//! The sources, in the order in which they begin. A file under sources/ defines each.
 extern const CpuSource kOsCallSource;
 extern const CpuSource kPythonSource;
 extern const CpuSource kPythonSampler;
@@ -28,14 +28,14 @@ extern const CpuSource kPerfSource;
 //! Begins those sources of a process that is watched from outside that can be had there. Once, instead of all others.
 void begin_outside(const CpuSettings &settings);
 
-//! What is asked for; all zero where nothing of the CPU side is.
+//! The requested CPU recording; all zero if nothing of the CPU side is recorded.
 const CpuSettings &cpu_settings();
 
 //! [MT] The process's log for what our own threads write, begun now if need be; null when nothing is to be recorded now, because no
 //! window is open or there is no space. Cheap where a window is closed.
 ProcessLog *cpu_log();
 
-//! [MT] Whether the program is in a sandbox of its own making, where whatever we ask of the system could be its end.
+//! [MT] Whether the program put itself into a sandbox, where any system call of ours could end it.
 bool is_cpu_over();
 
 //! [MT] Writes a notice. The caller does not hold Busy.
@@ -43,7 +43,7 @@ void cpu_notice(CpuNotice what, int64_t value, std::string_view text = {});
 //! The same from a thread of ours, or where Busy is held.
 void own_cpu_notice(CpuNotice what, int64_t value, std::string_view text = {});
 
-//! Begins a thread of our own: all signals blocked, a small stack, marked as ours (t_busy is set for good: nothing it calls is
+//! Begins an agent thread: all signals blocked, a small stack, marked as ours (t_busy is set for good: nothing it calls is
 //! recorded), named `name`. False where it cannot be.
 bool start_own_thread(const char *name, void (*body)(void *), void *argument);
 

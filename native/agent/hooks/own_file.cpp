@@ -15,7 +15,7 @@ constexpr rlim_t kHigh = 900;  // below what select() can take
 
 }  // namespace
 
-// System calls of our own: their wrappers may be somebody's, and record.
+// Direct system calls: another tool may wrap the C library's functions, and record them.
 int move_up(int fd) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

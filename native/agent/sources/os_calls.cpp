@@ -64,7 +64,17 @@ bool is_open() {
   return control == nullptr || control->gate.load(std::memory_order_relaxed) % 2 == 1;
 }
 
-// Also in signal handlers, and in children of vfork, which write as if they were their parent.
+// The thread that called; a child of vfork, which is another process on its parent's memory, counts as the thread that waits for it.
+uint32_t caller() {
+  static __thread uint32_t own = 0;
+  auto tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  if (tid != own && (own == 0 || !is_guest())) {
+    own = tid;
+  }
+  return own;
+}
+
+// Also in signal handlers, and in children of vfork.
 void take(const WarplensOsCall *call) {
   if (t_busy || !is_open()) {
     return;  // it is ours, or nobody wants it
@@ -77,7 +87,7 @@ void take(const WarplensOsCall *call) {
   Target target = target_of(*call);
   uint64_t duration = call->end - call->start;
   if (!target.is_file && duration < g_threshold_ns) {
-    return;  // what was asked for are files
+    return;  // only file calls were requested
   }
   OsCallRecord record{};
   uint8_t flags = target.is_file && (call->flags & WARPLENS_OS_FILE) != 0 ? kOsFile : 0;
@@ -86,7 +96,7 @@ void take(const WarplensOsCall *call) {
   record.end = call->end;
   record.result = call->result;
   record.object = call->object;
-  record.tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  record.tid = caller();
   record.fd = call->fd;
   record.text = target.text;
   record.stack = duration >= g_stack_ns ? stack_of_caller() : 0;

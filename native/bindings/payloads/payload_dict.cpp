@@ -1,4 +1,4 @@
-// Payloads of named values: dicts by a schema of their own, or as JSON; and texts.
+// Payloads of named values: dicts by their own schema, or as JSON; and texts.
 #include <cstring>
 
 #include "bindings/values/string_cache.h"

@@ -1,4 +1,5 @@
-// Numbers whose width NVTX is to be told: int64, uint64, int32, uint32 are ints, float64 and float32 are floats.
+// Numbers with a width for NVTX: int64, uint64, int32, uint32 are ints, float64 and float32 are
+// floats.
 #pragma once
 
 #include "bindings/values/compat.h"

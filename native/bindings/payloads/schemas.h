@@ -83,7 +83,7 @@ PyObject *attribute(PyObject *o, const char *name);
 // Clears the exception that recording met; an interrupt by the user is put off, not lost.
 void swallow_error();
 
-// Another tool has attached: nothing of what an earlier one was told holds.
+// Another tool has attached: it knows nothing that an earlier tool received.
 void forget_schemas(Domain *domain);
 
 }  // namespace warplens::binding

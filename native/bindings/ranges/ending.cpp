@@ -17,7 +17,7 @@ constexpr int kText = 8;  // the message, where it is not registered
 constexpr size_t kFixed = 16;
 
 // Color and category travel as entries of NVTX's own types, the message as one with the flag for that: see
-// warplens.nvtx._layouts.ending(). Returns false where nothing is said.
+// warplens.nvtx._layouts.ending(). Returns false if there is nothing to report.
 void add_attributes(Domain *domain, int32_t state, Event *last, Reading *out) {
   int parts = 0;
   uint64_t message = 0;

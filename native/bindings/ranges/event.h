@@ -102,7 +102,7 @@ uint32_t category_number(Event *event, int32_t state);
 // For tp_traverse and tp_clear: payloads are the only thing of an event that can be part of a cycle.
 #define WARPLENS_VISIT_EVENT(event) Py_VISIT((event).payload)
 
-// An object whose event holds one is told to the collector only then: most never are. Once: two threads may come here.
+// An object whose event holds one registers with the collector only then: most never do. Once: two threads may come here.
 inline void track_payload(PyObject *owner, Event *event) {
   if (event->payload == nullptr || PyObject_GC_IsTracked(owner)) {
     return;

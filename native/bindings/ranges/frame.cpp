@@ -24,7 +24,7 @@ bool same_code(const Frame *frame, PyFrameObject *object) {
 }
 
 // Does the chain of frames, read through the layout, hold the chain of frame objects? The import system is on the stack,
-// so there are some. Between two of them CPython may have frames of its own.
+// so there are some. Between two of them CPython may have internal frames.
 bool layout_holds(PyThreadState *state) {
   PyFrameObject *object = PyEval_GetFrame();
   Frame *frame = layout::current(state);

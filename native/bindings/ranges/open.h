@@ -17,7 +17,7 @@ struct Open {
   Frame *frame;              // the frame that entered it
   Domain *domain;
   RangePoint point;
-  int32_t state;  // the listener that was told
+  int32_t state;  // the listener that knows of the range
   bool pushed;    // pushed after all: for plain code, through a generator that drives nothing itself
   bool ended;
 };

@@ -84,7 +84,7 @@ Place place_of(PyThreadState *state) {
     coroutine = (flags & kCoroutine) != 0 ? frame : coroutine;
     frame = caller;
   }
-  if (place.flags == 0 && coroutine != nullptr) {  // driven by a loop: a task of its own
+  if (place.flags == 0 && coroutine != nullptr) {  // driven by a loop: a separate task
     place.owner = coroutine;
     place.flags = kCoroutine;
   }
@@ -113,7 +113,7 @@ Frame *root_of(Frame *frame) {
   return frame;
 }
 
-// A frame as a task of its own, with the innermost range around it as parent.
+// A frame as a separate task, with the innermost range around it as parent.
 Suspended *as_task(Frame *frame, const char *library, Owner *around) {
   if (Suspended *found = find_suspended(frame); found != nullptr) {
     return found;

@@ -39,7 +39,7 @@ Suspended **bucket_of(const Frame *frame) {
   return &g_buckets[(key >> 4 ^ key >> 12) % kBuckets];
 }
 
-// Between C and Python, some CPythons have code of their own.
+// Between C and Python, some CPythons have internal code.
 bool is_shim(const PyCodeObject *code) {
   return PyTuple_GET_SIZE(code->co_consts) == 0 &&
          (PyUnicode_GET_LENGTH(code->co_filename) == 0 ||

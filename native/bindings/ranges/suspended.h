@@ -1,4 +1,4 @@
-// Generators that have open ranges: each is a task of its own, found by its frame. What is called from inside it belongs to
+// Generators that have open ranges: each is a separate task, identified by its frame. What is called from inside it belongs to
 // it, what its consumer does while it waits does not.
 #pragma once
 

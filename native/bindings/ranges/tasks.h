@@ -1,4 +1,4 @@
-// Whose code a thread runs: an asyncio or trio task, or a generator with ranges of its own, by the agent's numbers.
+// Whose code a thread runs: an asyncio or trio task, or a generator with open ranges, by the agent's numbers.
 //
 // A library switches tasks by switching contexts, so while the thread's context version stays, so does its task. While
 // generators have open ranges, the frames of the thread are looked through for them (see suspended.h).
@@ -36,7 +36,7 @@ struct ThreadTask {
   uint64_t state;    // PyThreadState::id
   uint64_t told_at;  // the context version at which `told` is sure to be right, else kNever
   uint64_t seen_at;  // the context version at which `seen` is the library's task, else kNever
-  uint64_t news;     // g_news when it was told
+  uint64_t news;     // g_news at the last report
   Owner *seen;       // null: none
   uint32_t told;
   uint32_t recording;

@@ -1,4 +1,4 @@
-// What is recorded of CUDA: records of several sizes, each type in wide chunks of its own. The spool describes their fields as it
+// CUDA records, of several sizes, each type in separate wide chunks. The spool describes their fields as it
 // does those of format.h. Where CUPTI numbers things (kinds of copies, of memory, …) its numbers are kept: readers name them.
 #pragma once
 

@@ -284,8 +284,9 @@ enum class Cause : uint32_t {
 enum class DomainFilter : uint32_t { none = 0, include = 1, exclude = 2 };
 
 // A time in which everything is recorded. Window i (from 0) is open while ControlPage::gate is 2 * i + 1.
-// Whoever moves the gate opens or closes it. The times are taken right after that, by anybody who finds one missing, so that one
-// who dies half-way blocks nobody: a time can be 0 for a moment, or for good where nobody looked again.
+// The process that moves the gate opens or closes a window. It takes the time right after that, or
+// another process does that finds it missing, so that a process that dies half-way blocks nobody: a
+// time can be 0 for a moment, or for good where nobody looked again.
 struct CaptureWindow {
   std::atomic<uint64_t> open_ns;
   std::atomic<uint64_t> close_ns;

@@ -26,7 +26,7 @@ enum class IntrakernelResult : uint16_t {
   stored = 1,
   unreadable = 2,   // value: the errno, or the error of CUDA
   no_buffer = 3,    // what is there is none; value: its first word
-  limit = 4,        // so many bytes of this process were stored already; value: how many
+  limit = 4,        // the limit of bytes for this process is reached; value: bytes stored
   no_space = 5,     // the spool could not take all of it
   not_awaited = 6,  // the kernel did not end in time; value: ms
   child = 7,        // device memory in a fork child
@@ -54,7 +54,7 @@ struct IntrakernelReadRecord {
 };
 static_assert(sizeof(IntrakernelReadRecord) == 104);
 
-// A piece of a launch is a buffer of its own, with whole units in it and no more slots than they use. Where its blob has this flag, the
+// A piece of a launch is a separate buffer, with whole units in it and no more slots than they use. Where its blob has this flag, the
 // piece goes on in the next blob.
 inline constexpr uint32_t kBlobContinued = 4;
 

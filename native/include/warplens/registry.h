@@ -15,7 +15,7 @@ enum WarplensProcessKind {
   /* `pid` is about to become another program: the texts name it. With a `status`, an errno, and no texts: it did not. */
   WARPLENS_PROCESS_EXEC = 3,
   WARPLENS_PROCESS_EXIT = 4,   /* `pid` ends by itself with `status` */
-  WARPLENS_PROCESS_WAITED = 5, /* `ppid` was told that `pid` ended with `status` */
+  WARPLENS_PROCESS_WAITED = 5, /* `ppid` collected `pid`, which ended with `status` */
   /* `pid` (0: a child that it starts) is about to run a program without us; `status` is the WarplensForeign, texts as for
    * PROGRAM. In place of an EXEC. */
   WARPLENS_PROCESS_FOREIGN = 6,

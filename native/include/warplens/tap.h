@@ -47,7 +47,7 @@ typedef struct WarplensTap {
   uint64_t clock_t0;
   uint64_t clock_base_ns;
   uint64_t clock_mult;
-  /* In ticks of the clock: calls at least that long are told of, and those on files; 0 = all. */
+  /* In ticks of the clock: calls at least that long are reported, and those on files; 0 = all. */
   uint64_t call_ticks;
   uint64_t file_ticks;
   /* [MT] Called for those calls. Also from signal handlers. */
@@ -57,8 +57,8 @@ typedef struct WarplensTap {
   /* [MT] The program is about to forbid itself system calls: all of the CPU side ends, our threads too; `why` is a literal. 0 where the
    * caller is a child of vfork, which speaks for itself only. */
   int (*sandboxed)(const char *why);
-  /* The conditions of each interpreter's lock: `gil_cond` is signalled when it is let go, and waited for; `gil_switch` is signalled by
-   * who has taken it. */
+  /* The conditions of each interpreter's lock: `gil_cond` is signalled when it is let go, and waited for; `gil_switch` is signalled by the
+   * thread that has taken it. */
   const void *gil_cond[WARPLENS_MOST_GILS];
   const void *gil_switch[WARPLENS_MOST_GILS];
   /* [MT] `what`: WARPLENS_GIL_… below. Called by the thread it is about, as it happens. Keeps errno. */

@@ -67,7 +67,7 @@ int warplens_control_create(const char *path, const uint64_t early[3], const War
 
 /* Opens or closes a window in a mapped control file, whatever its trigger says; `cause` as in format.h. Returns the number of the
  * window (from 1) when this call did it, 0 when one was open (closed) already, -ENOSPC when there is no room for another.
- * An `open_ns` other than 0 is when the window is said to have begun. */
+ * An `open_ns` other than 0 sets the recorded begin of the window. */
 int64_t warplens_window_open(void *control, uint32_t cause, uint64_t open_ns);
 int64_t warplens_window_close(void *control, uint32_t cause);
 

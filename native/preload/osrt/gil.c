@@ -1,4 +1,4 @@
-/* What becomes of Python's global lock: `gil_switch` is signalled by who has taken it, `gil_cond` by who lets it go. */
+/* What becomes of Python's global lock: the thread that takes it signals `gil_switch`, the one that releases it `gil_cond`. */
 #define _GNU_SOURCE
 #include "gil.h"
 

@@ -1,4 +1,4 @@
-/* Python's global lock is a mutex and two conditions of the C library: who signals and waits for those tells what becomes of it. */
+/* Python's global lock is a mutex and two conditions of the C library: its state follows from the threads that signal and wait for those. */
 #ifndef WARPLENS_PRELOAD_GIL_H
 #define WARPLENS_PRELOAD_GIL_H
 

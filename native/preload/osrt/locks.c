@@ -1,4 +1,4 @@
-/* Wrappers: locks and semaphores. What is free is taken without a look at the clock: only waiting is told of. */
+/* Wrappers: locks and semaphores. A free lock is taken without a look at the clock: only waits are reported. */
 #define _GNU_SOURCE
 #include <errno.h>
 

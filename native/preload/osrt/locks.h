@@ -1,4 +1,4 @@
-/* Table: locks, conditions and semaphores. `object` is the address of what is waited for. */
+/* Table: locks, conditions and semaphores. `object` is the address of the lock, condition or semaphore. */
 #ifndef WARPLENS_PRELOAD_OSRT_LOCKS_H
 #define WARPLENS_PRELOAD_OSRT_LOCKS_H
 

@@ -1,4 +1,4 @@
-/* What the wrappers of OS calls share: what they do where a call is told of, or where a function lacks. */
+/* What the wrappers of OS calls share: how they report a call, and how they replace a missing function. */
 #define _GNU_SOURCE
 #include "osrt.h"
 

@@ -7,7 +7,7 @@
 
 #include "tap.h"
 
-/* What is said of a call stands behind what is said of all. */
+/* A call's specific fields stand behind the fields that all calls have. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -43,7 +43,7 @@ uint64_t os_time(uint64_t counter);
 /* The process has begun a thread. */
 extern char os_many_threads;
 
-/* From here on nothing is told of, and nothing recorded of the CPU side. */
+/* From here on the stub reports nothing, and nothing of the CPU side is recorded. */
 
 /* Tells the agent of a call; start and end are counters yet. Keeps errno. */
 void os_tell(WarplensOsCall *call);
@@ -81,7 +81,7 @@ static inline void os_forget_pair(int error, const int ends[2]) {
 #define LACKS_POINTER os_lacks_null
 #define LACKS_NEVER os_lacks_minus
 
-/* Which calls are told of: those on files whatever they take, where that is asked for. */
+/* Which calls are reported: those on files always, if requested. */
 #define LIMIT_FILE g_tap.file_ticks
 #define LIMIT_CALL g_tap.call_ticks
 #define FLAGS_FILE WARPLENS_OS_FILE
@@ -107,7 +107,7 @@ static inline void os_forget_pair(int error, const int ends[2]) {
         .fd = -1, .error = ERROR_##fails(result), .flags = FLAGS_##group, .name = #called, .start = start_, .end = end_, .result = (int64_t)result, ##__VA_ARGS__}); \
   }
 
-/* A wrapper of which nothing more is to be said, from its row of osrt_table.h. */
+/* A wrapper without special cases, from its row of osrt_table.h. */
 #define OS_WRAPPER(type, name, parameters, arguments, group, fails, ...) \
   WRAPPER type(name) parameters {                                        \
     OS_CALL(type, name, arguments, fails)                                \

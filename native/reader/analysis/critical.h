@@ -1,4 +1,4 @@
-// Longest paths through a graph of points in time: when each is reached, what it waited for, how long it could have been put off.
+// Longest paths through a graph of points in time: when each is reached, which point it waited for, how long it could have been delayed.
 #pragma once
 
 #include <cstddef>

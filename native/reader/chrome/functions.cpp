@@ -15,7 +15,7 @@ namespace {
 
 struct Trace {
   TraceReader reader;
-  std::string text;  // what was asked for last
+  std::string text;  // the text that was requested last
 };
 
 std::unique_ptr<Trace> trace_new() {

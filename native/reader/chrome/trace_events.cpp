@@ -517,7 +517,7 @@ Begun TraceEvents::begun() {
   return {values_[kStart], values_[kName], values_[kCategory], payload(), lane()};
 }
 
-// Ids are of the whole file, unless `id2` says that they are of the process; categories have ids of their own.
+// Ids are of the whole file, unless `id2` says that they are of the process; each category numbers its own ids.
 PairKey TraceEvents::async_key() const {
   auto id = static_cast<uint64_t>(values_[kId]);
   uint64_t more = id_is_text_ ? 1 : 0;

@@ -4,8 +4,7 @@ namespace warplens::desk::lod {
 
 namespace {
 
-constexpr uint64_t kEach =
-    2;  // begins looked at for each rectangle of a lane, at least where there are so many
+constexpr uint64_t kEach = 2;   // begins looked at for each rectangle of a lane, if the lane has that many
 constexpr double kStep = 1.02;  // the grain grows by so much at least
 constexpr double kRoom = 0.95;  // of the limit, for what was estimated
 
@@ -32,7 +31,7 @@ void sample(const LaneView &lane, int64_t begin, int64_t end, uint64_t enough, s
   }
 }
 
-// Two slices that begin further apart than the grain are never in one rectangle: there are so many at least. `likely`: a rectangle
+// Two slices that begin further apart than the grain are never in one rectangle: their number has this lower bound. `likely`: a rectangle
 // ends within a node, where the next one begins; half a node earlier is the best guess.
 uint64_t count_of(std::span<const int64_t> begins, std::span<const size_t> lanes, int64_t grain,
                   bool likely) {

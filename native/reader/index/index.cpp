@@ -9,7 +9,7 @@ bool fits(uint64_t offset, uint64_t count, uint64_t size) {
   return offset <= size && offset % alignof(Record) == 0 && count <= (size - offset) / sizeof(Record);
 }
 
-// How many nodes a lane of so many leaves has; 0 where no file could hold them.
+// Number of nodes of a lane with `leaves` leaves; 0 if no file could hold them.
 uint64_t nodes_of(uint64_t leaves) {
   if (leaves > uint64_t{1} << 40) {
     return 0;

@@ -137,7 +137,7 @@ void Leaf::times(int64_t *start, int64_t *duration) const {
   unpack(at_[kDuration], width_of(node_.widths, kDuration), size(), duration);
   const int64_t begin = cut(node_.begin);
   constexpr uint32_t kNarrow =
-      4;  // bytes: values of so many need no cutting, except for starts at the end of all time
+      4;  // bytes: values of this width need no cutting, except for starts at the end of all time
   if (width_of(node_.widths, kStart) <= kNarrow && width_of(node_.widths, kDuration) <= kNarrow &&
       begin <= kFar - int64_t{UINT32_MAX}) {
     for (uint32_t i = 0; i < size(); ++i) {

@@ -258,7 +258,7 @@ void Decoder::extra_counters(const Sequence &sequence, int64_t time, uint8_t clo
     sample(time, clock, track(kUuid, real_tracks[i]), 0, std::bit_cast<double>(reals[i]), true);
 }
 
-// What an event of the format before this one means: a phase as in Chrome's JSON, ids, and a thread of its own.
+// What an event of the format before this one means: a phase as in Chrome's JSON, ids, and its own thread.
 void Decoder::legacy(Sequence &sequence, TrackEvent &event) {
   Message message(event.legacy);
   Field field;
@@ -375,7 +375,7 @@ void Decoder::annotation(const Sequence &sequence, std::string_view bytes) {
         take(kDouble, field.number);
         break;
       case 6:
-      case 9:  // JSON of who knows what quality
+      case 9:  // JSON of unknown quality
         take(kText, static_cast<uint64_t>(static_cast<int64_t>(texts.number(field.bytes))));
         break;
       case 17:

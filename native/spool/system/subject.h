@@ -19,7 +19,7 @@ bool is_outside();
 //! A file of its folder in /proc.
 std::string subject_path(const char *name);
 
-//! [MT] It has become another program, which is no business of whoever watches it. Ours never does.
+//! [MT] It has become another program, which the observer does not watch. Ours never does.
 void note_subject_left();
 bool has_subject_left();
 

@@ -1,4 +1,4 @@
-// How the fields of wide records are told to readers: a field is named once, its type comes from the structure itself.
+// Describes the fields of wide records to readers: a field is named once, its type comes from the structure itself.
 #pragma once
 
 #include <cstddef>

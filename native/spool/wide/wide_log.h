@@ -1,4 +1,5 @@
-// Records of a process that are of several sizes: each type in chunks of its own, written by whoever has them, on any thread.
+// Records of a process that are of several sizes: each type in separate chunks; any thread writes
+// them.
 #pragma once
 
 #include <cstring>

@@ -9,8 +9,8 @@
 namespace warplens {
 namespace {
 
-// GPU work is asked for when a window was open as it was launched: so long before it began, at most. Other types have no time of
-// their own: so long after what they belong to, at most, are they written.
+// GPU work is recorded if a window was open at its launch: at most this long before it began.
+// Records without a time are written at most this long after the records that they belong to.
 constexpr uint64_t kSlack = 2'000'000'000;
 
 uint64_t before(uint64_t time) {

@@ -19,7 +19,7 @@ class WideStream {
   //! A flight recorder is to keep the chunk for what began at `time`.
   void reach_back(uint64_t time);
 
-  //! Whoever comes next begins with a small chunk again.
+  //! The next owner begins with a small chunk again.
   void shrink();
 
  private:

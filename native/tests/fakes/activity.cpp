@@ -222,7 +222,7 @@ int enable_kind(Session &owner, uint32_t kind, bool on) {
     owner.episodes.fetch_add(1);
   }
   owner.kinds[kind].store(on ? 1 : 0);
-  if (kind == kDriver || kind == kRuntime) {  // the kind overrides what was said of single functions before
+  if (kind == kDriver || kind == kRuntime) {  // the kind overrides earlier settings of single functions
     for (auto &choice : owner.apis[kind == kDriver ? kDriverApi : kRuntimeApi]) {
       choice.store(0);
     }

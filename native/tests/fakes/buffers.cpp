@@ -1,4 +1,4 @@
-// The buffers of tools: who writes into them, when they are closed, and when they go back, on a thread of CUPTI's own.
+// The buffers of tools: when the fake writes into them, closes them and gives them back, on a thread of the fake CUPTI.
 #include <signal.h>
 #include <unistd.h>
 
@@ -76,7 +76,7 @@ void check_buffer(const uint8_t *buffer, size_t size) {
     note("violation buffer of only %zu bytes", size);
   }
   if (g_zeroed.load() != 0 && !std::all_of(buffer, buffer + size, [](uint8_t byte) { return byte == 0; })) {
-    note("violation buffer is not zero, though CUPTI was told so");
+    note("violation buffer is not zero, although the tool declared it zeroed");
   }
   std::lock_guard hold(g_owned_lock);
   if (!g_owned.insert(const_cast<uint8_t *>(buffer)).second) {

@@ -1,4 +1,4 @@
-// Subscribers, and the API calls, resources and states that they are told about.
+// Subscribers, and the API calls, resources and states that they receive.
 #include <unistd.h>
 
 #include "session.h"
@@ -79,7 +79,7 @@ void spring_traps(uint64_t launched) {
 
 Call::Call(Domain domain, uint32_t cbid, const char *name, const void *params, const char *symbol)
     : domain_(domain), cbid_(cbid), name_(name), params_(params), symbol_(symbol), outer_(t_outer) {
-  // A driver call that the runtime makes has the runtime call's number, unless the trap says that it gets one of its own.
+  // A driver call that the runtime makes has the runtime call's number, unless the trap gives it a separate one.
   correlation_ =
       outer_ != nullptr && trap("own-ids") == 0 ? outer_->correlation_ : g_correlation.fetch_add(1) + 1;
   t_outer = this;

@@ -37,7 +37,7 @@ __attribute__((format(printf, 1, 2))) void truth(const char *format, ...);
 
 uint64_t monotonic_ns();
 uint64_t realtime_ns();
-// The fake GPU has a clock of its own, which CUPTI converts when it delivers.
+// The fake GPU has its own clock, which CUPTI converts when it delivers.
 inline constexpr uint64_t kGpuEpoch = 3'000'000'000'000'000ull;
 inline uint64_t gpu_ns() {
   return monotonic_ns() + kGpuEpoch;

@@ -78,7 +78,7 @@ void test_names_without_end() {
         process.passing("a handle") == handle);
 }
 
-// A child of a fork writes the names of the ranges that it got from its parent into a spool of its own.
+// A child of a fork writes the names of the ranges that it got from its parent into its own spool.
 void test_open_ranges_keep_their_names() {
   Scratch scratch, later;
   Names names;

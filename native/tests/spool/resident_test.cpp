@@ -116,7 +116,7 @@ void test_tables_of_pages() {
   CHECK(process.open(scratch.path, "{}", kClock) == 0);
   ThreadLog *log = process.enter_thread();
   ThreadLog *slow = process.enter_thread();
-  for (int i = 0; i < 16; ++i) {  // with so many open chunks the pages are small
+  for (int i = 0; i < 16; ++i) {  // with 16 open chunks the pages are small
     ThreadLog *other = process.enter_thread();
     other->push(0, named(2));
     other->pop(0, now_ns(kClock));

@@ -62,7 +62,7 @@ void test_stack() {
   CHECK(log->push(0, named(3)) == 1);
   CHECK(log->pop(1, 2) == 0);  // from the middle
   CHECK(log->pop(1, 3) == -1);
-  CHECK(log->push(70, named(4)) == 0);  // a domain without a counter of its own
+  CHECK(log->push(70, named(4)) == 0);  // a domain without a counter
   CHECK(log->push(70, named(5)) == 1);
   CHECK(log->pop(70, 4) == 1);
   CHECK(log->pop(70, 5) == 0);

@@ -1,4 +1,4 @@
-// Windows of the capture: who opens and closes one, what lies in them, and what threads write of it.
+// Windows of the capture: opening and closing, the records inside, and the marks that threads write.
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// A control file of its own, without a file.
+// A separate control page, without a file.
 struct Control {
   Control() : page(new (map_memory(kControlSize)) ControlPage{}) { page->clock = kClock; }
   ~Control() { unmap_memory(page, kControlSize); }
@@ -38,13 +38,13 @@ void test_opening() {
   CHECK(close_window(control.page, Cause::end) == 0);
   CHECK(control.window(0).closed_by.load() == static_cast<uint32_t>(Cause::limit));
   CHECK(control.window(0).close_ns.load() > control.window(0).open_ns.load());
-  CHECK(open_window(control.page, Cause::nvtx, 0, 0, 1) == 2);  // the limit is of its own cause
+  CHECK(open_window(control.page, Cause::nvtx, 0, 0, 1) == 2);  // each cause has its own limit
   CHECK(close_window(control.page, Cause::nvtx) == 2);
   CHECK(open_window(control.page, Cause::nvtx, 0, 0, 1) == 0);
   CHECK(open_window(control.page, Cause::command, 0, 0, 3) == 3);
 }
 
-// Whoever moved the gate died before it took the time: the next one to look does.
+// The process that moved the gate died before it took the time: the next one to look does.
 void test_missing_times() {
   Control control;
   control.page->gate.store(1);

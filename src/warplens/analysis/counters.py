@@ -23,7 +23,11 @@ HOLDS = ("since_last", "until_next", "linear")
 
 @dataclass(frozen=True)
 class CounterSeries:
-    """One counter: `facts` is its row of `nvtx_counters`, `times` (ns) rise, `values` are in its unit; NaN: there was none."""
+    """One counter: its `facts`, `times` (ns) and `values`.
+
+    `facts` is its row of `nvtx_counters`, `times` rise, `values` are in its unit; NaN: there was
+    none.
+    """
 
     facts: dict[str, Any]
     times: Int64Array
@@ -45,7 +49,7 @@ class CounterSeries:
         return CounterSeries(self.facts, self.times[first:last], self.values[first:last])
 
     def pieces(self, end: int) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
-        """Return the stretches of time of which the value is known: begin, end (ns), value at the begin and at the end.
+        """Return the stretches with a known value: begin, end (ns), value at the begin and at the end.
 
         Between samples `since_last` has the later value, `until_next` the earlier one (after the last sample until `end`), `linear`
         goes straight from one to the next. Counters that do not say what holds between samples have no stretches.
@@ -63,7 +67,7 @@ class CounterSeries:
 
 
 def time_average(series: CounterSeries, begin: int, end: int) -> float | None:
-    """Return the mean over time of the value within [begin, end), of the stretches where it is known and finite; None: nowhere."""
+    """Return the mean over time of the value within [begin, end). Only of stretches where it is known and finite; None: nowhere."""
     starts, ends, before, after = series.pieces(end)
     first, last = np.maximum(starts, begin), np.minimum(ends, end)
     inside = last > first
@@ -75,7 +79,7 @@ def time_average(series: CounterSeries, begin: int, end: int) -> float | None:
 
 
 def all_series(report: Report) -> Iterator[CounterSeries]:
-    """Yield the counters of a report that have samples, by process, then in the order in which they were registered."""
+    """Yield the counters of a report that have samples, by process, in the order of registration."""
     if not report.tables["nvtx_counter_samples"]:
         return
     facts = {row["counter"]: row for row in report.table("nvtx_counters").to_pylist()}
@@ -102,7 +106,9 @@ def all_series(report: Report) -> Iterator[CounterSeries]:
 
 
 def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> Float64Array:
-    """Return the values of samples as floats, unscaled: 0 where the program said `zero`, NaN where there is no value.
+    """Return the values of samples as floats, unscaled.
+
+    0 where the program reported `zero`, NaN where there is no value.
 
     `unsigned` says of each row whether its counter is a uint64, whose large values are negative in the table.
     """
@@ -119,12 +125,15 @@ def sample_values(rows: pa.Table, unsigned: npt.NDArray[np.bool_]) -> Float64Arr
 
 
 def counter_name(facts: dict[str, Any]) -> str:
-    """Return `domain:name`; the default domain is empty. A counter without a name has its number."""
+    """Return `domain:name`; the default domain is empty.
+
+    A counter without a name has its number.
+    """
     return f"{facts['domain'] or ''}:{facts['name'] or facts['id']}"
 
 
 def _repeated(values: Float64Array, unchanged: npt.NDArray[np.bool_], delta: bool) -> Float64Array:
-    """Put in the values of samples that were said to be as before."""
+    """Fill in the values of samples that repeat the previous value."""
     if delta:
         return np.where(unchanged, 0.0, values)
     place = np.where(unchanged, -1, np.arange(len(values)))

@@ -1,4 +1,4 @@
-"""Which numbers occur: what is the same for all rows of a number is then done once."""
+"""Distinct numbers of a column, so that work per number is done once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from warplens.arrays import Int32Array, Int64Array
 
 
 def distinct(key: Int64Array, width: int) -> tuple[Int64Array, Int32Array]:
-    """Return the keys that occur, in order, and which of them each row has. They are from 0 to `width` - 1."""
+    """Return the keys that occur, in order, and which of them each row has.
+
+    They are from 0 to `width` - 1.
+    """
     if width > 4 * len(key) + 1024:
         used, inverse = np.unique(key, return_inverse=True)
         return used, inverse.reshape(-1).astype(np.int32)

@@ -36,7 +36,10 @@ class Extremes:
             self._levels.append(self._better(last[:-half], last[half:]))
 
     def of(self, first: Int64Array, last: Int64Array) -> Int64Array:
-        """Return the extreme of values[first:last] of each pair. Stretches must not be empty, nor reach over the ends."""
+        """Return the extreme of values[first:last] of each pair.
+
+        Stretches must not be empty, nor reach over the ends.
+        """
         result = self._values[first]
         low, high = first // _BLOCK, (last - 1) // _BLOCK
         inside = np.flatnonzero(low == high)

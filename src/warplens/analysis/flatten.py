@@ -1,4 +1,7 @@
-"""Nested intervals as one row of disjoint pieces: at each moment the innermost one, which is the one that began last."""
+"""Flattens nested intervals into disjoint pieces: at each moment the innermost.
+
+That is the one that began last.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from warplens.arrays import Int64Array
 
 
 def outermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return row, start and end of the pieces that remain where each interval gives way to those before it; all sorted by start."""
+    """Return row, start and end of the pieces that remain after each interval gives way to earlier rows. All sorted by start."""
     # `reach` is the furthest end so far. [0, 10), [5, 8), [9, 12) become [0, 10), nothing, [10, 12).
     reach = np.maximum.accumulate(end) if len(end) else end
     first = start.copy()
@@ -20,7 +23,9 @@ def outermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
 
 
 def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return row, start and end of the pieces, sorted by start; so are the intervals, of those that begin together the longer first.
+    """Return row, start and end of the pieces, sorted by start.
+
+    So are the intervals, of those that begin together the longer first.
 
     Where intervals cross, what began later hides what began before, as long as it lasts.
     """
@@ -56,7 +61,10 @@ def innermost(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Arra
 def _crossed(
     start: Int64Array, end: Int64Array, depth: npt.NDArray[np.int32], parent: Int64Array
 ) -> npt.NDArray[np.bool_]:
-    """Return which intervals belong to a heap of overlapping ones in which some end within another that began in them."""
+    """Return which intervals belong to an overlapping group with crossing ones.
+
+    Crossing: one ends within another that began in it.
+    """
     # How many intervals are open when each begins. In a proper nesting that number is its depth, and its depth is its parent's plus one.
     active = np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")
     odd = (depth != np.where(parent >= 0, depth[parent] + 1, 0)) | (active != depth)
@@ -82,7 +90,10 @@ def _cut(start: Int64Array, end: Int64Array) -> Int64Array:
 
 
 def outlived(start: Int64Array, end: Int64Array) -> npt.NDArray[np.bool_]:
-    """Return which intervals end within another that began in them; they come as for `innermost`."""
+    """Return which intervals end within another that began in them.
+
+    They come as for `innermost`.
+    """
     crossing = np.zeros(len(start), bool)
     kept = np.flatnonzero(start < end)
     first, last = start[kept], end[kept]

@@ -1,4 +1,4 @@
-"""Interval algebra on NumPy arrays: unions and gaps of half-open intervals [start, end), computed by the native library."""
+"""Interval algebra on NumPy arrays: unions and gaps of half-open intervals [start, end). The native library computes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from warplens.arrays import Int64Array
 
 
 def union(start: npt.ArrayLike, end: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
-    """Return the union as disjoint intervals sorted by start; touching ones are joined, empty ones vanish. Any order goes in."""
+    """Return the union as disjoint intervals sorted by start.
+
+    Touching ones are joined, empty ones vanish. Any order goes in.
+    """
     first, last = _times(start), _times(end)
     if len(first) != len(last):
         raise ValueError(f"{len(first)} starts but {len(last)} ends")
@@ -42,7 +45,10 @@ def gaps(start: npt.ArrayLike, end: npt.ArrayLike, begin: int, finish: int) -> t
 def intersection(
     start: Int64Array, end: Int64Array, other_start: Int64Array, other_end: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return what lies in both of two unions (disjoint intervals, sorted, as `union` returns them), sorted."""
+    """Return the sorted intersection of two unions.
+
+    Unions are disjoint intervals, sorted, as `union` returns them.
+    """
     # The intervals of `other` that touch mine are a run of rows, [first, behind): those that end after my start and begin before my end.
     # `mine` and `theirs` list all such pairs; for first = [0, 1], number = [2, 1] they are mine = [0, 0, 1], theirs = [0, 1, 1].
     first = np.searchsorted(other_end, start, "right")

@@ -1,4 +1,4 @@
-"""How much memory each process had at most."""
+"""Peak memory of each process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def size_over_time(readings: pa.Table, process: int) -> tuple[Int64Array, Float6
 
 
 def largest(report: Report, low: int, high: int, primary: int = 0) -> tuple[int, str] | None:
-    """Return the most memory that a process with a key from `low` to `high` had (bytes), and its name; None where nobody knows.
+    """Return the peak memory (bytes) of a process with a key from `low` to `high`, and its name.
+
+    None if unknown.
 
     A process that was killed noted nothing: of it the readings count. `primary`: what the system knows of the program itself and all that
     it waited for.

@@ -1,4 +1,7 @@
-"""Aggregates ranges into the columns of a timeline in SQL, so that the cost of drawing does not grow with the ranges."""
+"""Aggregates ranges into the columns of a timeline in SQL.
+
+So the cost of drawing does not grow with the ranges.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +144,9 @@ def cells_of(
     depth: int = 1,
     part: tuple[int, int] | None = None,
 ) -> pa.Table:
-    """Return what `cells` does, of any SQL relation with the columns of `nvtx_ranges` that it needs. `only`: `AND …`, or nothing.
+    """Return `cells` of any SQL relation with the needed columns of `nvtx_ranges`.
+
+    `only`: `AND …`, or nothing.
 
     `part`: from which column on, and behind which, cells are wanted; None: all.
     """
@@ -160,7 +165,10 @@ def cells_of(
 
 
 def crowd(report: Report, window: Window, columns: int, but: Sequence[int]) -> pa.Table:
-    """Return how many tasks had a range open: process, thread (where the tasks were first seen), col, number (the mean over the column).
+    """Return how many tasks had a range open.
+
+    Columns: process, thread (where the tasks were first seen), col, number (the mean over the
+    column).
 
     The tasks `but` do not count.
     """

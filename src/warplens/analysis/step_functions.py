@@ -1,4 +1,7 @@
-"""Values over time: what holds from when on, such as the innermost range of a thread. Computed on whole arrays."""
+"""Values over time: what holds from when on, such as the innermost range of a thread.
+
+Computed on whole arrays.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,20 @@ NOTHING = -1
 
 @dataclass(frozen=True)
 class StepFunction:
-    """`value[i]` holds from `time[i]` until `time[i + 1]`, the last one for ever; NOTHING before the first. Times grow."""
+    """`value[i]` holds from `time[i]` until `time[i + 1]`, the last one for ever.
+
+    NOTHING before the first. Times grow.
+    """
 
     time: Int64Array
     value: Int64Array
 
     @classmethod
     def nested(cls, start: Int64Array, end: Int64Array, value: Int64Array) -> StepFunction:
-        """Return the value of the innermost interval at each time. Intervals lie in one another or side by side; empty ones vanish."""
+        """Return the value of the innermost interval at each time.
+
+        Intervals lie in one another or side by side; empty ones vanish.
+        """
         some = end > start
         start, end, value = start[some], end[some], value[some]
         order = np.lexsort((-end, start))
@@ -36,7 +45,11 @@ class StepFunction:
     def _of_edges(
         cls, start: Int64Array, end: Int64Array, value: Int64Array, around: Int64Array
     ) -> StepFunction:
-        """Sort the edges: at one time ends come first, the inner one before the outer one, then begins, the outer one first."""
+        """Sort the edges.
+
+        At one time ends come first, the inner one before the outer one, then begins, the outer one
+        first.
+        """
         number = np.arange(len(start))
         time, after = np.concatenate((end, start)), np.concatenate((around, value))
         opens, tie = np.repeat((0, 1), len(start)), np.concatenate((-number, number))
@@ -72,7 +85,7 @@ class StepFunction:
 
 
 def distinct(values: Int64Array) -> Int64Array:
-    """Return the values that there are, sorted: as np.unique does, which hashes them first and takes many times as long for that."""
+    """Return the distinct values, sorted. np.unique hashes them first and takes many times as long."""
     ordered = np.sort(values)
     return ordered[np.append(ordered[1:] != ordered[:-1], True)] if len(ordered) else ordered
 

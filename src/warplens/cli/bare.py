@@ -1,4 +1,7 @@
-"""The command line without click: recording alone, for an installation without dependencies (`pip install --no-deps`)."""
+"""The command line without click: only recording.
+
+For an installation without dependencies (`pip install --no-deps`).
+"""
 
 from __future__ import annotations
 

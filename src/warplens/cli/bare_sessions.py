@@ -1,4 +1,7 @@
-"""The commands for running sessions without click, for an installation without dependencies (`pip install --no-deps`)."""
+"""The commands for running sessions without click.
+
+For an installation without dependencies (`pip install --no-deps`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _VALUES = {"start": (), "stop": ("--keep",), "status": (), "sessions": (), "shut
 
 
 def run(command: str, words: Sequence[str]) -> int:
-    """Run one of `COMMANDS` and return its exit code; WarplensError as the full commands raise them."""
+    """Run one of `COMMANDS` and return its exit code.
+
+    WarplensError as the full commands raise them.
+    """
     from warplens.recording.session.client import ask, described
     from warplens.recording.session.directory import entries
 

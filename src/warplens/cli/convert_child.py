@@ -1,4 +1,4 @@
-"""The child process that writes the report while its program still runs, with what the machine has left over."""
+"""The child process that writes the report while its program still runs, with spare CPU time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _ENOUGH = 0.3  # of a core
 
 
 def main(request: Mapping[str, Any]) -> None:
-    """Write the report of the recording whose note `request` names until its `control` says that it is over, then finish it.
+    """Write the report of a recording until its `control` says that it is over, then finish it.
+
+    `request` names the recording's note.
 
     `answer` hears how far that is, a line of JSON each, and last what there is to say about it. Where the launcher ends without a word, the
     report is finished when nobody records any more.
@@ -44,7 +46,10 @@ def main(request: Mapping[str, Any]) -> None:
 
 
 class _Converter:
-    """Follows one recording on a thread that comes last; the main thread, which does not, finishes it."""
+    """Follows one recording on a thread that comes last.
+
+    The main thread, which does not, finishes it.
+    """
 
     def __init__(self, note: pending.Pending, begun_ns: int) -> None:
         from warplens.convert.begun import Begun
@@ -119,7 +124,7 @@ class _Converter:
 
 
 def _ends(thread: threading.Thread) -> bool:
-    """Wait for the end of a thread that does what has to be done in any case, as long as the machine lets it."""
+    """Wait for the end of a thread whose work is necessary, as long as the machine lets it."""
     while thread.is_alive():
         before = time.process_time()
         thread.join(_PATIENCE_S)

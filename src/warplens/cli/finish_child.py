@@ -1,4 +1,9 @@
-"""The child process that finishes what a program recorded of itself; what there is to say, the program says."""
+"""Child process that converts a self-recorded spool.
+
+It returns its messages as JSON, the parent prints them.
+
+What there is to say, the program says.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,7 @@ def main(request: Mapping[str, Any]) -> None:
             late = silent(request["before"], request["attached"], request["agent"])
             try:
                 _add_facts(note, late, request)
-            except (OSError, WarplensError) as error:  # the report is worth more than they are
+            except (OSError, WarplensError) as error:  # a failure here must not lose the report
                 said.append(f"{short_path(note.report)} lacks facts: {' '.join(str(error).split())}")
         if request["lock"] is not None:
             os.close(request["lock"])

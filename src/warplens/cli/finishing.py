@@ -1,4 +1,4 @@
-"""What happens when the program has ended: the report is finished, behind a progress bar, and summed up."""
+"""Finishes the report after the program ended, behind a progress bar, and prints the summary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _PATIENCE_S = 0.3
 
 
 def finish_and_summarise(note: pending.Pending, converting: Converting | None = None, *, quiet: bool) -> None:
-    """Finish the recording `note` and print its summary; where that cannot be made, say why. Raises what `finish` does.
+    """Finish the recording `note` and print its summary; where that cannot be made, say why.
+
+    Raises what `finish` does.
 
     `converting` has written most of the report by now, or nothing.
     """
@@ -67,7 +69,10 @@ def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
 
 @contextmanager
 def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
-    """Yield what `finish` calls with a stage and how far it is (0 to 1): a bar on stderr, if that is a terminal and it takes a while."""
+    """Yield a progress function for `finish`: it takes a stage and its share (0 to 1).
+
+    It draws a bar on stderr, if that is a terminal and it takes a while.
+    """
     begun = time.monotonic()
     bar: Any = None
     task: Any = None

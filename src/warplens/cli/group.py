@@ -32,7 +32,7 @@ See where the time of a program goes: annotate it, record it, ask, look.
 
 
 class _ReaderGone(Exception):
-    """Whoever read our output has gone, e.g. `| head`: not an error of ours. click would turn a BrokenPipeError into exit code 1."""
+    """The reader of our output has gone, e.g. `| head`: no error. click would turn a BrokenPipeError into exit code 1."""
 
 
 @contextmanager
@@ -44,7 +44,10 @@ def _broken_pipes_told() -> Iterator[None]:
 
 
 class Commands(click.Group):
-    """The commands of the catalog, imported only when called; without a command's name, `profile` is meant."""
+    """The commands of the catalog, imported only when called.
+
+    Without a command's name, `profile` is meant.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -125,9 +128,12 @@ def _names(ctx: click.Context) -> Iterator[str]:
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Run one command line and return its exit code; what goes wrong is printed here and nowhere else."""
+    """Run one command line and return its exit code.
+
+    What goes wrong is printed here and nowhere else.
+    """
     without_pandas()
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
     try:
         code = commands.main(

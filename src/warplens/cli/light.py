@@ -1,4 +1,4 @@
-"""Keeps away what no command needs: imports, and memory that is free."""
+"""Avoids unneeded imports, and returns free memory."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class _Absent:
 
 
 def without_pandas() -> None:
-    """Hide pandas from this process: pyarrow imports it (0.2 s) the first time it converts anything, only to look at its types."""
+    """Hide pandas from this process. pyarrow imports it (0.2 s) the first time it converts anything, only to look at its types."""
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _Absent())
 
 
 def give_back_early() -> None:
-    """Have what is large go back to the system as soon as it is free, in a process that does one thing. Loads pyarrow.
+    """Return large memory to the system as soon as it is free, in a process that does one thing.
+
+    Loads pyarrow.
 
     Arrow's pool keeps memory for later, and glibc does, the more the larger the pieces that were freed before.
     """

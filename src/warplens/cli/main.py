@@ -27,11 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _settle() -> None:
-    """Flush, and send what cannot be written nowhere: else the interpreter's own last flush would change the exit code to 120."""
+    """Flush, and discard unwritable output.
+
+    Otherwise the interpreter's last flush would change the exit code to 120.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, ValueError):  # closed by whoever started us
+        except (AttributeError, ValueError):  # closed by the parent process
             continue
         except OSError:
             null = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,7 @@
-"""Opens the report, or the window of it, that a command asks about: behind a progress bar, and saying which recordings it lacks."""
+"""Opens the report, or a window of it, for a command.
+
+Shows a progress bar, and names the recordings that it lacks.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,11 @@ window_option = click.option(
 def opened(
     path: Path, *, window: int | None = None, say: bool = True, quiet: bool = False, trust: bool = False
 ) -> Iterator[Report]:
-    """Yield the report at `path`, or one window of it; unless `say` is false, stderr gets a warning for each recording that is not in it.
+    """Yield the report at `path`, or one window of it.
 
-    A file or folder of another tool is imported first, which is said unless `quiet`. `trust`: recordings of others are finished, too.
+    Unless `say` is false, stderr gets a warning for each recording that is not in it.
+
+    A file or folder of another tool is imported first, with a message unless `quiet`. `trust`: recordings of others are finished, too.
 
     Raises MissingData where there is no such window.
     """

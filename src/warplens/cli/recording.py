@@ -1,4 +1,7 @@
-"""A recording from request to finished report: what `profile` does, also where no package but warplens is installed."""
+"""A recording from request to finished report: the flow of `profile`.
+
+It also runs if no package but warplens is installed.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recording that was made: its report, the program's exit status, and whether the report could be finished here."""
+    """A recording that was made: its report, the program's exit status, whether the report is finished."""
 
     report: Path
     exit_status: int
@@ -106,9 +109,11 @@ class Recorded:
 
 
 def record(request: Request, then: Callable[[Path], None] = lambda report: None) -> Recorded:
-    """Run the program and write the report; WarplensError when the program cannot run. On a full disk it runs unrecorded.
+    """Run the program and write the report; WarplensError when the program cannot run.
 
-    Once it ran, its exit status is returned whatever becomes of the report: that is said, and `finished` tells. Where the packages
+    On a full disk it runs unrecorded.
+
+    Returns the program's exit status even if the report fails; prints why, and `finished` tells. Where the packages
     that write reports are missing, the recording stays in the report for another machine to finish. `then` is called with the
     finished report, where the memory that this takes is not the launcher's.
     """
@@ -212,7 +217,9 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
 
 
 def _possible(request: Request, traces: Sequence[str]) -> CpuOptions:
-    """Return what is recorded of the CPU side. What nobody asked for is left out in silence where the kernel refuses it: `doctor` says so.
+    """Return what is recorded of the CPU side.
+
+    A default that the kernel refuses is left out without a message: `doctor` says so.
 
     It is recorded in processes of Python alone, unless `-t` or an option names what all processes have.
     """
@@ -231,7 +238,10 @@ def _possible(request: Request, traces: Sequence[str]) -> CpuOptions:
 
 
 def _converting(place: Place, request: Request, options: CaptureOptions) -> Converting | None:
-    """Return what writes the report during the run; of a flight recorder, nobody knows yet what will be in it."""
+    """Return what writes the report during the run.
+
+    Of a flight recorder, nobody knows yet what will be in it.
+    """
     if options.convert == "end" or options.keep_last is not None:
         return None
     return Converting(place.note.path, place.spool.path, quiet=request.quiet)
@@ -266,7 +276,10 @@ def _note_beginning(recording: Recording, place: Place, attendant: Attendant, re
 
 
 def chosen_traces(text: str) -> tuple[tuple[str, ...], list[str]]:
-    """Return the sources of `-t` that are built, and the names of those that are not; UsageError for names that mean nothing."""
+    """Return the sources of `-t` that are built, and the names of those that are not.
+
+    UsageError for names that mean nothing.
+    """
     given = (name.strip().lower() for name in text.split(",") if name.strip())
     names = list(dict.fromkeys(ALIASES.get(name, name) for name in given))
     unknown = [
@@ -309,7 +322,10 @@ def _finish(
     *,
     quiet: bool,
 ) -> bool:
-    """Make the report, and return whether there is one. What goes wrong is said: the exit code is the program's, whatever it is."""
+    """Make the report; return whether there is one.
+
+    Prints errors: the exit code stays the program's.
+    """
     try:
         # the program is through: only now comes what takes time to load
         give_back_early()

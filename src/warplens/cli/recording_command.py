@@ -1,4 +1,7 @@
-"""The commands that run a program and record it: their options, and what `profile` and `launch` have in common."""
+"""The commands that run a program and record it: `profile` and `launch`.
+
+Their options, and their common parts.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ _OPTIONS = (
 def recording_command(
     name: Kind, *, help: str, short_help: str, epilog: str, without: frozenset[str] = frozenset()
 ) -> click.Command:
-    """Return the command `name`, whose options are all of `OPTIONS` but those whose long names are in `without`."""
+    """Return the command `name` with all of `OPTIONS` but those with long names in `without`."""
     own = {option: meaning for option, meaning in OPTIONS.items() if meaning[0] not in without}
     return _Recording(
         name,

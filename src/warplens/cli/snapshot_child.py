@@ -1,4 +1,7 @@
-"""The child process that brings a report up to date while its program runs; what there is to say, `warplens stop` says."""
+"""The child process that brings a report up to date while its program runs.
+
+What there is to say, `warplens stop` says.
+"""
 
 from __future__ import annotations
 

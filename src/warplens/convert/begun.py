@@ -1,4 +1,4 @@
-"""What of a part is written while its recording goes on: which processes are followed, and when it is worth a step."""
+"""Parts that are written while their recording goes on: the followed processes, and when a step is worth it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class Begun:
         self._looked_up: dict[str, int] = {}  # frames that were there then
 
     def step(self, now: int) -> bool:
-        """Write what is worth it at the time `now` (ns, CLOCK_MONOTONIC); return whether that was anything.
+        """Write what is worth it at the time `now` (ns, CLOCK_MONOTONIC).
+
+        Return whether that was anything.
 
         Raises Surprise where what was written has to be given up; OSError, pyarrow's errors where nothing can be written.
         """

@@ -1,4 +1,4 @@
-"""Turns a spool directory into the tables of one part, streaming the events of one process after the other."""
+"""Converts a spool directory to the tables of one part, streaming the events of one process after another."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Builder:
         return facts
 
     def _convert(self, files: Sequence[Spool], processes: ProcessWriter) -> None:
-        """Write the tables of all processes but those that are written by now, and take what there is to say about each."""
+        """Write the tables of all processes that are not written yet, and collect the notes about each."""
         sizes = [spool.path.stat().st_size for spool in files]
         total, done = sum(sizes) or 1, 0
         # Of several programs that ran under the launched process's id, one after the other, the last one ended with it.
@@ -111,7 +111,10 @@ class Builder:
             self._take(number, spool.process, processes.converted[spool.path.name], processes=processes)
 
     def _bounds(self, number: int, spool: Spool, last: int) -> Bounds:
-        """Return what is known of the recording of a process. `last`: when the last program began that had the launched process's id."""
+        """Return what is known of the recording of a process.
+
+        `last`: when the last program began that had the launched process's id.
+        """
         launch, (path, process, _) = self._launch, spool
         primary = process.pid == launch.pid and process.start_ns == last
         ended = (
@@ -258,7 +261,10 @@ class Builder:
 
 
 def _last_seen(files: list[Path]) -> int:
-    """Return when anything was last recorded (ns): the end of a recording whose launcher could not note it."""
+    """Return the time (ns) of the last record.
+
+    It is the end of a recording whose launcher could not note it.
+    """
     last = 0
     for path in files:
         with SpoolFile(path) as spool:

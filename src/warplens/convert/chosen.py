@@ -1,4 +1,4 @@
-"""Which records the windows of a capture let into the report."""
+"""Chooses the records that the windows of a capture let into the report."""
 
 from __future__ import annotations
 

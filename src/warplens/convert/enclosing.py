@@ -1,4 +1,7 @@
-"""Finds the innermost range around each of many points in time, while both go by in order of start: of NVTX the push/pop ranges."""
+"""Finds the innermost push/pop range around each of many points in time.
+
+Both go by in order of start.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ def of_slice(events: Events) -> Columns:
 
 
 class Around:
-    """The ranges that are open on some threads; `threads` count from `base`, as those of ranges do."""
+    """The ranges that are open on some threads.
+
+    `threads` count from `base`, as those of ranges do.
+    """
 
     def __init__(self, threads: npt.NDArray[np.int32], base: int = 0) -> None:
         self._base = base
@@ -32,7 +38,9 @@ class Around:
     def find(
         self, ranges: Columns, thread: npt.NDArray[np.int32], start: Int64Array, out: Int64Array
     ) -> None:
-        """Take the next ranges, and put into `out` which one is around each of the next points; -1: none.
+        """Take the next ranges, and put into `out` which one is around each of the next points.
+
+        -1: none.
 
         Points lie before all later ranges.
         """
@@ -40,7 +48,10 @@ class Around:
         native.call("enclosing_add", self._enclosing, *(ranges.get(name) for name in KINDS), keys, start, out)
 
     def among(self, ranges: Stream, thread: npt.NDArray[np.int32], start: Int64Array) -> Int64Array:
-        """Return which range is around each of the next points, -1 for none; the ranges up to there are taken from `ranges`."""
+        """Return which range is around each of the next points, -1 for none.
+
+        The ranges up to there are taken from `ranges`.
+        """
         found = np.full(len(start), -1, np.int64)
         done = 0
         for some in ranges.until(int(start[-1])) if len(start) else ():
@@ -71,7 +82,10 @@ class Stream:
 
 
 class Enclosing:
-    """Points in order of `start`, all at once; `thread` counts from `base`. `found` is the id of a range, -1 without one."""
+    """Points in order of `start`, all at once; `thread` counts from `base`.
+
+    `found` is the id of a range, -1 without one.
+    """
 
     def __init__(self, thread: npt.NDArray[np.int32], start: Int64Array, base: int = 0) -> None:
         self._thread, self._start = thread, start

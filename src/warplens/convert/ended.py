@@ -1,4 +1,4 @@
-"""Processes that have ended while the recording goes on: each is converted whole.
+"""Converts processes that ended while the recording goes on, each whole.
 
 Small ones are converted together, as at the end of a recording.
 What is known of them then must be what is known at the end; `ProcessWriter.check` compares.

@@ -1,4 +1,7 @@
-"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it. Before that, snapshots."""
+"""Finishes a recording: its spool becomes a part of a report, once, whatever interrupts it.
+
+Before that, snapshots.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,10 @@ def finish(
 def _complete(
     begun: Begun | None, note: pendings.Pending, spool: Path, progress: Progress | None, timings: Timings
 ) -> tuple[Manifest, list[Path]] | None:
-    """Complete what was written while the recording went on; None where it is not as it would be if all were read now."""
+    """Complete what was written while the recording went on.
+
+    None where it is not as it would be if all were read now.
+    """
     if begun is None:
         return None
     try:
@@ -129,7 +135,7 @@ def snapshot(
 ) -> Manifest:
     """Make a part of `report` (default: the note's) of what is recorded by now, while the recording goes on.
 
-    The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; who has the report open keeps
+    The spool stays as it is. The next snapshot replaces this one in one step, and so does `finish`; a reader that has the report open keeps
     what was there. Where the recording was finished meanwhile, that is returned. Raises ReportError; nothing has changed then.
     """
     directory = Path(note.report if report is None else report)
@@ -199,7 +205,7 @@ def _adopt(spool: Path, report: Path) -> pendings.Pending:
 def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> None:
     """Move the files in `kept` (None: all) to `raw/`, remove the rest of the spool, and last the note itself.
 
-    Where that is refused the note stays, and whoever opens the report next tries again: the part itself is there.
+    If that is refused the note stays, and the next command that opens the report tries again: the part itself is there.
     """
     spool = Path(note.spool)
     if spool.is_dir() and pendings.belongs(note):
@@ -224,7 +230,10 @@ def _clean(note: pendings.Pending, report: Path, kept: list[Path] | None) -> Non
 
 
 def _failed(error: BaseException, report: Path, spool: Path, *, live: bool = False) -> ReportError:
-    """Say what is wrong and what to do. `live`: the recording goes on, only what it is by now could not be written."""
+    """Say what is wrong and what to do.
+
+    `live`: the recording goes on, only what it is by now could not be written.
+    """
     again = f"the spool {spool} is untouched: any command that opens {report} finishes it"
     if live:
         again = "the recording goes on, and nothing is lost"

@@ -1,4 +1,6 @@
-"""One process that still records: its NVTX ranges and marks become rows while it goes on, slice by slice, in order of start.
+"""Follows one process that still records: its NVTX ranges and marks become rows meanwhile.
+
+Slice by slice, in order of start.
 
 A slice ends at a time that is over for all threads. Ranges that are open then get their ids and places, and their rows when they end. What
 was taken for granted is checked: where it turns out wrong, `Surprise` says so, and the spool, which is still there, is read from its
@@ -53,7 +55,7 @@ def rows_per_slice() -> int:
 
 
 class Surprise(Exception):
-    """A process did what following it does not allow for."""
+    """A process made a change that following does not support."""
 
 
 @dataclass
@@ -83,7 +85,9 @@ class Follower:
             return layout.read_head(file.read(layout.PAGE), str(self.path)).chunk_end - self._read
 
     def step(self, now: int, samples: list[ClockSample], pace: Callable[[], bool] = lambda: True) -> bool:
-        """Write what is over at the time `now` (ns, CLOCK_MONOTONIC); return whether there was anything.
+        """Write what is over at the time `now` (ns, CLOCK_MONOTONIC).
+
+        Return whether there was anything.
 
         Raises Surprise, OSError, pyarrow's errors.
 
@@ -122,14 +126,17 @@ class Follower:
         return True
 
     def give_back(self) -> bool:
-        """Give the space of what is in the rows back to the disk; say whether that was any. SpoolError."""
+        """Give the space of what is in the rows back to the disk; say whether that was any.
+
+        SpoolError.
+        """
         if self.events is None or not self.wrote:
             return False
         with SpoolFile(self.path, followed=self.events, going_on=True) as spool:
             return self._giving_back.step(spool, spool.events, self._until) > 0
 
     def more(self, rows: int) -> bool:
-        """Make the next of the last slices, of about so many rows, and say whether there is one: the recording is over, all is read."""
+        """Make the next of the last slices, of about `rows` rows; False when all is read."""
         if self.events is None or self._until == ALL:
             return False
         self._until = self.events.cut(rows, ALL)
@@ -137,7 +144,7 @@ class Follower:
         return True
 
     def check_last(self, domains: Domains) -> None:
-        """Raise Surprise where ranges still wait, or where other names were written than the ones that there are now."""
+        """Raise Surprise if ranges still wait, or the written names differ from the present ones."""
         assert self.events is not None
         self._check_waiting(self.events, last=True)
         for (domain, category), text in self._texts.items():

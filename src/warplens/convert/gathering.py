@@ -11,7 +11,10 @@ _MOST_PIECES = 1 << 10
 
 
 class Gathering:
-    """Passes tables on to `write`: large ones at once, small ones when there are enough of them. Rows stay in their order."""
+    """Passes tables on to `write`: large ones at once, small ones when there are enough of them.
+
+    Rows stay in their order.
+    """
 
     def __init__(self, write: Callable[[str, pa.Table], None]) -> None:
         self._write = write

@@ -1,4 +1,7 @@
-"""Which pages of a process's spool are needed no more, since rows were made of all in them: their space goes back to the disk."""
+"""Frees the pages of a process's spool whose records are rows now.
+
+Their space goes back to the disk.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _TIMED = ("range", "start_end", "mark", "sample", "operation")
 
 @dataclass
 class GivingBack:
-    """Of the spool at `path`. Pages with records that describe threads, domains and the like stay: each step reads them."""
+    """Of the spool at `path`.
+
+    Pages with records that describe threads, domains and the like stay: each step reads them.
+    """
 
     path: Path
     _looked: dict[int, int] = field(
@@ -35,7 +41,10 @@ class GivingBack:
     _off: bool = field(default_factory=lambda: not packed.can_take_out())
 
     def step(self, spool: SpoolFile, events: Events, until: int) -> int:
-        """Give pages back of which all records were read and begin before `until` (ns, the raw clock); return how many bytes that were."""
+        """Free pages whose records were all read and begin before `until`; return the freed bytes.
+
+        `until`: ns, the raw clock.
+        """
         if self._off:
             return 0
         spans: list[Span] = []

@@ -1,4 +1,4 @@
-"""The table `gpu_metrics`: what the launcher sampled of the GPUs, from `gpu_metrics.jsonl` in the spool."""
+"""The table `gpu_metrics`, from the launcher's samples in `gpu_metrics.jsonl` in the spool."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GpuMetrics:
         self._uuids: dict[int, str] = {}
 
     def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
-        """Yield the columns of `gpu_metrics`, some rows at a time, of the readings at times (ns) that are `wanted`."""
+        """Yield the columns of `gpu_metrics`, some rows at a time, of the readings at `wanted` times (ns)."""
         reasons = 0
         rows = self._empty()
         for time, gpu, values in self._lines.read(self._read_head, _reading):

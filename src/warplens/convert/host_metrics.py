@@ -1,4 +1,7 @@
-"""The table `host_metrics`: what the launcher sampled of the processes' memory and the machine's load, from `host_metrics.jsonl`."""
+"""The table `host_metrics`: memory of the processes and load of the machine.
+
+The launcher sampled it into `host_metrics.jsonl`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ Reading = tuple[int, float | None, Sequence[tuple[int, int]]]
 
 
 class HostMetrics:
-    """Reads the file of one spool directory; there may be none. Nothing in it is trusted. `processes` are rows of that table."""
+    """Reads the file of one spool directory; there may be none.
+
+    Nothing in it is trusted. `processes` are rows of that table.
+    """
 
     def __init__(self, directory: Path, host: str, processes: Sequence[Mapping[str, Any]]) -> None:
         self._lines = SampleLines(directory / FILE)
@@ -29,7 +35,7 @@ class HostMetrics:
             self._by_pid.setdefault(row["pid"], []).append(row)
 
     def tables(self, wanted: Callable[[int], bool]) -> Iterator[Columns]:
-        """Yield the columns of `host_metrics`, some rows at a time, of the readings at times (ns) that are `wanted`."""
+        """Yield the columns of `host_metrics`, some rows at a time, of the readings at `wanted` times (ns)."""
         rows = _empty()
         for time, load, sizes in self._lines.read(lambda head: True, _reading):
             if not wanted(time):

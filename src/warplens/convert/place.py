@@ -1,4 +1,4 @@
-"""What the tables of one process share: its keys, its threads, the clock, and a tally of what was odd."""
+"""Shared by the tables of one process: its keys, threads, clock, and a tally of odd records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ROWS_PER_GROUP = 1 << 16  # at most
 
 @dataclass
 class Tally:
-    """`damaged`: records with impossible times. `early`: pieces of work that began before their calls did, by `early_ns` at most."""
+    """`damaged`: records with impossible times.
+
+    `early`: pieces of work that began before their calls did, by `early_ns` at most.
+    """
 
     damaged: int = 0
     early: int = 0
@@ -28,7 +31,10 @@ class Tally:
 
 @dataclass
 class Place:
-    """One process. `first`: the id of the first row of each table; `clock` corrects times of the spool."""
+    """One process.
+
+    `first`: the id of the first row of each table; `clock` corrects times of the spool.
+    """
 
     process: int
     first: int

@@ -1,4 +1,4 @@
-"""The tables of one process: those with times slice by slice, then what was defined in it."""
+"""The tables of one process: those with times slice by slice, then its definitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _PAYLOADS_OF = {RANGES: "range", MARKS: "mark"}
 
 
 class ProcessTables:
-    """Writes what a spool holds as the rows of process `key`. `clock` corrects a time of the spool, `clocks` an array of them."""
+    """Writes what a spool holds as the rows of process `key`.
+
+    `clock` corrects a time of the spool, `clocks` an array of them.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,10 @@ class ProcessTables:
         most: int | None = None,
         keep: Callable[[str, pa.Table], None] | None = None,
     ) -> None:
-        """`most`: rows of calls and samples that are made at once; `keep`: as `write`, for tables whose memory is theirs."""
+        """`most`: rows of calls and samples that are made at once.
+
+        `keep`: as `write`, for tables whose memory is theirs.
+        """
         first = key * RANGES_PER_PROCESS
         self._spool, self._key, self._first, self._write, self._clock = spool, key, first, write, clock
         events, definitions = spool.events, spool.definitions
@@ -151,7 +157,10 @@ class ProcessTables:
         return wide / max(wide + events, 1)
 
     def finish(self, progress: Callable[[float], None] = lambda _: None) -> None:
-        """Write what was defined and all of CUDA and the CPU, after the last slice. `progress` hears which part of that is done."""
+        """Write what was defined and all of CUDA and the CPU, after the last slice.
+
+        `progress` hears which part of that is done.
+        """
         threads = self._key * THREADS_PER_PROCESS
         ran = tasks.table(
             self._key,

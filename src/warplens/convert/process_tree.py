@@ -1,4 +1,4 @@
-"""The rows of `processes`: what spools, the register of processes and the launcher know of each, put together."""
+"""Builds the rows of `processes` from spools, the register of processes and the launcher's notes."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Family:
     _mine: dict[int, Life] = field(default_factory=dict)  # position in `spools` -> its life
     _keys: dict[int, int] = field(default_factory=dict)  # id of a life -> key
     _broken: frozenset[int] = frozenset()
+    _inside: frozenset[int] = frozenset()  # ids of lives whose own agent wrote a spool
 
     @classmethod
     def of(
@@ -52,11 +53,17 @@ class Family:
         spools: Sequence[Process],
         broken: Sequence[Path],
     ) -> Family:
-        """Read the register in `directory` and tell which life each of the spools belongs to; `broken` ones cannot be read."""
+        """Read the register in `directory` and tell which life each of the spools belongs to.
+
+        `broken` ones cannot be read.
+        """
         family = cls(launch, control, launch.host or host)
         register = read_register(directory)
         found = lives(register.entries, launch.pid)
         family._mine = dict(_matched(found, spools))
+        family._inside = frozenset(
+            id(life) for number, life in family._mine.items() if not spools[number].outside
+        )
         family._lives = fold(found, {id(life) for life in family._mine.values()})
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
@@ -74,7 +81,7 @@ class Family:
         return family
 
     def go_on(self, now: int) -> None:
-        """The recording goes on: who has not ended runs at `now` (ns)."""
+        """The recording goes on: a process that has not ended runs at `now` (ns)."""
         for life in (*self._lives, *self._mine.values()):
             if life.end is None:
                 life.end, life.ended = max(now, life.start), "running"
@@ -85,12 +92,18 @@ class Family:
         return life.end if life is not None else None
 
     def running_at(self, number: int) -> int | None:
-        """Return when the recording ended (ns) that the process of spool `number` went on after, where the register tells."""
+        """Return the end (ns) of the recording after which the process of spool `number` went on.
+
+        Only if the register has it.
+        """
         life = self._mine.get(number)
         return life.end if life is not None and life.ended == "running" else None
 
     def add_silent_primary(self, key: int) -> None:
-        """The launched program itself recorded nothing (a shell, say); it still has the command line and the exit status."""
+        """The launched program itself recorded nothing (a shell, say).
+
+        It still has the command line and the exit status.
+        """
         launch = self.launch
         start = launch.start_ns or 0
         facts = Process(
@@ -135,12 +148,17 @@ class Family:
         self._make_primary(self.rows[-1])
 
     def add_spool(self, number: int, key: int, facts: Process, begin: int, end: int, orderly: bool) -> None:
-        """Add the process of spool `number`. `begin` and `end` are what the spool tells, in ns of CLOCK_MONOTONIC."""
+        """Add the process of spool `number`.
+
+        `begin` and `end` are what the spool tells, in ns of CLOCK_MONOTONIC.
+        """
         life, launch = self._mine.get(number), self.launch
         primary = (
             launch.pid is not None
             and facts.pid == launch.pid
             and not any(row["primary"] for row in self.rows)
+            # Watched from outside until the agent came: what its agent recorded says more.
+            and not (facts.outside and id(life) in self._inside)
         )
         command = (
             facts.command or (life.command if life is not None else ()) or (launch.command if primary else ())
@@ -179,7 +197,10 @@ class Family:
             self._make_primary(row)
 
     def add_silent(self, key: Callable[[int], int]) -> None:
-        """Add all others, in the order in which they began; `key` gives the key of a row by its number."""
+        """Add all others, in the order in which they began.
+
+        `key` gives the key of a row by its number.
+        """
         for life in sorted(
             (life for life in self._lives if id(life) not in self._keys), key=lambda life: life.start
         ):
@@ -282,7 +303,10 @@ class Family:
 
 
 def _matched(found: Sequence[Life], spools: Sequence[Process]) -> Iterator[tuple[int, Life]]:
-    """Yield the number of each spool and its life: the latest of its process id that had begun, and had not ended."""
+    """Yield the number of each spool and its life.
+
+    The latest of its process id that had begun, and had not ended.
+    """
     by_pid: dict[int, list[Life]] = {}
     for life in found:
         by_pid.setdefault(life.pid, []).append(life)

@@ -1,4 +1,4 @@
-"""Processes become rows: large tables are written, what small ones will say of each is kept."""
+"""Converts processes to rows: writes their large tables, and keeps the facts for the small ones."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class ProcessWriter:
         self._small.add(Member(spool.path, key, small, bounds=bounds))
 
     def check(self, name: str, key: int, bounds: Bounds) -> None:
-        """Raise Surprise where what was known of a process when it was converted was wrong."""
+        """Raise Surprise if the process of spool `name` was converted as another one."""
         one = self.converted[name]
         if one.key != key:
             raise Surprise("a process that began earlier was seen later")
@@ -295,7 +295,7 @@ class _Slices:
 
     @property
     def done(self) -> float:
-        """Which part of them was made; of few, none is said."""
+        """Return the finished share of the slices, 0 to 1; 0 while their number is unknown."""
         return (self.number + 1) / self._count if self._count else 0.0
 
 

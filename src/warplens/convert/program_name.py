@@ -1,4 +1,4 @@
-"""What people call a process: its program, or the script or module that an interpreter runs."""
+"""Finds the name of a process: its program, or the script or module that an interpreter runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _LONGEST = 200
 
 
 def program_name(executable: str, command: Sequence[str]) -> str | None:
-    """Return a short name, e.g. `train.py` of `/usr/bin/python3 -u train.py`; None where nothing is known."""
+    """Return a short name, e.g. `train.py` of `/usr/bin/python3 -u train.py`.
+
+    None where nothing is known.
+    """
     file, given = _base(executable), command[0] if command else ""
     # "sh" says more than the "dash" behind it, "ls" more than "busybox"; what holds a space is a title that a program gave itself
     own = _base(given) if given and " " not in given and not given.startswith("-") else file or given

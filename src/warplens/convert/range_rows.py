@@ -21,7 +21,10 @@ Write = Callable[[str, pa.Table], None]
 
 
 def write_slice(events: Events, count: int, strings: Strings, domains: Domains, write: Write) -> None:
-    """Write the ranges of the current slice; a row group ends where a range belongs that has not ended."""
+    """Write the ranges of the current slice.
+
+    A row group ends where a range belongs that has not ended.
+    """
     _write(
         events,
         count,
@@ -33,7 +36,9 @@ def write_slice(events: Events, count: int, strings: Strings, domains: Domains, 
 
 
 def write_late(events: Events, count: int, strings: Strings, domains: Domains, write: Write) -> None:
-    """Write the `count` ranges that waited for their ends until the current slice: those whose columns are there now.
+    """Write the `count` ranges that waited for their ends until the current slice.
+
+    Their columns are there now.
 
     What does not follow one another by its id gets a row group each, so that each can be put where it belongs.
     """
@@ -49,7 +54,10 @@ def write_late(events: Events, count: int, strings: Strings, domains: Domains, w
 
 
 def read(file: pq.ParquetFile, first: int, behind: int) -> Iterator[enclosing.Columns]:
-    """Yield the ranges with ids from `first` to before `behind` again, as `enclosing.of_slice` has them, row group by row group."""
+    """Yield the ranges from id `first` to before `behind` again, row group by row group.
+
+    As `enclosing.of_slice` has them.
+    """
     place = file.schema_arrow.get_field_index("id")
     for number in range(file.num_row_groups):
         found = file.metadata.row_group(number).column(place).statistics

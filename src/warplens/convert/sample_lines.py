@@ -1,4 +1,7 @@
-"""Reads the files that `recording/sample_file.py` writes: a head in JSON, then samples, one a line. Nothing in them is trusted."""
+"""Reads the files that `recording/sample_file.py` writes: a head in JSON, then samples, one a line.
+
+Nothing in them is trusted.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,20 @@ Sample = TypeVar("Sample")
 
 
 class SampleLines:
-    """The file at `path`; there may be none. `damaged` counts lines that do not parse, while they are read."""
+    """The file at `path`; there may be none.
+
+    `damaged` counts lines that do not parse, while they are read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.damaged = 0
         self._path = path
 
     def read(self, head: Callable[[Any], bool], sample: Callable[[Any], Sample | None]) -> Iterator[Sample]:
-        """Yield what `sample` makes of each line's JSON, None: it is damaged. Nothing where `head` refuses the first line's."""
+        """Yield what `sample` makes of each line's JSON, None: it is damaged.
+
+        Nothing where `head` refuses the first line's.
+        """
         try:
             with untrusted.lines(self._path, _LONGEST) as lines:
                 first = next(lines, b"")

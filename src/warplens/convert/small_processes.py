@@ -27,7 +27,7 @@ _MOST_BYTES = 1 << 21  # of records
 
 @dataclass(frozen=True)
 class Member:
-    """A process: its spool file, its key, what its spool holds, and what is known of its recording from elsewhere."""
+    """A process: its spool file, its key, its spool's contents, and facts about its recording from elsewhere."""
 
     path: Path
     key: int
@@ -52,7 +52,7 @@ class SmallProcesses:
         self._bytes = 0
 
     def takes(self, one: Small) -> bool:
-        """Say whether there is room for one more, and whether it was recorded on the same machine with the same clock."""
+        """Say whether one more fits in, and was recorded on the same machine with the same clock."""
         if not self.members:
             return True
         first = self.members[0].spool
@@ -70,7 +70,10 @@ class SmallProcesses:
 
 
 class MergedTables:
-    """The rows of small processes. Raises SpoolError where each of its members has to be read alone, for something of one of them is odd.
+    """The rows of small processes.
+
+    Raises SpoolError where each of its members has to be read alone, for something of one of them
+    is odd.
 
     `spans`: the windows of the capture (ns, the raw clock), None where all counts; `clock` corrects times.
     """
@@ -163,7 +166,7 @@ class MergedTables:
 
 
 class _Numbered(Threads):
-    """Threads that have numbers of their own in place of system ids, from 1 on."""
+    """Threads numbered from 1 on, in place of system ids."""
 
     def match(self, tid: Int64Array, time: Int64Array, *, known: bool = False) -> Int32Array:
         """Return the index of each."""

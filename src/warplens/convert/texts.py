@@ -1,4 +1,4 @@
-"""Strings of the spool as columns: what each string id stands for, worked out once for a process."""
+"""Strings of the spool as columns: each string id is resolved once for a process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Text = Callable[[str | None], str | None]
 
 
 class Names:
-    """The columns that string ids become; each is one of `texts`, made of the string (None: there is none)."""
+    """The columns that string ids become.
+
+    Each is one of `texts`, made of the string (None: there is none).
+    """
 
     def __init__(self, strings: Strings, *texts: Text) -> None:
         self._strings = strings
@@ -46,7 +49,10 @@ class Names:
 
 
 class Ids:
-    """What each string id stands for, as a small number that `number` makes of the string (None: there is none)."""
+    """Maps each string id to a small number that `number` makes of the string.
+
+    None: there is none.
+    """
 
     def __init__(self, strings: Strings, number: Callable[[str | None], int]) -> None:
         self._strings, self._number = strings, number

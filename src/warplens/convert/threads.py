@@ -1,4 +1,4 @@
-"""Which of a process's threads made a call: threads are known by their system ids, which are used again when they end."""
+"""Finds the thread of a call. Threads have system ids, which are used again when they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warplens.spool.reader import UNKNOWN_THREAD, Names
 from warplens.spool.wide import WideRecords
 
 _TID = (1 << 31) - 1
-_SPARSE = 16  # system ids are looked up in a table where it need not be longer than so many times the calls
+_SPARSE = 16  # system ids are looked up in a table if it is at most this many times longer than the calls
 
 
 class Threads:
@@ -63,7 +63,10 @@ class Threads:
         return np.array(sorted(found), np.int32)
 
     def name(self, records: WideRecords | None) -> None:
-        """Give threads that have no name what the system called them when they were first seen to call; all calls are matched."""
+        """Give threads without a name that of the system at their first call.
+
+        All calls are matched.
+        """
         if records is None:
             return
         for tid, start, text in zip(

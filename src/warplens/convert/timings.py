@@ -1,4 +1,4 @@
-"""Who hears how far finishing is, and how long each stage of it took."""
+"""Reports the progress of finishing, and how long each stage of it took."""
 
 from __future__ import annotations
 

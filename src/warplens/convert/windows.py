@@ -1,4 +1,4 @@
-"""The windows of the capture: which events they let into the report, the table `capture_windows`, and what there is to tell."""
+"""The windows of the capture: the events that they let in, the table `capture_windows`, notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ OPEN = (1 << 62) - 1  # the end of a window that is open
 
 
 class Windows:
-    """What the control file says, made ready for one part. Without a control file nothing is known: no window, everything is kept.
+    """What the control file says, made ready for one part.
+
+    Without a control file nothing is known: no window, everything is kept.
 
     `as_of`: the recording goes on, and this is when it is looked at (ns).
     """
@@ -29,13 +31,19 @@ class Windows:
 
     @property
     def keeps_last(self) -> bool:
-        """Whether a flight recorder was running: of a window that nobody closed only the last seconds count."""
+        """Whether a flight recorder was running.
+
+        Of a window that nobody closed only the last seconds count.
+        """
         return (
             self.known and self.capture.keep_ns > 0 and any(not window.end for window in self.capture.windows)
         )
 
     def keep_last(self, end: int) -> None:
-        """Let the window that is open begin no earlier than a flight recorder keeps; `end`: of the recording, ns."""
+        """Let the window that is open begin no earlier than a flight recorder keeps.
+
+        `end`: of the recording, ns.
+        """
         first = max(end - self.capture.keep_ns, 0)
         windows = (
             window if window.end else replace(window, start=max(window.start, first))
@@ -44,7 +52,10 @@ class Windows:
         self.capture = replace(self.capture, windows=tuple(windows))
 
     def spans(self) -> list[Span] | None:
-        """Return begin and end (ns, the spools' clock) of each window; None where nothing is known of them."""
+        """Return begin and end (ns, the spools' clock) of each window.
+
+        None where nothing is known of them.
+        """
         return (
             [(window.start, window.end or self._as_of or OPEN) for window in self.capture.windows]
             if self.known
@@ -52,7 +63,9 @@ class Windows:
         )
 
     def only(self) -> list[Span] | None:
-        """Return the times that events must overlap to be in the report, sorted and disjoint; None: all that was written is wanted.
+        """Return the times that events must overlap to be in the report, sorted and disjoint.
+
+        None: all that was written is wanted.
 
         Processes write what overlaps a window, but of some windows only the last seconds are left.
         """
@@ -63,7 +76,10 @@ class Windows:
         return [(0, self._as_of)] if self._as_of is not None else None
 
     def includes(self) -> Callable[[int], bool]:
-        """Return what says whether a time (ns) lies in a window; always, where nothing is known of them."""
+        """Return what says whether a time (ns) lies in a window.
+
+        Always, where nothing is known of them.
+        """
         spans = self.spans()
         if spans is None:
             return lambda time: True
@@ -84,7 +100,10 @@ class Windows:
         clock: Callable[[int], int],
         processes: Sequence[Mapping[str, Any]],
     ) -> list[dict[str, Any]]:
-        """Return the rows of `capture_windows`. `end`: of the part, ns; `clock` corrects a time; `processes`: rows of that table."""
+        """Return the rows of `capture_windows`.
+
+        `end`: of the part, ns; `clock` corrects a time; `processes`: rows of that table.
+        """
         found = []
         starts: dict[int, list[tuple[int, int]]] = {}
         for row in processes:
@@ -106,7 +125,10 @@ class Windows:
         return found
 
     def notes(self, told: Container[str]) -> list[Note]:
-        """What limited the recording, as far as the control file tells; `told`: the codes of what the launcher noted itself."""
+        """What limited the recording, as far as the control file tells.
+
+        `told`: the codes of what the launcher noted itself.
+        """
         capture = self.capture
         notes = []
         if capture.over and "max-size" not in told:
@@ -130,7 +152,10 @@ class Windows:
 
 
 def _disjoint(spans: Sequence[Span]) -> list[Span]:
-    """Sort times, and put together those that have something in common; edges that touch stay edges."""
+    """Sort times, and put together those that have something in common.
+
+    Edges that touch stay edges.
+    """
     found: list[Span] = []
     for begin, end in sorted(spans):
         if found and begin < found[-1][1]:
@@ -141,5 +166,8 @@ def _disjoint(spans: Sequence[Span]) -> list[Span]:
 
 
 def _opener(mine: Sequence[tuple[int, int]], start: int) -> int | None:
-    """Return the key of the process that opened a window at `start`: of those with its id, (start, key), the last one before."""
+    """Return the key of the process that opened a window at `start`.
+
+    Of those with its id, (start, key), the last one before.
+    """
     return max((one for one in mine if one[0] <= start), default=min(mine, default=(0, None)))[1]

@@ -15,7 +15,10 @@ _SMALL = 1 << 16
 def labelled(
     numbers: npt.NDArray[Any], labels: Mapping[int, str], absent: npt.NDArray[np.bool_] | None = None
 ) -> pa.DictionaryArray:
-    """Return numbers as words; those that have none are called `kind N`. `absent`: rows that are null."""
+    """Return numbers as words; those that have none are called `kind N`.
+
+    `absent`: rows that are null.
+    """
     used, codes = numbers[:1], np.zeros(len(numbers), np.intp)
     if len(numbers) and not (numbers == numbers[0]).all():  # columns of most programs say one thing
         used, codes = _distinct(numbers)

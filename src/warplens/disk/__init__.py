@@ -1,1 +1,4 @@
-"""What opens, replaces and removes files: by the directory they lie in, along no link. Nothing else in `src/` does."""
+"""Opens, replaces and removes files by the directory that holds them, along no link.
+
+Nothing else in `src/` does.
+"""

@@ -1,4 +1,7 @@
-"""Single files by their path, for what knows no folder to begin at: the folder is opened first, then as in `Folder`."""
+"""Creates and replaces single files by their path, through the folder that holds them.
+
+For callers without an open `Folder`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ def create(path: Path) -> BinaryIO:
 
 
 def output(path: Path) -> BinaryIO:
-    """Make the file that a user asked for, as others of theirs are: the path is the one that `replacing` yields. OSError."""
+    """Create the file that a user asked for, with the user's usual permissions.
+
+    The path is the one that `replacing` yields. OSError.
+    """
     with Folder(path.parent) as folder:
         return folder.create(path.name, mode=_SHARED, again=True, buffer=1 << 20)
 

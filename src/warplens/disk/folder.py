@@ -1,4 +1,7 @@
-"""A directory that is open: what is done in it goes by its descriptor, so it happens there whatever others do to names meanwhile."""
+"""An open directory: creates, replaces and removes files by its descriptor.
+
+So a renamed or swapped path cannot redirect it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-PRIVATE = 0o600  # a report holds command lines, and whoever should read it can be let in
+PRIVATE = 0o600  # a report holds command lines, and the user can grant access to it
 PRIVATE_FOLDER = 0o700
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _SAFE = (
@@ -31,7 +34,10 @@ class Folder:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, follow: bool = True) -> None:
-        """Open a directory; `create` makes it, for this user alone. `follow`: the name itself may be a link, as a user may have one."""
+        """Open a directory; `create` makes it, for this user alone.
+
+        `follow`: the name itself may be a link, as a user may have one.
+        """
         self.path = Path(path)
         if create:
             self.path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -57,7 +63,10 @@ class Folder:
         self.close()
 
     def names(self, below: str = "") -> list[str]:
-        """Return what is in it, or in a folder of it, by name; nothing where that folder is not there."""
+        """Return what is in it, or in a folder of it, by name.
+
+        Nothing where that folder is not there.
+        """
         try:
             with self._opened(below.split("/") if below else [], below) as descriptor:
                 return sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor has no path
@@ -94,7 +103,10 @@ class Folder:
             return os.fdopen(descriptor, "r+b", buffering=0) if append else os.fdopen(descriptor, "r+b")
 
     def write(self, name: str, data: bytes | str, *, sync: bool = False) -> None:
-        """Put a file in the place of what has that name, in one step, when it is whole; `sync`: and on the disk."""
+        """Put a file in the place of what has that name, in one step, when it is whole.
+
+        `sync`: and on the disk.
+        """
         temporary = f"{name}.tmp{os.getpid()}-{next(_numbers)}"
         try:
             with self.create(temporary, again=True) as file:
@@ -109,12 +121,18 @@ class Folder:
             raise
 
     def rename(self, old: str, new: str, to: Folder | None = None) -> None:
-        """Give an entry another name, here or in the folder `to`. What has that name is replaced; a folder only where it is empty."""
+        """Give an entry another name, here or in the folder `to`.
+
+        What has that name is replaced; a folder only where it is empty.
+        """
         with self._at(old) as (source, last), (to or self)._at(new, create=True) as (target, name):
             os.rename(last, name, src_dir_fd=source, dst_dir_fd=target)
 
     def create_whole(self, name: str, data: bytes) -> None:
-        """Make a file that has its content from the first, so that whoever is killed leaves no empty one. FileExistsError."""
+        """Make a file that is complete from the first moment: a killed writer leaves no empty one.
+
+        FileExistsError.
+        """
         temporary = f"{name}.tmp{os.getpid()}-{next(_numbers)}"
         try:
             with self.create(temporary, again=True) as file:
@@ -131,7 +149,10 @@ class Folder:
             self.remove(temporary)
 
     def move(self, name: str, to: Folder, new: str) -> None:
-        """Move a regular file, also to another file system; wherever that is interrupted, the file is whole in one place."""
+        """Move a regular file, also to another file system.
+
+        Wherever that is interrupted, the file is whole in one place.
+        """
         if not stat.S_ISREG(self._mode(name)):
             raise OSError(errno.EINVAL, "it is no regular file", os.path.join(self.path, name))
         try:
@@ -165,7 +186,10 @@ class Folder:
             return os.fdopen(descriptor, "rb")
 
     def remove(self, name: str) -> None:
-        """Remove an entry that is no folder; a link itself, never what it leads to. One that is not there is fine."""
+        """Remove an entry that is no folder; a link itself, never what it leads to.
+
+        One that is not there is fine.
+        """
         with suppress(FileNotFoundError), self._at(name) as (above, last):
             os.unlink(last, dir_fd=above)
 

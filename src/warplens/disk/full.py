@@ -1,4 +1,4 @@
-"""Why nothing more can be written: the disk is full, it takes no more files, or the user's quota is used up."""
+"""Explains why a write failed: the disk is full, it takes no more files, or the quota is used up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def why_full(number: int | None, path: Path) -> str:
-    """Return what is used up where `path` lies, for an error number of `FULL`: `the disk is full`, and the like."""
+    """Return what is used up where `path` is, for an error number of `FULL`.
+
+    `the disk is full`, and the like.
+    """
     if number == errno.EDQUOT:
         return "the disk quota is used up"
     while not path.exists() and path != path.parent:

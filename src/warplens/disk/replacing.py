@@ -1,4 +1,4 @@
-"""Writes a file that appears whole or not at all, and never puts a file in the place of a device or a pipe."""
+"""Writes a file that appears complete or not at all. It never replaces a device or a pipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from warplens.disk.folder import Folder
 
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
-    """Yield the path of a file to write; after the block its content is that of `out`. OSError; `out` is then as it was.
+    """Yield the path of a file to write; after the block its content is that of `out`.
+
+    OSError; `out` is then as it was.
 
     A regular file is replaced in one step. What else is there, such as /dev/stdout or a pipe, is written into.
     """

@@ -1,4 +1,7 @@
-"""Which arrows lead from API calls to what they started on a GPU: of each call one, to the first piece of its work."""
+"""Arrows from API calls to the GPU work that they launched.
+
+Of each call one, to the first piece of its work.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _KNOWN, _TAKEN = 1, 2
 
 
 class Arrows:
-    """Ask for the ends of all GPU work first, then for the begins. Takes a byte of memory for each API call."""
+    """Ask for the ends of all GPU work first, then for the begins.
+
+    Takes a byte of memory for each API call.
+    """
 
     def __init__(self, report: Report) -> None:
         self._states: dict[int, npt.NDArray[np.uint8]] = {}
@@ -34,7 +40,10 @@ class Arrows:
                     self._states[process] = state
 
     def ends(self, calls: Int64Array) -> Int64Array:
-        """Return the call whose arrow ends at each piece of work, -1 where none does. `calls`: what started it, -1: not known."""
+        """Return the call whose arrow ends at each piece of work, -1 where none does.
+
+        `calls`: what started it, -1: not known.
+        """
         last = np.full(len(calls), -1, np.int64)
         for process, rows, low in _split(calls):
             state = self._states.get(process)

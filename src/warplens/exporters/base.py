@@ -3,7 +3,7 @@
 An exporter is `exporters/formats/<name>.py` with
 
     SUFFIX: str                 what its files are called, with the dot
-    LOSES: tuple[str, ...]      what a report holds and the format cannot, in a few words each
+    LOSES: tuple[Loss, ...]     what a report holds and the format cannot, in a few words each, and which tables hold it
     def write(report: Report, out: Path, *, opts...) -> None
 
 `write` streams: memory does not grow with the report. Times are not rounded unless LOSES says so.

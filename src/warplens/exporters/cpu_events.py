@@ -1,4 +1,7 @@
-"""What threads did on the CPU, as exporters need it: states, the GIL, OS calls, files, collections, imports, Python, MPI and the like."""
+"""Activity of threads on the CPU, for exporters.
+
+States, the GIL, OS calls, files, collections, imports, Python, MPI and the like.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from warplens.timeline.kinds import CPU, kind_of
 if TYPE_CHECKING:
     from warplens.report import Report
 
-_BRIEF = "gil brief"  # what was held for moments only is on a row of its own
+_BRIEF = "gil brief"  # brief holds are on a separate row
 _CALLS = Kind("python_calls", "python", "name", details=("kind", "file", "line", "failed", "clipped"))
 KINDS = (
     Kind("thread_states", "cpu_state", "state", details=("cpu", "exact", "reason")),
@@ -67,7 +70,7 @@ class CpuTracks(Rows):
 
 
 def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield all events, at most so many at once; of each row sorted by begin."""
+    """Yield all events, at most `most` at once; of each row sorted by begin."""
     counts = report.tables
     for kind in KINDS:
         nesting = Nesting()
@@ -79,7 +82,10 @@ def cpu_events(report: Report, tracks: CpuTracks, *, most: int | None = None) ->
 
 
 def _parted(kind: Kind, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """Yield what goes to different rows, or is drawn differently, with the name of its row; of instants without their end."""
+    """Yield what goes to different rows, or is drawn differently, with the name of its row.
+
+    Of instants without their end.
+    """
     if kind.table not in ("gil", "python_calls"):
         yield batch, kind.table
         return

@@ -1,4 +1,4 @@
-"""What CUDA did, as exporters need it: piece by piece, each event with its row, name, details and arrow."""
+"""CUDA events for exporters, piece by piece, each with its row, name, details and arrow."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ KINDS = (
 
 
 def events(report: Report, tracks: CudaTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield all events, at most so many at once; of each row sorted by begin."""
+    """Yield all events, at most `most` at once; of each row sorted by begin."""
     if not tracks.rows:
         return
     arrows = Arrows(report)

@@ -1,4 +1,7 @@
-"""The rows that CUDA needs: API calls under their threads; under the process its GPUs, their contexts, streams, and copies by direction."""
+"""The rows that CUDA needs: API calls under their threads.
+
+Under the process its GPUs, their contexts, streams, and copies by direction.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ from warplens.arrays import Int64Array
 
 @dataclass(frozen=True)
 class Kind:
-    """A table of events: what a row is called (a column, rewritten by `called`, or a text), and the columns that are its details."""
+    """A table of events: the name of a row, and the detail columns.
+
+    The name is a column, rewritten by `called`, or a text.
+    """
 
     table: str
     category: str
@@ -67,7 +70,10 @@ def names(kind: Kind, batch: pa.RecordBatch) -> pa.Array:
 
 
 class Nesting:
-    """Finds the event that encloses each event of its row (the runtime calls the driver), across the borders of batches."""
+    """Finds the event that encloses each event of its row, across the borders of batches.
+
+    For example a runtime call that calls the driver.
+    """
 
     def __init__(self) -> None:
         self._open: tuple[Int64Array, Int64Array, Int64Array, Int64Array] = (np.empty(0, np.int64),) * 4
@@ -75,7 +81,10 @@ class Nesting:
     def parents(
         self, ids: Int64Array, row: npt.NDArray[np.signedinteger[Any]], start: Int64Array, end: Int64Array
     ) -> Int64Array:
-        """Return the id of the innermost event around each, -1: none. Batches come in the order of the report."""
+        """Return the id of the innermost event around each, -1: none.
+
+        Batches come in the order of the report.
+        """
         before = len(self._open[0])
         columns = [
             np.concatenate(pair)

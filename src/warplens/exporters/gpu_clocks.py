@@ -1,4 +1,7 @@
-"""Clocks of GPUs beside the report's, as launches that recorded inside their kernels have shown: to place times that are still raw."""
+"""Relates clocks of GPUs to the report's, by launches that recorded inside their kernels.
+
+It places times that are still raw.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _SQL = """SELECT process, device, "start", "offset" FROM intrakernel_launches
 
 
 def gpu_clocks(report: Report) -> Iterator[tuple[int, int, Int64Array, Int64Array]]:
-    """Yield process, device, and times of the report with those of the GPU's global timer, ns; both rise."""
+    """Yield process, device, and times of the report with those of the GPU's global timer, ns.
+
+    Both rise.
+    """
     if not report.tables["intrakernel_launches"]:
         return
     rows = report.sql(_SQL)

@@ -1,4 +1,4 @@
-"""What of GPUs is a number over time: the memory that each process has, and what the launcher read from the devices."""
+"""GPU values over time: the memory of each process, and the launcher's readings of devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _METRICS = ("host", "gpu", "metric", "unit")
 
 @dataclass(frozen=True)
 class GpuCounter:
-    """A counter; `process` is the key of its process, or it belongs to the whole device that `gpu` names; `about` tells which it is."""
+    """A counter.
+
+    `process` is the key of its process, or it belongs to the whole device that `gpu` names; `about`
+    tells which it is.
+    """
 
     name: str
     unit: str
@@ -69,7 +73,7 @@ class GpuCounters:
         ]
 
     def samples(self, *, most: int | None = None) -> Iterator[Samples]:
-        """Yield the samples, at most so many at once."""
+        """Yield the samples, at most `most` at once."""
         for batch in (
             batches(self._report, "gpu_memory", (*_MEMORY, "start", "total"), most=most)
             if self._memory

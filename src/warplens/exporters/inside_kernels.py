@@ -1,4 +1,7 @@
-"""What kernels timed themselves, as exporters need it: below the stream a row for each launch, then SMs, and warps with their regions."""
+"""Regions inside kernels, for exporters.
+
+Below the stream a row for each launch, then SMs, and warps with their regions.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from warplens.timeline.names import gpu_label
 if TYPE_CHECKING:
     from warplens.report import Report
 
-FEW_LAUNCHES = 32  # that have rows of their own; of more, those of a name and stream share theirs
-MOST_ROWS = 8_000  # warps beyond are left out: no viewer of traces shows so many
+FEW_LAUNCHES = 32  # that have separate rows; of more, those of a name and stream share theirs
+MOST_ROWS = 8_000  # warps beyond are left out: no viewer of traces shows more
 LAUNCH = Kind(
     "intrakernel_launches",
     "intrakernel_launch",
@@ -34,7 +37,9 @@ _NEEDED = ("id", "process", "unit", "start", "end")
 
 
 class InsideTracks(Rows):
-    """The rows of kernels that time themselves; `streams`: those of CUDA, whose stream a launch is below where there is one.
+    """The rows of kernels that time themselves.
+
+    `streams`: those of CUDA, whose stream a launch is below where there is one.
 
     `above` of the outermost rows counts among the rows of CUDA, that of others among these, whose numbers begin behind those.
     """
@@ -131,7 +136,10 @@ class InsideTracks(Rows):
 
 
 def inside_events(report: Report, tracks: InsideTracks, *, most: int | None = None) -> Iterator[Events]:
-    """Yield launches, regions and marks (without an end), at most so many at once; of each row sorted by begin."""
+    """Yield launches, regions and marks (without an end), at most `most` at once.
+
+    Of each row sorted by begin.
+    """
     if not tracks.rows:
         return
     for batch in batches(

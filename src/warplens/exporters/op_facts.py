@@ -1,4 +1,4 @@
-"""What a framework said of its operations, for the ranges that they are: shapes, types, numbers."""
+"""Details of a framework's operations for their ranges: shapes, types, numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ FACTS = ("sequence", "backward", "external", "shapes", "types")
 
 
 class OpFacts:
-    """Walks through `ops` beside `nvtx_ranges`: ranges are asked for in the order of the report. `facts`: columns of `ops`."""
+    """Walks through `ops` beside `nvtx_ranges`: ranges are asked for in the order of the report.
+
+    `facts`: columns of `ops`.
+    """
 
     def __init__(self, report: Report, facts: Sequence[str] = FACTS) -> None:
         self._facts = facts
@@ -29,7 +32,10 @@ class OpFacts:
         self._last = -1
 
     def of(self, ids: Int64Array) -> list[tuple[str, pa.Array]]:
-        """Return the facts of the ranges with these ids, which grow: each a column with nulls; nothing where there are none."""
+        """Return the facts of the ranges with these ids, which grow: each a column with nulls.
+
+        Nothing where there are none.
+        """
         if not len(ids):
             return []
         while self._last < ids[-1] and (batch := next(self._batches, None)) is not None:

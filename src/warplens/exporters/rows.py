@@ -1,4 +1,4 @@
-"""Rows of a timeline beside those of ranges: found by what is on them, and what they are below."""
+"""Rows of a timeline beside those of ranges, with the rows above them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRIMES = np.array(
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the timeline: below the row `above`, else below its thread, else below its process (both by position).
+    """A row of the timeline: below the row `above`, its thread or its process. Both by position.
 
     `place` orders the rows that have one above them; `gpu`: it shows a GPU, not the host; `full` is a name that says enough where rows
     cannot be nested; `about` names what is shown by the keys of the report.
@@ -104,7 +104,10 @@ class Rows:
 
 
 def _mixed(process: Int64Array, first: Int64Array, second: Int64Array) -> npt.NDArray[np.uint64]:
-    """Return one number for three; which of the few keys of a report meet in it is as good as never the case."""
+    """Return one number for three.
+
+    Which of the few keys of a report meet in it is as good as never the case.
+    """
     with np.errstate(over="ignore"):
         mixed: npt.NDArray[np.uint64] = process.astype(np.uint64) * _PRIMES[0]
         mixed = (mixed ^ mixed >> np.uint64(29)) + first.astype(np.uint64) * _PRIMES[1]

@@ -1,4 +1,7 @@
-"""The samples of counters, as exporters need them: piece by piece, scaled to the counter's unit, without those that hold no value."""
+"""Samples of counters, for exporters.
+
+Piece by piece, in the counter's unit, without those that hold no value.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ class Counter:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples in the order of the report: position of the counter, ns, and the value as an integer, or as a float where `is_float`."""
+    """Samples in the order of the report.
+
+    Position of the counter, ns, and the value as an integer, or as a float where `is_float`.
+    """
 
     counter: Int64Array
     time: Int64Array
@@ -54,7 +60,10 @@ def counters(report: Report) -> list[Counter]:
 
 
 def samples(report: Report, known: list[Counter], *, most: int | None = None) -> Iterator[Samples]:
-    """Yield the samples that have a value, at most so many at once; ReportError where one is of a counter that is not known."""
+    """Yield the samples that have a value, at most `most` at once.
+
+    ReportError where one is of a counter that is not known.
+    """
     keys = np.array([counter.key for counter in known], np.int64)
     scales = np.array([counter.scale for counter in known], np.float64)
     unsigned = np.array([counter.unsigned for counter in known], bool)

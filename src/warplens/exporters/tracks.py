@@ -1,4 +1,7 @@
-"""Puts ranges on tracks that nest: one per thread (push/pop), process (start/end ranges) and task; more where they overlap."""
+"""Puts ranges on tracks that nest.
+
+One per thread (push/pop), process (start/end ranges) and task; more where they overlap.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +181,10 @@ class Tracks:
         return family
 
     def _find(self, what: str, keys: Int64Array, wanted: Int64Array) -> Int64Array:
-        """Return the places of keys. The native encoders index with them: ReportError for a key that is not there."""
+        """Return the places of keys.
+
+        The native encoders index with them: ReportError for a key that is not there.
+        """
         places = np.searchsorted(keys, wanted)
         known = places < len(keys)
         known[known] = keys[places[known]] == wanted[known]
@@ -190,7 +196,10 @@ class Tracks:
 
 
 class Lanes:
-    """Places ranges on lanes within their family, so that each lane's ranges nest; lane 0 is the family's own track."""
+    """Places ranges on lanes within their family, so that each lane's ranges nest.
+
+    Lane 0 is the family's own track.
+    """
 
     def __init__(self, families: int) -> None:
         self._lanes = native.make("lanes_new", families)
@@ -221,7 +230,10 @@ class Lanes:
 def batches(
     report: Report, table: str, columns: Sequence[str], *, most: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table in pieces, in the order of the report; of at most so many rows, for who makes Python objects of them."""
+    """Yield a table in pieces of at most `most` rows, in the order of the report.
+
+    For callers that make Python objects.
+    """
     for rows in stream(report, table, columns):
         yield from rows.to_batches(max_chunksize=most)
 

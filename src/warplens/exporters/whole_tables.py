@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def schema_of(table: str, *, texts: bool = True) -> pa.Schema:
-    """Return the columns of a table with what they mean; `texts`: dictionaries are texts. Raises UsageError for an unknown table."""
+    """Return the columns of a table with what they mean; `texts`: dictionaries are texts.
+
+    Raises UsageError for an unknown table.
+    """
     from warplens.storage.schema import schema
 
     if table not in TABLES:

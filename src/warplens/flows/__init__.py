@@ -1,1 +1,1 @@
-"""What joins several parts of the desk."""
+"""Joins several parts of the reader, for the command line and the viewer."""

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How two sets of intervals lie together, ns; time counts once in each: `both` of it is in `a` and in `b`."""
+    """How two sets of intervals lie together, ns.
+
+    Time counts once in each: `both` of it is in `a` and in `b`.
+    """
 
     a: int
     b: int
@@ -46,7 +49,9 @@ class Overlap:
 
 
 class Report(reports.Report):
-    """An open report with the questions of the command line as methods. What is asked of a part takes `time=` and `nvtx=`.
+    """An open report with the questions of the command line as methods.
+
+    What is asked of a part takes `time=` and `nvtx=`.
 
     `time` is what `--filter-time` takes (`"1s/1s500ms"`), `nvtx` what `--filter-nvtx` takes (`"step/3"`).
     """
@@ -68,13 +73,19 @@ class Report(reports.Report):
         return result
 
     def judgement(self, *rules: str, time: str | None = None, nvtx: str | None = None) -> Judgement:
-        """Return what the rules (all where none is named) found, which were silent, and which could not judge."""
+        """Return the findings of the rules, the silent rules, and those that could not judge.
+
+        All rules if none is named.
+        """
         from warplens.rules.judging import judge
 
         return judge(self, Selection.parse(time, nvtx), rules or None)
 
     def findings(self, *rules: str, time: str | None = None, nvtx: str | None = None) -> tuple[Finding, ...]:
-        """Return what the rules (all where none is named) found, most serious first; see `judgement` for the others."""
+        """Return what the rules (all where none is named) found, most serious first.
+
+        See `judgement` for the others.
+        """
         return self.judgement(*rules, time=time, nvtx=nvtx).findings
 
     def gaps(
@@ -85,7 +96,9 @@ class Report(reports.Report):
         time: str | None = None,
         nvtx: str | None = None,
     ) -> pa.Table:
-        """Return when GPUs stood still, and why: process, device, start, end (ns), cause, api, thread, waits (`analysis.gpu.idle`).
+        """Return when GPUs were idle, and why.
+
+        Columns: process, device, start, end (ns), cause, api, thread, waits (`analysis.gpu.idle`).
 
         `device`: of one GPU, as CUDA numbers it. `longer_than`: a time such as `"20us"`, or ns, of the whole
         gap; its pieces, one for each cause, have its number in `gap`. Raises MissingData without GPU work.

@@ -1,4 +1,7 @@
-"""What changed between two recordings, or two sets of them: the same names side by side, with the noise that each has in itself."""
+"""The differences of two recordings, or two sets of them: equal names side by side.
+
+With the noise that each has in itself.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,16 @@ Status = Literal[
     "same", "changed", "added", "removed", "renamed", "not recorded before", "not recorded after"
 ]
 FindingStatus = Literal["appeared", "gone", "both", "not judged before", "not judged after"]
-_CERTAIN = 3.0  # a change is one where it exceeds so many standard errors: of hundreds of kernels, two would name some that only wobble
+_CERTAIN = 3.0  # standard errors that a change must exceed: with two, some of hundreds of kernels would pass by chance
 _ALIKE = 0.5  # how much of two steps must be the same for places in them to mean anything
 _PER_RUN = (comparing.STEP, "gpu")
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What one side has of a kind and name, ns. `time`: per step where steps are compared, of a step its mean, else of the whole run.
+    """What one side has of a kind and name, ns.
+
+    `time`: per step where steps are compared, of a step its mean, else of the whole run.
 
     `error`: standard error of `time`; null where it cannot be known, since nothing was repeated.
     """
@@ -49,7 +54,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Change:
-    """One kind and name in both sides. `after_name`: what it is called in the second, where it was renamed.
+    """One kind and name in both sides.
+
+    `after_name`: what it is called in the second, where it was renamed.
 
     `lacks`: `before` or `after`, the side whose recording did not look at such things.
     """
@@ -73,7 +80,10 @@ class Change:
 
     @property
     def noise(self) -> float | None:
-        """What a change must exceed to be one, ns; null where neither side says how steady it is."""
+        """What a change must exceed to be one, ns.
+
+        Null where neither side says how steady it is.
+        """
         if self.before is None or self.after is None:
             return 0.0
         if self.before.error is None or self.after.error is None:
@@ -99,7 +109,7 @@ class Change:
 
 @dataclass(frozen=True)
 class FindingChange:
-    """A finding of one side that the other does not have, or in both: what it costs at most in each, ns (null: not there, or no price).
+    """A finding of one side, or of both, with its bound in each, ns. Null: not there, or no price.
 
     `not judged before` and `not judged after`: that side lacks the data that the rule needs.
     """
@@ -114,7 +124,9 @@ class FindingChange:
 
 @dataclass(frozen=True)
 class Difference:
-    """The changes, greatest first within their kind. `per`: what times are of, `step` or `run`. `steps`: how many each side has.
+    """The changes, greatest first within their kind.
+
+    `per`: what times are of, `step` or `run`. `steps`: how many each side has.
 
     `run`: figures of the whole runs. `explained`: what the difference of their time consists of; None: the reports do not say.
     """
@@ -187,7 +199,10 @@ def diff(
 
 
 def _lacks(kind: str, before: Sequence[Report], after: Sequence[Report]) -> Literal["", "before", "after"]:
-    """Return which side's recording did not look at what is of a kind; empty: both did, or neither."""
+    """Return which side's recording did not look at what is of a kind.
+
+    Empty: both did, or neither.
+    """
     could = [any(comparing.looked_at(report, kind) for report in side) for side in (before, after)]
     return "" if could[0] == could[1] else "before" if could[1] else "after"
 
@@ -202,7 +217,7 @@ def _notes(per: str, counts: Sequence[Sequence[int]]) -> Iterable[str]:
 def _read(
     report: Report, selection: Selection, steps: pa.Table | None
 ) -> tuple[dict[tuple[str, str], dict[str, Any]], list[str]]:
-    """Return the figures by kind and name, and the kernels of a typical step in the order in which they were launched."""
+    """Return the figures by kind and name, and the kernels of a typical step in order of launch."""
     table, order = comparing.figures(report, selection, steps)
     return {(row["kind"], row["name"]): row for row in table.to_pylist()}, order
 
@@ -210,7 +225,10 @@ def _read(
 def _side(
     tables: Sequence[Mapping[tuple[str, str], Mapping[str, Any]]], steps: Sequence[int], per: str
 ) -> dict[tuple[str, str], Figures]:
-    """Put the reports of one side together: sums and counts are means over them, quantiles too, and the greatest is the greatest."""
+    """Join the reports of one side.
+
+    Sums, counts and quantiles are means over them, and the greatest is the greatest.
+    """
     result = {}
     for key in {key for table in tables for key in table}:
         own = [(table[key], count) for table, count in zip(tables, steps, strict=True) if key in table]
@@ -249,7 +267,10 @@ def _time(row: Mapping[str, Any], steps: int, per: str) -> float:
 
 
 def _error(row: Mapping[str, Any], steps: int, per: str) -> float | None:
-    """Return the standard error of a row's time: from what it took in each step, else from its single runs."""
+    """Return the standard error of a row's time.
+
+    From its time in each step, else from its single runs.
+    """
     if per == "step" and row["kind"] not in _PER_RUN:
         part, mean = row["steps"] / steps, row["step_mean"]  # in the other steps it took no time
         variance = part * row["step_variance"] + part * (1 - part) * mean * mean

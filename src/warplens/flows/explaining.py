@@ -1,4 +1,7 @@
-"""Why one run takes longer than another: the parts that their difference consists of, the largest first; together they are all of it."""
+"""Explains why one run takes longer than another: the parts of their difference, the largest first.
+
+Together they are all of it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from warplens.analysis.comparison import accounts
-from warplens.analysis.comparison.accounts import Account, Entry
+from warplens.analysis.comparison.accounts import Account, AccountEntry
 from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.steps.loops import MainLoop
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 _ALIKE = 1.3  # iterations that differ more in how many kernels they have are not the same thing
 _CERTAIN = 3.0  # standard errors
-_NOTHING = Entry(0.0, 0.0, "")
+_NOTHING = AccountEntry(0.0, 0.0, "")
 _LINES = 12
 _LEAST = 0.01  # of the longer side: a part below it has no line, unless it is a tenth of the difference
 _TENTH = 0.1
@@ -28,7 +31,10 @@ _TENTH = 0.1
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure of both runs: ns, bytes or a number (`unit` empty); None: that side does not know it."""
+    """A figure of both runs: ns, bytes or a number (`unit` empty).
+
+    None: that side does not know it.
+    """
 
     name: str
     unit: str
@@ -38,10 +44,12 @@ class Fact:
 
 @dataclass(frozen=True)
 class DifferencePart:
-    """A part of the difference: `kind` and `name` of a cause, `detail`: most of it (`before -> after` where that changed); ns.
+    """A part of the difference: `kind` and `name` of a cause, `detail`, ns.
+
+    `detail`: most of it (`before -> after` where that changed).
 
     `noise`: what the change must exceed to be one, where samples saw it, else 0. `lacks`: the side (`before`, `after`) whose recording
-    could not see such time; there it is part of others. `kind` is empty for what is too small for a line of its own: all of that.
+    could not see such time; there it is part of others. `kind` is empty for the sum of all items too small for a separate line.
     """
 
     kind: str
@@ -60,7 +68,9 @@ class DifferencePart:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`parts` add up to `before` and `after`, ns: the time of one `per` (`run`, `iteration`, or the name of steps).
+    """`parts` that add up to `before` and `after`, ns: the time of one `per`.
+
+    `per`: `run`, `iteration`, or the name of steps.
 
     `where`: whose time that is.
     """
@@ -81,7 +91,10 @@ class Explanation:
 def facts(
     before: Sequence[Report], after: Sequence[Report], selection: Selection, steps: str | None = None
 ) -> tuple[Fact, ...]:
-    """Return the figures of both sides; of several reports their mean. What neither side knows is left out."""
+    """Return the figures of both sides; of several reports their mean.
+
+    What neither side knows is left out.
+    """
     sides = [
         [run_facts(report, selection, accounts.loop_of(report, selection, steps)) for report in side]
         for side in (before, after)
@@ -101,7 +114,9 @@ def _mean(values: Sequence[float]) -> float | None:
 def explain(
     before: Sequence[Report], after: Sequence[Report], selection: Selection, steps: str | None = None
 ) -> Explanation | None:
-    """Return what the difference of two sides consists of; None where a side is too large to be divided, or has nothing to divide.
+    """Return what the difference of two sides consists of.
+
+    None where a side is too large to be divided, or has nothing to divide.
 
     `steps`: the name of the ranges that are steps, as for `diff`.
     """
@@ -132,7 +147,7 @@ def explain(
 def _loops(
     reports: Sequence[Report], selection: Selection, steps: str | None
 ) -> tuple[list[MainLoop | None], str]:
-    """Return the main loops where all reports have one and their iterations are the same thing, else none and why."""
+    """Return the main loops if all reports have one with equal iterations, else none and why."""
     loops = [accounts.loop_of(report, selection, steps) for report in reports]
     there = [loop for loop in loops if loop is not None]
     if len(there) < len(loops):
@@ -160,7 +175,7 @@ def _together(side: Sequence[Account]) -> Account | None:
         # Repeats of the whole run show more noise than samples do.
         between = sum((entry.ns - mean) ** 2 for entry in own) / (len(own) - 1)
         within = fmean(entry.variance for entry in own)
-        entries[key] = Entry(
+        entries[key] = AccountEntry(
             mean, max(between, within) / len(own), max(own, key=lambda entry: entry.ns).detail
         )
     first = side[0]
@@ -212,7 +227,7 @@ def _explanation(
     )
 
 
-def _detail(own: Sequence[Entry]) -> str:
+def _detail(own: Sequence[AccountEntry]) -> str:
     texts = list(dict.fromkeys(entry.detail for entry in own if entry.ns))
     return " -> ".join(text or "itself" for text in texts) if any(texts) else ""
 

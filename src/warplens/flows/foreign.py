@@ -1,4 +1,7 @@
-"""Opens files of other tools as if they were reports: imported once, kept in the user's cache until they change."""
+"""Opens files of other tools as if they were reports.
+
+Imported once, kept in the user's cache until they change.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _IN_USE_S = 86_400.0
 
 
 def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None) -> Report:
-    """Open a report directory, or a file or folder of another tool, which is imported first; see `warplens.query.open`.
+    """Open a report directory, or a file or folder of another tool, which is imported first.
+
+    See `warplens.query.open`.
 
     What can be imported: `warplens import --help-formats`.
     """
@@ -39,7 +44,9 @@ def imported(
     tell: Callable[[str], None] | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Path:
-    """Return the report that the file or folder `path` becomes: the one beside it that `warplens import` made, else one in the cache.
+    """Return the report of the foreign file or folder `path`.
+
+    The one beside it that `warplens import` made, else one in the cache.
 
     `tell` hears where an import goes, `progress` how far it is. Raises NotAReport, ReportError.
     """
@@ -70,7 +77,10 @@ def imported(
 
 
 def cache() -> Path:
-    """Return the folder of imported reports: `warplens/imports` in the user's cache, else one in the folder for temporary files."""
+    """Return the folder of imported reports.
+
+    `warplens/imports` in the user's cache, else one in the folder for temporary files.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - no error where there is no home
     user = os.getuid() if hasattr(os, "getuid") else 0
     shared = Path(tempfile.gettempdir()) / f"warplens-imports-{user}"
@@ -108,7 +118,10 @@ def _make(
 
 
 def _is_import(folder: Path) -> bool:
-    """Say whether a folder of the cache is one of ours: it has the name of one, and holds nothing but a report, or nothing."""
+    """Say whether a folder of the cache is ours.
+
+    It has such a name, and holds nothing but a report, or nothing.
+    """
     return (
         _NAME.fullmatch(folder.name) is not None
         and links.is_folder(folder)
@@ -117,7 +130,10 @@ def _is_import(folder: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the imports that were not used for longest, so that there are not ever more. What we did not make stays."""
+    """Remove the imports that were not used for longest, so that there are not ever more.
+
+    What we did not make stays.
+    """
     try:
         used = sorted(
             ((entry.stat().st_mtime, entry) for entry in folder.iterdir() if _is_import(entry)), reverse=True

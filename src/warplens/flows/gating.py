@@ -1,4 +1,7 @@
-"""Conditions on what changed, such as `step.p50 > +5%`: those that hold make `warplens diff` fail in CI."""
+"""Conditions on changes, such as `step.p50 > +5%`.
+
+One that holds makes `warplens diff` fail in CI.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ _EXAMPLE = 'write for example "step.p50 > +5%", "kernel[*gemm*].time > +1ms", "g
 
 @dataclass(frozen=True)
 class Verdict:
-    """A condition and what came of it: `met` fails the run; `told` says the figures. `judged`: false where nothing has that name."""
+    """A condition and what came of it: `met` fails the run; `told` says the figures.
+
+    `judged`: false where nothing has that name.
+    """
 
     text: str
     met: bool
@@ -39,7 +45,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Condition:
-    """`KIND[NAME].VALUE OPERATOR LIMIT`. A limit with a sign is about the change, one with `%` about its part of what was before.
+    """`KIND[NAME].VALUE OPERATOR LIMIT`.
+
+    A limit with a sign is about the change, one with `%` about its part of what was before.
 
     NAME is a pattern (`*`, `?`); what several names have is added up, of quantiles the greatest is taken.
     """
@@ -81,7 +89,10 @@ class Condition:
         )
 
     def judge(self, difference: Difference) -> Verdict:
-        """Say whether the condition holds; a change within the noise of the recordings does not make it hold."""
+        """Say whether the condition holds.
+
+        A change within the noise of the recordings does not make it hold.
+        """
         if self.kind == "finding":
             own = [
                 f

@@ -1,4 +1,4 @@
-"""A report as one page: what ran, what costs time and why, how busy GPUs were, and the tables of `warplens stats`."""
+"""A report as one HTML page: the program, costs and causes, GPU use, and the tables of `warplens stats`."""
 
 from __future__ import annotations
 
@@ -205,7 +205,10 @@ def _stats(report: Report, selection: Selection) -> str:
 
 
 def _chosen() -> list[Unit]:
-    """Return the stats that `warplens stats` prints unasked, and a few more; not those with a row for each event."""
+    """Return the stats that `warplens stats` prints unasked, and a few more.
+
+    Not those with a row for each event.
+    """
     places = {unit: unit.constant("DEFAULT") for unit in catalog.units("stats.tables")}
     unasked = sorted(
         (unit for unit, place in places.items() if place is not False),

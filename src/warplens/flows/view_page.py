@@ -1,4 +1,7 @@
-"""`warplens view --export`: the timeline with its data in one file that opens from disk, for tickets and mail."""
+"""`warplens view --export`: the timeline with its data in one file.
+
+It opens from disk, for tickets and mail.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ LOSES = (
 
 
 def write(reports: Sequence[Report], out: Path, progress: Callable[[str, float], None] | None = None) -> None:
-    """Write the page of reports that are open. Raises UsageError where it would be too large or the page is not built, OSError."""
+    """Write the page of reports that are open.
+
+    Raises UsageError where it would be too large or the page is not built, OSError.
+    """
     view = view_of(reports, progress)
     answers = dict(baked(Answers(view), progress))
     page = single_page(bundle.files(single=True), view.title, answers)

@@ -1,4 +1,4 @@
-"""What `warplens view` does: reports become a view, two of them are compared, and a running recording is looked at again and again."""
+"""Runs `warplens view`: makes a view of reports, compares two, and follows a running recording."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def view_of(reports: Sequence[Report], progress: Progress | None = None) -> View
 
 
 def index_cache() -> Path | None:
-    """Return the folder for indexes of reports that are not written to; None where there is none."""
+    """Return the folder for indexes of reports that are not written to.
+
+    None where there is none.
+    """
     try:
         with Folder(cache().parent / "indexes", create=True) as folder:
             _sweep(folder)
@@ -68,7 +71,10 @@ def _sweep(folder: Folder) -> None:
 def handed_over(
     report: Report, ui: str | None, progress: Progress | None = None
 ) -> Iterator[dict[str, File | Path]]:
-    """Yield the pages that give a report to the Perfetto UI at `ui` (None: Perfetto's own); its trace lies in a file until then."""
+    """Yield the pages that give a report to the Perfetto UI at `ui` (None: Perfetto's own).
+
+    Its trace lies in a file until then.
+    """
     from warplens import catalog
     from warplens.viewer.page import perfetto
 
@@ -82,7 +88,7 @@ def handed_over(
 
 
 def compare(sides: Sequence[Opened]) -> dict[str, Any]:
-    """Return `Difference`: the tables of `warplens diff` of two reports, and the times at which both did the same."""
+    """Return `Difference`: the tables of `warplens diff` of two reports, and the times of equal work."""
     import pyarrow as pa
 
     from warplens.flows.differing import diff
@@ -181,7 +187,10 @@ def _ranges(before: Report, after: Report) -> list[dict[str, Any]]:
 
 
 class Follower:
-    """Opens the reports of a view anew when they have changed on disk. `ask`: has the recording of a report write down what it has."""
+    """Opens the reports of a view anew when they have changed on disk.
+
+    `ask`: has the recording of a report write down what it has.
+    """
 
     def __init__(
         self, view: View, news: News, ask: Callable[[Path], bool], every_s: float = _FOLLOW_S

@@ -1,1 +1,4 @@
-"""What a recording leaves for the desk: which report it goes to, where its spool lies, who still writes it. Standard library only."""
+"""Hands a recording over to the reader: its report, its spool, the process that still writes it.
+
+Standard library only.
+"""

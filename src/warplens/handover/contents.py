@@ -1,4 +1,4 @@
-"""What lies in a report's folder: what we put there may be overwritten, all else is the user's."""
+"""Separates our files in a report's folder from the user's: only ours may be overwritten."""
 
 from __future__ import annotations
 
@@ -23,12 +23,18 @@ _OURS = re.compile(
 
 
 def is_whole(report: Path) -> bool:
-    """Say whether a folder is a report: it has a manifest or a note of ours, not only folders that are called like ours."""
+    """Say whether a folder is a report.
+
+    It has a manifest or a note, not only folders with matching names.
+    """
     return bool(pending.listed(report)) or any(map(_is_manifest, (report / MANIFESTS).glob("*.json")))
 
 
 def of_others(report: Path) -> list[str]:
-    """Return what in a report is no file that we made, by its name within it; links are among it, and nothing is behind them."""
+    """Return what in a report is no file that we made, by its name within it.
+
+    Links are among it, and nothing is behind them.
+    """
     return sorted(name for name in _files(report) if not _OURS.fullmatch(name))
 
 

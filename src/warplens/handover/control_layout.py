@@ -1,4 +1,7 @@
-"""Where things are in a control file: `ControlPage` and `CaptureWindow` of native/include/warplens/format.h, for launcher and desk."""
+"""Offsets in a control file, for launcher and reader.
+
+Those of `ControlPage` and `CaptureWindow` in native/include/warplens/format.h.
+"""
 
 from __future__ import annotations
 

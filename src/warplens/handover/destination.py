@@ -1,4 +1,4 @@
-"""Where a recording goes: a new report, the report of the same job, or one that may be overwritten."""
+"""Chooses the report of a recording: a new one, that of the same job, or one that may be overwritten."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _SHOWN = 3  # files
 def destination(
     output: str | None, *, force: bool, job: str | None, wording: Wording = COMMAND_LINE
 ) -> Iterator[tuple[Path, bool]]:
-    """Yield the report's path, and whether it was created for us; ReportError where it must not be written to.
+    """Yield the report's path, and whether it was created for us.
+
+    ReportError where it must not be written to.
 
     Inside the block no other launcher on this filesystem chooses: note the recording there with `pending.begin`.
     """
@@ -91,7 +93,7 @@ def _overwrite(path: Path, other: str) -> None:
     if not contents.is_whole(path) and any(files for _, _, files in os.walk(path)):
         raise ReportError(f"{path} is in the way: it is a directory, but not a report. {other}.")
     for note in pending.listed(path):
-        with pending.locked(note) as ours:  # whoever finishes it now may end that
+        with pending.locked(note) as ours:  # the process that finishes it now may end that
             try:
                 if ours and pending.belongs(note):
                     spool_files.remove(note.spool)

@@ -1,4 +1,4 @@
-"""A report from somebody else may hold links to anywhere: what we write or remove in it must stay in it."""
+"""Refuses links in a report, so that a foreign report cannot lead our writes out of its folder."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def is_ours_alone(status: os.stat_result) -> bool:
 
 
 def linked(report: Path) -> Path | None:
-    """Return the first folder of a report into which we would write, and which is a link; None where there is none."""
+    """Return the first folder of a report into which we would write, and which is a link.
+
+    None where there is none.
+    """
     for folder in (report, report / "tables"):
         try:
             with os.scandir(folder) as entries:

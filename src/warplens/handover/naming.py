@@ -1,4 +1,4 @@
-"""What a report is called on disk: its suffix, its folders, and which directory a name means."""
+"""Names of reports on disk: the suffix, the folders, and the directory that a name means."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def is_report(path: Path) -> bool:
 
 
 def check_readable(path: Path) -> None:
-    """Raise ReportError where this user may not read what `path` names: a report directory, or what it is in."""
+    """Raise ReportError if this user may not read a report directory, or its parent."""
     reports = (path, path.with_name(path.name + SUFFIX)) if path.name else (path,)
     for folder in [folder for report in reports for folder in (report, report / MANIFESTS, report / TABLES)]:
         try:
-            mode = Path(folder).stat().st_mode
+            mode = folder.stat().st_mode
         except PermissionError as error:
             raise ReportError(_NO_PERMISSION.format(path, folder)) from error
         except (OSError, ValueError):

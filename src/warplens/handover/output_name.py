@@ -1,4 +1,4 @@
-"""From `-o NAME` to the path of the report.
+"""Converts `-o NAME` to the path of the report.
 
 `%p` is the launcher's process id, `%h` the host, `%n` the first free number from 1, `%q{NAME}` a variable of the environment,
 `%%` a percent sign. Suffixes of other tools' reports make way for `.warplens`.
@@ -31,7 +31,10 @@ _FIELD = re.compile(r"%(q\{([^}]*)\}|.|$)", re.DOTALL)
 def expand(
     template: str, *, number: int, host: str, environment: Mapping[str, str], wording: Wording = COMMAND_LINE
 ) -> str:
-    """Return `template` with its %-fields filled in; UsageError names a field or variable that does not exist."""
+    """Return `template` with its %-fields filled in.
+
+    UsageError names a field or variable that does not exist.
+    """
     asked = f"{wording.output} {template}"
 
     def fill(match: re.Match[str]) -> str:
@@ -54,7 +57,10 @@ def expand(
 
 
 def with_suffix(name: str, wording: Wording = COMMAND_LINE) -> Path:
-    """Return the report's path for a name as typed: `x`, `x.warplens` and `x.nsys-rep` are `x.warplens`, `x.out` stays in the name."""
+    """Return the report's path for a name as typed.
+
+    `x`, `x.warplens` and `x.nsys-rep` are `x.warplens`, `x.out` stays in the name.
+    """
     if name.endswith("/") or name in ("", ".", ".."):
         raise UsageError(
             f"{wording.output} {name}: a report needs a name, e.g. {wording.output} {name.rstrip('/') or '.'}/report1."

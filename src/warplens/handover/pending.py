@@ -1,4 +1,6 @@
-"""Recordings that are not finished yet: the note a launcher leaves in the report, who runs it, and the lock for finishing it.
+"""Recordings that are not finished yet: their notes, their writers, and the lock for finishing.
+
+A launcher leaves the note in the report.
 
 Standard library only: the launcher's command loads this before the program runs.
 """
@@ -73,7 +75,10 @@ def begin(
     name: str | None = None,
     wording: Wording = COMMAND_LINE,
 ) -> Pending:
-    """Note that the calling process records into `spool` for the part `name` of `report`; creates both directories. Raises ReportError."""
+    """Note that the calling process records into `spool` for the part `name` of `report`.
+
+    Creates both directories. Raises ReportError.
+    """
     pid = os.getpid()
     name = own_id() if name is None else name
     path = Path(os.path.abspath(report)) / DIRECTORY / f"{name}.json"
@@ -123,9 +128,11 @@ def adopt(
 
 
 def belongs(pending: Pending) -> bool:
-    """Say whether the spool of a recording is the report's: it lies in it, or both were given the same token when it began.
+    """Say whether the spool of a recording belongs to the report.
 
-    Whoever hands a report over may have written the name of any directory into its note.
+    It is inside, or both got the same token at the start.
+
+    The sender of a report may have written the name of any directory into its note.
     """
     spool = Path(pending.spool)
     if spool.parent == pending.report / "spool":
@@ -138,7 +145,10 @@ def belongs(pending: Pending) -> bool:
 
 
 def _notes(folder: Path) -> list[Path]:
-    """Return the files of notes in a folder, which goes while it is read when others finish the last of them."""
+    """Return the note files in a folder.
+
+    The folder may vanish meanwhile, when another process finishes the last of them.
+    """
     try:
         return sorted(folder.glob("*.json"))
     except (FileNotFoundError, NotADirectoryError):
@@ -146,7 +156,10 @@ def _notes(folder: Path) -> list[Path]:
 
 
 def listed(report: str | os.PathLike[str]) -> list[Pending]:
-    """Return the unfinished recordings of a report, oldest name first; unreadable notes are left alone."""
+    """Return the unfinished recordings of a report, oldest name first.
+
+    Unreadable notes are left alone.
+    """
     folder = Path(os.path.abspath(report)) / DIRECTORY
     notes = []
     for path in _notes(folder):
@@ -186,7 +199,10 @@ def read(path: Path) -> Pending | None:
 
 
 def runner(pending: Pending) -> str | None:
-    """Say who still records: the launcher, or a traced process that outlives it. None when nobody does."""
+    """Say who still records: the launcher, or a traced process that outlives it.
+
+    None when nobody does.
+    """
     if pending.ended:
         return None
     if pending.host != socket.gethostname():
@@ -202,7 +218,9 @@ def runner(pending: Pending) -> str | None:
 
 
 def end(pending: Pending) -> int | None:
-    """Note that the recording is over though its processes run on, and return a descriptor that holds the right to finish it.
+    """Note that the recording is over although its processes run on.
+
+    Returns a descriptor that holds the right to finish it.
 
     The right goes with the descriptor, also to a child that inherits it. None where the note cannot be written or locked.
     """
@@ -229,7 +247,10 @@ def end(pending: Pending) -> int | None:
 
 @contextmanager
 def locked(pending: Pending) -> Iterator[bool]:
-    """Hold the right to finish; waits for another command that does. Yields False when the note is gone: it is finished."""
+    """Hold the right to finish; waits for another command that does.
+
+    Yields False when the note is gone: it is finished.
+    """
     handle = _locked_note(pending.path)
     if handle is None:
         yield False
@@ -239,7 +260,10 @@ def locked(pending: Pending) -> Iterator[bool]:
 
 
 def jobs(report: str | os.PathLike[str]) -> set[str | None]:
-    """Return the job ids of a report's parts and pending recordings; empty when there is no report."""
+    """Return the job ids of a report's parts and pending recordings.
+
+    Empty when there is no report.
+    """
     ids: set[str | None] = {pending.job for pending in listed(report)}
     folder = Path(report) / MANIFESTS
     for path in _notes(folder):
@@ -257,7 +281,10 @@ def running(report: str | os.PathLike[str]) -> list[Pending]:
 
 
 def start_ticks(pid: int) -> int:
-    """Return the start time of a process (field 22 of its stat file), or 0 where there is none or it is a zombie."""
+    """Return the start time of a process (field 22 of its stat file).
+
+    0 if there is none, or a zombie.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -280,13 +307,16 @@ def part_id(host: str, pid: int, ticks: int) -> str:
 
 
 def writer_of(spool: Path) -> tuple[int, int] | None:
-    """Return process id and start time of who writes a spool file, which its name tells; None where it does not."""
+    """Return process id and start time of a spool file's writer, from its name.
+
+    None if it has none.
+    """
     match = re.fullmatch(r".*-(\d{1,9})-(\d{1,19})", spool.stem)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def living_writer(spool: Path) -> int | None:
-    """Return the process id of who writes a spool file, while that process lives."""
+    """Return the process id of a spool file's writer, while that process lives."""
     writer = writer_of(spool)
     return writer[0] if writer and writer[1] and start_ticks(writer[0]) == writer[1] else None
 
@@ -318,7 +348,10 @@ def _locked_note(path: Path) -> BinaryIO | None:
 
 
 def _last_reading(spool: Path) -> float:
-    """Return when the clock log was last written, s since 1970; now where there is none, because that proves nothing."""
+    """Return when the clock log was last written, s since 1970.
+
+    Now where there is none, because that proves nothing.
+    """
     try:
         lines = untrusted.read(spool / "clocks.jsonl", _LONGEST_LOG).splitlines()
     except OSError:

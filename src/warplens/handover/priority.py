@@ -1,4 +1,7 @@
-"""What a process does to come after others: those that finish, snapshot or compute beside a program or a page that somebody waits for."""
+"""Lowers the priority of background processes.
+
+Those finish, snapshot or compute beside a program or a page that the user waits for.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ _IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
 
 
 def come_last() -> None:
-    """Let the calling thread, and no other, have what nobody else wants: of the processors, and of the disk."""
+    """Give the calling thread only idle time of the processors and of the disk.
+
+    Other threads keep theirs.
+    """
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):
             os.nice(19)
@@ -36,7 +42,7 @@ def come_back(thread: int) -> None:
 
 
 def step_back(niceness: int, *, batch: bool = False, first_to_go: bool = False) -> None:
-    """Take less of the processors, by so many steps of `nice`; where the system has no such thing, nothing happens.
+    """Lower the CPU priority by `niceness` steps; does nothing on a system without it.
 
     `batch`: wake up after others, too; `first_to_go`: be what the system ends where memory gets short.
     """

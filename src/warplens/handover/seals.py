@@ -1,4 +1,6 @@
-"""A user's own mark on what they recorded: who sends a report cannot make it, so what lacks it is read and never written.
+"""The user's private mark on their recordings.
+
+A sender cannot make it, so reports without it are read and never written.
 
 The key is a random file in the user's folder for state; a seal is a keyed hash of a text. Without such a folder there are no seals.
 """
@@ -23,7 +25,10 @@ _SIZE = 32  # bytes
 
 
 def sealed(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts with this user's seal among them; it is empty where the user has no key and cannot get one."""
+    """Return the facts with this user's seal among them.
+
+    It is empty where the user has no key and cannot get one.
+    """
     key = _key() or _made()
     return {**_plain(facts), "seal": "" if key is None else _seal(key, facts)}
 
@@ -47,7 +52,10 @@ def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _folder() -> Path | None:
-    """Return the folder of the key; None where the user has no home: with `sudo -E`, it is another's."""
+    """Return the folder of the key.
+
+    None where the user has no home: with `sudo -E`, it is another's.
+    """
     named = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111 - no error where there is no home
     state = Path(named)
     try:

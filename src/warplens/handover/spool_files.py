@@ -1,4 +1,7 @@
-"""Which files of a spool directory are ours to move and to remove: whoever hands a report over may have named any directory."""
+"""Which files of a spool directory we may move and remove.
+
+A received report may name any directory.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ _CONTROL_MAGIC = b"WLCNTRL1"
 
 
 def files(spool: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a spool directory: what an agent or a launcher writes there, and nothing else that lies in it.
+    """Return the files of a spool directory that an agent or a launcher writes there, and no others.
 
     None where it lies outside a report and no file in it is a control page or a spool: a note may name any directory. Those
-    that show whose directory it is come last, so that who is interrupted while removing them can go on.
+    that show whose directory it is come last, so that an interrupted removal can go on.
     """
     folder = Path(spool)
     if not links.is_folder(folder):
@@ -34,7 +37,7 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
         "python_functions.txt",
         TOKEN,
     )
-    # a launcher that was killed while it measured what recording costs has left a spool of its own
+    # a launcher that was killed while it measured what recording costs has left a second spool
     measured = "calibration-"
     names = sorted(
         entry.name
@@ -56,7 +59,10 @@ def files(spool: str | os.PathLike[str]) -> list[Path]:
 
 
 def remove(spool: str | os.PathLike[str]) -> None:
-    """Remove the files of a spool, and its directory unless something else is in it: a note may name any directory. OSError."""
+    """Remove the files of a spool, and its directory unless other files are in it.
+
+    A note may name any directory. OSError.
+    """
     if ours := files(spool):
         with Folder(spool, follow=False) as folder:
             for path in ours:

@@ -1,4 +1,4 @@
-"""Reading files that anybody may have put there: never more than asked for, never waiting, nothing but regular files."""
+"""Reads files of unknown origin: bounded, without waiting, only regular files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from pathlib import Path
 
 
 def read(path: Path, most: int) -> bytes:
-    """Return at most the first `most` bytes of a regular file. OSError where it is none or cannot be read."""
+    """Return at most the first `most` bytes of a regular file.
+
+    OSError where it is none or cannot be read.
+    """
     with opened(path) as file:
         pieces = []
         while most > 0 and (piece := file.read(min(most, 1 << 20))):
@@ -23,7 +26,10 @@ def read(path: Path, most: int) -> bytes:
 
 @contextmanager
 def lines(path: Path, longest: int) -> Iterator[Iterator[bytes]]:
-    """Yield the lines of a regular file; of a longer one than `longest` bytes, several pieces. OSError as for `read`."""
+    """Yield the lines of a regular file; of a longer one than `longest` bytes, several pieces.
+
+    OSError as for `read`.
+    """
     with io.BufferedReader(opened(path), 1 << 18) as file:
         yield iter(partial(file.readline, longest), b"")
 

@@ -1,4 +1,4 @@
-"""How the caller names what a message tells to change: options of the command line, or arguments in Python."""
+"""Names options in messages as the caller knows them: command-line options or Python arguments."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Importers: what other tools recorded, as a report."""
+"""Importers: files of other tools as reports."""

@@ -7,7 +7,7 @@ An importer is `importers/formats/<name>.py` with
     DROPS: tuple[str, ...]          what the format holds and a report cannot, in a few words each
     def recognises(path: Path) -> bool                              a look at the content, not at the name; of a folder too
     def read(source: Path, part: PartWriter, progress: Progress, *, opts...) -> Facts
-    def parts(source: Path) -> list[Path]                           where each file of a folder is a recording of its own: those files
+    def parts(source: Path) -> list[Path]                           where each file of a folder is a separate recording: those files
 
 `read` writes the tables of the part and returns its facts; it neither commits nor prints; `progress` hears how far it is. What it
 cannot take over becomes a row of `diagnostics`: nothing is left out silently. It never takes over an environment.
@@ -30,7 +30,10 @@ class Recognises(Protocol):
     """What `recognises` in each unit is."""
 
     def __call__(self, path: Path) -> bool:
-        """Say whether the file, or folder of files, is of this format. Raises OSError (IsADirectoryError: it reads files only)."""
+        """Say whether the file, or folder of files, is of this format.
+
+        Raises OSError (IsADirectoryError: it reads files only).
+        """
         ...
 
 
@@ -38,5 +41,8 @@ class Read(Protocol):
     """What `read` in each unit is."""
 
     def __call__(self, source: Path, part: PartWriter, progress: Progress, **options: Any) -> Facts:
-        """Write the tables of `source` to the part. Raises ReportError, which names the file, for one that is broken."""
+        """Write the tables of `source` to the part.
+
+        Raises ReportError, which names the file, for one that is broken.
+        """
         ...

@@ -1,4 +1,4 @@
-"""Says what a file seems to be that is not what its name says."""
+"""Guesses the format of a file whose name does not fit its content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _BEGINNINGS = {
 
 
 def looks_like(path: Path) -> str:
-    """Return what the file is by its first bytes, to be said after `it is`; empty where they do not tell. Raises OSError."""
+    """Return the kind of file by its first bytes, to print after `it is`; empty if unknown.
+
+    Raises OSError.
+    """
     with open(path, "rb") as file:
         head = file.read(64)
     if not head:

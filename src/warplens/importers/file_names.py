@@ -1,4 +1,4 @@
-"""What the names of files say: their order, and the rank that each is of."""
+"""Reads order and rank from the names of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Imports a file of another tool: recognises its format by content, writes the report beside its destination, then moves it there."""
+"""Imports a file of another tool.
+
+It recognises the format by content, writes the report beside its destination, then moves it there.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _EXPORTED = (".nsys-rep", ".qdrep")
 
 
 def format_of(path: Path) -> catalog.Unit:
-    """Return the import format of a file or folder. Raises NotAReport where no importer reads it, ReportError where nobody can."""
+    """Return the import format of a file or folder.
+
+    Raises NotAReport where no importer reads it, ReportError where nobody can.
+    """
     if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
         raise NotAReport(
             f"{path} is a pipe or a device, and is read more than once: write what comes out of it into a file."
@@ -53,7 +59,10 @@ def format_of(path: Path) -> catalog.Unit:
 
 
 def is_foreign(path: Path) -> bool:
-    """Say whether `path` is for an importer: any file, and a folder that is no report but that one of them knows. Raises OSError."""
+    """Say whether `path` is for an importer.
+
+    Any file, and a folder that is no report but that one of them knows. Raises OSError.
+    """
     if not path.is_dir():
         return path.is_file()
     return not is_report(path) and any(_recognises(unit, path) for unit in catalog.units(FAMILY))
@@ -69,7 +78,9 @@ def _recognises(unit: catalog.Unit, path: Path) -> bool:
 def import_file(
     source: Path, report: Path, progress: Progress = lambda stage, done: None
 ) -> tuple[Manifest, ...]:
-    """Make the report directory `report` of the file or folder `source`; it must not exist, or be empty.
+    """Make the report directory `report` of the file or folder `source`.
+
+    It must not exist, or be empty.
 
     It appears in one step, when it is whole. `progress` hears a stage and how far it is. Raises NotAReport, ReportError.
     """
@@ -88,7 +99,7 @@ def import_file(
 
 
 def _parts(unit: ModuleType, source: Path, report: Path, progress: Progress) -> tuple[Manifest, ...]:
-    """Write a part for the source, or for each file of a folder in which each is a recording of its own."""
+    """Write a part for the source, or for each file of a folder in which each is a separate recording."""
     files: list[Path] = unit.parts(source) if source.is_dir() and hasattr(unit, "parts") else [source]
     name = part_id(source)
     broken: list[WarplensError] = []
@@ -124,7 +135,10 @@ def _share(progress: Progress, number: int, count: int) -> Progress:
 
 
 def _left_out(unit: ModuleType, source: Path, files: list[Path]) -> Iterator[str]:
-    """Yield what is wrong with the files of a folder that are called like recordings, and are none; and what others must export first."""
+    """Yield the problems of files in a folder.
+
+    Recordings in name only, and files that another tool must export first.
+    """
     if files == [source]:
         return
     taken = {path.name for path in files}
@@ -149,7 +163,10 @@ def _unread(text: str, severity: str = "error") -> dict[str, Any]:
 
 
 def part_id(source: Path) -> str:
-    """Return what the part of an imported file is called: the same for the same file, or folder of files. Raises OSError."""
+    """Return the name of an imported file's part.
+
+    The same for the same file, or folder of files. Raises OSError.
+    """
     files = sorted(source.iterdir()) if source.is_dir() else []
     stamps = [f"{path.name} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in files or [source]]
     parts = [source.name, *stamps] if files else stamps

@@ -26,7 +26,10 @@ class Unpacking:
         return zlib.decompressobj(wbits=kind)
 
     def pieces(self, unpack: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-        """Yield what is in some packed bytes. Raises zlib.error, and ReportError where it was made to fill the memory."""
+        """Yield what is in some packed bytes.
+
+        Raises zlib.error, and ReportError where it was made to fill the memory.
+        """
         self._taken += len(data)
         while True:
             piece = unpack.decompress(data, _PIECE)

@@ -1,4 +1,7 @@
-"""Buffers for what kernels record: made to the measure of a launch, told to the agent, read back, made larger where needed."""
+"""Buffers that kernels record into.
+
+Sized for a launch, registered with the agent, read back, made larger where needed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ _LARGEST = 1 << 32  # bytes that a rerun may grow a buffer to
 
 @dataclass
 class Launch:
-    """One launch: its generation, the name given to it, and when the host began and ended its block (ns, CLOCK_REALTIME).
+    """One launch: its generation, its name, and when the host began and ended its block.
+
+    In ns, CLOCK_REALTIME.
 
     Generation 0: `sample_launches` left it out, and nothing is recorded.
     """
@@ -117,7 +122,7 @@ class Buffer:
         recording.launched(self._number, launch_record.generation, launch_record.name, self._stream(stream))
         yield launch_record
         launch_record.ended = time.clock_gettime_ns(time.CLOCK_REALTIME)
-        if self.device is None:  # whoever writes into memory of the host is done
+        if self.device is None:  # a kernel that writes into host memory is done
             recording.store(self._number, self.tags)
 
     def _close(self, stream: Any) -> None:
@@ -152,7 +157,10 @@ class Buffer:
         return bytes(data)
 
     def decode(self) -> Decoded:
-        """Read and decode what the last launch recorded; see `warplens.spool.kernels.decoded.Decoded`. Needs NumPy."""
+        """Read and decode what the last launch recorded; see `warplens.spool.intrakernel.Decoded`.
+
+        Needs NumPy.
+        """
         return decode(self.read(), generation=self.generation)
 
     @property
@@ -161,7 +169,10 @@ class Buffer:
         return self.decode().needed_slots
 
     def resize(self, slots: int | None = None, units: int | None = None) -> None:
-        """Take new memory of the same kind for other numbers of slots or units; what was recorded is gone."""
+        """Take new memory of the same kind for other numbers of slots or units.
+
+        What was recorded is gone.
+        """
         shape = replace(self.shape, slots=slots or self.slots, units=units or self.units)
         library = type(self.memory).__module__.partition(".")[0]
         place = "cpu" if self.device is None else f"cuda:{self.device}"
@@ -174,7 +185,9 @@ class Buffer:
         self._number = self._register()
 
     def run(self, kernel: Callable[[Buffer], object], *, name: str = "", auto_resize: bool = True) -> Decoded:
-        """Launch `kernel(buffer)` and decode; once more in a larger buffer where records did not fit.
+        """Launch `kernel(buffer)` and decode.
+
+        Once more in a larger buffer where records did not fit.
 
         Args:
             kernel: launches one kernel that records into the buffer it is given. Whatever it changes is changed twice by a rerun.
@@ -195,7 +208,10 @@ class Buffer:
         return decoded
 
     def close(self) -> None:
-        """Let the agent store what is in the buffer, and forget it. The memory goes with its last user."""
+        """Let the agent store what is in the buffer, and forget it.
+
+        The memory goes with its last user.
+        """
         self._forget()
         self._number = 0
 
@@ -219,7 +235,7 @@ def _count(grid: int | Sequence[int]) -> int:
 
 
 def clock_for(device: int | None) -> str:
-    """The clock that `auto` stands for: ns where they are fine enough (Hopper and later, the host), else cycles."""
+    """The clock of `auto`: ns if they are fine enough (Hopper and later, the host), else cycles."""
     if device is None:
         return "globaltimer"
     return "globaltimer" if driver.driver().capability(device) >= (9, 0) else "clock"
@@ -254,12 +270,12 @@ def allocate(
             CUDA graphs) or `smem` (a ring in shared memory, written out at the end).
         clock: `globaltimer` (ns), `clock` (cycles) or `auto`: ns on Hopper and later, else cycles.
         device: `cuda`, `cuda:N`, or `cpu` for interpreters and simulators.
-        library: who allocates: `torch`, `cupy`, `numba`, `cuda` (the driver itself) or `host`; default: the framework that is
+        library: the allocator: `torch`, `cupy`, `numba`, `cuda` (the driver itself) or `host`; default: the framework that is
             imported already, else the driver.
         memory: use this instead: any array or buffer of at least `Shape.nbytes` bytes.
         units: how many units there are, where that is not CTAs x warps (mode `claim`).
         sample_blocks: record only CTAs whose number is a multiple of it.
-        sample_launches: record only every so many-th `launch`, the first one included.
+        sample_launches: record only every `sample_launches`-th `launch`, the first one included.
         warp_mask: which warps record, as bits; what `warps=(0, 4)` sets.
         keep: how many events are wanted of all, those that began first; 0: all.
         name: of the buffer, for reports.

@@ -67,7 +67,10 @@ class Driver:
             self._do("pop", ctypes.byref(ctypes.c_void_p()))
 
     def context_of_device(self, device: int | None = None) -> int:
-        """The thread's own context where no device is named, else the primary one of the device: frameworks use that."""
+        """The thread's own context if no device is named, else the primary one of the device.
+
+        Frameworks use that.
+        """
         context = ctypes.c_void_p()
         if device is None:
             self._do("current", ctypes.byref(context))
@@ -82,7 +85,10 @@ class Driver:
         return self._contexts[number]
 
     def context_of(self, pointer: int) -> int:
-        """The context that memory belongs to; that of its device where it belongs to none (managed memory, pools)."""
+        """The context that memory belongs to.
+
+        That of its device where it belongs to none (managed memory, pools).
+        """
         context = ctypes.c_void_p()
         self._do("pointer_attribute", ctypes.byref(context), _CONTEXT, ctypes.c_uint64(pointer))
         return context.value or self.context_of_device(self.device_of(pointer))
@@ -132,7 +138,7 @@ class Driver:
         self._do("to_device", ctypes.c_uint64(pointer), data, ctypes.c_size_t(len(data)))
 
     def set_word(self, pointer: int, value: int, stream: int) -> None:
-        """Set four bytes in the order of a stream: after what it was given before, before what it is given next."""
+        """Set four bytes in the order of a stream: after its earlier work, before its later work."""
         self._do(
             "set_words",
             ctypes.c_uint64(pointer),

@@ -1,4 +1,4 @@
-"""Records a small kernel and writes a trace of what happened inside it: `python -m warplens.intrakernel.example`.
+"""Records a small kernel and writes a trace: `python -m warplens.intrakernel.example`.
 
 Without `--dsl` it takes the best way that is there: a language on a GPU, else in its interpreter or simulator, else the header for
 CUDA C++ with the compiler of the host. What was recorded is checked before it is written.
@@ -59,7 +59,10 @@ def _choices(only: str | None) -> tuple[list[tuple[str, str, Any]], list[str]]:
 
 
 def check(buffer: Buffer, decoded: Decoded) -> list[str]:
-    """Say what is wrong with the events of the example kernel; empty where every unit has recorded what it should."""
+    """Say what is wrong with the events of the example kernel.
+
+    Empty where every unit has recorded what it should.
+    """
     wrong = list(decoded.losses())
     expected = EXAMPLE_GRID * buffer.warps
     if len(decoded.units) != expected:

@@ -12,7 +12,9 @@ _HEADER = "warplens.cuh"
 
 
 def include_path() -> str:
-    """Return the folder with `warplens.cuh`, for `-I` of nvcc, NVRTC and host compilers. CaptureError where it is not there.
+    """Return the folder with `warplens.cuh`, for `-I` of nvcc, NVRTC and host compilers.
+
+    CaptureError where it is not there.
 
     In a checkout that is `native/device`, so what is edited there is what kernels are compiled with.
     """
@@ -24,7 +26,10 @@ def include_path() -> str:
 
 
 def revision() -> str:
-    """Return a number of what the headers hold: compilers that keep kernels by source and options (CuPy) see no other change of theirs."""
+    """Return a number for the contents of the headers.
+
+    Compilers that cache kernels by source and options (CuPy) see no other change of them.
+    """
     folder, number = include_path(), 0
     for name in sorted(name for name in os.listdir(folder) if name.endswith((".cuh", ".h"))):
         with open(os.path.join(folder, name), "rb") as file:

@@ -20,14 +20,14 @@ class Shape:
     """How a buffer is divided, and what is recorded into it.
 
     Attributes:
-        units: how many units (leaders of warps) have a slice of their own.
+        units: how many units (leaders of warps) have a slice.
         slots: records that fit into each slice; in mode `smem` the length of each ring, a power of two.
         warps: warps of a CTA that record; in mode `slices` the unit is `cta * warps + index of the warp among them`.
         mode: `slices`, `claim` or `smem`.
         clock: `globaltimer` (ns) or `clock` (cycles, fitted to ns when it is decoded).
         sample_blocks: only CTAs whose linear number is a multiple of it record.
         warp_mask: bit w lets warp w of a CTA record; 0 lets warps 0 … warps-1.
-        keep: only so many events are wanted, those that began first; 0: all.
+        keep: number of events to keep, those that began first; 0: all.
     """
 
     units: int

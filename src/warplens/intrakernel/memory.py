@@ -1,4 +1,7 @@
-"""Memory that kernels record into: of torch, CuPy, Numba, the CUDA driver or the host, told by what it says of itself."""
+"""Memory that kernels record into.
+
+Of torch, CuPy, Numba, the CUDA driver or the host, by the interface that it has.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ LIBRARIES = ("torch", "cupy", "numba", "cuda", "host")
 
 
 class Memory:
-    """Bytes at an address, and whoever keeps them alive. Subclasses know how to get at them.
+    """Bytes at an address, and the object that keeps them alive.
+
+    Subclasses know how to access them.
 
     Attributes:
         array: the framework's own array (torch: int64), which is what its kernels take.
@@ -42,7 +47,7 @@ class Memory:
         ctypes.memmove(self.pointer + offset, data, len(data))
 
     def set_word(self, offset: int, value: int, stream: Any) -> None:
-        """Write a number of four bytes in the order of the stream: after what it was given before, before what comes."""
+        """Write a number of four bytes in the order of the stream: after its earlier work."""
         del stream  # the host's memory knows only one order
         self.write(offset, value.to_bytes(4, "little"))
 
@@ -68,7 +73,7 @@ class DeviceMemory(Memory):
             self._driver.write(self.pointer + offset, data)
 
     def set_word(self, offset: int, value: int, stream: Any) -> None:
-        """Write a number of four bytes in the order of the stream: after what it was given before, before what comes."""
+        """Write a number of four bytes in the order of the stream: after its earlier work."""
         with self._driver.using(self._context):
             self._driver.set_word(self.pointer + offset, value, handle_of(stream, self.array))
 
@@ -82,7 +87,10 @@ class DeviceMemory(Memory):
 
 
 def handle_of(stream: Any, array: Any = None) -> int:
-    """Return the driver's handle of a stream: a number, any framework's stream; None is the current one of the array's framework."""
+    """Return the driver's handle of a stream: a number, any framework's stream.
+
+    None is the current one of the array's framework.
+    """
     if stream is None:
         stream = _current_stream(array)
     if isinstance(stream, int):
@@ -113,7 +121,7 @@ def _current_stream(array: Any) -> Any:
 
 
 def adopt(array: Any, least: int) -> Memory:
-    """Use memory that somebody else has made: of torch, CuPy, Numba, cuda-python, NumPy, or a writable buffer.
+    """Use existing memory. Of torch, CuPy, Numba, cuda-python, NumPy, or a writable buffer.
 
     It is found by `__cuda_array_interface__`, DLPack or the buffer protocol. UsageError where it has none of them, is
     smaller than `least` bytes, read-only (as JAX's arrays are), or not in one piece.
@@ -182,7 +190,9 @@ def _from_buffer(array: Any, kind: str) -> Memory:
 
 
 def allocate_memory(nbytes: int, device: str, library: str = "") -> Memory:
-    """Allocate zeros on `cpu`, `cuda` or `cuda:1`, by a library of `LIBRARIES`; where none is named by the one that is imported.
+    """Allocate zeros on `cpu`, `cuda` or `cuda:1`, by a library of `LIBRARIES`.
+
+    Where none is named by the one that is imported.
 
     Raises:
         UsageError: the device or the library is none of these, or the library is not installed.
@@ -246,7 +256,7 @@ def _on_device(size: int, ordinal: int | None, library: str) -> Memory:
 
 
 class Address(int):
-    """Memory of the driver's own: its address, and what array libraries ask for to look into it."""
+    """Memory of the driver: its address, and the interface that array libraries read."""
 
     size: int
 

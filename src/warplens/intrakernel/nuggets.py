@@ -1,4 +1,6 @@
-"""The reference design's names (transformer_nuggets' profiler for CuTe DSL), so that its users change an import and nothing else.
+"""The reference design's names (transformer_nuggets' profiler for CuTe DSL).
+
+Its users only change an import.
 
 Host functions are here, device functions in `warplens.intrakernel.device.nuggets`. `prof.tensor` is an int64 array, as it
 was, with our layout inside: each warp that records claims a slice when it begins, and no event costs an atomic. Of all that is
@@ -64,7 +66,7 @@ def __getattr__(name: str) -> Any:
 
 @dataclass
 class Event:
-    """A region: begin and length in ns, its tag's number and name, the thread number that the kernel gave, and who recorded it."""
+    """A region: begin and length in ns, tag (number and name), thread number, and recorder."""
 
     start_ns: int
     dur_ns: int
@@ -145,7 +147,10 @@ def allocate_profile_buffer(
 
 
 def _decoded(source: Any) -> tuple[Decoded, int]:
-    """Decode a `ProfileBuf`, a `Buffer`, or an array or bytes in our layout or the reference's; and how many events are wanted."""
+    """Decode a `ProfileBuf`, a `Buffer`, or an array or bytes in our layout or the reference's.
+
+    And how many events are wanted.
+    """
     if isinstance(source, ProfileBuf):
         return source.buffer.decode(), source.max_events
     if isinstance(source, Buffer):
@@ -207,7 +212,9 @@ def events_to_perfetto(
     tid_prefix: int | None = None,
     unit_name: str = "Block",
 ) -> dict[str, Any]:
-    """Write events as Chrome JSON for ui.perfetto.dev, times from the first one; return what is written.
+    """Write events as Chrome JSON for ui.perfetto.dev, times from the first one.
+
+    Return what is written.
 
     Regions of a thread that overlap without being nested are split into lanes.
 

@@ -1,4 +1,7 @@
-"""The recording plan of one kernel: the facts of the buffer and the options that a front end compiles into the kernel."""
+"""The recording plan of one kernel.
+
+The facts of the buffer and the options that a front end compiles into the kernel.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ _SPREAD = 1 << 24  # durations of a ring are 24 bits wide, and its tags 8
 
 @dataclass(frozen=True)
 class Plan:
-    """Constants of one compiled kernel: hashable, and its `repr` holds all of it, for compilers that keep kernels by that.
+    """Constants of one compiled kernel: hashable, with a complete `repr`.
+
+    Compilers keep kernels by that.
 
     Numbers of units and slots are not among them (but for rings): kernels read these from the buffer's header, so a larger
     buffer needs no new kernel.
@@ -29,7 +34,7 @@ class Plan:
     Attributes:
         enabled: False emits nothing at all.
         mode, clock, warps, warp_mask, sample_blocks: as in `Shape`.
-        generation: put the launch's number into every record, so that a record of an older launch is told by itself.
+        generation: put the launch's number into every record, so that a record of an older launch shows its age.
         ring_slots: length of each ring in mode `smem`, else 0.
         tags: names, in the order of their numbers.
         revision: of what we emit, for compilers that keep kernels: another one is another kernel.
@@ -47,7 +52,10 @@ class Plan:
     revision: int = 0
 
     def tag(self, tag: str | int) -> int:
-        """Return the number of a tag. UsageError where the table has no such name, or where the number does not fit."""
+        """Return the number of a tag.
+
+        UsageError where the table has no such name, or where the number does not fit.
+        """
         if not isinstance(tag, int | str):
             raise UsageError(
                 f"a tag is a name or a number that is known while the kernel is compiled, not {tag!r}; stop(p, token, tag)"
@@ -73,7 +81,10 @@ class Plan:
     def ring_word(
         self, tag: str | int, *, mark: bool = False, crossing: bool = False, payload: bool = False
     ) -> int:
-        """Return a ring record's second word without the duration. UsageError for what such a record has no room for."""
+        """Return a ring record's second word without the duration.
+
+        UsageError for what such a record has no room for.
+        """
         if payload:
             raise UsageError(
                 "records of mode 'smem' have no room for a payload: use mode 'slices' or 'claim'"

@@ -1,4 +1,6 @@
-"""The recorder as PTX for languages with inline assembly: text with `$0`, `$1` … for operands, as LLVM writes them.
+"""The recorder as PTX for languages with inline assembly.
+
+Text with `$0`, `$1` … for operands, as LLVM writes them.
 
 The cursor lives in registers of the kernel's own scope, declared once by `begin`. No language has to carry it through loops
 and branches, and use without `begin`, or in a function that was not inlined, fails loudly in the assembler.
@@ -42,7 +44,9 @@ def ring_bytes(plan: Plan) -> int:
 
 
 def begin(plan: Plan, pointer: str) -> str:
-    """Claim a unit and write the begin of its header; `pointer` is the 64-bit operand with the buffer's address.
+    """Claim a unit and write the begin of its header.
+
+    `pointer` is the 64-bit operand with the buffer's address.
 
     A unit for which the buffer has no slice says so there: the only atomic but for that of mode `claim`, and rare.
     """
@@ -97,7 +101,10 @@ def begin(plan: Plan, pointer: str) -> str:
 
 
 def end(plan: Plan, word: int, start: str | None, payload: str | int | None) -> str:
-    """Stamp the end and write one record. `start` and `payload` are 32-bit operands (or a constant); no start: a mark."""
+    """Stamp the end and write one record.
+
+    `start` and `payload` are 32-bit operands (or a constant); no start: a mark.
+    """
     if plan.mode == "smem":
         return _ring_end(plan, word, start)
     # What several values are stored from are registers. One that nobody writes costs nothing, and nobody reads it.
@@ -133,7 +140,10 @@ def _ring_end(plan: Plan, word: int, start: str | None) -> str:
 
 
 def finish(plan: Plan) -> str:
-    """Write the end of the unit's header; a ring goes to the unit's slice first, copied by the whole warp."""
+    """Write the end of the unit's header.
+
+    A ring goes to the unit's slice first, copied by the whole warp.
+    """
     if plan.mode == "smem":
         counted = f"{_FLUSH} shr.u32 n, %wl_used, 3;"
     else:

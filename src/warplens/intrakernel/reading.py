@@ -1,4 +1,7 @@
-"""The one door from the traced side to the desk: decoding needs NumPy, and is imported when something is decoded."""
+"""The one door from the traced side to the reader.
+
+Decoding needs NumPy, and is imported when something is decoded.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ if TYPE_CHECKING:
 def decode(
     data: bytes | bytearray | memoryview, *, generation: int | None = None, layout: str = "warplens"
 ) -> Decoded:
-    """Decode the bytes of a buffer; see `warplens.spool.kernels.decoding.decode`. ImportError names NumPy where it is absent.
+    """Decode the bytes of a buffer; see `warplens.spool.intrakernel.decode`.
+
+    ImportError names NumPy where it is absent.
 
     UsageError for a `Buffer`, which decodes itself.
     """

@@ -1,4 +1,7 @@
-"""Tells the agent of this process, where one records, about buffers and launches, so that their events are in the report."""
+"""Registers buffers and launches with the agent, so that their events are in the report.
+
+Only in a process that is recorded.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ANY_STREAM = (1 << 64) - 1  # which stream it is, is not known
-_SPOOL = "WARPLENS_SPOOL"  # set by whoever records this process and its children
+_SPOOL = "WARPLENS_SPOOL"  # set by the recorder of this process and its children
 _TOOLS = ("NVTX_INJECTION64_PATH", "WARPLENS_NVTX_CHAIN", "CUDA_INJECTION64_PATH", "WARPLENS_CUDA_CHAIN")
 _NAME = "libwarplens_agent"
 _OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "_lib", f"{_NAME}.so")
@@ -21,12 +24,15 @@ _numbers: dict[
     int, tuple[int, int, bool, str]
 ] = {}  # our numbers of buffers -> address, bytes, on a device, name
 _theirs: dict[int, int] = {}  # … -> the agent's numbers
-_told: dict[int, int] = {}  # … -> how many tags the agent was told of
+_told: dict[int, int] = {}  # … -> how many tags the agent knows
 _last = 0
 
 
 def register(pointer: int, nbytes: int, *, on_device: bool, name: str = "") -> int:
-    """Take note of a buffer; return its number. The agent hears of it with its first launch that is recorded."""
+    """Take note of a buffer; return its number.
+
+    The agent hears of it with its first launch that is recorded.
+    """
     global _last
     _last += 1
     _numbers[_last] = (pointer, nbytes, on_device, name)
@@ -34,7 +40,10 @@ def register(pointer: int, nbytes: int, *, on_device: bool, name: str = "") -> i
 
 
 def store(number: int, tags: Iterable[str] = ()) -> None:
-    """Let the agent store what the last launch wrote, before that is written over: waits for its kernel. `tags` by their numbers."""
+    """Let the agent store the last launch's records before the next launch overwrites them.
+
+    Waits for its kernel. `tags` by their numbers.
+    """
     theirs = _theirs.get(number, 0)
     if theirs and _agent is not None and os.environ.get(_SPOOL):
         _tell_tags(number, theirs, tags)
@@ -42,7 +51,9 @@ def store(number: int, tags: Iterable[str] = ()) -> None:
 
 
 def launched(number: int, generation: int, name: str = "", stream: int = ANY_STREAM) -> bool:
-    """Tell the agent that the next kernel of this thread writes into the buffer; return whether that is recorded. Never raises.
+    """Tell the agent that the next kernel of this thread writes into the buffer.
+
+    Return whether that is recorded. Never raises.
 
     The buffer must hold nothing that is still wanted: call `store` before its head is changed.
     """
@@ -87,7 +98,10 @@ def _tell_tags(number: int, theirs: int, tags: Iterable[str]) -> None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """Load the agent that the run wants in this process, once. Loading it records nothing by itself."""
+    """Load the agent that the run wants in this process, once.
+
+    Loading it records nothing by itself.
+    """
     global _agent, _failed
     if _failed:
         return None

@@ -1,4 +1,6 @@
-"""The recorder on the host, for interpreters and simulators of kernels: the same bytes at the same places, and a clock of the host.
+"""The recorder on the host, for interpreters and simulators of kernels.
+
+The same bytes at the same places, and a clock of the host.
 
 Its cycles are twice its nanoseconds, so that what forgets to fit them is seen.
 """
@@ -30,7 +32,9 @@ def now(plan: Plan) -> int:
 
 
 class SimulatedUnit:
-    """What one thread records with; a thread that is no leader, or whose unit has no place, writes nothing.
+    """What one thread records with.
+
+    A thread that is no leader, or whose unit has no place, writes nothing.
 
     Args:
         pointer: address of the buffer, in memory of the host.

@@ -16,7 +16,10 @@ class TagTable:
     """
 
     def __init__(self, tag_names: Iterable[str] = ()) -> None:
-        """Take the names. UsageError for one that is there twice, is no text, or is one too many (65535)."""
+        """Take the names.
+
+        UsageError for one that is there twice, is no text, or is one too many (65535).
+        """
         self._names: list[str] = []
         self._ids: dict[str, int] = {}
         for name in [tag_names] if isinstance(tag_names, str) else tag_names:
@@ -36,7 +39,10 @@ class TagTable:
         return self._ids[name]
 
     def id(self, name: str | int) -> int:
-        """Return the number of a name (a number is taken as it is). KeyError with the known names where there is none."""
+        """Return the number of a name (a number is taken as it is).
+
+        KeyError with the known names where there is none.
+        """
         if isinstance(name, int):
             if not 0 <= name < RESERVED_TAG:
                 raise KeyError(f"the tag {name} is not in 0 … {RESERVED_TAG - 1}")
@@ -55,7 +61,10 @@ class TagTable:
         return self._names[tag_id]
 
     def label(self, tag_id: int) -> str:
-        """Return the name of a number; `tag 7` where it has none, for a kernel may record any number."""
+        """Return the name of a number.
+
+        `tag 7` where it has none, for a kernel may record any number.
+        """
         return self._names[tag_id] if 0 <= tag_id < len(self._names) else f"tag {tag_id}"
 
     @property

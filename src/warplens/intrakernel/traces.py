@@ -1,4 +1,7 @@
-"""Chrome JSON of regions, for ui.perfetto.dev: overlapping ones of a row are split into lanes. Standard library only."""
+"""Chrome JSON of regions, for ui.perfetto.dev: overlapping ones of a row are split into lanes.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Slice:
 
 
 def lanes_of(slices: Iterable[Slice]) -> Iterator[tuple[Slice, int]]:
-    """Give every slice of one row the first lane where it lies within or beside what is there: viewers need them nested."""
+    """Give every slice of one row the first lane where slices nest. Viewers need that."""
     open_ends: list[list[int]] = []  # of each lane, the ends of what is open, outermost first
     for region in sorted(slices, key=lambda region: (region.start, -region.length)):
         end = region.start + region.length

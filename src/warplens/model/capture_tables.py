@@ -1,4 +1,4 @@
-"""The table of when was recorded: a run without any option has one window, from its begin to its end."""
+"""The table of capture windows: a run without options has one, from its begin to its end."""
 
 from __future__ import annotations
 

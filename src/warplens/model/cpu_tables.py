@@ -1,4 +1,4 @@
-"""The tables of the CPU side: samples and their stacks, thread states, calls of the C library, and what Python itself did."""
+"""Tables of the CPU side: samples, stacks, thread states, C library calls, and Python's activity."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ FRAMES = Table(
         Column(
             "function",
             "dict",
-            "Function: qualified name of Python, demangled name of C++; where there is no symbol `[file]+0x12`, "
-            "by the begin of the function, or `[file]`; `[generated code]`.",
+            "Function: qualified name of Python, demangled name of C++. Without a symbol: `[file]+0x12`, where it begins, "
+            "or `[file]`; `[generated code]`.",
         ),
         Column(
             "module",
@@ -261,7 +261,7 @@ GIL = Table(
 )
 PYTHON_CALLS = Table(
     "python_calls",
-    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; without a GIL, what threads waited for.",
+    "Calls of Python functions that were traced; exceptions, warnings, tasks of executors; without a GIL, the waits of threads.",
     (
         _ID,
         PROCESS,

@@ -1,4 +1,7 @@
-"""The tables of CUDA: API calls, what the GPU did, and what it did it on. Numbers of kinds are names here, as nsys prints them."""
+"""The tables of CUDA: API calls, GPU work, devices, contexts and streams.
+
+Numbers of kinds are names here, as nsys prints them.
+"""
 
 from __future__ import annotations
 
@@ -326,7 +329,7 @@ EXTERNAL_IDS = Table(
 )
 GPU_METRICS = Table(
     "gpu_metrics",
-    "What the GPUs' own counters said, sampled by the launcher: whole devices, whoever uses them.",
+    "Values of the GPUs' counters, sampled by the launcher: whole devices, with the work of every process.",
     (
         Column("host", "string", "Host name."),
         Column("gpu", "int32", "Number of the GPU on its host, as nvidia-smi has it."),

@@ -1,4 +1,4 @@
-"""The tables of what a framework says of itself: its operations, its collectives, what its allocator did."""
+"""The tables of a framework's own records: operations, collectives, memory of its allocator."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OPS = Table(
 )
 COLLECTIVES = Table(
     "collectives",
-    "Collective operations, with what was asked for: communication between the ranks of a group.",
+    "Collective operations, with their requests: communication between the ranks of a group.",
     (
         _ID,
         PROCESS,

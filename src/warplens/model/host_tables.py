@@ -1,4 +1,7 @@
-"""What the system knows of processes and the machine: columns of `processes`, and the table of memory and load over time."""
+"""The system's facts about processes and the machine.
+
+Columns of `processes`, and the table of memory and load over time.
+"""
 
 from __future__ import annotations
 

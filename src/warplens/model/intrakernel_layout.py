@@ -1,4 +1,7 @@
-"""The buffer that kernels record into, as both halves know it: every field with its type and place (docs/dev/formats/intrakernel.md)."""
+"""The layout of the buffer that kernels record into, for both halves.
+
+Every field with its type and place (docs/dev/formats/intrakernel.md).
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ UNIT: tuple[Field, ...] = (
     ("clock_begin", "<u8", 48),
     ("clock_end", "<u8", 56),
 )
-# For who reads few fields of many heads: the place in 4-byte words, and in bytes.
+# For readers of few fields of many heads: the place in 4-byte words, and in bytes.
 HEADER_WORDS = {name: at // 4 for name, _, at in HEADER}
 UNIT_PLACES = {name: at for name, _, at in UNIT}
 RECORD: tuple[Field, ...] = (("t0", "<u4", 0), ("t1", "<u4", 4), ("word", "<u4", 8), ("payload", "<u4", 12))

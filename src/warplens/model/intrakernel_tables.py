@@ -1,4 +1,4 @@
-"""The tables of kernels that time themselves: launches, the warps that recorded (units), and their regions and marks (events)."""
+"""Tables of kernels that time themselves: launches, recording warps (units), regions and marks (events)."""
 
 from __future__ import annotations
 

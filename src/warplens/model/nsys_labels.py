@@ -1,4 +1,4 @@
-"""nsys' numbers of kinds in the words of the report."""
+"""Converts nsys's numbers of kinds to the words of the report."""
 
 from __future__ import annotations
 

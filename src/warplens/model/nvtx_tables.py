@@ -1,4 +1,4 @@
-"""The tables of what was annotated: NVTX ranges, marks, tasks, payloads, counters, objects."""
+"""The tables of annotations: NVTX ranges, marks, tasks, payloads, counters, objects."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ NVTX_MARKS = Table(
 )
 TASKS = Table(
     "tasks",
-    "What takes turns on a thread: asyncio and trio tasks, generators with ranges of their own.",
+    "What takes turns on a thread: asyncio and trio tasks, generators with open ranges.",
     (
         Column("task", "int64", "Key."),
         PROCESS,
@@ -186,7 +186,7 @@ NVTX_OBJECTS = Table(
         Column("kind", "dict", "`resource`, `cuda_stream`, `cuda_device`, `sync`, `heap`, …"),
         Column("identifier", "uint64", "The address, handle or number that the program gave.", nullable=True),
         Column("name", "string", "Its name.", nullable=True),
-        Column("definition", "string", "JSON: all that was said about it."),
+        Column("definition", "string", "JSON: its whole definition."),
         time("start", "When it was named."),
         time("end", "When it was destroyed.", nullable=True),
     ),

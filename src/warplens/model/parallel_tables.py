@@ -1,4 +1,4 @@
-"""The tables of parallel programming models, MPI, OpenMP and OpenACC, and of system calls, as other tools record them."""
+"""Tables of MPI, OpenMP, OpenACC and system calls, as other tools record them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a table of a report is made of: columns with type, unit and meaning; and the columns that many tables share.
+"""The types of a table of a report: columns with type, unit and meaning.
+
+And the columns that many tables share.
 
 Types are `int16 int32 int64 uint32 uint64 float64 bool string binary dict` (`dict`: a string column stored as a
 dictionary). Columns with unit `ns` are CLOCK_MONOTONIC of the recording host unless the text says otherwise.
@@ -11,7 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """One column: `unit` is `ns`, `bytes` or empty; `clock` marks times that move when hosts are aligned.
+    """One column: `unit` is `ns`, `bytes` or empty.
+
+    `clock` marks times that move when hosts are aligned.
 
     `spread`: an amount that belongs to the row's whole length, so that a piece of the row has its share of it. A nullable column may be
     missing in the files of an older report; it then reads as null.
@@ -33,7 +37,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a report; rows are sorted by `sort`. `happens`: they are events, so that `--window` chooses among them.
+    """One table of a report; rows are sorted by `sort`.
+
+    `happens`: they are events, so that `--window` chooses among them.
 
     `launched`: events on a GPU, which belong to the window in which their call (column `api`) began.
     Tables whose rows are there for long, such as processes, are whole whatever is chosen.

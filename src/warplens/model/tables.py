@@ -58,7 +58,7 @@ PROCESSES = Table(
         Column(
             "began",
             "string",
-            "`launch`, `fork` (goes on with its parent's program), `spawn` (a new process with a program of its own) or `exec` (the "
+            "`launch`, `fork` (goes on with its parent's program), `spawn` (a new process with another program) or `exec` (the "
             "program of a process made way for this one). Null: not known.",
             nullable=True,
         ),

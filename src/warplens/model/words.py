@@ -1,4 +1,4 @@
-"""Numbers as people read them: `12.3 ms`, `1.5 MiB`, `3 ranges`."""
+"""Formats numbers for people: `12.3 ms`, `1.5 MiB`, `3 ranges`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The one door to the native library of the reader, and what many modules need of it: sets of intervals, nesting, clocks, names."""
+"""The one door to the native library of the reader, and shared functions over it.
+
+Sets of intervals, nesting, clocks, names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Loads the library and calls its functions. The library says which it has and of what types (native/reader/door.h)."""
+"""Loads the library and calls its functions.
+
+The library lists them with their types (native/reader/door.h).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,11 @@ class NativeFunction:
     free: Callable[[int], None] | None
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call it. TypeError for arguments of other types or another number; ValueError where they do not fit together; MemoryError."""
+        """Call it.
+
+        TypeError for arguments of other types or another number; ValueError where they do not fit
+        together; MemoryError.
+        """
         if len(arguments) != len(self.arguments):
             raise TypeError(f"{self.name} takes {len(self.arguments)} arguments, not {len(arguments)}")
         try:
@@ -69,7 +76,10 @@ class NativeFunction:
 
 @lru_cache(maxsize=1)
 def library() -> dict[str, NativeFunction]:
-    """Return the functions of the library by name. Raises WarplensError when it is missing or of another version."""
+    """Return the functions of the library by name.
+
+    Raises WarplensError when it is missing or of another version.
+    """
     suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     prefix = "" if sys.platform == "win32" else "lib"
     path = Path(__file__).parents[1] / "_lib" / f"{prefix}warplens_desk{suffix}"

@@ -1,4 +1,4 @@
-"""How values cross to the native library and back: each type checks what it is given."""
+"""Converts values for the native library and back. Each type checks its values."""
 
 from __future__ import annotations
 

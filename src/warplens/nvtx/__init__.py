@@ -1,4 +1,6 @@
-"""NVTX for Python: ranges, marks, domains and categories that every NVTX tool sees; a drop-in for PyPI `nvtx`.
+"""NVTX for Python: ranges, marks, domains and categories that every NVTX tool sees.
+
+A drop-in for PyPI `nvtx`.
 
 `import warplens.nvtx as nvtx` is all that a program written for PyPI `nvtx` needs. Nothing here raises in a program
 except for plainly wrong argument types, and next to nothing is spent while no tool listens. With NVTX_DISABLE set (to
@@ -98,7 +100,10 @@ def __dir__() -> list[str]:
 
 
 def enabled() -> bool:
-    """True unless NVTX_DISABLE was set at import or the native binding is missing; says nothing about a tool."""
+    """True unless NVTX_DISABLE was set at import or the native binding is missing.
+
+    Says nothing about a tool.
+    """
     return _recording
 
 

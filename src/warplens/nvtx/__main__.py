@@ -1,4 +1,7 @@
-"""`python -m warplens.nvtx script.py` runs a program with every call annotated; all else is as `python script.py` has it."""
+"""`python -m warplens.nvtx script.py` runs a program with every call annotated.
+
+All else is as `python script.py` has it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ Runs a Python program and makes each of its calls an NVTX range of the domain 'n
 
 
 def main(arguments: list[str]) -> None:
-    """Run what the arguments name; exits as the program does, with 2 and the usage where they name nothing."""
+    """Run what the arguments name.
+
+    Exits as the program does, with 2 and the usage where they name nothing.
+    """
     linenos, annotate_cfuncs = True, False
     rest = list(arguments)
     while rest and rest[0] in ("--linenos", "--no-linenos", "--annotate-cfuncs"):
@@ -63,7 +69,10 @@ def _new_main() -> dict[str, Any]:
 
 
 def _first_path(folder: str) -> None:
-    """Put `folder` where `python -m warplens.nvtx` has the current directory; with -P (safe path) there is no such place."""
+    """Put `folder` where `python -m warplens.nvtx` has the current directory.
+
+    With -P (safe path) there is no such place.
+    """
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
 

@@ -1,4 +1,6 @@
-"""The names of `warplens.nvtx`, recording nothing: no binding for this interpreter, or NVTX_DISABLE is set.
+"""The names of `warplens.nvtx` without recording.
+
+Used if there is no binding for this interpreter, or NVTX_DISABLE is set.
 
 Their types are those of `_binding.pyi`; tests/unit/nvtx/test_signatures.py compares names, parameters and defaults with it.
 """
@@ -305,7 +307,7 @@ class Domain(_Block):
         return SyncObject._made(self, name)
 
     def destroy(self):
-        """False: no tool was told."""
+        """Return False: there is no tool."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""Chooses what records: the native binding, or the names that record nothing."""
+"""Chooses the implementation: the native binding, or the names without recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What counters mean (`CounterSemantics`), and the layouts of their samples; asked once per counter, not per sample."""
+"""Semantics of counters (`CounterSemantics`), and the layouts of their samples.
+
+Asked once per counter, not per sample.
+"""
 
 from __future__ import annotations
 
@@ -242,7 +245,7 @@ def spec_of(dtype: Any) -> tuple[Spec, Any]:
         return _scalar(simple), dtype
     if dtype is None:
         raise TypeError("a counter needs a dtype: int, float, a dict of names and these, or a NumPy dtype")
-    # Whoever gives a dtype of NumPy has it.
+    # A caller that gives a NumPy dtype has NumPy.
     numpy = sys.modules.get("numpy")
     if numpy is None:
         raise TypeError(

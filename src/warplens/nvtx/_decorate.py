@@ -1,4 +1,7 @@
-"""What `@annotate(...)` makes of a function: called by the binding when a decorator is applied, not per call."""
+"""Wraps functions for `@annotate(...)`.
+
+The binding calls it when a decorator is applied, not per call.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ def _range(annotation: annotate, func: Any) -> annotate:
 
 
 def _like(func: Any, annotated: Any) -> Any:
-    """`annotated` with the looks of `func`; its code too, for a generator's task has the code's name."""
+    """`annotated` with the looks of `func`.
+
+    Its code too, for a generator's task has the code's name.
+    """
     name = _name(func)
     names = {"co_name": name}
     if sys.version_info >= (3, 11):
@@ -113,7 +119,9 @@ def _async_generator(annotation: annotate, func: Callable[..., AsyncGenerator[An
 
 
 def reduce(wrapper: Any) -> Any:
-    """How a decorated function pickles: by reference, as the function would; by value for cloudpickle.
+    """How a decorated function pickles: by reference, as the function would.
+
+    By value for cloudpickle.
 
     cloudpickle sends functions of __main__ and nested functions by value (Ray, Dask, joblib), which a reference breaks.
     """

@@ -31,7 +31,10 @@ class CounterNoValueReason(enum.Enum):
 
 
 class TimestampType(enum.Enum):
-    """Clocks that timestamps of batches can come from; TOOL_PROVIDED is what `Domain.get_timestamp()` reads."""
+    """Clocks that timestamps of batches can come from.
+
+    TOOL_PROVIDED is what `Domain.get_timestamp()` reads.
+    """
 
     NONE = 0
     TOOL_PROVIDED = 1
@@ -62,7 +65,10 @@ class TimestampType(enum.Enum):
 
 
 class PredefinedScope(enum.Enum):
-    """What a counter or event belongs to, where NVTX has a number for it; the CURRENT ones are resolved by the tool."""
+    """What a counter or event belongs to, where NVTX has a number for it.
+
+    The CURRENT ones are resolved by the tool.
+    """
 
     NONE = 0
     ROOT = 1

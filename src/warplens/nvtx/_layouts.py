@@ -1,4 +1,6 @@
-"""Layouts of extended payloads, as the binding registers them: asked once per kind of payload and domain, not per event.
+"""Layouts of extended payloads, as the binding registers them.
+
+Called once per kind of payload and domain, not per event.
 
 A layout is a tuple: `("schema", name, type, flags, size, entries)`, an entry `(name, type, flags, array, offset,
 semantics)` whose type is one of NVTX's numbers or a layout; or `("enum", name, size, ((name, value), …))`.
@@ -92,7 +94,7 @@ def _array(name: str, element: int | Layout, dimensions: int) -> Layout:
 
 
 def of_dtype(dtype: Any, dimensions: int) -> tuple[Layout | None, int, bool]:
-    """For arrays of a NumPy dtype: the layout, the kind of a plain number, and whether the array's own bytes are in that layout.
+    """Return layout, kind of a plain number, and whether the array's bytes fit, for a NumPy dtype.
 
     The layout is None where JSON has to do.
     """
@@ -170,7 +172,10 @@ def _field(name: str, dtype: Any, offset: int) -> Layout | None:
 
 
 def metadata_of(dtype: Any) -> tuple[int, int, Layout | None]:
-    """Flags, type and semantics that `nvtx.numpy_dtype` gave a dtype; 0, 0 and None where it gave none."""
+    """Flags, type and semantics that `nvtx.numpy_dtype` gave a dtype.
+
+    0, 0 and None where it gave none.
+    """
     meant = (dtype.metadata or {}).get(METADATA)
     kind, type_ = getattr(meant, "entry_kind", None), getattr(meant, "entry_type", None)
     semantics = getattr(meant, "counter_semantics", None)
@@ -178,7 +183,10 @@ def metadata_of(dtype: Any) -> tuple[int, int, Layout | None]:
 
 
 def semantics_of(semantics: Any) -> Layout | None:
-    """CounterSemantics as the binding reads it: flags, unit, numerator, denominator, type of the limits, min, max."""
+    """Return CounterSemantics as the binding reads it.
+
+    Flags, unit, numerator, denominator, type of the limits, min, max.
+    """
     if semantics is None:
         return None
     limits = (semantics.min, semantics.max)
@@ -200,7 +208,10 @@ def semantics_of(semantics: Any) -> Layout | None:
 
 
 def plain_array(array: Any, dtype: Any) -> Any:
-    """An array whose bytes are in the layout of its dtype, None where there is none: this machine's byte order, dates as numbers."""
+    """Return an array with bytes in the layout of its dtype, or None.
+
+    In this machine's byte order, dates as numbers.
+    """
     if array.nbytes > _MOST_BYTES:
         array = _first_block(array)
     if dtype.kind in "mM":
@@ -221,7 +232,10 @@ def _first_block(array: Any) -> Any:
 
 
 def array_of(items: tuple[Any, ...]) -> Any:
-    """The NumPy array of items that are NumPy's themselves; None where they are not, or make no array."""
+    """The NumPy array of items that are NumPy's themselves.
+
+    None where they are not, or make no array.
+    """
     numpy = sys.modules.get("numpy")
     if numpy is None or not any(hasattr(item, "dtype") for item in items[:8]):
         return None
@@ -341,7 +355,10 @@ def _strict(value: Any, above: set[int]) -> Any:
 
 
 def ending(parts: int) -> Layout:
-    """What a pop or end changes: 1 a registered message, 2 the colour, 4 the category, 8 a message as text behind them."""
+    """Return bits for what a pop or end changes.
+
+    1 a registered message, 2 the colour, 4 the category, 8 a message as text behind them.
+    """
     entries = []
     if parts & 1:
         entries.append(entry("message", REGISTERED, EVENT_MESSAGE))

@@ -1,4 +1,4 @@
-"""Start/end ranges around with blocks, and locks that say who waits for them."""
+"""Start/end ranges for `with` blocks, and locks that record which thread waits for them."""
 
 from __future__ import annotations
 

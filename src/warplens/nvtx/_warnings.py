@@ -1,4 +1,4 @@
-"""The one warning of `warplens.nvtx`: part of an event could not be recorded."""
+"""The one warning of `warplens.nvtx`: a part of an event could not be recorded."""
 
 from __future__ import annotations
 

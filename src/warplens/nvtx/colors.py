@@ -1,4 +1,4 @@
-"""Colour arguments: the names of PyPI `nvtx`, hexadecimal, and matplotlib's where it is installed."""
+"""Parses colour arguments: names of PyPI `nvtx`, hexadecimal, and matplotlib's if it is installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def rgb(red: int, green: int, blue: int) -> int:
 
 
 def argb(alpha: int, red: int, green: int, blue: int) -> int:
-    """The colour 0xAARRGGBB of four parts from 0 to 255 (alpha 255 is opaque); ValueError for others."""
+    """The colour 0xAARRGGBB of four parts from 0 to 255 (alpha 255 is opaque).
+
+    ValueError for others.
+    """
     number = 0
     for name, part in (("alpha", alpha), ("red", red), ("green", green), ("blue", blue)):
         if not 0 <= part <= 255:

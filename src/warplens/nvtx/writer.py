@@ -1,7 +1,7 @@
-"""Not here: PyPI `nvtx.writer` writes events after the fact into a tool's own, closed library."""
+"""Raises ImportError: PyPI `nvtx.writer` writes events into a tool's closed library."""
 
 raise ImportError(
     "warplens.nvtx has no writer: PyPI nvtx.writer feeds events into the closed backend of a vendor's tool."
-    " Record events as they happen with warplens.nvtx (counters with times of their own: Counter.batch_submit),"
+    " Record events as they happen with warplens.nvtx (counters with given times: Counter.batch_submit),"
     " or write them as a Chrome trace; PyPI nvtx remains usable beside warplens for its writer."
 )

@@ -1,4 +1,7 @@
-"""The log of the clocks in a spool directory, `clocks.jsonl`: a line a second, and of days as many lines as of some hours."""
+"""Logs clock readings to `clocks.jsonl` in a spool directory.
+
+One line a second; after days it keeps as many lines as after some hours.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _EARLIER = 4096  # as many stay of all before
 
 
 class ClockLog:
-    """Takes readings in the order of time; `missed` counts those that a full disk kept out of the file."""
+    """Takes readings in the order of time.
+
+    `missed` counts those that a full disk kept out of the file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.missed = 0
@@ -49,7 +55,10 @@ class ClockLog:
 
 
 def thinned(samples: Sequence[ClockSample], latest: int, earlier: int) -> list[ClockSample]:
-    """Return the `latest` readings, and about `earlier` of those before, at equal distances. The first one stays."""
+    """Return the `latest` readings, and about `earlier` of those before, at equal distances.
+
+    The first one stays.
+    """
     old, new = samples[:-latest], samples[-latest:]
     distance = (old[-1].monotonic - old[0].monotonic) / earlier
     kept: list[ClockSample] = []

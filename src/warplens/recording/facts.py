@@ -1,4 +1,7 @@
-"""Facts about this host and this process that a recording carries. The environment is not among them."""
+"""Collects facts about this host and this process for a recording.
+
+The environment is not among them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ def boot_id() -> str:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return field 22 of /proc/<pid>/stat, which with the pid names a process for ever; None if it is gone."""
+    """Return field 22 of /proc/<pid>/stat, which with the pid names a process for ever.
+
+    None if it is gone.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

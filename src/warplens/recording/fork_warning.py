@@ -1,4 +1,7 @@
-"""Pythons that take a thread which begins after a fork for one that was there, and warn the program of it."""
+"""Avoids a warning of some Pythons about threads after a fork.
+
+They mistake a thread that begins after a fork for an older one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _waiting: list[tuple[FrameType, Callable[[], None]]] = []
 
 
 def after_hooks(function: Callable[[], None]) -> None:
-    """From a hook: have the main thread call `function` when the fork has returned to the code that called it."""
+    """From a hook: let the main thread call `function` after the fork has returned to its caller."""
     _waiting[:] = [(sys._getframe(2), function)]
     _ask()
 

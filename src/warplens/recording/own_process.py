@@ -1,4 +1,4 @@
-"""Recording without a launcher: `record()` around a block, or `start()` and `stop()`."""
+"""Records this process without a launcher: `record()` around a block, or `start()` and `stop()`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _registered = False
 
 
 class Recording:
-    """One recording, as `record` makes it; a context manager. `path` is None where somebody else records this process."""
+    """One recording, as `record` makes it; a context manager.
+
+    `path` is None where somebody else records this process.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,10 @@ class Recording:
         return tuple(named(str(path)) for path in self._answer().get("silent", ()))
 
     def wait(self) -> bool:
-        """Wait until the report is finished; return whether it is. False while it still records, or somebody else does."""
+        """Wait until the report is finished; return whether it is.
+
+        False while it still records, or somebody else does.
+        """
         return bool(self._answer().get("finished"))
 
     def settled(self) -> bool:
@@ -137,8 +143,8 @@ def record(
         keep_raw: Keep the raw spool in the report.
 
     Raises, at the start of the block only: ReportError where the report cannot be written, CaptureError where the agent or a
-    place for the spool is missing, UsageError for a name that is none. The end of the block never raises: what goes wrong there
-    is said on stderr, and the next command that opens the report finishes it.
+    place for the spool is missing, UsageError for a name that is none. The end of the block never raises: it prints errors on
+    stderr, and the next command that opens the report finishes it.
     """
     return Recording(output, force=force, wait=wait, spool_dir=spool_dir, keep_raw=keep_raw)
 
@@ -150,14 +156,20 @@ def start(
     spool_dir: str | os.PathLike[str] | None = None,
     keep_raw: bool = False,
 ) -> Recording:
-    """Begin a recording, which `stop`, from any thread, or the end of the program ends; the arguments and errors of `record`."""
+    """Begin a recording, which `stop`, from any thread, or the end of the program ends.
+
+    The arguments and errors of `record`.
+    """
     recording = Recording(output, force=force, spool_dir=spool_dir, keep_raw=keep_raw)
     begin(recording)
     return recording
 
 
 def stop(*, wait: bool = False) -> Recording | None:
-    """End the recording of this process, and return it; None where there is none. Never raises; `wait` for the finished report."""
+    """End the recording of this process, and return it; None where there is none.
+
+    Never raises; `wait` for the finished report.
+    """
     recording = _current
     if recording is not None:
         end(recording, wait=wait)

@@ -1,4 +1,4 @@
-"""What every recording has, whoever started the program: the control page, the clock log, and the facts in `launch.json`."""
+"""Common to every recording: the control page, the clock log, and the facts in `launch.json`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ _OTHER_PLACE = (*FULL, errno.EACCES, errno.EROFS)
 
 
 class Run:
-    """One recording into the existing directory `spool`: `begin`, `watch`, `end`, and `close` whatever happens.
+    """One recording into the existing directory `spool`.
+
+    Call `begin`, `watch`, `end`, and always `close`.
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known. At most `files`
     spool files are held open, in case somebody deletes them; whenever they are looked at, `also_look` is called. `director` opens and
@@ -77,7 +79,10 @@ class Run:
         self._monitor = Monitor(spool, agent, self._keeper, also_look=self._look)
 
     def begin(self, pid: int | None = None) -> int:
-        """Note that the recording begins now, with the primary process `pid` where there is one already; return the time in ns."""
+        """Note that the recording begins now; return the time in ns.
+
+        `pid`: the primary process, if there is one already.
+        """
         windows = self._control.windows()
         now = windows[0].open_ns if windows else time.monotonic_ns()  # the first one may be open by now
         self.facts.set(start_ns=now, pid=pid)
@@ -93,11 +98,17 @@ class Run:
         return self._control.gate() % 2 == 1
 
     def charge(self, count: int) -> bool:
-        """Count bytes of a file of ours against --max-size, or free them where `count` is below 0; say whether they fit."""
+        """Count bytes of a file of ours against --max-size; say whether they fit.
+
+        `count` below 0 frees them.
+        """
         return self._agent.charge(self._control.address, count)
 
     def is_kept(self, time_ns: int) -> bool:
-        """Say whether a flight recorder keeps what was at a time, ns: it is one of the last seconds, or in a window that is closed."""
+        """Say whether a flight recorder keeps a time (ns).
+
+        It is in the last seconds, or in a closed window.
+        """
         recent = time.monotonic_ns() - round((self._options.keep_last or 0) * 1e9)
         return time_ns >= recent or any(
             window.open_ns <= time_ns < window.close_ns for window in self._control.windows()
@@ -162,7 +173,10 @@ class Run:
             self.facts.save()
 
     def abandon(self) -> None:
-        """Let go of everything without a word: it is the recording of the process that this one was forked from."""
+        """Release everything without a message.
+
+        It is the recording of the process that this one was forked from.
+        """
         self._keeper.release()
         self._control.close()
 

@@ -1,4 +1,4 @@
-"""The facts of a run and what there is to tell about it, written to `launch.json` in the spool."""
+"""Writes the facts of a run, and its notes, to `launch.json` in the spool."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ class RunFacts:
 
     @classmethod
     def load(cls, spool: Path, *, source: str) -> RunFacts | None:
-        """Return the facts that were saved in `spool`, to add to them; None where there are none."""
+        """Return the facts that were saved in `spool`, to add to them.
+
+        None where there are none.
+        """
         try:
             saved = json.loads((spool / "launch.json").read_bytes())
             loaded = cls.__new__(cls)

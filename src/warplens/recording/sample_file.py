@@ -1,4 +1,4 @@
-"""A file of samples in a spool directory that stays bounded: by --max-size, and by what --keep-last keeps."""
+"""A file of samples in a spool directory, bounded by --max-size and --keep-last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _ROOM = 1 << 20  # a file that is smaller is left as it is
 
 
 class SampleFile:
-    """Lines of JSON: a head, then samples that begin with their time in ns, `[TIME, …]`. OSError where it cannot be made.
+    """Lines of JSON: a head, then samples that begin with their time in ns, `[TIME, …]`.
+
+    OSError where it cannot be made.
 
     `charge` counts bytes (below 0: they are free again) and says whether they fit. `is_wanted` says of a time whether samples of it are to
     be kept; None: all are.

@@ -1,4 +1,4 @@
-"""pyarrow.compute for modules that are always loaded, at its first use: it takes longer to load than many a question to answer."""
+"""Loads pyarrow.compute at its first use. Loading takes longer than many a query."""
 
 from __future__ import annotations
 

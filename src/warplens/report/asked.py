@@ -1,4 +1,7 @@
-"""What modules of this package ask of an open report; `Report` has it, and imports them."""
+"""The interface of an open report for the modules of this package.
+
+`Report` implements it, and imports them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class AskedReport(Protocol):
-    """The questions of `Report` that selections, windows, row groups and payloads need answered; their meaning is documented there."""
+    """The questions of `Report` that selections, windows, row groups and payloads need answered.
+
+    Their meaning is documented there.
+    """
 
     @property
     def path(self) -> Path:

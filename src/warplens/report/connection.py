@@ -1,4 +1,4 @@
-"""The one place where DuckDB connections are made: in memory, the report's tables as views, everything else locked."""
+"""Makes all DuckDB connections: in memory, the report's tables as views, everything else locked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def connect(
     """Open a connection that can see the tables of one report (`show` them) and nothing else.
 
     It can read files only below the report's `tables`, loads no extension, and its settings are locked.
-    `threads`: at most so many (default: one per CPU). `memory`: bytes (default: `memory_limit()`).
+    `threads`: maximum number of threads (default: one per CPU). `memory`: bytes (default: `memory_limit()`).
     `spill`: the folder for what does not fit; without one, there are no temporary files.
     """
     tables = store.path.resolve() / "tables"
@@ -55,7 +55,7 @@ def connect(
 
 
 def named_in(text: str, store: Stored) -> set[str]:
-    """Return the tables that SQL may ask for: those whose names are in it, all where it may ask which there are.
+    """Return the tables that SQL may query: those with their names in it, or all if it lists tables.
 
     Each takes a millisecond or two to show, which is most of what a short question costs.
     """
@@ -79,12 +79,18 @@ def show(connection: duckdb.DuckDBPyConnection, store: Stored, names: Iterable[s
 
 
 def definitions(store: Stored) -> list[str]:
-    """Return the SQL that makes DuckDB alone see the tables of a report as they are here: a CREATE VIEW for each one."""
+    """Return the SQL that creates a view for each table of a report as it is here.
+
+    One CREATE VIEW each.
+    """
     return [f"CREATE OR REPLACE VIEW {table.name} AS {_chosen(table, store)};" for table in TABLES.values()]
 
 
 def _chosen(table: Table, store: Stored) -> str:
-    """Return the SELECT over a table; where one window is chosen, payloads are those of the events that are left."""
+    """Return the SELECT over a table.
+
+    Where one window is chosen, payloads are those of the events that are left.
+    """
     relation = _relation(table, store.pieces(table.name))
     return (
         f"SELECT * FROM ({relation}) WHERE {payload_condition()}"
@@ -94,7 +100,10 @@ def _chosen(table: Table, store: Stored) -> str:
 
 
 def _relation(table: Table, pieces: list[Piece]) -> str:
-    """Return the SELECT over a table's files; those of other hosts are shifted onto the first one's clock, then all are cut."""
+    """Return the SELECT over a table's files.
+
+    Those of other hosts are shifted onto the first one's clock, then all are cut.
+    """
     if not pieces:
         columns = ", ".join(_column(column, 0, True, cut=None) for column in table.columns)
         return f"SELECT {columns} WHERE false"
@@ -119,7 +128,7 @@ def _relation(table: Table, pieces: list[Piece]) -> str:
 
 
 def _inside(table: Table, begin: int, end: int, calls: Calls | None) -> str:
-    """Return the condition for a row of a file, before it is shifted, that overlaps [begin, end), or has one of the calls."""
+    """Return the SQL condition for rows of a file that overlap [begin, end), or have one of the calls."""
     # The names alone would mean the columns of the view, which are cut already.
     own = (
         overlap(begin, end, "file.")
@@ -167,7 +176,10 @@ _SQL_TYPES = {
 
 
 def spill_folder() -> str:
-    """Make a folder for temporary files that nobody else can look into, or put anything into; empty where there is no place for one."""
+    """Make a folder for temporary files that nobody else can look into, or put anything into.
+
+    Empty where there is no place for one.
+    """
     try:
         return tempfile.mkdtemp(prefix="warplens-query-")
     except OSError:

@@ -1,4 +1,4 @@
-"""One window of the capture instead of the whole report: rows that overlap it, and of each only what lies in it."""
+"""Cuts tables to one window of the capture: rows that overlap it, and only their share inside."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _EVENTS = {"range": "nvtx_ranges", "mark": "nvtx_marks", "sample": "nvtx_counter
 
 
 def overlaps(rows: pa.Table, window: Window) -> pa.ChunkedArray:
-    """Say of each row with `start`, and `end` where it has one, whether it overlaps the window: as `selection.overlap` does in SQL."""
+    """Say of each row whether it overlaps the window, as `selection.overlap` does in SQL.
+
+    Rows have `start`, and perhaps `end`.
+    """
     begin, end = (pa.scalar(edge, pa.int64()) for edge in window)
     start, last = (
         rows.column("start"),
@@ -37,7 +40,10 @@ def cut(rows: pa.Table, window: Window) -> pa.Table:
 
 
 def chosen(rows: pa.Table, window: Window, calls: Calls | None) -> pa.Table:
-    """Return the rows of a piece that count. `calls`: those with such a call, whole, and of those without any the ones that overlap."""
+    """Return the rows of a piece that count.
+
+    `calls`: those with such a call, whole, and of those without any the ones that overlap.
+    """
     if calls is None:
         return cut(rows, window)
     api = rows.column("api")
@@ -56,7 +62,10 @@ def keys(table: Table) -> tuple[str, ...]:
 
 
 def clamped(rows: pa.Table, window: Window) -> pa.Table:
-    """Return rows that overlap the window with their times cut to it, and with their share of what is spread over them."""
+    """Return rows that overlap the window, with their times cut to it.
+
+    Spread values get their share.
+    """
     before = rows
     for name, limit, choose in (
         ("start", window[0], pc.max_element_wise),
@@ -74,7 +83,10 @@ def clamped(rows: pa.Table, window: Window) -> pa.Table:
 
 
 def share(value: str, inside: str, length: str) -> str:
-    """Return the SQL expression for what of `value` belongs to `inside` ns of `length`; all of it where there is no length."""
+    """Return the SQL expression for what of `value` belongs to `inside` ns of `length`.
+
+    All of it where there is no length.
+    """
     return f"CAST(round({value} * coalesce(({inside}) / nullif({length}, 0), 1.0)) AS BIGINT)"
 
 

@@ -1,4 +1,7 @@
-"""Which calls of CUDA began in a window of the capture: the GPU work that they asked for belongs to it, whenever it ran."""
+"""Finds the CUDA calls that began in a window of the capture.
+
+The GPU work that they launched belongs to it, whenever it ran.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ _API_ROWS_PER_PROCESS = 1 << 32
 
 
 def launched(pieces: Iterable[Piece], windows: Mapping[int, Window]) -> dict[int, Calls]:
-    """Return the calls that began in the window of each part: ids of `cuda_api` from, and to behind the last, for each process.
+    """Return the calls that began in the window of each part.
+
+    Ids of `cuda_api` from, and to behind the last, for each process.
 
     `pieces`: those of `cuda_api`, whole. Ids grow with start within a process, so they lie next to one another: only row groups at the
     edges of a window are read.

@@ -1,4 +1,4 @@
-"""A question of somebody who must not take the machine for it: one SELECT, with so many rows and bytes of answer."""
+"""Runs one SELECT for an untrusted client, with limits on the rows and bytes of the answer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _BATCH = 512  # rows
 
 
 def limited(report: Report, text: str, *, rows: int, size: int) -> tuple[pa.Table, bool]:
-    """Run one SELECT over the report's tables; return its rows, and whether there were more than `rows`, or than fit into `size` bytes.
+    """Run one SELECT over the report's tables.
 
-    Raises QueryError, also for a single row that does not fit. How long it takes and how much memory is up to who calls.
+    Return its rows, and whether there were more than `rows`, or than fit into `size` bytes.
+
+    Raises QueryError, also for a single row that does not fit. The caller limits time and memory.
     """
     cursor = report.cursor(text)
     try:
@@ -59,7 +61,7 @@ def _taken(relation: duckdb.DuckDBPyRelation, rows: int, size: int) -> tuple[pa.
 
 
 def _fitting(batch: pa.RecordBatch, size: int) -> int:
-    """Return how many of the first rows fit into so many bytes."""
+    """Return how many of the first rows fit into `size` bytes."""
     low: int = 0
     high: int = batch.num_rows
     if batch.nbytes <= size:

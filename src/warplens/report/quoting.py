@@ -1,4 +1,4 @@
-"""Texts, names and keys as SQL has them."""
+"""Quotes texts, names and keys for SQL."""
 
 from __future__ import annotations
 

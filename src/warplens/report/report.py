@@ -45,7 +45,9 @@ class Report:
     """
 
     def __init__(self, store: Stored, *, memory: int | None = None, spill: bool = True) -> None:
-        """`memory`: bytes that SQL may take (default: half of what the machine or the container has, at most 8 GiB).
+        """`memory`: bytes that SQL may take.
+
+        Default: half of the memory of the machine or the container, at most 8 GiB.
 
         `spill`: whether it may go on in temporary files where that is too little.
         """
@@ -61,7 +63,9 @@ class Report:
     def open(
         cls, path: str | os.PathLike[str], *, progress: Callable[[str, float], None] | None = None
     ) -> Self:
-        """Open a report directory; recordings that were interrupted before they were finished are finished first.
+        """Open a report directory.
+
+        Recordings that were interrupted before they were finished are finished first.
 
         `path` may lack its `.warplens`. `progress` hears what is done and how far it is (0 to 1). Warns (UserWarning) of recordings that
         are missing, see `Report.waiting`, or go on, see `Report.snapshots`. Raises NotAReport, NewerReport, ReportError.
@@ -100,7 +104,7 @@ class Report:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Begin and end of what is asked about, ns: of the run, or of the chosen window in all parts and the GPU work launched in it."""
+        """Start and end in ns: the whole run, or the selected window including the GPU work launched in it."""
         begin, end = self._store.span
         for name in (
             table.name
@@ -117,7 +121,7 @@ class Report:
         return self._store.cuts is not None
 
     def window(self, number: int) -> Self:
-        """Return window `number` (from 1) of the capture as a report of its own: close it as well.
+        """Return window `number` (from 1) of the capture as a separate report: close it as well.
 
         Its ranges, marks, samples, operations and payloads are those that overlap the window of their part; times are cut to it, so
         that a range across an edge counts with the piece inside. GPU work and CUDA events are those whose API call began in the window,
@@ -126,7 +130,9 @@ class Report:
         return self._cut(cutting.windows(self, number))
 
     def between(self, begin: int, end: int) -> Self:
-        """Return what happened from `begin` to `end` (ns, the report's clock) as a report of its own, cut as by `window`: close it as well.
+        """Return a separate report of `begin` to `end` (ns, the report's clock).
+
+        Cut as by `window`; close it as well.
 
         Of a window of the capture, it is that part of it.
         """
@@ -148,7 +154,10 @@ class Report:
         )
 
     def window_of(self, process: int) -> tuple[int, int] | None:
-        """Return begin and end (ns) of the chosen window in the part of a process; None without a choice, or where that part lacks it."""
+        """Return begin and end (ns) of the chosen window in the part of a process.
+
+        None without a choice, or where that part lacks it.
+        """
         if self._store.cuts is None:
             return None
         if self._parts is None:
@@ -170,7 +179,7 @@ class Report:
 
     @property
     def snapshots(self) -> tuple[str, ...]:
-        """One sentence for each recording that goes on and is in the report as it was at its last snapshot."""
+        """One sentence for each recording that goes on and is in the report as of its last snapshot."""
         return self._store.snapshots
 
     @property
@@ -242,7 +251,9 @@ class Report:
         )
 
     def payloads(self, name: str | None = None) -> pa.Table:
-        """Return the extended payloads of one type, a column for each field; beside them process, event_type, event, at_end, cut.
+        """Return the extended payloads of one type, a column for each field.
+
+        Beside them process, event_type, event, at_end, cut.
 
         `name`: a schema's name or a predefined type's (`float64`, `string`, …), as the column `type` of the table `payloads` has it; a
         predefined type has one column `value`. A field that is called like one of the columns beside it becomes `payload.NAME`. Fields
@@ -256,7 +267,9 @@ class Report:
     def sql(
         self, text: str, params: Sequence[Any] | dict[str, Any] | None = None, *, untrusted: bool = False
     ) -> pa.Table:
-        """Run SQL (DuckDB's dialect; the tables are views) and return the result; `?` or `$name` take `params`.
+        """Run SQL (DuckDB's dialect; the tables are views) and return the result.
+
+        `?` or `$name` take `params`.
 
         `untrusted` accepts exactly one SELECT over the report's tables. Raises QueryError.
         """
@@ -291,7 +304,10 @@ class Report:
         return f"the question takes more memory than SQL may have here ({most:,} MiB): ask about less time, or add LIMIT and WHERE"
 
     def to_pandas(self, name: str) -> pd.DataFrame:
-        """Return a table as a pandas data frame (needs pandas); integers and bools that may be null keep their type (`Int64`, …)."""
+        """Return a table as a pandas data frame (needs pandas).
+
+        Integers and bools that may be null keep their type (`Int64`, …).
+        """
         import pandas as pd
 
         table = self.table(name)
@@ -361,7 +377,10 @@ def open(path: str | os.PathLike[str], *, progress: Callable[[str, float], None]
 
 
 def _read(file: Path, columns: list[str]) -> pa.Table:
-    """Return columns of a file, without what pq.read_table() loads to read folders of them. Raises ReportError where they are too large."""
+    """Return columns of a file, without what pq.read_table() loads to read folders of them.
+
+    Raises ReportError where they are too large.
+    """
     with pq.ParquetFile(file) as opened:
         weight.check_whole(file, opened.metadata, columns)
         expanding = weight.expanding(opened.metadata, columns)

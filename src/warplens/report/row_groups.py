@@ -1,4 +1,4 @@
-"""Streams a table of a report by row groups: only the columns and the rows that a question needs."""
+"""Streams a table of a report by row groups, with only the needed columns and rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """One row group of one file; `shift` brings its clock columns onto the report's clock, then rows are chosen by `cut` and `calls`."""
+    """One row group of one file.
+
+    `shift` brings its clock columns onto the report's clock, then rows are chosen by `cut` and
+    `calls`.
+    """
 
     file: Path
     metadata: pq.FileMetaData
@@ -114,7 +118,10 @@ def row_groups(report: AskedReport, table: str, window: Window | None = None) ->
 
 
 class Reader:
-    """Reads row groups of a table; each thread keeps its own open file. Strings come as dictionaries."""
+    """Reads row groups of a table; each thread keeps its own open file.
+
+    Strings come as dictionaries.
+    """
 
     def __init__(self, table: str, window: Window | None = None) -> None:
         self._texts = [column.name for column in TABLES[table].columns if column.type == "dict"]
@@ -125,7 +132,7 @@ class Reader:
         self._local = threading.local()
 
     def read(self, group: RowGroup, columns: Sequence[str]) -> pa.Table:
-        """Return the columns of one row group: on the report's clock, rows outside the window left out (needs start and end)."""
+        """Return the columns of one row group on the report's clock, without rows outside the window."""
         if group.cut is not None and (group.calls is not None or group.may_cross(group.cut)):
             whole = [*columns, *(name for name in self._keys if name not in columns)]
             rows = chosen(self._read(group, whole), group.cut, group.calls).select(list(columns))

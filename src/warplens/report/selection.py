@@ -1,4 +1,4 @@
-"""Which part of a report a question is about: a window of time, or the time of one NVTX range."""
+"""The selected part of a report: a window of time, or the time of one NVTX range."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _STEP = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|ms|s|m)?\s*")
 
 @dataclass(frozen=True)
 class Selection:
-    """`time`: begin and end in ns from the report's origin. `nvtx`: range name, domain (None: the default one, `*`: any), index from 0."""
+    """`time`: begin and end in ns from the report's origin.
+
+    `nvtx`: range name, domain (None: the default one, `*`: any), index from 0.
+    """
 
     time: tuple[int, int] | None = None
     nvtx: tuple[str, str | None, int | None] | None = None
@@ -32,7 +35,9 @@ class Selection:
         )
 
     def window(self, report: AskedReport) -> tuple[int, int] | None:
-        """Return begin and end (ns, the report's clock) of what is selected; None when that is everything.
+        """Return begin and end (ns, the report's clock) of what is selected.
+
+        None when that is everything.
 
         Raises MissingData when no range has the name that was asked for.
         """
@@ -47,7 +52,7 @@ class Selection:
         return begin, max(begin, end)
 
     def place(self, report: AskedReport) -> str:
-        """Return what to put behind "there is no data": nothing, unless only a part of the report was asked about."""
+        """Return the words behind "there is no data": none, unless the selection is only a part of the report."""
         return " in the selected part" if self.time or self.nvtx or report.windowed else ""
 
 
@@ -63,7 +68,7 @@ def selected_ranges(report: AskedReport, selection: Selection) -> str:
 
 
 def overlap(begin: int | str, end: int | str, of: str = "") -> str:
-    """Return the SQL condition for a range that overlaps [begin, end), or lies in it without duration. `of`: `table.`, where needed."""
+    """Return the SQL condition for a range that overlaps [begin, end), or is an instant in it."""
     return f'{of}"start" < {end} AND ({of}"end" > {begin} OR {of}"start" >= {begin})'
 
 
@@ -109,7 +114,10 @@ def parse_time(text: str) -> tuple[int, int]:
 
 
 def parse_nvtx(text: str) -> tuple[str, str | None, int | None]:
-    r"""Return name, domain and index for `RANGE[@DOMAIN][/INDEX]`; `\@` and `\/` stand for the characters. Raises UsageError."""
+    r"""Return name, domain and index for `RANGE[@DOMAIN][/INDEX]`.
+
+    `\@` and `\/` stand for the characters. Raises UsageError.
+    """
     match = re.fullmatch(r"((?:\\.|[^\\@])*?)(?:@((?:\\.|[^\\@])*?))?(?:/(\d+))?", text, re.DOTALL)
     if match is None or not match[1]:
         raise UsageError(f"{text!r} names no range; write RANGE[@DOMAIN][/INDEX], for example step@train/3")
@@ -126,7 +134,10 @@ def _unescape(text: str) -> str:
 
 
 def named(nvtx: tuple[str, str | None, int | None]) -> str:
-    """Return the SQL condition for the rows of `nvtx_ranges` with a selection's name and domain, whatever its index."""
+    """Return the SQL condition for the rows of `nvtx_ranges` with a selection's name and domain.
+
+    Any index.
+    """
     name, domain, _ = nvtx
     where = f'"message" = {quoted(name)}'
     if domain is None or domain == "default":

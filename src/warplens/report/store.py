@@ -1,4 +1,7 @@
-"""Opens a report: finishes what is pending, reads the manifests, and says which files hold each table on whose clock."""
+"""Opens a report: finishes pending recordings, reads the manifests, lists the files of each table.
+
+Each file with its clock.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _TRIES = 50
 
 @dataclass(frozen=True)
 class Part:
-    """One part and what its clock columns are shifted by (ns) to be on the clock of the report's first part."""
+    """One part, and the shift of its clock columns (ns) to the clock of the report's first part."""
 
     manifest: Manifest
     shift: int
@@ -35,7 +38,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Piece:
-    """One file of a table. `missing`: columns that the model got after the file was written; they read as null.
+    """One file of a table.
+
+    `missing`: columns that the model got after the file was written; they read as null.
 
     `cut`: only rows that overlap this time count (ns, after the shift), and only what of them lies in it; None: all do.
     `calls`: instead, rows count whole whose call has an id in one of these ranges; those without a call, where they overlap `cut`.
@@ -52,7 +57,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Stored:
-    """A report as it lies on disk; `waiting` has a sentence for each recording that is not in it yet.
+    """A report as it lies on disk.
+
+    `waiting` has a sentence for each recording that is not in it yet.
 
     `snapshots`: one for each that is in it as it was some time ago; `held` keeps the files of those from being replaced.
 
@@ -98,7 +105,9 @@ class Stored:
         return sum(part.manifest.rows(table) for part in self.parts)
 
     def pieces(self, table: str) -> list[Piece]:
-        """Return the files that hold rows of a table: empty ones are there for other tools, and are never looked at here.
+        """Return the files that hold rows of a table.
+
+        Empty ones are there for other tools, and are never read here.
 
         Raises ReportError for a file that does not hold what the model and its manifest say.
         """
@@ -133,7 +142,9 @@ class Stored:
 def open_store(
     path: str | os.PathLike[str], progress: Callable[[str, float], None] | None = None, *, trust: bool = False
 ) -> Stored:
-    """Open the report at `path`, finishing recordings of this user that nobody runs any more; `trust`: those of others, too.
+    """Open the report at `path`, finishing recordings of this user that nobody runs any more.
+
+    `trust`: those of others, too.
 
     A name may lack its `.warplens`. A recording that cannot be finished now (a full disk, say) leaves the other parts readable.
     Raises NotAReport, NewerReport or ReportError; messages name the file.
@@ -253,7 +264,10 @@ def _check(report: Path, listed: list[Manifest]) -> None:
 
 
 def _inside(folder: Path) -> Callable[[str], bool]:
-    """Return what says whether a file lies in `folder`, links resolved: each folder once, for a report has a file for each table."""
+    """Return a function that says whether a file is in `folder`, links resolved.
+
+    It resolves each folder once.
+    """
     root = os.path.realpath(folder)
     known = {os.fspath(folder): root}
 
@@ -276,7 +290,10 @@ def _inside(folder: Path) -> Callable[[str], bool]:
 
 
 def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
-    """Return the columns that a Parquet file may lack and does; ReportError unless it has the others and `expected` rows."""
+    """Return the columns that a Parquet file may lack and does.
+
+    ReportError unless it has the others and `expected` rows.
+    """
     try:
         with pq.ParquetFile(path) as file:
             columns, rows = file.schema_arrow, file.metadata.num_rows

@@ -1,4 +1,4 @@
-"""The result of SQL piece by piece, for who writes more than fits into memory."""
+"""Reads the result of SQL piece by piece, for results larger than memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decides whether a text from somebody else is one harmless SELECT, DESCRIBE, SHOW or SUMMARIZE of the report's tables."""
+"""Decides whether an untrusted text is one harmless query of the report's tables.
+
+SELECT, DESCRIBE, SHOW or SUMMARIZE.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ _SHOWN = frozenset(("tables", "__show_tables_expanded"))  # by SHOW TABLES, and 
 
 
 def check(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    """Raise QueryError unless `text` is exactly one SELECT (or DESCRIBE, SHOW, SUMMARIZE) that reads the report's tables and nothing else.
+    """Raise QueryError unless `text` is exactly one query that reads only the report's tables.
+
+    SELECT, DESCRIBE, SHOW or SUMMARIZE.
 
     DuckDB's own parser says what the text is; the tree is walked for every table and table function it names.
     """
@@ -78,7 +83,10 @@ def check(connection: duckdb.DuckDBPyConnection, text: str) -> None:
 
 
 def _check_listing(node: dict[str, Any]) -> None:
-    """Raise QueryError for a DESCRIBE, SHOW or SUMMARIZE of something else than the report's tables; its query is walked beside this."""
+    """Raise QueryError for a DESCRIBE, SHOW or SUMMARIZE outside the report's tables.
+
+    Its query is walked separately.
+    """
     if node.get("query") is not None:
         return
     name = str(node.get("table_name", "")).strip('"').lower()

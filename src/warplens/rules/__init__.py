@@ -1,1 +1,1 @@
-"""Expert rules: what costs time in a report, why, and what to do about it."""
+"""Expert rules: the costs in a report, their causes and fixes."""

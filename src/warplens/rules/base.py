@@ -29,7 +29,10 @@ _HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that a fix is expected
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A row to jump to: `table` and `id` (null where a table has no ids), its times (ns, the report's clock), what it is, and figures."""
+    """A row to jump to: `table` and `id`, its times, its label, and figures.
+
+    `id` is null where a table has no ids; times in ns of the report's clock.
+    """
 
     table: str
     id: int | None
@@ -94,7 +97,9 @@ def most(evidence: Iterable[Evidence], number: int = 50) -> tuple[Evidence, ...]
 
 
 def graded(finding: Finding, span: int) -> Severity:
-    """Return how much a finding matters in a run of `span` ns: by the share that its estimate is, else its bound.
+    """Return the weight of a finding in a run of `span` ns.
+
+    The share of its estimate, else of its bound.
 
     A severity that the rule gave counts where it is lower, and where there is neither: calls that fail have no price.
     """
@@ -107,5 +112,8 @@ def graded(finding: Finding, span: int) -> Severity:
 
 
 def priced(finding: Finding) -> int | None:
-    """Return what a fix is expected to win, ns; the bound where no estimate was made; None where it costs no time."""
+    """Return what a fix is expected to win, ns; the bound where no estimate was made.
+
+    None where it costs no time.
+    """
     return finding.bound if finding.estimate is None else finding.estimate

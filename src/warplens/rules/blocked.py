@@ -1,4 +1,7 @@
-"""The finding about copies and memsets that make the host wait: which calls, and what they cost; each rule words it."""
+"""The finding about copies and memsets that block the host: the calls and their cost.
+
+Each rule words it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ def blocked(
     least: float,
     slower: Slower | None = None,
 ) -> list[Finding]:
-    """Return the finding about the calls of a table that meet an SQL condition; none where they cost less than `least` percent.
+    """Return the finding about the calls of a table that meet an SQL condition.
+
+    None where they cost less than `least` percent.
 
     `words` returns rule, subject, title (how long the host waited is put behind it), cause and fix. `slower`: as for `cost`.
     """

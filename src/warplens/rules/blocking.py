@@ -1,4 +1,4 @@
-"""Calls that make a thread stand still for input or output, in the middle of its work: by what they are about, and what they cost."""
+"""Calls that block a thread for input or output in the middle of its work, by subject and cost."""
 
 from __future__ import annotations
 

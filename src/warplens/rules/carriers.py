@@ -1,4 +1,7 @@
-"""The threads that carry the work of a report: those that step or launch; without any, main threads that do the work themselves."""
+"""The threads that carry the work of a report: those that step or launch.
+
+Without any, main threads that do the work themselves.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,21 @@ BUSY = "(\"group\" IN ('file', 'socket') OR name::VARCHAR = 'usleep')"
 
 @dataclass(frozen=True)
 class Carriers:
-    """Thread to process. `proven`: the threads step or launch; else they are main threads, of which nothing else is known."""
+    """Thread to process.
+
+    `proven`: the threads step or launch; else they are main threads, of which nothing else is
+    known.
+    """
 
     process_of: dict[int, int]
     proven: bool
 
 
 def carriers(report: Report, selection: Selection) -> Carriers:
-    """Return the threads that the run waits for: all that step or launch kernels, else the main threads that no pool started."""
+    """Return the threads that the run waits for.
+
+    All that step or launch kernels, else the main threads that no pool started.
+    """
     launching = report.sql(
         "SELECT DISTINCT thread, process FROM cuda_api WHERE contains(name::VARCHAR, 'Launch')"
     ).to_pylist()
@@ -55,7 +65,10 @@ def carriers(report: Report, selection: Selection) -> Carriers:
 
 
 def computed(report: Report, selection: Selection, thread: int, begin: int, end: int) -> Cover:
-    """Return when a thread worked between two times (ns): by the scheduler, else by its samples, else outside of its OS calls."""
+    """Return when a thread worked between two times (ns).
+
+    By the scheduler, else by its samples, else outside of its OS calls.
+    """
     where = f'thread = {thread} AND "start" < {end} AND "end" > {begin}'
     ran = report.sql(
         f"""SELECT "start", "end", state::VARCHAR = 'running' AS ran FROM thread_states WHERE {where}"""
@@ -76,7 +89,10 @@ def computed(report: Report, selection: Selection, thread: int, begin: int, end:
 
 
 def others_at_work(report: Report, thread: int, waited: Cover) -> int:
-    """Return for how long of a wait (ns) another thread of the run worked: it ran, or read files and sockets."""
+    """Return for how long of a wait (ns) another thread of the run worked.
+
+    It ran, or read files and sockets.
+    """
     begin, end = int(waited.start[0]), int(waited.end[-1])
     where = f'thread <> {thread} AND "start" < {end} AND "end" >= {begin}'
     rows = report.sql(

@@ -40,7 +40,10 @@ def _source(report: Report) -> tuple[str, bool]:
 
 
 def together(report: Report, selection: Selection) -> pa.Table:
-    """Return a row for each collective: name, members, first, last and average begin, the member that came last, and all kernels' ids."""
+    """Return a row for each collective.
+
+    Name, members, first, last and average begin, the member that came last, and all kernels' ids.
+    """
     window = selection.window(report)
     source, numbered = _source(report)
     rows = report.sql(

@@ -1,4 +1,7 @@
-"""When a framework compiled, from the stacks of Python samples: who compiles, for which line of the program, from when to when."""
+"""When a framework compiled: in which thread, for which line of the program, from when to when.
+
+The stacks of Python samples show it.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ _APART = 20_000_000  # ns between two samples of one compilation, at most: four 
 
 @dataclass(frozen=True)
 class Compiling:
-    """A stretch in which a thread compiled. `line`: of the program, as `step (train.py:57)`, empty where its stack has none of it."""
+    """A stretch in which a thread compiled.
+
+    `line`: of the program, as `step (train.py:57)`, empty where its stack has none of it.
+    """
 
     process: int
     thread: int
@@ -60,7 +66,10 @@ class Compiling:
 
 
 def compiling(report: Report, selection: Selection) -> list[Compiling]:
-    """Return the stretches in which Python samples were in a compiler, by thread and start; a stretch has at least two ticks."""
+    """Return the stretches in which Python samples were in a compiler, by thread and start.
+
+    A stretch has at least two ticks.
+    """
     frames = FrameTable.of(report)
     compiler = _compilers(frames)
     within = nearest(frames.parent, compiler >= 0)

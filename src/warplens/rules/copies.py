@@ -1,4 +1,4 @@
-"""Copies between the host and GPUs, for rules about copies: the rows, and sentences that those rules share."""
+"""Shared by rules about copies between the host and GPUs: the rows, and common sentences."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def moving_copies(report: Report) -> Copies:
 def rates(
     devices: Sequence[GpuOperations], moved: Copies, direction: str | None, large: int
 ) -> tuple[float, float | None]:
-    """Return bytes per ns of large copies of pageable memory, and of page-locked memory; 0 and None where there are none.
+    """Return bytes per ns of large copies of pageable memory, and of page-locked memory.
+
+    0 and None where there are none.
 
     `direction`: a kind of copy, None: all; `large`: bytes from which on a copy shows the rate.
     """
@@ -82,14 +84,17 @@ def of_gpu(
 
 
 def saved_by_locking(rate: float, locked: float | None) -> float:
-    """Return the share of their time that copies of page-locked memory would save: by its rate, else `USUAL` times the rate."""
+    """Return the share of their time that copies of page-locked memory would save.
+
+    By its rate, else `USUAL` times the rate.
+    """
     if not rate:
         return 0.0
     return 1 - min(rate / locked, 1) if locked else 1 - 1 / USUAL
 
 
 def kinds_known(report: Report) -> None:
-    """Raise MissingData where there are copies, and of none is said which memory it used."""
+    """Raise MissingData if the report has copies, and none states the memory it used."""
     rows = report.sql(
         "SELECT count(*) AS number, count(coalesce(source_kind, destination_kind)) AS known FROM memcpys"
     ).to_pylist()[0]
@@ -103,7 +108,10 @@ def number_of_copies(number: int, what: str) -> str:
 
 
 def single_values(report: Report, selection: Selection, condition: str) -> str:
-    """Return a sentence on how many of the copies bring a single value to the host; empty where none does."""
+    """Return a sentence on how many of the copies bring a single value to the host.
+
+    Empty where none does.
+    """
     few = f"m.kind = 'Device-to-Host' AND m.bytes <= {_ONE_VALUE}"
     where = f"({condition}) AND {few} AND {during(report, selection, 'a.')}"
     number = (

@@ -1,4 +1,7 @@
-"""The operations of each GPU of each process in the selected part, as arrays; most rules about GPUs read these."""
+"""The operations of each GPU of each process in the selected part, as arrays.
+
+Most rules about GPUs read these.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ _cache: WeakKeyDictionary[Report, dict[Selection, tuple[GpuOperations, ...]]] = 
 
 @dataclass(frozen=True, eq=False)
 class GpuOperations:
-    """One GPU of one process. The arrays have an element for each operation, in the order of their begin; -1 stands for null.
+    """One GPU of one process.
+
+    The arrays have an element for each operation, in the order of their begin; -1 stands for null.
 
     `begin`, `finish`: of the first and of the last operation. Times are cut to the selection.
     """
@@ -100,7 +105,10 @@ class GpuOperations:
 
 
 def gpus(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
-    """Return the GPUs that did something, by process and device. Raises MissingData where none did."""
+    """Return the GPUs that did something, by process and device.
+
+    Raises MissingData where none did.
+    """
     known = _cache.setdefault(report, {})
     if selection not in known:
         known[selection] = _read(report, selection)
@@ -156,7 +164,7 @@ def _read(report: Report, selection: Selection) -> tuple[GpuOperations, ...]:
 
 
 def _labels(report: Report, places: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
-    """Name the GPUs so that the next recording names them the same: by number, and by rank where that does not tell them apart."""
+    """Name the GPUs by number, or by rank and number, so that names are the same in the next recording."""
     rows = report.sql("SELECT process, rank FROM processes").to_pylist()
     ranks = {row["process"]: row["rank"] for row in rows}
     order = {process: number for number, process in enumerate(sorted({process for process, _ in places}), 1)}
@@ -170,7 +178,10 @@ def _labels(report: Report, places: list[tuple[int, int]]) -> dict[tuple[int, in
 
 
 def merged(pairs: Sequence[tuple[Finding, Cover]], rows: int) -> list[Finding]:
-    """Merge the findings of several GPUs into one: that of the worst, with the others named. The covers are the time that each loses."""
+    """Merge the findings of several GPUs into one: that of the worst, with the others named.
+
+    The covers are the time that each loses.
+    """
     if len(pairs) < 2:
         return [finding for finding, _ in pairs]
     (worst, _), *others = ordered = sorted(pairs, key=lambda pair: -(pair[0].bound or 0))

@@ -1,4 +1,4 @@
-"""Calls that make the host wait, and what the GPU does without because of them."""
+"""Calls that make the host wait, and the GPU time lost because of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ EVENT_WAITS = ("cudaEventSynchronize", "cuEventSynchronize", "hipEventSynchroniz
 
 @dataclass(frozen=True, eq=False)
 class HostCalls:
-    """API calls, in the order of their begin within a process. `place`: the NVTX range around it, or None; -1: not known."""
+    """API calls, in the order of their begin within a process.
+
+    `place`: the NVTX range around it, or None; -1: not known.
+    """
 
     id: Int64Array
     process: Int64Array
@@ -52,7 +55,9 @@ class HostCalls:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What some calls (`mine`, a mask) cost, ns. Of each: how long the host waited in it, how long a GPU did nothing until the next.
+    """What some calls (`mine`, a mask) cost, ns.
+
+    Of each: how long the host waited in it, how long a GPU did nothing until the next.
 
     Where copies would be faster (`Slower`), what they would save is part of the latter.
     `claim`: when the host was in those that cost anything: by so much it would be ahead.
@@ -72,7 +77,9 @@ class Cost:
 
 
 def calls(report: Report, selection: Selection, condition: str, copies: str = "") -> HostCalls:
-    """Return the calls `a` that fulfil an SQL condition; calls within one of them (the driver's, of the runtime's) are left out.
+    """Return the calls `a` that fulfil an SQL condition.
+
+    Calls within one of them (the driver's, of the runtime's) are left out.
 
     `copies`: a table of copies or memsets; the condition may name its columns, with `m.`, and calls without one are left out.
     A `?` before its name keeps those.
@@ -99,7 +106,9 @@ def calls(report: Report, selection: Selection, condition: str, copies: str = ""
 
 @dataclass(frozen=True, eq=False)
 class Slower:
-    """Copies that block the host and are slow themselves: when each GPU (process, device) did nothing but these.
+    """Copies that block the host and are slow themselves.
+
+    When each GPU (process, device) did nothing but these.
 
     `share`: of that time that faster memory would save.
     """
@@ -193,7 +202,10 @@ def evidence(host_calls: HostCalls, cost: Cost, most: int) -> tuple[Evidence, ..
 
 
 def _made_up(waited: Int64Array, idle: Int64Array) -> int:
-    """Return how much idle time can be made up for by waits before it: the least, over all moments, of waits before and idle time after."""
+    """Return how much idle time can be made up for by waits before it.
+
+    The least, over all moments, of waits before and idle time after.
+    """
     # Cut the calls at any moment: idle time before the cut cannot exceed the waits before it, and idle time after it is `after`. The least
     # sum over all cuts is the bound: waited = [5, 0] and idle = [2, 9] give min(0 + 11, 5 + 9, 5 + 0) = 5.
     before = np.concatenate(([0], np.cumsum(waited)))

@@ -1,4 +1,4 @@
-"""Shared by rules about the host: the threads that matter, the rows of a table in the selection, the idle time of GPUs."""
+"""Shared by rules about the host: the relevant threads, selected rows of a table, idle time of GPUs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def cut(
 
 
 def rows(report: Report, selection: Selection, columns: str, table: str, where: str = "true") -> pa.Table:
-    """Return columns of the rows of a table that overlap the selection, with start and end cut to it, by start."""
+    """Return columns of the rows of a table that overlap the selection, by start.
+
+    Start and end are cut to it.
+    """
     taken = report.sql(
         f'SELECT "start", "end", {columns} FROM {table} WHERE ({where}) AND {during(report, selection)} ORDER BY "start"'
     )
@@ -80,7 +83,9 @@ def numbers(table: pa.Table, name: str) -> Int64Array:
 
 
 def idle(report: Report, selection: Selection, *, whole: bool = False) -> Cover | None:
-    """Return when some GPU had nothing to do between its first and its last operation; None where the report knows no GPU.
+    """Return when some GPU had nothing to do between its first and its last operation.
+
+    None where the report knows no GPU.
 
     `whole`: also before the first and behind the last.
     """
@@ -97,7 +102,10 @@ def idle(report: Report, selection: Selection, *, whole: bool = False) -> Cover 
 
 
 def ceiling(report: Report, selection: Selection, host: Cover) -> int:
-    """Return what can be won at most, ns, where the host gets back the time in `host`: no more than GPUs had nothing to do."""
+    """Return the bound, ns, if the host saves the time in `host`.
+
+    No more than GPUs had nothing to do.
+    """
     gpu = idle(report, selection, whole=True)
     return host.total if gpu is None else min(host.total, gpu.total)
 
@@ -123,7 +131,10 @@ def threads(report: Report) -> dict[int, str]:
 
 
 def threads_of_processes(report: Report) -> dict[int, str]:
-    """Return what threads are called with their processes: `the main thread of train.py (rank 1, process 4711)`."""
+    """Return the names of threads with their processes.
+
+    `the main thread of train.py (rank 1, process 4711)`.
+    """
     facts = {
         row["process"]: row
         for row in report.sql("SELECT process, pid, rank, name FROM processes").to_pylist()

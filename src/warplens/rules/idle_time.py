@@ -1,4 +1,7 @@
-"""The idle time of GPUs by cause, as `gpu_utilization` counts it: no finding may claim idle time that has another cause."""
+"""The idle time of GPUs by cause, as `gpu_utilization` counts it.
+
+No finding may claim idle time that has another cause.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ SCHEMA = "warplens.findings/1"
 
 @dataclass(frozen=True)
 class Judgement:
-    """`findings`: most serious first, then by what a fix wins; last those about the same time as another (`same_as`).
+    """`findings`: most serious first, then by what a fix wins.
+
+    Last those about the same time as another (`same_as`).
 
     `silent`: rules without a finding. `not_judged`: rule to what it lacked.
 
@@ -57,7 +59,10 @@ class Judgement:
 
     @property
     def scope(self) -> str:
-        """What was judged, in words: `the main loop, 152 iterations of 21.4 ms each: 3.17 s of 14.9 s`; empty: everything."""
+        """The judged time in words; empty: everything.
+
+        `the main loop, 152 iterations of 21.4 ms each: 3.17 s of 14.9 s`.
+        """
         if self.loop is None:
             return ""
         each = f"{counted(self.loop.iterations, self.loop.name or 'iteration')} of {duration(self.loop.usual)} each"
@@ -87,7 +92,9 @@ def judge(
     names: Sequence[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Judgement:
-    """Ask the rules called `names`, or all, about the selected part of a report; `options`: of a rule, by its name.
+    """Ask the rules called `names`, or all, about the selected part of a report.
+
+    `options`: of a rule, by its name.
 
     Raises UsageError for a rule that does not exist.
     """
@@ -135,7 +142,10 @@ def judge(
 
 
 def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
-    """Return the main loop where rules shall look at that alone: not where a part was selected, nor where nearly all of the run is loop."""
+    """Return the main loop if rules shall look at that alone.
+
+    Not where a part was selected, nor where nearly all of the run is loop.
+    """
     if selection != Selection() or report.windowed:
         return None
     loop = main_loop(report, selection)

@@ -1,4 +1,7 @@
-"""Shared by rules about the inside of kernels: merges findings of several launches, and sums the time behind them."""
+"""Shared by rules about the inside of kernels.
+
+Merges findings of several launches, and sums the time behind them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 def uneven(
     report: Report, selection: Selection, part: Callable[[Balance], Float64Array], least: float
 ) -> Iterator[tuple[int, IntrakernelLaunches, Balance, Int64Array, Float64Array, Float64Array]]:
-    """Yield each kernel (group of launches) that loses `least` percent of its time by a part of what its balance says it loses.
+    """Yield each kernel (group of launches) that loses `least` percent of its time by a part of its balance's loss.
 
     With it come the launches, their balance, which of them were recorded whole, and of those what they lose in all and by that part.
     Raises MissingData where no launch was recorded whole.

@@ -1,4 +1,7 @@
-"""Which line of the program a call of CUDA comes from: the innermost function of its stack that is no library's."""
+"""Finds the program's line of a CUDA call.
+
+The innermost function of its stack that is no library's.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ def located(report: Report, rows: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
 
 
 def called_from(report: Report, calls: list[int]) -> dict[int, str]:
-    """Return for calls (ids in `cuda_api`) where they come from, as `step (train.py:57)`; those of which it is not known are left out.
+    """Return for calls (ids in `cuda_api`) where they come from, as `step (train.py:57)`.
+
+    Those of which it is not known are left out.
 
     Meant for a few: each may look through the calls of Python around it.
     """
@@ -57,7 +62,10 @@ def called_from(report: Report, calls: list[int]) -> dict[int, str]:
 
 
 def own_line(path: tuple[Frame, ...]) -> str:
-    """Return the innermost line of the program itself in a stack, as `step (train.py:57)`; empty where it has none."""
+    """Return the innermost line of the program itself in a stack, as `step (train.py:57)`.
+
+    Empty where it has none.
+    """
     for frame in reversed(path):
         file = (frame.file or "").replace("\\", "/")
         if frame.kind == "python" and _own(file or None) and not _GENERATED.search(file):

@@ -1,4 +1,7 @@
-"""When a thread that carries the work waits for the next batch: by the names of its ranges, its OS calls, and samples of Python."""
+"""Finds waits for the next batch in threads that carry the work.
+
+By the names of its ranges, its OS calls, and samples of Python.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ class DataWaits:
 
 
 def waits(report: Report, selection: Selection) -> list[DataWaits]:
-    """Return the waits for data of each process: of the thread that steps or launches; of a main thread where it then computes.
+    """Return the waits for data of each process: of the thread that steps or launches.
+
+    Of a main thread where it then computes.
 
     Of several threads of a process, that which waited longest counts. Workers and coordinators of pools wait for work, not for data.
     """
@@ -88,7 +93,7 @@ def waits(report: Report, selection: Selection) -> list[DataWaits]:
 
 
 def _feeds(report: Report, selection: Selection, waited: DataWaits) -> bool:
-    """Whether a thread computes with what it waited for, and others worked to provide it."""
+    """Whether a thread computes with the data that it waited for, and others worked to provide it."""
     cover = waited.cover
     worked = computed(
         report, selection, waited.thread, begin=int(cover.start[0]), end=int(cover.end[-1])
@@ -135,7 +140,10 @@ def _named(report: Report, selection: Selection, threads_of: pa.Array) -> Iterat
 def _read(
     report: Report, selection: Selection, threads_of: pa.Array, *, coordinators: bool
 ) -> Iterator[Evidence]:
-    """Yield the waits of these threads in functions that load data, by their stacks; `coordinators`: those for results of a pool, too."""
+    """Yield the waits of these threads in functions that load data, by their stacks.
+
+    `coordinators`: those for results of a pool, too.
+    """
     stacks = StackPlaces(report)
     calls = rows(
         report,
@@ -172,7 +180,10 @@ def _sampled(
     *,
     coordinators: bool,
 ) -> list[Evidence]:
-    """Return the waits that only samples of Python saw: in a queue, or, working or not, in a DataLoader's iterator."""
+    """Return the waits that only samples of Python saw.
+
+    In a queue, or, working or not, in a DataLoader's iterator.
+    """
     stacks = StackPlaces(report)
     ticks = rows(
         report,
@@ -225,7 +236,10 @@ def _sampled(
 
 
 def _recurring(report: Report, selection: Selection, names: list[str]) -> dict[int, set[int]]:
-    """Return the ranges of these names that lie within steps, of each thread where at least half of its steps have one."""
+    """Return the ranges of these names within steps.
+
+    Of each thread where at least half of its steps have one.
+    """
     try:
         known = steps(report, selection)
     except MissingData:
@@ -248,7 +262,9 @@ def _listed(texts: list[str]) -> str:
 
 
 def meanwhile(report: Report, selection: Selection, waited: DataWaits) -> str:
-    """Return what another thread of the run mostly did in the C library meanwhile; empty: not known.
+    """Return what another thread of the run mostly did in the C library meanwhile.
+
+    Empty: not known.
 
     For example: `thread loader of train.py was in read of /data`.
     """

@@ -1,4 +1,4 @@
-"""Shared by rules about the CPUs: for how long threads ran and waited for one, and what others on the machine used."""
+"""Shared by rules about the CPUs: running and waiting time of threads, and the CPU use of other programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ThreadLoad:
-    """How long a thread ran and could have run without a CPU, ns; `until`: when it was last known to do anything (the report's clock).
+    """How long a thread ran and could have run without a CPU, ns.
+
+    `until`: when it was last known to do anything (the report's clock).
 
     A thread that was last seen without a CPU ended, or its next switch was lost: what follows is not known and does not count.
     """
@@ -26,7 +28,10 @@ class ThreadLoad:
 
 
 def loads(report: Report, selection: Selection) -> list[ThreadLoad]:
-    """Return the threads whose states are known, those that lacked a CPU longest first. MissingData where there are none."""
+    """Return the threads whose states are known, those that lacked a CPU longest first.
+
+    MissingData where there are none.
+    """
     needed(report, selection, "thread_states", what="thread states")
     begin, end = edges(report, selection)
     length = f'greatest(least("end", {end}) - greatest("start", {begin}), 0)'
@@ -55,7 +60,9 @@ def cpus(report: Report) -> int:
 
 
 def used(report: Report, selection: Selection, running: int) -> tuple[float, float | None]:
-    """Return how many CPUs this run used on average, and how many others on the machine did; None where nobody knows.
+    """Return how many CPUs this run used on average, and how many others on the machine did.
+
+    None where nobody knows.
 
     `running`: ns that the threads whose states are known ran.
     """

@@ -1,4 +1,4 @@
-"""Shared by rules about the CPU: the threads of Python that were sampled in the selection, and whose code they ran."""
+"""Shared by rules about the CPU: the sampled Python threads of the selection, and their code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def python_time(report: Report, selection: Selection) -> tuple[OwnCode, tuple[ThreadTime, ...]]:
-    """Return whose code stacks were in, and the threads, those that were seen longest first. MissingData where no Python was sampled."""
+    """Return whose code stacks were in, and the threads, those that were seen longest first.
+
+    MissingData where no Python was sampled.
+    """
     threads = thread_times(report, window=selection.window(report))
     if not threads:
         raise MissingData(f"does not contain samples of Python{selection.place(report)}.")

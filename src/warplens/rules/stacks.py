@@ -1,4 +1,7 @@
-"""Finds the place in the program of rows with a stack: the innermost function that is not Python's own waiting code."""
+"""Finds the program's place of rows with a stack.
+
+The innermost function that is not Python's own waiting code.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ _INTERNAL = ("take_gil", "drop_gil", "create_gil", "PyEval_RestoreThread", "PyEv
 
 @dataclass(frozen=True)
 class StackPlace:
-    """Where a thread was. `function`: as people read it; `waits`: for something to happen; `loads`: for data; `internal`: for the GIL.
+    """Where a thread was.
+
+    `function`: as people read it; `waits`: for something to happen; `loads`: for data; `internal`:
+    for the GIL.
 
     `coordinates`: it waits for the results of a pool of workers; `iterates`: within a DataLoader's iterator; `caller`: the innermost
     function that is no library's; `in_loop`: true in an event loop, false in a thread that runs calls for one, else None.
@@ -152,6 +158,9 @@ def is_waiting(file: str) -> bool:
 
 
 def named(frame: Frame) -> str:
-    """Return a function with the file that it is in, as a subject has it: without folders and lines, which differ in the next recording."""
+    """Return a function with its file, for a subject.
+
+    Without folders and lines, which differ in the next recording.
+    """
     where = frame.file if frame.kind == "python" else frame.module
     return f"{frame.function} ({where.replace(chr(92), '/').rsplit('/', 1)[-1]})" if where else frame.function

@@ -1,1 +1,1 @@
-"""Reads what the agent wrote: spool files, the clock log, the launcher's notes."""
+"""Reads the recording: spool files, the clock log, the launcher's notes."""

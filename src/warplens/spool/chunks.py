@@ -1,4 +1,4 @@
-"""Finds the chunks of a spool file, stepping over what is damaged."""
+"""Finds the chunks of a spool file, and skips damaged ones."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ def walk(data: mmap.mmap | bytes, head: Head, length: int) -> tuple[list[Chunk],
 
 
 def copy(file: FileIO, head: Head, length: int) -> mmap.mmap:
-    """Return a copy of a file whose chunks may be written anew meanwhile; those that were look empty in it."""
+    """Return a copy of a file whose chunks may be written anew meanwhile.
+
+    Those that were look empty in it.
+    """
     # Shared memory, as it is by default: pages that are given back keep what they hold.
     whole = mmap.mmap(-1, length)
     view = memoryview(whole)

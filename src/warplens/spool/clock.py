@@ -1,4 +1,4 @@
-"""The clock log: how far the counter's conversion drifted, and what the wall clock was."""
+"""Reads the clock log: the drift of the counter's conversion, and the wall clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class ClockSample:
 
 
 def read_samples(path: Path) -> list[ClockSample]:
-    """Read the log, oldest first; a half-written or broken line is left out. Empty when there is none.
+    """Read the log, oldest first; a half-written or broken line is left out.
+
+    Empty when there is none.
 
     Of a very long one every second (fourth, …) line is read.
     """
@@ -58,7 +60,9 @@ def realtime_offset(samples: list[ClockSample]) -> int | None:
 
 
 def correction(clock: Clock, samples: list[ClockSample]) -> tuple[Int64Array, Int64Array, int] | None:
-    """Return knots from the spool's times to CLOCK_MONOTONIC and the largest error (ns), when it is above the tolerance.
+    """Return knots from the spool's times to CLOCK_MONOTONIC, and the largest error.
+
+    The error (ns) only if above the tolerance.
 
     Times before the reading that shows it stay as they are: of what was converted by then, nothing changes while a recording goes on.
     """

@@ -1,4 +1,7 @@
-"""What programs defined: schemas, enumerations, counters, scopes, resources, tasks, … as JSON in the spool."""
+"""Reads the definitions of programs from JSON.
+
+Schemas, enumerations, counters, scopes, resources, tasks and more.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _DECODER = json.JSONDecoder(strict=False)  # one for all: there may be a million
 
 @dataclass(frozen=True)
 class Definition:
-    """One object: its kind, NVTX's number of it in its domain, when (ns, the spool's clock) and by which thread it was defined."""
+    """One object: its kind, its NVTX number in the domain, the time and thread of its definition.
+
+    The time is in ns of the spool's clock.
+    """
 
     kind: str
     domain: int
@@ -38,7 +44,10 @@ class Definition:
 
 @dataclass
 class Definitions:
-    """All definitions of a spool in the order in which they were made; a later one of the same object wins."""
+    """All definitions of a spool in the order in which they were made.
+
+    A later one of the same object wins.
+    """
 
     found: list[Definition] = field(default_factory=list)
     broken: int = 0

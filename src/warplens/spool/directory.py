@@ -1,4 +1,4 @@
-"""A spool directory: the launcher's notes and the list of spool files."""
+"""Reads a spool directory: the launcher's notes and the list of spool files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _LONGEST = 1 << 26  # bytes of launch.json
 
 @dataclass(frozen=True)
 class Launch:
-    """What the launcher noted; every field has a default, because the launcher may have been killed before it wrote it."""
+    """What the launcher noted.
+
+    Every field has a default, because the launcher may have been killed before it wrote it.
+    """
 
     present: bool = False
     command: tuple[str, ...] = ()
@@ -41,7 +44,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Control:
-    """The control page: which counter, how many agents started and failed; what was captured, where this version can read that."""
+    """The control page: which counter, how many agents started and failed.
+
+    What was captured, where this version can read that.
+    """
 
     clock: layout.Clock
     started: int

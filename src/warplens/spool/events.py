@@ -1,4 +1,4 @@
-"""The events of one process, slice of time by slice of time, through the native library."""
+"""Reads the events of one process, one slice of time after another, through the native library."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 class Blobs(NamedTuple):
-    """Payloads of events: of which of the events asked for, where the bytes lie in the file, how many, flags, schema."""
+    """Payloads of events: the event, offset in the file, length, flags, schema."""
 
     event: npt.NDArray[np.uint32]
     offset: npt.NDArray[np.uint64]
@@ -54,7 +54,10 @@ class Blobs(NamedTuple):
 
 @dataclass(frozen=True)
 class Counts:
-    """What a process recorded, and what was wrong with it. `first` and `last`: ns, the raw clock of the spool."""
+    """What a process recorded, and what was wrong with it.
+
+    `first` and `last`: ns, the raw clock of the spool.
+    """
 
     ranges: int
     start_ends: int
@@ -71,7 +74,10 @@ class Counts:
 
 
 class Events:
-    """Reads a process's events in two passes over its mapped spool, then builds the columns of one slice at a time."""
+    """Reads a process's events in two passes over its mapped spool.
+
+    Then it builds the columns of one slice at a time.
+    """
 
     def __init__(self, memory: npt.NDArray[np.uint8], mapped: mmap.mmap, layouts: Layouts) -> None:
         self._memory = memory
@@ -94,12 +100,18 @@ class Events:
         self._timeline.close()
 
     def choose(self, windows: Sequence[tuple[int, int]]) -> None:
-        """Before `scan`: only events that overlap one of these times (ns, the raw clock; sorted and disjoint) become rows."""
+        """Before `scan`: keep only events that overlap one of these times.
+
+        In ns of the raw clock; sorted and disjoint.
+        """
         begins, ends = (np.array([window[edge] for window in windows], np.uint64) for edge in (0, 1))
         native.call("events_choose", self._timeline, begins, ends)
 
     def scan(self, chunks: Iterable[Chunk]) -> None:
-        """First pass: count, find the time span and the records that are no events. Chunks are read on from where they were left."""
+        """First pass: count, find the time span and the records that are no events.
+
+        Chunks are read on from where they were left.
+        """
         for chunk in chunks:
             done, thread = self._read_so_far.get(chunk.offset, (0, chunk.thread))
             if chunk.size - done < self._stride:
@@ -118,12 +130,15 @@ class Events:
         return self._read_so_far.get(chunk.offset, (0, 0))[0]
 
     def add_open(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
-        """Add ranges that are still open: records with an end put in, innermost first, and of each an `OPEN_FACTS`."""
+        """Add open ranges: records with an added end, innermost first, and an `OPEN_FACTS` for each."""
         whole, facts = np.ascontiguousarray(records), np.ascontiguousarray(facts, OPEN_FACTS)
         native.call("events_open", self._timeline, whole.view(np.uint8), facts)
 
     def plan(self, rows: int) -> int:
-        """Second pass: cut time into slices of about `rows` events. Returns how many slices there are."""
+        """Second pass: cut time into slices of about `rows` events.
+
+        Returns how many slices there are.
+        """
         slices = int(native.call("events_plan", self._timeline, rows))
         segments = self._read("segments", 3, np.uint64)
         first = 0
@@ -151,7 +166,10 @@ class Events:
         native.call("events_set_clock", self._timeline, source, target)
 
     def set_makers(self, makers: Mapping[int, int]) -> None:
-        """Set which range (the agent's id) was open where a task was made; before the first slice."""
+        """Set which range (the agent's id) was open where a task was made.
+
+        Before the first slice.
+        """
         tasks, ids = np.array(list(makers), np.uint32), np.array(list(makers.values()), np.uint64)
         native.call("events_set_makers", self._timeline, tasks, ids)
 
@@ -163,14 +181,19 @@ class Events:
         return Rows(*rows.tolist())
 
     def rows_of(self, ids: Sequence[int]) -> list[int]:
-        """Return the row keys of ranges by the agent's ids, -1 for those unknown; complete after the last slice."""
+        """Return the row keys of ranges by the agent's ids, -1 for those unknown.
+
+        Complete after the last slice.
+        """
         wanted, rows = np.array(ids, np.uint64), np.zeros(len(ids), np.int64)
         native.call("events_rows_of", self._timeline, wanted, rows)
         keys: list[int] = rows.tolist()
         return keys
 
     def column(self, table: int, name: str, dtype: Any) -> npt.NDArray[Any]:
-        """Return a buffer of the current slice: `start`, the validity bits `color?`, or the dictionary `message=`.
+        """Return a buffer of the current slice.
+
+        `start`, the validity bits `color?`, or the dictionary `message=`.
 
         It points into native memory that the next slice overwrites. KeyError for an unknown name.
         """
@@ -189,7 +212,10 @@ class Events:
         native.call("events_blob_chunks", self._timeline, offsets, sizes)
 
     def blobs(self, first: npt.NDArray[np.uint64]) -> Blobs:
-        """Follow events to their payloads: `first` holds the offset of each event's first one. Damaged chains end early."""
+        """Follow events to their payloads: `first` holds the offset of each event's first one.
+
+        Damaged chains end early.
+        """
         starts = np.ascontiguousarray(first, np.uint64)
         count = native.call("events_blobs_walk", self._timeline, self._memory, starts)
         short, long = np.empty((3, count), np.uint32), np.empty((2, count), np.uint64)
@@ -205,7 +231,7 @@ class Events:
         return out
 
     def meta(self) -> npt.NDArray[np.uint64]:
-        """Return the offsets of the records that describe something: threads, domains, categories, objects."""
+        """Return the offsets of the describing records: threads, domains, categories, objects."""
         offsets = self._read("meta", 1, np.uint64).reshape(-1)
         return (
             np.sort(offsets) if self.following else offsets
@@ -230,25 +256,37 @@ class Events:
         return Counts(*out.tolist())
 
     def follow(self) -> None:
-        """The process goes on: instead of `plan`, `wait_for` and `cut` make slices; before the first `scan`."""
+        """The process goes on: instead of `plan`, `wait_for` and `cut` make slices.
+
+        Before the first `scan`.
+        """
         self.following = True
         native.call("events_follow", self._timeline)
 
     def young_from(self, time: int) -> None:
-        """What ends at `time` (ns, the raw clock) or later may end too late for the open ranges that were read."""
+        """Set the time (ns, the raw clock) from which an end may be too late.
+
+        Too late for the open ranges that were read.
+        """
         native.call("events_young_from", self._timeline, time)
 
     def young_start(self) -> int:
-        """Return the first start (ns) of what ended too late, 2^64-1 where nothing did."""
+        """Return the first start (ns) of the ranges that ended too late, or 2^64-1."""
         return int(native.call("events_young_start", self._timeline))
 
     def wait_for(self, records: npt.NDArray[Any], facts: npt.NDArray[Any]) -> None:
-        """Take the ranges that are open now, as `add_open` does: those of the next slices get ids, and rows when they end."""
+        """Take the ranges that are open now, as `add_open` does.
+
+        In the next slices they get ids, and rows when they end.
+        """
         whole, facts = np.ascontiguousarray(records), np.ascontiguousarray(facts, OPEN_FACTS)
         native.call("events_wait_for", self._timeline, whole.view(np.uint8), facts)
 
     def cut(self, rows: int, upper: int) -> int:
-        """Make the next slice: of what starts before `upper` (ns, at most 2^64-1) about `rows` events. Returns where it ends."""
+        """Make the next slice of about `rows` events that start before `upper`.
+
+        Return where it ends. `upper`: ns, at most 2^64-1.
+        """
         end = int(native.call("events_cut_at", self._timeline, rows, upper))
         native.call("events_cut", self._timeline, self._memory, end)
         self.release()
@@ -260,17 +298,23 @@ class Events:
         return numbers
 
     def late(self) -> int:
-        """Fill the columns of ranges with those that waited until this slice; return how many there are."""
+        """Fill the columns of ranges with those that waited until this slice.
+
+        Return how many there are.
+        """
         return int(native.call("events_late", self._timeline))
 
     def waiting(self) -> tuple[int, int, int]:
-        """Return how many ranges wait, what could not be as it was found, and how many ids of ranges are kept."""
+        """Return how many ranges wait, how many records were repaired, and how many range ids are kept."""
         out = np.zeros(3, np.uint64)
         native.call("events_waiting", self._timeline, out)
         return int(out[0]), int(out[1]), int(out[2])
 
     def release(self) -> None:
-        """Give the mapped file's pages back to the system: the file stays in its cache, not in this process."""
+        """Give the mapped file's pages back to the system.
+
+        The file stays in its cache, not in this process.
+        """
         if hasattr(mmap, "MADV_DONTNEED"):
             self._mapped.madvise(mmap.MADV_DONTNEED)
         self._touched = 0

@@ -1,4 +1,4 @@
-"""The fixed head of a spool file, and the record layouts that the file itself describes."""
+"""Reads the fixed head of a spool file, and the record layouts that the file describes."""
 
 from __future__ import annotations
 
@@ -139,7 +139,10 @@ def read_head(data: bytes, file: str) -> Head:
 
 
 def read_control(data: bytes) -> tuple[Clock, int, int, int] | None:
-    """Read the control page: clock, agents started, agents failed, errno of the first failure. None when it is none."""
+    """Read the control page: clock, agents started, agents failed, errno of the first failure.
+
+    None when it is none.
+    """
     if len(data) < _CONTROL.size:
         return None
     fields = _CONTROL.unpack_from(data)
@@ -155,7 +158,7 @@ def _clock(fields: tuple[int, ...]) -> Clock:
 
 @dataclass(frozen=True)
 class Description:
-    """What the JSON behind the header says: the facts about the process, as they stand there, the layouts, the names of actions."""
+    """The JSON behind the header: the facts about the process, the layouts, the names of actions."""
 
     process: Any
     layouts: Layouts
@@ -180,7 +183,10 @@ def read_description(data: bytes, file: str, offset: int) -> Description:
 
 @lru_cache(maxsize=16)
 def _of_version(text: str) -> tuple[Layouts, dict[int, str]] | None:
-    """Read what all processes of one agent say alike, once for all of them; None where it is broken, or says more about the process."""
+    """Read what all processes of one agent say alike, once for all of them.
+
+    None where it is broken, or says more about the process.
+    """
     try:
         facts = _read_facts(text, "", 0)
         return (
@@ -203,7 +209,10 @@ def _read_facts(text: str, file: str, offset: int) -> dict[str, Any]:
 
 
 def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
-    """Build the dtypes from the file's own description. Raises SpoolError when a field this reader needs is missing."""
+    """Build the dtypes from the file's own description.
+
+    Raises SpoolError when a field this reader needs is missing.
+    """
     try:
         records = facts["records"]
         names = (*_EVENTS, *_METAS, *_OTHERS)
@@ -237,7 +246,10 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
 
 
 def _read_wide(given: Any) -> dict[int, tuple[str, np.dtype[Any]]]:
-    """Read the layouts of wide chunks; what is broken is left out: its chunks are then of an unknown type."""
+    """Read the layouts of wide chunks.
+
+    What is broken is left out: its chunks are then of an unknown type.
+    """
     types = {}
     for name, one in given.items() if isinstance(given, Mapping) else ():
         try:

@@ -1,4 +1,7 @@
-"""From the register of processes to their lives: one for each program that ran in a process, with its parent, beginning and end."""
+"""Converts the register of processes to lives: one for each program that ran in a process.
+
+With its parent, beginning and end.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from dataclasses import dataclass, field
 from warplens.spool.registry import EXEC, EXIT, FOREIGN, FORK, PROGRAM, REASONS, RUNNING, WAITED, Entry
 
 LAUNCH = "launch"
+_AT_ONCE_NS = 100_000_000  # so soon behind its try ends a child that could not become another program
 _UNHEARD = "could not be followed"
 
 
 @dataclass(slots=True, eq=False)
 class Life:
-    """One program in one process, from its beginning to its end, to its next program, or to the end of what is known.
+    """One program in one process.
+
+    It ends with the process, with its next program, or where the register ends.
 
     `began`: launch, fork, spawn, exec, or empty. `ended`: exit, signal, exec, running, or None. `end` is None where it is not known.
     `foreign` says why the program could not be followed. `pid` 0: not known. `texts` are the executable and the command line.
@@ -36,6 +42,7 @@ class Life:
     foreign: str | None = None
     heard: bool = True  # false: others told of it, but the program itself has not been heard
     next: Entry | None = None  # the program that it is about to become
+    tried: tuple[Entry, str] | None = None  # the last one that it could not become, a fork child, and why
 
     @property
     def executable(self) -> str:
@@ -111,7 +118,10 @@ class _Tree:
         return self.settle(life)
 
     def settle(self, life: Life) -> Life:
-        """It became the program that was announced, though that was never heard; return that one's life."""
+        """It became the program that was announced, though that was never heard.
+
+        Return that one's life.
+        """
         entry, life.next = life.next, None
         if entry is None or life.end is not None:
             return life
@@ -126,7 +136,9 @@ class _Tree:
 
 
 def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
-    """Return the lives that the entries (in order of time) tell of; `primary` is the process that the launcher started.
+    """Return the lives that the entries (in order of time) tell of.
+
+    `primary` is the process that the launcher started.
 
     Process ids are reused and programs replace each other in a process: only the order of time tells which life is meant.
     """
@@ -141,7 +153,9 @@ def lives(entries: Iterable[Entry], primary: int | None = None) -> list[Life]:
 
 
 def fold(all_lives: list[Life], recorded: Container[int]) -> list[Life]:
-    """Return `found` without the fork children that only went on to become another program: that program's life begins with the fork.
+    """Return `found` without the fork children that only started another program.
+
+    That program's life begins with the fork.
 
     `recorded` has the `id()` of lives that stay whatever they did.
     """
@@ -194,6 +208,8 @@ def _announced(tree: _Tree, entry: Entry) -> None:
     life = tree.current.get(entry.pid) if entry.pid else None
     if not entry.texts:
         if life is not None and life.end is None:
+            if life.began == "fork" and life.next is not None:
+                life.tried = life.next, _not_started(entry.status)
             life.next = None  # it did not become another program
             life.foreign = life.foreign if life.heard else _not_started(entry.status)
         return
@@ -225,6 +241,10 @@ def _exit(tree: _Tree, entry: Entry) -> None:
     if life.ended is None:
         life.end, life.ended, life.exit_status = entry.time, "exit", _status(entry.status)
         life.usage = entry.usage
+    if life.tried is not None and entry.status and entry.time - life.tried[0].time < _AT_ONCE_NS:
+        # It was there for that program alone.
+        announced, life.foreign = life.tried
+        life.texts, life.cut = announced.texts, announced.cut
 
 
 def _waited(tree: _Tree, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""Says what a process could not record, and what of its recording could not be read."""
+"""Lists the data that a process could not record, and the recorded data that could not be read."""
 
 from __future__ import annotations
 
@@ -231,7 +231,10 @@ def calls(head: Head, layouts: Layouts) -> int:
 def unread(
     counts: Counts, unknown_records: int, broken_definitions: int, pid: int, *, recorder: bool = False
 ) -> list[Note]:
-    """What the reader met and could not use. `recorder`: the spool was filled anew, with --keep-last."""
+    """What the reader met and could not use.
+
+    `recorder`: the spool was filled anew, with --keep-last.
+    """
     blobs = (
         (
             counts.damaged_blobs,

@@ -1,4 +1,4 @@
-"""What is told about a recording: one note per thing lost, guessed or repaired."""
+"""Notes about a recording: one per thing lost, guessed or repaired."""
 
 from __future__ import annotations
 

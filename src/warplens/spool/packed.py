@@ -1,4 +1,6 @@
-"""Packed copies of pages that were taken out of a spool while its process goes on: the disk gets their space back, and nothing is lost.
+"""Packs pages of a spool while its process goes on, so that the disk gets their space back.
+
+Nothing is lost.
 
 `NAME.spool.packed` lies beside `NAME.spool`. Each of its blocks says where in the spool its bytes were. `whole` puts them back for a reader
 that begins at the beginning. A page goes after its copy is on the disk, so a killed process leaves it in one place at least.
@@ -67,7 +69,10 @@ def take_out(path: Path, spans: Sequence[Span], stride: int) -> int:
 
 @dataclass
 class Whole:
-    """Spools that can be read from the beginning. `notes`: one for each damaged copy. `in_memory`: files that had no room on the disk."""
+    """Spools that can be read from the beginning.
+
+    `notes`: one for each damaged copy. `in_memory`: files that had no room on the disk.
+    """
 
     notes: list[Note] = field(default_factory=list)
     in_memory: set[str] = field(default_factory=set)
@@ -75,9 +80,12 @@ class Whole:
 
 @contextmanager
 def whole(directory: Path, *, live: bool = False, memory: int = 0) -> Iterator[Whole]:
-    """Put everything back that was taken out of the spools in a directory; nobody takes anything out meanwhile.
+    """Put everything back that was taken out of the spools in a directory.
 
-    `live`: their processes go on, so the pages go again at the end. `memory`: a file of at most so many bytes is left as it is where the
+    Nobody takes anything out meanwhile.
+
+    `live`: their processes go on, so the pages go again at the end. `memory`: a file of at most this number of bytes stays
+    as it is where the
     disk has no room for it: its reader copies it into memory (`fill`). OSError.
     """
     with Folder(directory) as folder:
@@ -117,7 +125,9 @@ def encode(offset: int, data: npt.NDArray[np.uint8], stride: int) -> bytes:
 
 
 def decode(file: BinaryIO, length: int) -> Iterator[tuple[int, bytes] | None]:
-    """Yield the blocks of a packed file, for a spool of `length` bytes: offset and bytes; None for one that is damaged.
+    """Yield the blocks of a packed file, for a spool of `length` bytes: offset and bytes.
+
+    None for one that is damaged.
 
     What was cut off at the end is left out: the pages that it stands for are still in the spool.
     """
@@ -156,7 +166,10 @@ def decode(file: BinaryIO, length: int) -> Iterator[tuple[int, bytes] | None]:
 
 
 def _add(folder: Folder, name: str, mapped: mmap.mmap, spans: Sequence[Span], stride: int) -> bool:
-    """Append the blocks of pages to a packed file; where there is no room for all, it is as it was."""
+    """Append the blocks of pages to a packed file.
+
+    Where there is no room for all, it is as it was.
+    """
     memory = np.frombuffer(mapped, np.uint8)
     try:
         with folder.update(name, create=True, append=True) as file:
@@ -216,7 +229,7 @@ def _codec() -> Any:
 
 
 def _columns(data: npt.NDArray[np.uint8], stride: int) -> npt.NDArray[np.uint8]:
-    """Return the first record, then what each word of a record adds to that of the one before, column by column; few bytes do for most.
+    """Return the first record, then the differences of each record to the one before, by column.
 
     `stride` bytes of the first record; of each column, how many bytes each difference takes; the first bytes of all differences of the
     first column, their second bytes, …; the other columns; what lies behind the last whole record.
@@ -236,7 +249,7 @@ def _columns(data: npt.NDArray[np.uint8], stride: int) -> npt.NDArray[np.uint8]:
 
 
 def _rows(body: npt.NDArray[np.uint8], size: int, stride: int) -> npt.NDArray[np.uint8]:
-    """Undo `_columns`; `size` bytes come out. ValueError where the body cannot be of so many."""
+    """Undo `_columns`; `size` bytes come out. ValueError where the body cannot have that size."""
     count, step = size // stride, stride // 8
     data = np.empty(size, np.uint8)
     at = stride + step

@@ -21,7 +21,10 @@ STATIC, DYNAMIC, UNION, UNION_SELECTED = 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class Enumeration:
-    """Names of values. `size`: bytes of a value. `flags`: the values are bits that may be set together."""
+    """Names of values.
+
+    `size`: bytes of a value. `flags`: the values are bits that may be set together.
+    """
 
     name: str
     size: int
@@ -31,7 +34,10 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class Field:
-    """One entry. `offset` is None where it depends on what comes before; `count` is None where it does (see `length`).
+    """One entry.
+
+    `offset` is None where it depends on what comes before; `count` is None where it does (see
+    `length`).
 
     `length`: index of the entry with the array's lengths (BY_ENTRY), or of the payload with them (BY_PAYLOAD).
     `selector`: index of the entry that says which member of a union is there. `jump`: POINTER, FROM_BASE or FROM_HERE where
@@ -84,7 +90,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Struct:
-    """Fields behind each other, or, of a union, in the same place. `size` is None for dynamic ones."""
+    """Fields behind each other, or, of a union, in the same place.
+
+    `size` is None for dynamic ones.
+    """
 
     name: str
     fields: tuple[Field, ...]
@@ -102,7 +111,10 @@ class Unreadable(Exception):
 
 
 def parse(data: Mapping[str, Any], lookup: Lookup) -> Struct | Scalar:
-    """Resolve the definition of a schema or enumeration; `lookup` finds those it refers to. Raises Unreadable."""
+    """Resolve the definition of a schema or enumeration; `lookup` finds those it refers to.
+
+    Raises Unreadable.
+    """
     return _Parser(lookup).parse(data, 0)
 
 
@@ -225,7 +237,10 @@ class _Layout:
 
 
 def unwrapped(element: Struct | Scalar) -> Struct | Scalar:
-    """Return the number in a structure that holds nothing else and calls it by its type: PyPI nvtx wraps numbers so."""
+    """Return the number in a structure that holds nothing else, named by its type.
+
+    PyPI nvtx wraps numbers so.
+    """
     if isinstance(element, Struct) and len(element.fields) == 1 and element.kind == STATIC:
         field = element.fields[0]
         inner = field.element
@@ -261,7 +276,10 @@ def _extent(field: Field) -> str:
 
 
 def predefined(kind: int) -> Scalar | Text | None:
-    """Return the element that a payload of a predefined type is made of; None where NVTX defines none."""
+    """Return the element that a payload of a predefined type is made of.
+
+    None where NVTX defines none.
+    """
     try:
         element = _Parser(lambda _: None).element(kind, 0) if 0 < kind < STATIC_IDS else None
     except Unreadable:
@@ -296,7 +314,10 @@ def _align(at: int, align: int) -> int:
 
 @dataclass(frozen=True)
 class Leaf:
-    """One number of a structure of fixed size, at its offset; `name` is the path to it: `inner.field[2]`."""
+    """One number of a structure of fixed size, at its offset.
+
+    `name` is the path to it: `inner.field[2]`.
+    """
 
     name: str
     offset: int
@@ -306,7 +327,10 @@ class Leaf:
 
 
 def leaves(struct: Struct, most: int = 4096) -> list[Leaf] | None:
-    """Return the numbers of a structure of fixed size; texts and what is pointed to are left out. None: not fixed, or too many."""
+    """Return the numbers of a structure of fixed size; texts and what is pointed to are left out.
+
+    None: not fixed, or too many.
+    """
     flat: list[Leaf] = []
     fits = _leaves(struct, "", 0, into=flat, most=most)
     return flat if fits and struct.kind == STATIC else None

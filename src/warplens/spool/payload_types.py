@@ -1,4 +1,7 @@
-"""The types that NVTX predefines for the entries of a payload: name, NumPy format, size and alignment (x86-64 and aarch64 Linux)."""
+"""The predefined NVTX types of payload entries: name, NumPy format, size and alignment.
+
+For x86-64 and aarch64 Linux.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The facts about a traced process, as its spool or the launcher's notes give them; anything odd becomes a default."""
+"""The facts about a traced process, from its spool or the launcher's notes.
+
+Anything odd becomes a default.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ _INT32 = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Process:
-    """A traced process. `start_ns`: when the agent started in it; `fork_ns`: when it was forked, or 0."""
+    """A traced process. `start_ns`: when the agent started in it; `fork_ns`: when it was forked, or 0.
+
+    `outside`: the launcher recorded it, without an agent in it.
+    """
 
     pid: int = 0
     ppid: int = 0
@@ -24,6 +30,7 @@ class Process:
     command: tuple[str, ...] = ()
     rank: int | None = None
     local_rank: int | None = None
+    outside: bool = False
 
 
 def read_process(facts: Any) -> Process:
@@ -42,11 +49,15 @@ def read_process(facts: Any) -> Process:
         command=words(facts.get("command")),
         rank=number(facts.get("rank"), _INT32),
         local_rank=number(facts.get("local_rank"), _INT32),
+        outside=facts.get("outside") is True,
     )
 
 
 def number(value: Any, most: int = 1 << 62) -> int | None:
-    """Return a number from 0 to `most`, also where it is written as text; None for anything else."""
+    """Return a number from 0 to `most`, also where it is written as text.
+
+    None for anything else.
+    """
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None

@@ -1,4 +1,4 @@
-"""One spool file: what the agent wrote in one process, read as far as it is whole."""
+"""Reads one spool file: the recording of one process, as far as it is whole."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class Names:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known about the recording of a process from elsewhere. Times are ns on the raw clock of its spool.
+    """What is known about the recording of a process from elsewhere.
+
+    Times are ns on the raw clock of its spool.
 
     `ended`: when the process ended, 0: unknown. `until`: when the recording was over and the process went on: what it did later counts
     only as the end of a range. `windows`: those of the capture: ranges that were open at the end and overlap none are left out. `only`:
@@ -67,7 +69,10 @@ class Bounds:
 
 
 def identify(path: Path) -> tuple[Head, Process, Layouts]:
-    """Read what a spool file says about itself and its process, and no more of it. Raises SpoolError as SpoolFile does."""
+    """Read what a spool file says about itself and its process, and no more of it.
+
+    Raises SpoolError as SpoolFile does.
+    """
     try:
         with untrusted.opened(path) as file:
             length = os.fstat(file.fileno()).st_size
@@ -81,7 +86,9 @@ def identify(path: Path) -> tuple[Head, Process, Layouts]:
 
 
 class SpoolFile:
-    """An open spool file. Raises SpoolError (file and offset) when it is none; anything less is read and noted.
+    """An open spool file.
+
+    Raises SpoolError (file and offset) when it is none; anything less is read and noted.
 
     `changing`: a flight recorder may be writing its chunks anew, so a copy in memory is read; so it is where no space was reserved, because
     the pages of a file with holes may need space even to be read. `followed`: events of this file that were read in part while its process
@@ -176,7 +183,10 @@ class SpoolFile:
 
     @cached_property
     def events(self) -> Events:
-        """The events, with the first pass and the open ranges done; while the process goes on, as far as they were scanned."""
+        """The events, with the first pass and the open ranges done.
+
+        While the process goes on, as far as they were scanned.
+        """
         self._events = events = self._followed or Events(self._memory, self._mapped, self.layouts)
         events.rebase(self._memory, self._mapped)
         if self._going_on:
@@ -210,14 +220,17 @@ class SpoolFile:
         )
 
     def records_of(self, chunk: Chunk, first: int, count: int) -> npt.NDArray[Any]:
-        """Return a view of `count` records of a chunk of records, from number `first` on, all as if they were ranges."""
+        """Return a view of `count` records of a chunk, from number `first` on, all as if they were ranges."""
         return np.frombuffer(
             self._mapped, self.layouts.dtypes["range"], count, chunk.offset + first * self.layouts.stride
         )
 
     @cached_property
     def wide(self) -> dict[str, WideRecords]:
-        """The records of wide chunks, by the names of their types; of types without any there is nothing."""
+        """The records of wide chunks, by the names of their types.
+
+        Of types without any there is nothing.
+        """
         some = [chunk for chunk in self.chunks if chunk.kind == chunking.WIDE]
         by_type, unknown = wide.read(self._memory, self._mapped, self.layouts.wide, chunks=some)
         if unknown:
@@ -277,7 +290,10 @@ class SpoolFile:
         self._notes.append(Note(severity, code, "spool", message=message, count=count))
 
     def _last_call(self) -> int:
-        """When the last call returned, or sample was taken; 0 without any. GPUs' times say little: they may be of a wrong clock."""
+        """When the last call returned, or sample was taken; 0 without any.
+
+        GPUs' times say little: they may be of a wrong clock.
+        """
         last = 0
         for kind in _ON_CPU:
             if kind in self.wide:
@@ -311,11 +327,17 @@ class SpoolFile:
         return kept
 
     def open_now(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return the ranges that are open now, without an end, and their `OPEN_FACTS`; some may have ended in this moment."""
+        """Return the ranges that are open now, without an end, and their `OPEN_FACTS`.
+
+        Some may have ended in this moment.
+        """
         return self._open_slots(set())
 
     def _open_slots(self, closed: set[tuple[int, ...]]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return the ranges in open slots, innermost first, and their `OPEN_FACTS`; those among the last events, `closed`, are left out."""
+        """Return the ranges in open slots, innermost first, and their `OPEN_FACTS`.
+
+        Those among the last events, `closed`, are left out.
+        """
         ids = self.layouts.ids
         event = self.layouts.dtypes["range"]
         closed_anywhere = {row[1:] for row in closed if row[4] == ids["start_end"]}
@@ -370,7 +392,10 @@ class SpoolFile:
 def _last_around(
     spans: Sequence[Span], start: npt.NDArray[Any], end: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return begin and end of the last span that begins before each range ends; an end of 0 where none does."""
+    """Return begin and end of the last span that begins before each range ends.
+
+    An end of 0 where none does.
+    """
     begins, ends = (np.array([0, *(span[edge] for span in sorted(spans))], np.uint64) for edge in (0, 1))
     place = np.searchsorted(begins[1:], np.maximum(end, start + 1), side="left")
     return begins[place], np.maximum.accumulate(ends)[place]

@@ -1,4 +1,7 @@
-"""The register of processes, `processes.log`: records that every process of the tree appended, in whatever order and state."""
+"""Reads the register of processes, `processes.log`.
+
+Every process of the tree appends records, in any order and state.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,11 @@ USAGE = ("max_rss", "user_time", "system_time", "minor_faults", "major_faults", 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One record: `kind` as above, times in ns of CLOCK_MONOTONIC, `texts` the executable and the command line, not decoded."""
+    """One record.
+
+    `kind` as above, times in ns of CLOCK_MONOTONIC, `texts` the executable and the command line,
+    not decoded.
+    """
 
     kind: int
     pid: int
@@ -51,7 +58,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Register:
-    """What could be read, in order of time; `damaged` places were stepped over, `unread` bytes lie behind what is ever read."""
+    """What could be read, in order of time.
+
+    `damaged` places were stepped over, `unread` bytes lie behind what is ever read.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     damaged: int = 0
@@ -59,7 +69,10 @@ class Register:
 
 
 def read_register(directory: Path) -> Register:
-    """Read the register of a spool directory; empty where there is none. Nothing in it is trusted."""
+    """Read the register of a spool directory; empty where there is none.
+
+    Nothing in it is trusted.
+    """
     register = Register()
     try:
         with untrusted.opened(directory / NAME) as file:

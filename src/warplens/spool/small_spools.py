@@ -1,4 +1,7 @@
-"""Small spools of processes that recorded nothing but native code of the CPU side: read at once, and put together as if they were one."""
+"""Reads many small spools at once, as if they were one.
+
+For processes that recorded only native code of the CPU side.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ _NOTHING = np.dtype("V8")
 
 @dataclass(frozen=True)
 class Small:
-    """One of them: its header, facts about the process, records by type, the contents of its strings chunks."""
+    """One small spool: header, facts about the process, records by type, contents of its strings chunks."""
 
     head: layout.Head
     process: Process
@@ -55,7 +58,11 @@ class Small:
 
 
 def read(path: Path, process: Process, layouts: layout.Layouts) -> Small | None:
-    """Read a spool whole; None where it is not small, holds anything else, is damaged, or was a flight recorder's or lost something."""
+    """Read a spool whole.
+
+    None where it is not small, holds anything else, is damaged, or was a flight recorder's or lost
+    something.
+    """
     try:
         with untrusted.opened(path) as file:
             data = file.read(_AT_FIRST)
@@ -94,7 +101,9 @@ def read(path: Path, process: Process, layouts: layout.Layouts) -> Small | None:
 
 
 class MergedSpools:
-    """Small spools of one machine as one process, for `CpuTables`. Threads, stacks, modules and strings get numbers that no two share.
+    """Small spools of one machine as one process, for `CpuTables`.
+
+    Threads, stacks, modules and strings get numbers that no two share.
 
     `spans`: windows (ns, the spools' clock); None: all records count. Raises SpoolError where anything is odd: read each alone then.
     """
@@ -187,7 +196,9 @@ class MergedSpools:
         return by_member
 
     def _number_threads(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Give each thread a number from 1 on in place of its system id: those of a member as they would have been numbered alone.
+        """Give each thread a number from 1 on in place of its system id.
+
+        Threads of a member get the numbers that they would have alone.
 
         Returns of each the member, the system id and when it was first seen (ns).
         """
@@ -231,7 +242,10 @@ class MergedSpools:
         return records
 
     def _number_stacks(self) -> Int64Array:
-        """Let the stacks of each member follow those of the one before; return what lies before those of each (one more at the end)."""
+        """Let the stacks of each member follow those of the one before.
+
+        Return what lies before those of each (one more at the end).
+        """
         most = np.zeros(self._count, np.int64)
         frames = self._records.get("cpu_frame")
         if frames is not None:
@@ -304,7 +318,10 @@ class MergedSpools:
 
 @lru_cache(maxsize=256)
 def _texts(contents: tuple[bytes, ...]) -> list[str | None]:
-    """Return the strings of chunks by their numbers; processes of one program often have the same. SpoolError where some are damaged."""
+    """Return the strings of chunks by their numbers; processes of one program often have the same.
+
+    SpoolError where some are damaged.
+    """
     memory = np.frombuffer(b"".join(contents), np.uint8)
     edges = np.cumsum([0, *map(len, contents)]).tolist()
     chunks = [

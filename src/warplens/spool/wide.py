@@ -1,4 +1,4 @@
-"""Wide chunks: the records of one type in a process, column by column or row by row."""
+"""Reads wide chunks: the records of one type in a process, column by column or row by row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Records = npt.NDArray[Any]
 _RELEASE_EVERY = 4 << 20  # bytes of the mapped file read before its pages are given back
 _GATHERED = 4 << 20  # bytes of the file that rows are copied out of at once
 _BLOCK = 1 << 14  # records that are looked at together
-_LONG = 16  # stretches of so many records are copied one by one
+_LONG = 16  # stretches of at least this number of records are copied one by one
 
 # What readers ask of each type of records; what its description lacks makes all its records unreadable. Whole numbers of any width.
 FIELDS: dict[str, str] = {
@@ -65,7 +65,10 @@ def readable(name: str, dtype: np.dtype[Any]) -> bool:
 
 
 class WideRecords:
-    """The records of one type, in the order of their chunks. `damaged`: so many were of another type than their chunk says."""
+    """The records of one type, in the order of their chunks.
+
+    `damaged`: number of records of another type than their chunk says.
+    """
 
     def __init__(
         self,
@@ -97,7 +100,10 @@ class WideRecords:
         return int(self._dtype.itemsize)
 
     def column(self, name: str) -> Int64Array:
-        """Return one field of all records. What does not fit into 63 bits wraps around: callers look at what they get."""
+        """Return one field of all records.
+
+        What does not fit into 63 bits wraps around: callers look at what they get.
+        """
         out = np.empty(self._count, np.int64)
         at = 0
         for _, block in self.blocks():
@@ -118,7 +124,7 @@ class WideRecords:
         return out
 
     def blocks(self) -> Iterator[tuple[Int64Array, npt.NDArray[Any]]]:
-        """Yield all records, some at a time: where they lie, and a view of them that is good until the next one."""
+        """Yield all records in blocks: their offsets, and a view that is valid until the next block."""
         size = self._dtype.itemsize
         for offset, count, usable in self._pieces:
             for first in range(0, count, _BLOCK):
@@ -131,7 +137,10 @@ class WideRecords:
         self._release()
 
     def stretches(self, offsets: Int64Array, counts: Int64Array) -> npt.NDArray[Any]:
-        """Return the records of places that lie behind each other, as far as they can be used; `counts`: how many at each offset."""
+        """Return the records of places that lie behind each other, as far as they can be used.
+
+        `counts`: how many at each offset.
+        """
         size = self._dtype.itemsize
         ends = np.cumsum(counts)
         rows = np.empty(int(ends[-1]) if len(ends) else 0, self._dtype)
@@ -201,7 +210,7 @@ def read(
     layouts: Mapping[int, tuple[str, np.dtype[Any]]],
     chunks: Iterable[Chunk],
 ) -> tuple[dict[str, WideRecords], int]:
-    """Return the records of the wide `chunks` by the names of their types, and how many chunks nobody here can read."""
+    """Return the records of the wide `chunks` by type name, and the number of unreadable chunks."""
     of: dict[int, list[Chunk]] = {}
     unknown = 0
     for chunk in sorted(chunks, key=lambda chunk: chunk.sequence):

@@ -1,4 +1,7 @@
-"""What a control file says about the capture: its windows, and what limited it. Nothing in it is trusted."""
+"""Reads the capture windows from a control file, and the limits that applied.
+
+Nothing in it is trusted.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ _LATEST = 1 << 62
 
 @dataclass(frozen=True)
 class Window:
-    """Begin and end in ns on the spool's clock; `end` 0: nobody closed it. `pid` 0: the launcher opened it."""
+    """Begin and end in ns on the spool's clock; `end` 0: nobody closed it.
+
+    `pid` 0: the launcher opened it.
+    """
 
     number: int
     start: int
@@ -43,9 +49,11 @@ class Window:
 
 @dataclass(frozen=True)
 class Capture:
-    """`keep_ns`: only the last so many ns were kept, 0 = all. `over`: so often `max_bytes` kept a file from growing.
+    """`keep_ns`: length of the kept end of the run, 0 = all.
 
-    `full`: there was no room for another window. `damaged`: so many windows made no sense and are left out.
+    `over`: how often `max_bytes` kept a file from growing.
+
+    `full`: there was no room for another window. `damaged`: number of invalid windows, which are left out.
     Of CUDA: `all_apis`, whether calls were wanted that other calls make; `flush_ms`, how often CUPTI was asked for records, 0 = never;
     `calls`, whether calls were recorded.
     """
@@ -62,7 +70,10 @@ class Capture:
 
 
 def read_file(path: Path) -> bytes:
-    """Return what of a control file has a meaning; empty where there is none, or something else of that name."""
+    """Return what of a control file has a meaning.
+
+    Empty where there is none, or something else of that name.
+    """
     try:
         return read(path, FILE_SIZE)
     except OSError:

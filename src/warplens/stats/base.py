@@ -28,7 +28,10 @@ class StatTable(Protocol):
     """What `table` in each unit is."""
 
     def __call__(self, report: Report, selection: Selection, **options: Any) -> pa.Table:
-        """Compute the stat over the selected part of the report; MissingData where the report cannot answer."""
+        """Compute the stat over the selected part of the report.
+
+        MissingData where the report cannot answer.
+        """
         ...
 
 

@@ -1,4 +1,7 @@
-"""Groups rows by GPU, stream, process or rank: the option `by` of the stats of GPUs, and `warplens stats --by`."""
+"""Groups rows by GPU, stream, process or rank.
+
+The option `by` of the stats of GPUs, and `warplens stats --by`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ Key = tuple[int, int | None, int | None]  # process, device, stream: None for wh
 
 
 class By:
-    """Tells which row something belongs to. A GPU is that of a process: one that two processes share is two.
+    """Tells which row something belongs to.
+
+    A GPU is that of a process: one that two processes share is two.
 
     Raises UsageError for what is not one of KNOWN.
     """
@@ -68,7 +73,9 @@ class By:
         )
 
     def grouped(self, parts: Iterable[tuple[Key, Part]]) -> Iterator[tuple[Key, list[Part]]]:
-        """Yield what belongs to each row; `parts` come with their process, device and stream, GPU by GPU.
+        """Yield what belongs to each row.
+
+        `parts` come with their process, device and stream, GPU by GPU.
 
         Rows of one GPU come as soon as they are whole, so that what they are made of need not be kept.
         """
@@ -84,7 +91,10 @@ class By:
         yield from groups.items()
 
     def columns(self, keys: Sequence[Key]) -> dict[str, pa.Array]:
-        """Return `Host`, `Rank`, `PID`, `Device` as `places` does; streams have their number, ranks only `Rank` and where they ran."""
+        """Return `Host`, `Rank`, `PID`, `Device` as `places` does.
+
+        Streams have their number, ranks only `Rank` and where they ran.
+        """
         process, device, stream = (
             pa.chunked_array([pa.array([key[column] for key in keys], kind)])
             for column, kind in enumerate((pa.int64(), pa.int32(), pa.int64()))

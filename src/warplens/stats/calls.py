@@ -1,4 +1,4 @@
-"""Sums of what threads called, as nsys has them, kept apart by what is asked for: function, thread, process or target."""
+"""Summarises recorded calls in nsys's columns, grouped by function, thread, process or target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def calls_sum(
     missing: str,
     count: str,
 ) -> pa.Table:
-    """Return nsys' block of columns for the rows of a table with start and end; the greatest total comes first.
+    """Return nsys' block of columns for the rows of a table with start and end.
+
+    The greatest total comes first.
 
     Args:
         report: the report.
@@ -62,7 +64,7 @@ def calls_sum(
 
 
 def located(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
-    """Return the columns that say of each row which process and thread it is about, where it has their keys."""
+    """Return the columns that name the process and thread of each row, where it has their keys."""
     if "thread" in rows.column_names:
         return of_threads(report, rows.column("process"), rows.column("thread"))
     return places(report, rows.column("process")) if "process" in rows.column_names else {}

@@ -1,4 +1,7 @@
-"""Shared by the stats of the critical path: the graph of the selected time or step, and the notes about it."""
+"""Shared by the stats of the critical path: the graph of the selection, and the notes about it.
+
+The selection is a time or a step.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def find(report: Report, selection: Selection, step: int) -> Path:
-    """Return the path of the selection, or of one training step (-1: none is asked for). MissingData where there is no CUDA data."""
+    """Return the path of the selection, or of one training step (-1: none is asked for).
+
+    MissingData where there is no CUDA data.
+    """
     if step >= 0:
         known = steps(report, selection)
         rows = known.filter(pc.equal(known.column("index"), step))
@@ -52,7 +58,10 @@ def path_notes(path: Path) -> list[str]:
 
 
 def answer(path: Path, what: str, factor: float) -> str:
-    """Return what would be if something took another time, in words. UsageError where nothing is called so."""
+    """Return what would be if something took another time, in words.
+
+    UsageError where nothing is called so.
+    """
     if factor < 0:
         raise UsageError(
             f"`:factor={factor:g}` is less than no time; 0 means that it takes none, 2 twice as long."
@@ -67,7 +76,10 @@ def answer(path: Path, what: str, factor: float) -> str:
 
 
 def placed(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
-    """Return where each row was: `Rank`, `PID` where processes differ, `TID` or `Device` and `Stream`; of each only what there is."""
+    """Return where each row was, of each column only what there is.
+
+    `Rank`, `PID` where processes differ, `TID` or `Device` and `Stream`.
+    """
     columns: dict[str, pa.Array] = {}
     if len(pc.drop_null(pc.unique(rows.column("process")))) > 1:
         ranks = of_process(report, rows.column("process"), "rank")

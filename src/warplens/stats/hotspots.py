@@ -1,4 +1,4 @@
-"""Profiles as tables: what samples were taken in, by function, or as a tree of who called whom."""
+"""Profiles as tables: samples by function, or as a tree of callers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ TREES = ("flat", "top-down", "bottom-up")
 
 @dataclass(frozen=True)
 class SampleProfile:
-    """Samples in their frames. `groups`: what they are kept apart by, a row each with its sums, the greatest weight first."""
+    """Samples in their frames.
+
+    `groups`: what they are kept apart by, a row each with its sums, the greatest weight first.
+    """
 
     frames: FrameTable
     weights: Weights
@@ -44,7 +47,10 @@ class SampleProfile:
         wall: bool = False,
         only_python: bool = False,
     ) -> SampleProfile:
-        """Read the samples, kept apart by `process`, `thread` or `range`, or not at all (other words). MissingData where there are none."""
+        """Read the samples, by `process`, `thread` or `range`, or all together (other words).
+
+        MissingData where there are none.
+        """
         keys = _GROUPS.get(by, ())
         rows = sampled(report, selection, kind=kind, wall=wall, per=keys)
         if not rows.num_rows:
@@ -88,7 +94,10 @@ def by_group(report: Report, profile: SampleProfile, by: str, least: float) -> p
 
 
 def by_frame(profile: SampleProfile, by: str, least: float) -> pa.Table:
-    """Return a row for each function, line or module with at least `least` ns in its total; the most own time first."""
+    """Return a row for each function, line or module with at least `least` ns in its total.
+
+    The most own time first.
+    """
     nodes = flat(top_down(profile.frames, by, profile.weights))
     rows = np.flatnonzero(nodes.total >= least)
     names, places = texts([profile.frames.frame(place) for place in nodes.example[rows].tolist()], by)
@@ -98,7 +107,10 @@ def by_frame(profile: SampleProfile, by: str, least: float) -> pa.Table:
 def as_tree(
     report: Report, profile: SampleProfile, by: str, tree: str, *, depth: int, least: float
 ) -> pa.Table:
-    """Return a row for each node, indented below its parent; below a row for each thread, process or range where `by` names one."""
+    """Return a row for each node, indented below its parent.
+
+    Below a row for each thread, process or range where `by` names one.
+    """
     frames, kind = profile.frames, by if by in FRAMES else "function"
     if tree == "bottom-up":
         nodes = bottom_up(frames, kind, profile.weights, depth=depth or None, least=least)
@@ -127,7 +139,7 @@ def figures(tree: StackTree, rows: Int64Array, all_of_it: int) -> dict[str, pa.A
 
 
 def texts(frames: list[Frame], by: str) -> tuple[list[str], list[str]]:
-    """Return what each frame is called as a `function`, `line` or `module`, and where that is: a file, or a library."""
+    """Return the name of each frame as a `function`, `line` or `module`, and its place: a file, or a library."""
     if by == "module":
         return [_module(frame) for frame in frames], [frame.kind for frame in frames]
     return [frame.function for frame in frames], [_place(frame, by) for frame in frames]

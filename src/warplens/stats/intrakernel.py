@@ -1,4 +1,4 @@
-"""Shared by stats of regions inside kernels: where a launch ran, how many records are missing, how exact times are."""
+"""Shared by stats of regions inside kernels: place of a launch, missing records, accuracy of times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def located(report: Report, of: IntrakernelLaunches, group: Int64Array) -> dict[str, pa.Array]:
-    """Return the columns that say where groups of launches ran, as `places` does; none for no rows."""
+    """Return the columns that say where groups of launches ran, as `places` does.
+
+    None for no rows.
+    """
     if not len(group):
         return {}
     keys = [of.groups[at][:2] for at in group.tolist()]
@@ -48,7 +51,10 @@ def missing(of: IntrakernelLaunches) -> str:
 
 
 def exactness(of: IntrakernelLaunches) -> str:
-    """Return a note about how well launches are placed in the report; empty where that is not known."""
+    """Return a note about how well launches are placed in the report.
+
+    Empty where that is not known.
+    """
     known = of.uncertainty[of.uncertainty >= 0]
     if not len(known):
         return ""

@@ -1,4 +1,4 @@
-"""From the call to the kernel: launches with their times, and sizes of grid and block as nsys prints them."""
+"""Launches with their times, and sizes of grid and block as nsys prints them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
 
 
 def launched(report: Report, selection: Selection, naming: Naming, nvtx: bool) -> str:
-    """Return the SQL relation (in parentheses) of the kernels whose call was recorded, of those that overlap the selection.
+    """Return the SQL relation (in parentheses) of the selected kernels whose call was recorded.
 
     A launch lasts from the begin of the call to the end of the kernel, or of the call where that is later. Columns: those of
     `kernels` and `analysis.gpu.ops.kernels`, and thread, call, call_start, call_end, total (ns, of the launch), queue (ns from the end
@@ -43,7 +43,10 @@ def nothing_launched(report: Report, selection: Selection) -> MissingData:
 
 
 def without_call(report: Report, selection: Selection, launches: int) -> str:
-    """Return a note about kernels whose call is not in the report; empty where there are none. `launches`: how many launches there are."""
+    """Return a note about kernels whose call is not in the report; empty where there are none.
+
+    `launches`: how many launches there are.
+    """
     if selection.window(report) is None:
         number = report.tables["kernels"] - launches
     else:
@@ -65,7 +68,10 @@ def no_kernels(report: Report, selection: Selection) -> MissingData:
 
 
 def whole_graphs(report: Report, selection: Selection) -> str:
-    """Return a note about graphs that were recorded without their kernels; empty where there are none."""
+    """Return a note about graphs that were recorded without their kernels.
+
+    Empty where there are none.
+    """
     if not report.tables["graphs"]:
         return ""
     number = (

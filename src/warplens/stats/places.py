@@ -1,4 +1,4 @@
-"""Which process and GPU a row is about: columns that a table has only where there is more than one."""
+"""Columns for the process and GPU of a row. A table has them only where there is more than one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def places(
     report: Report, process: pa.ChunkedArray, device: pa.ChunkedArray | None = None
 ) -> dict[str, pa.Array]:
-    """Return the columns `Host`, `Rank`, `PID` and `Device` for rows with these keys, of each only where the rows differ in it.
+    """Return the columns `Host`, `Rank`, `PID` and `Device` for rows with these keys.
+
+    Of each only where the rows differ in it.
 
     `Rank` is there where processes have one. A device is `name (number)`, the number being CUDA's in its process.
     """
@@ -31,20 +33,29 @@ def places(
 
 
 def of_threads(report: Report, process: pa.ChunkedArray, thread: pa.ChunkedArray) -> dict[str, pa.Array]:
-    """Return `Host`, `Rank` and `PID` as `places` does, then `TID` and `Thread`, the system id and the name."""
+    """Return `Host`, `Rank` and `PID` as `places` does, then `TID` and `Thread`.
+
+    The system id and the name.
+    """
     known = report.table("threads", ["thread", "tid", "name"])
     ids, names = (_looked_up(thread, known.column("thread"), known.column(name)) for name in ("tid", "name"))
     return {**places(report, process), "TID": ids, "Thread": names}
 
 
 def of_process(report: Report, process: pa.ChunkedArray | pa.Array, column: str) -> pa.Array:
-    """Return a column of `processes` for rows with these keys; null where there is no such process."""
+    """Return a column of `processes` for rows with these keys.
+
+    Null where there is no such process.
+    """
     known = report.table("processes", ["process", column])
     return _looked_up(process, known.column("process"), known.column(column))
 
 
 def device_names(report: Report, process: pa.ChunkedArray, device: pa.ChunkedArray) -> pa.Array:
-    """Return `name (number)` for rows with these keys; `GPU (number)` where the name is not known, null without a number."""
+    """Return `name (number)` for rows with these keys.
+
+    `GPU (number)` where the name is not known, null without a number.
+    """
     known = report.table("devices", ["process", "device", "name"])
     name = _looked_up(
         _keys(process, device), _keys(known.column("process"), known.column("device")), known.column("name")

@@ -1,4 +1,4 @@
-"""NVTX ranges with what they launched on the GPU, each with its place among the others."""
+"""NVTX ranges with their GPU work, each with its place among the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _COLUMNS = ("id", "process", "thread", "start", "end", "domain", "message", "sty
 
 
 def projections(report: Report, selection: Selection, *, stacks: bool = False) -> pa.Table:
-    """Return the ranges with GPU work, in the order in which that began. MissingData where there is none.
+    """Return the ranges with GPU work, in the order in which that began.
+
+    MissingData where there is none.
 
     Beside columns of `nvtx_ranges`: first, last, operations (see `ranges.projection.projected`), name (`domain:name`, a dictionary),
     level (how many of these ranges enclose it), number (how many of them are directly inside it), parent (null where that is none of
@@ -44,7 +46,10 @@ def projections(report: Report, selection: Selection, *, stacks: bool = False) -
 
 
 def _names(rows: pa.Table) -> pa.DictionaryArray:
-    """Write `domain:name` of each row as a dictionary column in which each text is once: there are few in many rows."""
+    """Write `domain:name` of each row as a dictionary column with each text once.
+
+    There are few texts in many rows.
+    """
     domain, message = (rows.column(name).combine_chunks() for name in ("domain", "message"))
     width = len(message.dictionary) + 1
     codes = [np.asarray(pc.fill_null(column.indices, -1), np.int64) + 1 for column in (domain, message)]
@@ -60,7 +65,10 @@ def _texts(column: pa.DictionaryArray, codes: Int64Array) -> pa.Array:
 
 
 def missing(report: Report, selection: Selection, *, kernels: bool = False) -> MissingData:
-    """Return what to raise where no range launched anything; `kernels`: where none launched a kernel."""
+    """Return what to raise where no range launched anything.
+
+    `kernels`: where none launched a kernel.
+    """
     needed = {
         "NVTX": ("nvtx_ranges",),
         "CUDA trace": ("cuda_api",),

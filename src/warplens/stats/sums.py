@@ -1,4 +1,7 @@
-"""The block of columns that summaries of CUDA share: total, number, mean, median, extremes and deviation of each group."""
+"""The columns that summaries of CUDA share.
+
+Total, number, mean, median, extremes and deviation of each group.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ PLACE = ("process", "device")  # what sums are kept apart by: over several GPUs 
 
 
 def naming(base: bool, mangled: bool) -> Naming:
-    """Return which of a kernel's names the arguments `:base` and `:mangled` ask for. Raises UsageError for both."""
+    """Return which of a kernel's names the arguments `:base` and `:mangled` ask for.
+
+    Raises UsageError for both.
+    """
     if base and mangled:
         raise UsageError("`:base` and `:mangled` are two names of one kernel; give one of them.")
     return "base" if base else "mangled" if mangled else "demangled"
@@ -96,7 +102,10 @@ def grouped_by(
 def summary(
     report: Report, rows: pa.Table, keys: Sequence[str], *, count: str = "Instances", by: By | None = None
 ) -> pa.Table:
-    """Shape what `grouped` returned as nsys does: the block, where it was, the keys. `count`: what the number of rows is called."""
+    """Shape what `grouped` returned as nsys does: the block, where it was, the keys.
+
+    `count`: what the number of rows is called.
+    """
     figures = block(rows, "Total Time (ns)", "ns", count=count)
     return pa.table(
         {"Time (%)": rows.column("share"), **figures, **where(report, rows, by), **_only(rows, keys)}
@@ -112,7 +121,9 @@ def block(
     scale: float | None = None,
     count_first: bool = False,
 ) -> dict[str, pa.Array | pa.ChunkedArray]:
-    """Return the columns from the total to the deviation; `scale` is what values are divided by (None: they stay integers).
+    """Return the columns from the total to the deviation.
+
+    `scale` is what values are divided by (None: they stay integers).
 
     `count_first`: the number of rows comes before the total.
     """
@@ -135,7 +146,10 @@ def block(
 
 
 def where(report: Report, rows: pa.Table, by: By | None = None) -> dict[str, pa.Array]:
-    """Return the columns that say of each row of `grouped` where it was; none where rows were not kept apart."""
+    """Return the columns that say of each row of `grouped` where it was.
+
+    None where rows were not kept apart.
+    """
     if by is not None and by.by in ("rank", "stream"):
         nothing = [None] * rows.num_rows
         parts = [

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
-    """Return `Task`, the name of each row's task (its library and number where it has none); nothing in a report without tasks."""
+    """Return `Task`, the name of each row's task (its library and number where it has none).
+
+    Nothing in a report without tasks.
+    """
     if not report.tables["tasks"]:
         return {}
     names = pc.cast(system_ids(report, rows, "tasks", column="name"), pa.string())
@@ -29,7 +32,9 @@ def task_column(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
 
 
 def payload_columns(report: Report, rows: pa.Table, kind: str) -> dict[str, pa.Array]:
-    """Return `Payload` and, where one came with an end, `EndPayload`, both as text; nothing where no row has one.
+    """Return `Payload` and, where one came with an end, `EndPayload`, both as text.
+
+    Nothing where no row has one.
 
     `rows`: id, payload_int and payload_float of ranges or marks.
     """

@@ -1,4 +1,4 @@
-"""The rows that traces of NVTX ranges have in common: each range's place among the others, in order of time."""
+"""Shared by traces of NVTX ranges: each range's place among the others, in order of time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Traced:
-    """The ranges of one style in the selected part, sorted by start. `rows` has the columns of `nvtx_ranges` and what follows.
+    """The ranges of one style in the selected part, sorted by start.
+
+    `rows` has the columns of `nvtx_ranges` and what follows.
 
     `level`: how many ranges enclose it. `stack`: ids from the outermost range to this one, each after a colon. `number`, `time`: how
     many ranges of the style are directly inside it, and how many ns they last. A selection leaves rows out, but not out of these.
@@ -74,7 +76,10 @@ def traced(report: Report, selection: Selection, style: str) -> Traced:
 
 
 def system_ids(report: Report, rows: pa.Table, table: str, column: str, key: str | None = None) -> pa.Array:
-    """Return for each row the `column` (pid, tid, name, …) of the `table` (processes, threads, tasks) that its key names; null: none."""
+    """Return for each row the `column` of the `table` row that its key names; null: none.
+
+    `table`: processes, threads, tasks; `column`: pid, tid, name, …
+    """
     singular = {"processes": "process", "threads": "thread", "tasks": "task"}[table]
     known = report.table(table, [singular, column])
     places = pc.index_in(rows.column(key or singular), value_set=known.column(singular).combine_chunks())
@@ -82,7 +87,10 @@ def system_ids(report: Report, rows: pa.Table, table: str, column: str, key: str
 
 
 class Nest:
-    """Goes through the ranges from the outermost inwards: `above` has the position of each one's parent, -1 for none."""
+    """Goes through the ranges from the outermost inwards.
+
+    `above` has the position of each one's parent, -1 for none.
+    """
 
     def __init__(self, above: Int64Array, ids: Int64Array) -> None:
         self.above = above

@@ -1,4 +1,4 @@
-"""How much memory is there for us: on the machine, in the container that we are in, and within the limit of this process."""
+"""Measures the available memory: of the machine, of our container, and within this process's limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def available() -> int:
 
 
 def budget(wanted: int = _WANTED) -> int:
-    """Return the bytes that large work may take of its own: at most `wanted`, and at most half of what is free now."""
+    """Return the bytes that large work may allocate.
+
+    At most `wanted`, and at most half of the free memory.
+    """
     return max(min(wanted, available() // 2), _LEAST)
 
 
@@ -50,7 +53,10 @@ def _free() -> int:
 
 
 def _limits(groups: Path = _GROUPS, own: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[int, int]]:
-    """Yield the limit and the use of each control group that this process is in; pages of files that can go do not count as used."""
+    """Yield the limit and the use of each control group that this process is in.
+
+    Pages of files that can go do not count as used.
+    """
     with contextlib.suppress(OSError, ValueError):
         for line in own.read_text(encoding="utf-8").splitlines():
             _, kinds, path = line.split(":", 2)

@@ -1,6 +1,8 @@
-"""The files of snapshots: each snapshot of a part has files of its own, which go when no reader has them open any more.
+"""The files of snapshots.
 
-A reader holds a shared lock on one file of the generation that it reads; who removes a generation has to get it alone.
+Each snapshot of a part has its own files, which go when no reader has them open.
+
+A reader holds a shared lock on one file of the generation that it reads; to remove a generation, a process needs the lock exclusively.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ def file_name(table: str, host: str, part: int, generation: int) -> str:
 
 
 class Held:
-    """Keeps the files of a snapshot where they are until it is dropped. OSError where they are gone already."""
+    """Keeps the files of a snapshot where they are until it is dropped.
+
+    OSError where they are gone already.
+    """
 
     def __init__(self, report: Path, manifest: Manifest) -> None:
         file = str(manifest.tables.get(FIRST, {}).get("file"))
@@ -55,7 +60,10 @@ def next_number(report: Path, host: str, part: int) -> int:
 
 
 def sweep(report: Path, manifests: Iterable[Manifest]) -> None:
-    """Remove the files of snapshots that no manifest names and nobody reads; none through a link. Nobody may be writing one."""
+    """Remove the files of snapshots that no manifest names and nobody reads; none through a link.
+
+    Nobody may be writing one.
+    """
     files = _found(report)
     if not files:
         return

@@ -1,4 +1,4 @@
-"""The manifest of one part of a report: what was recorded, where, and which files hold it."""
+"""The manifest of one part of a report: the recorded data, its origin and its files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ PROCESSES_PER_PART = 1 << 16
 
 @dataclass(frozen=True)
 class Manifest:
-    """Facts of one part. Times are ns of its host's CLOCK_MONOTONIC; `tables` maps a name to `{"file", "rows"}`.
+    """Facts of one part.
+
+    Times are ns of its host's CLOCK_MONOTONIC; `tables` maps a name to `{"file", "rows"}`.
 
     `usage` is what the launcher was given by `wait4` for the program and all that it waited for: `user_ns`, `system_ns`, `minor_faults`,
     `major_faults`, `waits`, `preemptions`; `max_rss` is the most memory of any one of them, bytes, where it is more than the launcher had.
@@ -61,7 +63,10 @@ def path_of(report: Path, part_id: str) -> Path:
 
 
 def claimed(report: Path) -> int:
-    """Return how many numbers of parts were claimed: a part with very many processes has several, and so has one that was interrupted."""
+    """Return how many part numbers are claimed.
+
+    A part with very many processes has several, and so has an interrupted one.
+    """
     return sum(1 for _ in (report / DIRECTORY).glob("part-*"))
 
 
@@ -74,7 +79,10 @@ def write(report: Path, manifest: Manifest) -> None:
 
 
 def read(path: Path) -> Manifest:
-    """Read a manifest. Raises NewerReport for a later version, ReportError when it is broken; both name the file."""
+    """Read a manifest.
+
+    Raises NewerReport for a later version, ReportError when it is broken; both name the file.
+    """
     try:
         data = json.loads(untrusted.read(path, _LONGEST))
     except OSError as error:

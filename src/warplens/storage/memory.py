@@ -10,7 +10,10 @@ import pyarrow as pa
 
 
 def give_back() -> None:
-    """Give memory that is free back: what one step needed would else be kept beside what the next one needs."""
+    """Return free memory to the system.
+
+    Otherwise one step's memory stays beside that of the next step.
+    """
     pa.default_memory_pool().release_unused()
     if trim := _trimmer():
         trim(0)

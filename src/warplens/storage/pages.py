@@ -1,4 +1,4 @@
-"""Reads the headers of the pages of a Parquet file: what each says that it unpacks to, which is what a reader makes room for.
+"""Reads the page headers of a Parquet file, with the unpacked sizes that a reader would allocate.
 
 Headers are structures of Thrift's compact protocol. Of each, two numbers matter; the rest is passed over to find where it ends.
 """

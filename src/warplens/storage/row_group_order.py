@@ -1,4 +1,6 @@
-"""Brings the row groups of a Parquet file that was just written into another order: only its footer says which comes first.
+"""Reorders the row groups of a Parquet file that was just written.
+
+Only its footer holds their order.
 
 A writer appends. What ends late is written late, while others have gone on; readers get it where it belongs all the same.
 """
@@ -31,7 +33,10 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 
 
 def reorder(file: BinaryIO, order: Sequence[int]) -> None:
-    """Let the row group number `order[k]` of an open file be its k-th. Raises ReportError where the footer is not as expected."""
+    """Let the row group number `order[k]` of an open file be its k-th.
+
+    Raises ReportError where the footer is not as expected.
+    """
     end = file.seek(0, 2)
     file.seek(end - 8)
     tail = file.read(8)

@@ -36,7 +36,10 @@ def field(column: Column) -> pa.Field:
 
 
 def numpy_type(kind: pa.DataType) -> np.dtype[Any]:
-    """Return the NumPy type of the model's numbers. `to_pandas_dtype` of pyarrow 25, the last for Python 3.10, fails without pandas."""
+    """Return the NumPy type of the model's numbers.
+
+    `to_pandas_dtype` of pyarrow 25, the last for Python 3.10, fails without pandas.
+    """
     return np.dtype(str(kind))  # names of numbers are those of NumPy: int16, uint64, double
 
 
@@ -53,7 +56,10 @@ def empty(table: str) -> pa.Table:
 
 
 def complete(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Return the columns of `wanted` in its order and types; those that an older file lacks are null."""
+    """Return the columns of `wanted` in its order and types.
+
+    Those that an older file lacks are null.
+    """
     columns = [
         _array(rows.column(item.name), item.type)
         if item.name in rows.column_names
@@ -64,7 +70,9 @@ def complete(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
 
 
 def build(table: str, columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Make a table from columns (name -> values) or rows; missing nullable columns become null, types are those of the model.
+    """Make a table from columns (name -> values) or rows.
+
+    Missing nullable columns become null, types are those of the model.
 
     Raises ValueError or a pyarrow error when a value does not fit, KeyError for a missing column that may not be null.
     """

@@ -1,4 +1,6 @@
-"""Refuses tables that are small on disk and would fill the memory: what a file may unpack to is looked up in it before it is read.
+"""Refuses tables that are small on disk and would fill the memory.
+
+Looks up the unpacked sizes in a file before reading it.
 
 Of files that are small, so that looking costs nothing, the pages are held to that, too: a reader makes room for what a page says.
 """
@@ -31,13 +33,13 @@ _WIDTHS = {"INT32": 4, "INT64": 8, "DOUBLE": 8, "BOOLEAN": 1, "BYTE_ARRAY": 4}
 
 
 def check(table: Table, file: Path, metadata: pq.FileMetaData) -> None:
-    """Raise ReportError for a file of a table that no recording can have made, by the sizes that it says it has."""
+    """Raise ReportError for a table file that no recording can have made, by its declared sizes."""
     texts = frozenset(column.name for column in table.columns if column.type in ("string", "dict", "binary"))
     _check(file, metadata, texts, little=_EVENTS if table.happens else _ROWS)
 
 
 def check_foreign(file: Path, metadata: pq.FileMetaData) -> None:
-    """Raise ReportError for a Parquet file of another tool that was made to fill the memory, by the sizes that it says it has."""
+    """Raise ReportError for another tool's Parquet file that would fill the memory, by its declared sizes."""
     _check(file, metadata, frozenset(), little=_EVENTS)
 
 
@@ -87,7 +89,10 @@ def _check(file: Path, metadata: pq.FileMetaData, texts: frozenset[str], little:
 
 
 def check_processes(file: Path, rows: int, blocks: int) -> None:
-    """Raise ReportError for more processes than have keys: `blocks` numbers of parts were claimed in the report."""
+    """Raise ReportError for more processes than have keys.
+
+    `blocks`: number of claimed part numbers in the report.
+    """
     most = max(blocks, 1) * PROCESSES_PER_PART
     if rows > most:
         raise ReportError(
@@ -96,7 +101,7 @@ def check_processes(file: Path, rows: int, blocks: int) -> None:
 
 
 def check_whole(file: Path, metadata: pq.FileMetaData, columns: Iterable[str]) -> None:
-    """Raise ReportError where columns of a table that is read whole take more than half of the memory that there is."""
+    """Raise ReportError if columns of a table that is read whole take more than half of the free memory."""
     wanted, width = frozenset(columns), 0
     for place in range(metadata.num_columns):
         column = metadata.schema.column(place)
@@ -108,7 +113,10 @@ def check_whole(file: Path, metadata: pq.FileMetaData, columns: Iterable[str]) -
 
 
 def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
-    """Return those texts of a file that may be much larger than it says: dictionaries of long values that rows have in common."""
+    """Return the texts of a file that may be much larger than declared.
+
+    They are dictionaries of long values that many rows share.
+    """
     wanted, names = frozenset(columns), []
     for place in range(metadata.num_columns):
         column = metadata.schema.column(place)
@@ -123,7 +131,7 @@ def expanding(metadata: pq.FileMetaData, columns: Iterable[str]) -> list[str]:
 
 
 def check_expanded(file: Path, rows: pa.Table, names: Iterable[str]) -> None:
-    """Raise ReportError where the texts of columns, which are dictionaries still, would not fit into the memory."""
+    """Raise ReportError if the texts of columns, still dictionaries, would not fit into the memory."""
     import pyarrow.compute as pc  # 30 ms that the end of a short run need not pay
 
     for name in names:

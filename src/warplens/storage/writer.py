@@ -68,7 +68,9 @@ class Facts:
 
 
 class PartWriter:
-    """Collects the tables of one part; nothing is visible to readers before `commit`. A `snapshot` has files of its own.
+    """Collects the tables of one part; nothing is visible to readers before `commit`.
+
+    A `snapshot` has its own files.
 
     `during`: it is written while the recording goes on, for good; until `commit`, others may write snapshots, and the same part.
     """
@@ -104,7 +106,10 @@ class PartWriter:
         return self.part * PROCESSES_PER_PART
 
     def key(self, number: int) -> int:
-        """Return the key of the part's process `number`; a part with very many processes claims more numbers."""
+        """Return the key of the part's process `number`.
+
+        A part with very many processes claims more numbers.
+        """
         block, within = divmod(number, PROCESSES_PER_PART)
         while block > len(self._more_parts):
             self._more_parts.append(_claim(self.report, f"{self.id}+{len(self._more_parts) + 1}"))
@@ -120,7 +125,7 @@ class PartWriter:
         self._rows[table] = self._rows.get(table, 0) + data.num_rows
 
     def close_table(self, table: str) -> Path:
-        """Finish the file of a table that has rows, put its row groups in order, and return where it lies until `commit`."""
+        """Finish the file of a table with rows, order its row groups, and return its place until `commit`."""
         writer = self._writers.pop(table, None)
         if writer is not None:
             writer.close()
@@ -132,7 +137,10 @@ class PartWriter:
         return self.report / self._temporary(table)
 
     def commit(self, facts: Facts, snapshot: int | None = None) -> manifests.Manifest:
-        """Finish every file, give it its name, and write the manifest: now the part exists. `snapshot`: as in the manifest."""
+        """Finish every file, give it its name, and write the manifest: now the part exists.
+
+        `snapshot`: as in the manifest.
+        """
         tables = {}
         with Folder(self.report) as folder:
             for name in TABLES:
@@ -169,7 +177,10 @@ class PartWriter:
         return manifest
 
     def abandon(self) -> None:
-        """Remove what was written under temporary names; the claimed number stays with this part."""
+        """Remove what was written under temporary names.
+
+        The claimed number stays with this part.
+        """
         for writer in self._writers.values():
             try:
                 writer.close()
@@ -237,7 +248,9 @@ def open_parquet(file: BinaryIO | Path, table: str) -> pq.ParquetWriter:
 
 @cache
 def _places(table: str, *, during: bool) -> str | None:
-    """Return the column whose first value says where a row group belongs; None where all are written in order.
+    """Return the column whose first value says where a row group belongs.
+
+    None where all are written in order.
 
     Ranges that waited for their ends come late; while a recording goes on, so do processes that have not ended yet.
     """
@@ -260,7 +273,10 @@ def write_part(
     facts: Facts,
     tables: Mapping[str, pa.Table | Mapping[str, Any] | Sequence[Mapping[str, Any]]],
 ) -> manifests.Manifest:
-    """Write whole tables as one part. Keys must already be those of the part: 0, 1, … in a report's first part."""
+    """Write whole tables as one part.
+
+    Keys must already be those of the part: 0, 1, … in a report's first part.
+    """
     with PartWriter(report, facts.id, facts.host) as part:
         for name, rows in tables.items():
             part.write(name, rows)

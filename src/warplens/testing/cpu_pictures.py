@@ -1,4 +1,7 @@
-"""The rows of a drawn timeline that show the CPU side: samples, states, OS calls, GIL, collections. `testing.timeline` explains them."""
+"""The rows of a drawn timeline that show the CPU side: samples, states, OS calls, GIL, collections.
+
+`testing.timeline` explains them.
+"""
 
 from __future__ import annotations
 

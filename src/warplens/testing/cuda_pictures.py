@@ -1,4 +1,6 @@
-"""The rows of a drawn timeline that show CUDA: API calls, what the GPU did, waits, memory, metrics. `testing.timeline` explains them.
+"""The CUDA rows of a drawn timeline: API calls, GPU work, waits, memory, metrics.
+
+`testing.timeline` explains them.
 
 Times of what is drawn are columns, counted from 0; `rows` turns them into the tables of a report.
 """
@@ -32,7 +34,10 @@ Extra = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Op:
-    """One thing in a row of CUDA. `table`: where it goes; ops of a process with one `label` belong to one API call."""
+    """One thing in a row of CUDA.
+
+    `table`: where it goes; ops of a process with one `label` belong to one API call.
+    """
 
     process: str
     table: str
@@ -47,7 +52,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Scene:
-    """What the rows need to know of the report around them: keys, and the push/pop ranges that API calls may lie in."""
+    """The context of the rows: keys of the report, and the push/pop ranges that API calls may be in."""
 
     processes: Mapping[str, int]
     threads: Mapping[tuple[str, str], int]
@@ -134,7 +139,10 @@ def _table(match: re.Match[str], kind: str, name: str) -> str:
 
 
 def _correlations(ops: Iterable[Op]) -> dict[Op, int]:
-    """Number the API calls and what they caused: a label of digits is the number itself, others are counted from a million."""
+    """Number the API calls and their work.
+
+    A label of digits is the number itself, others are counted from a million.
+    """
     numbers: dict[Op, int] = {}
     labels: dict[tuple[str, str], int] = {}
     untold = count(_UNTOLD)
@@ -262,7 +270,10 @@ _ROWS: dict[str, Callable[[Op, Scene, Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def _hardware(ops: Sequence[Op], scene: Scene) -> dict[str, list[dict[str, Any]]]:
-    """Return the devices, contexts and streams that the picture names; `extra` of `gpu0` and `stream 7` changes their columns."""
+    """Return the devices, contexts and streams that the picture names.
+
+    `extra` of `gpu0` and `stream 7` changes their columns.
+    """
     used = sorted(
         {
             (scene.processes[op.process], op.device)

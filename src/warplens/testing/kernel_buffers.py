@@ -57,7 +57,10 @@ def buffer_bytes(
     keep: int = 0,
     stale: bytes = b"\0",
 ) -> bytearray:
-    """Return a buffer with these units; None is one that never began. `stale` fills what nobody wrote, repeated."""
+    """Return a buffer with these units; None is one that never began.
+
+    `stale` fills what nobody wrote, repeated.
+    """
     units = list(units)
     ring = mode == "smem"
     size = layout.RING_RECORD_BYTES if ring else layout.RECORD_BYTES

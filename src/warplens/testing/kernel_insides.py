@@ -1,4 +1,7 @@
-"""Tables of kernels that timed themselves, from a few lines: `tables=` of `testing.timeline`, for tests that have no GPU."""
+"""Tables of kernels that timed themselves, from a few lines.
+
+`tables=` of `testing.timeline`, for tests that have no GPU.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,11 @@ class Warp:
 
 @dataclass(frozen=True)
 class DrawnLaunch:
-    """A launch. `kernel`: the row of its kernel in its process, None: none was recorded; `device` and `stream` are None with it then."""
+    """A launch.
+
+    `kernel`: the row of its kernel in its process, None: none was recorded; `device` and `stream`
+    are None with it then.
+    """
 
     name: str
     start: int
@@ -50,7 +57,10 @@ class DrawnLaunch:
 
 
 def launch_tables(launches: Sequence[DrawnLaunch], *, origin: int = 1_000_000_000, process: int = 0) -> Rows:
-    """Return the rows of the three tables. `origin`: what times are counted from; `process`: whose they are (its number in the report)."""
+    """Return the rows of the three tables.
+
+    `origin`: what times are counted from; `process`: whose they are (its number in the report).
+    """
     base = process * _PER_PROCESS
     tables: Rows = {"intrakernel_launches": [], "intrakernel_units": [], "intrakernel_events": []}
     for number, launch in enumerate(launches):
@@ -89,7 +99,9 @@ def launch_tables(launches: Sequence[DrawnLaunch], *, origin: int = 1_000_000_00
 
 
 def pipeline(begin: int, end: int, *, sms: int = 4, blocks: int = 8, tiles: int = 4) -> Iterator[Warp]:
-    """Yield the warps of a kernel with a producer (warp 0: `load`) and a consumer (warp 1: `wait`, `compute`); the last wave is not full.
+    """Yield the warps of a kernel with a producer and a consumer; the last wave is not full.
+
+    Warp 0 has `load`, warp 1 `wait` and `compute`.
 
     `blocks` run `sms` at a time; each does `tiles` tiles, in regions `tile` with the number of the tile as payload, and marks `done`.
     """

@@ -1,4 +1,4 @@
-"""Makes spool files in Python, byte by byte as the format says: for tests of the reader and of finishing."""
+"""Makes spool files in Python, byte by byte, for tests of the reader and of finishing."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def meta(
     tid: int = 0,
     category: int = 0,
 ) -> bytes:
-    """Return a record that describes a thread, a domain, a category or an object, or says whose the following records are."""
+    """Return a describing record: a thread, a domain, a category, an object, or the owner of the next records."""
     return struct.pack("<BBHIQQIIII", TYPES[kind], 0, domain, name, start, number, thread, tid, category, 0)
 
 
@@ -120,7 +120,10 @@ def slot(record: bytes, thread: int, number: int = 1, *, parent: int = 0, task: 
 
 
 def blob(data: bytes, schema: int, *, following: int = 0, flags: int = 0) -> bytes:
-    """Return a payload; `following` is the file offset of the event's next one. Flags: 1 given at the end, 2 cut."""
+    """Return a payload; `following` is the file offset of the event's next one.
+
+    Flags: 1 given at the end, 2 cut.
+    """
     return (struct.pack("<IIQQ", len(data) + 1, flags, schema, following) + data).ljust(
         24 + (len(data) + 7) // 8 * 8, b"\0"
     )
@@ -151,7 +154,10 @@ def chunk(
     sequence: int = 0,
     record: int = 0,
 ) -> bytes:
-    """Return a chunk of `size` bytes (default: the pages its contents need); `record`: the type of all its records, where it is wide."""
+    """Return a chunk of `size` bytes (default: the pages its contents need).
+
+    `record`: the type of all its records, where it is wide.
+    """
     whole = size or (64 + len(contents) + PAGE - 1) // PAGE * PAGE
     header = struct.pack("<IBBHQII", 0x4B484357, kind, record, stride, whole, thread, sequence) + bytes(40)
     return (header + contents).ljust(whole, b"\0")
@@ -195,7 +201,10 @@ def spool(
     error: int = 0,
     dropped: Mapping[int, int] | None = None,
 ) -> bytes:
-    """Return a whole spool file. `clock`: kind, shift, t0, base_ns, mult. `dropped`: record type -> count."""
+    """Return a whole spool file.
+
+    `clock`: kind, shift, t0, base_ns, mult. `dropped`: record type -> count.
+    """
     text = _facts(process)
     first = first_chunk(process)
     body = b"".join(chunks)
@@ -217,7 +226,11 @@ def control(
     cuda_flags: int = 0,
     flush_ms: int = 0,
 ) -> bytes:
-    """Return a control file. `windows`: open_ns, close_ns (0: open), opened_by, closed_by (causes), pid; `gate` defaults to theirs."""
+    """Return a control file.
+
+    `windows`: open_ns, close_ns (0: open), opened_by, closed_by (causes), pid; `gate` defaults to
+    theirs.
+    """
     moved = 2 * len(windows) - (bool(windows) and windows[-1][1] == 0)
     page = struct.pack("<8sII", b"WLCNTRL1", CONTROL_VERSION, 0) + struct.pack("<IIQQQ", *clock) + bytes(40)
     page += (
@@ -272,7 +285,10 @@ def process_record(
     local_rank: int = -1,
     cut: bool = False,
 ) -> bytes:
-    """Return one record of the register of processes, `processes.log`; `texts` are the executable and the command line."""
+    """Return one record of the register of processes, `processes.log`.
+
+    `texts` are the executable and the command line.
+    """
     body = b"".join(text.encode() + b"\0" for text in texts)
     body += bytes(-len(body) % 8)
     numbers = (

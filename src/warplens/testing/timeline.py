@@ -15,7 +15,7 @@ space; what follows in the brackets only gives the length. Lines may repeat a th
 `windows |[start   ]  [nvtx ]` draws the windows of the capture, called by what opened and closed them; without it, one lasts throughout.
 Ranges across an edge are flagged; nothing drawn is left out.
 
-CUDA has rows of its own, in round brackets; what has one `#label` belongs to one API call of the process (a label of digits is the
+CUDA has separate rows, in round brackets; what has one `#label` belongs to one API call of the process (a label of digits is the
 correlation itself; GPU work whose label no call has is that of a call which was not recorded, without a label it has none):
 
     main:api      |(cudaLaunchKernel#1)(cudaMemcpyAsync#2)(cuCtxSynchronize )
@@ -30,7 +30,7 @@ correlation itself; GPU work whose label no call has is that of a call which was
 are called, `!3` is CUDA event 3, all else a kernel. Functions `cuXxx` are the driver's, others the runtime's. `_` in kinds and metrics
 stands for a space. `cuda` sets columns, by name or by `#label`: `{"gemm": {"grid_x": 8}, "#2": {"bytes": 4096}, "gpu0": {"name": "H100"}}`.
 
-The CPU side has rows like these; one that is nested in another is drawn in a line of its own:
+The CPU side has rows like these; one that is nested in another is drawn in a separate line:
 
     main:python   |(main;load;read     )(main:7;step:12#task )
     main:native   |(main;run@libx.so;copy@kernel )
@@ -94,7 +94,10 @@ class Drawn:
 
 
 def draw(picture: str) -> list[Drawn]:
-    """Read a picture, but for its rows of CUDA and the CPU side; raises ValueError for a line without a `|`."""
+    """Read a picture, but for its rows of CUDA and the CPU side.
+
+    Raises ValueError for a line without a `|`.
+    """
     return [item for item in _read(picture) if isinstance(item, Drawn)]
 
 
@@ -160,7 +163,9 @@ def timeline(
     cpu: _Extra | None = None,
     main: str = "",
 ) -> Manifest:
-    """Write the drawn ranges and marks as a part of the report directory `path`; returns its manifest.
+    """Write the drawn ranges and marks as a part of the report directory `path`.
+
+    Returns its manifest.
 
     `tick_ns`: ns per column; column 0 is `origin`. `ranks`: process -> rank. `diagnostics`: rows of that table.
     `extra`: range name -> columns to set, such as `{"step": {"color": 0xFF0000, "payload_int": 3, "category": "io"}}`; `tasks` and
@@ -424,7 +429,10 @@ def _counters(
     tick: int,
     extra: _Extra,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the counters and their samples; a counter with a decimal point anywhere is a float64."""
+    """Return the counters and their samples.
+
+    A counter with a decimal point anywhere is a float64.
+    """
     numbers = _numbered(drawn, keys, "counter", most=_COUNTERS_PER_PROCESS)
     counters, samples = [], []
     for (process, domain, name), key in numbers.items():

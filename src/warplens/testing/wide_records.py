@@ -1,4 +1,4 @@
-"""The records of wide chunks, byte by byte as the format says: for tests and benchmarks that make spools."""
+"""Makes the records of wide chunks, byte by byte, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -87,7 +87,10 @@ WIDE: dict[str, dict[str, Any]] = {name: _described(*item) for name, item in _FI
 
 
 def wide_record(kind: str, values: Mapping[str, int]) -> bytes:
-    """Return one record; fields that are not named are 0. KeyError for a field that it does not have."""
+    """Return one record; fields that are not named are 0.
+
+    KeyError for a field that it does not have.
+    """
     layout = WIDE[kind]
     places = {name: (code, offset) for name, code, offset in layout["fields"]}
     data = bytearray(layout["size"])

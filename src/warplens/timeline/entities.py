@@ -1,4 +1,4 @@
-"""Who is who in a report: processes, threads, tasks and GPUs with the names that people know them by."""
+"""The processes, threads, tasks and GPUs of a report, with the names that people know them by."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inside:
-    """What kernels of one name did on a stream, as they timed it themselves; `context` is None where their kernels were not recorded."""
+    """What kernels of one name did on a stream, as they timed it themselves.
+
+    `context` is None where their kernels were not recorded.
+    """
 
     name: str
     device: int | None
@@ -31,7 +34,10 @@ class Inside:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU of a host, whichever processes use it. `number`: how CUDA numbers it in the first of them; `key` is unique in the report."""
+    """A GPU of a host, whichever processes use it.
+
+    `number`: how CUDA numbers it in the first of them; `key` is unique in the report.
+    """
 
     key: str
     host: str

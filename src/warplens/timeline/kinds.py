@@ -1,4 +1,4 @@
-"""The kinds of rows of a timeline: what each is called, how it is drawn, and in which order they stand. One line for each."""
+"""The kinds of rows of a timeline: names, drawing and order. One line for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Drawing = Literal["slices", "marks", "states", "samples", "counter"]
 
 @dataclass(frozen=True)
 class RowKind:
-    """A kind of rows: `name`, `short` (what it is called in addresses and options), and how its events are drawn.
+    """A kind of rows: `name`, `short` (in addresses and options), and how its events are drawn.
 
     The events of `layer` are those of that layer of the index (`timeline.index.layers`). `label`: the terminal's name, where it has another
     one, for it writes what the CPU did in small letters.

@@ -1,4 +1,7 @@
-"""The indexes of all parts of a report as one: tracks are numbered through, events are found in all of them."""
+"""The indexes of all parts of a report as one.
+
+Tracks are numbered through, events are found in all of them.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,10 @@ class Lanes:
     def open(
         cls, stored: Stored, cache: Path | None, progress: Callable[[str, float], None] | None = None
     ) -> Lanes:
-        """Open the indexes of all parts; what is missing or does not fit is built. Raises ReportError."""
+        """Open the indexes of all parts; what is missing or does not fit is built.
+
+        Raises ReportError.
+        """
         return cls([LaneIndex.open(stored, part, cache, progress) for part in stored.parts])
 
     def with_more(self, indexes: Sequence[LaneIndex]) -> Lanes:
@@ -129,7 +135,7 @@ class Lanes:
     def viewports(
         self, begin: int, end: int, width: int, tracks: Collection[int], limit: int
     ) -> list[tuple[int, LaneIndex, Viewport]]:
-        """Return what is seen of some tracks in [begin, end) on `width` columns, for each index with the number of its first track.
+        """Return the view of some tracks in [begin, end) on `width` columns, by index. With the number of its first track.
 
         Together at most about `limit` rectangles.
         """
@@ -151,7 +157,7 @@ class Lanes:
         backward: bool = False,
         tracks: Collection[int] | None = None,
     ) -> list[Found]:
-        """Return events that begin in [begin, end) in order of time, `backward` the last ones first: those of the names that are chosen."""
+        """Return events of the chosen names that begin in [begin, end), in order of time. `backward`: the last ones first."""
         each = []
         for index, base, numbers in self._by_index(range(len(self.all)) if tracks is None else tracks):
             hits = index.find(names(index), begin, end, limit, backward, None if tracks is None else numbers)
@@ -160,14 +166,17 @@ class Lanes:
         return list(islice(merged, limit))
 
     def count(self, names: Chosen, begin: int, end: int, most: int) -> int:
-        """Return how many events of the names that are chosen begin in [begin, end): at most `most` in each part."""
+        """Return how many events of the chosen names begin in [begin, end), at most `most` in each part."""
         return sum(
             index.count(names(index), begin, end, most)
             for index, _, _ in self._by_index(range(len(self.all)))
         )
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Found | None:
-        """Return where a row of a table lies; `start` (ns, the report's clock), where it is known, says where to look first."""
+        """Return where a row of a table lies.
+
+        `start` (ns, the report's clock), where it is known, says where to look first.
+        """
         for index in self._of.get((layer, process), ()):
             hit = index.locate(layer, process, row, start)
             if hit is not None:
@@ -204,7 +213,7 @@ class Lanes:
         return self.find(names, -_EVER, _EVER, limit=limit, tracks=tracks)
 
     def sums(self, tracks: Collection[int], begin: int, end: int) -> Iterator[tuple[str, str, int, int, int]]:
-        """Yield layer, name, events, time and longest piece (ns) of what overlaps [begin, end), name by name."""
+        """Yield layer, name, events, time and longest piece (ns) of the slices in [begin, end), by name."""
         for index, _, numbers in self._by_index(tracks):
             parts = index.sums(numbers, begin, end)
             for number in np.flatnonzero(parts.count).tolist():
@@ -212,7 +221,10 @@ class Lanes:
                 yield index.names.layer(number), index.names.text(number), *sums
 
     def search(self, text: str, regex: bool) -> Iterator[tuple[LaneIndex, np.ndarray[Any, Any]]]:
-        """Yield for each index the names that a text is in. Raises UsageError for a broken expression."""
+        """Yield for each index the names that a text is in.
+
+        Raises UsageError for a broken expression.
+        """
         for index in self._indexes:
             yield index, np.asarray(index.names.search(text, regex))
 

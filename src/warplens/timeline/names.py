@@ -1,4 +1,4 @@
-"""What people call the things that rows are of: GPUs, threads, tasks, contexts, streams and the directions of copies."""
+"""Names for people: GPUs, threads, tasks, contexts, streams and the directions of copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _ROW = 0xFFFFFFFF  # of an id: the rest is the process
 
 
 def gpu_label(device: int | None, name: str | None) -> str:
-    """Return `GPU 0: NVIDIA H100`; only the number where the product's name is not known, only the name where the number is not."""
+    """Return `GPU 0: NVIDIA H100`.
+
+    Only the number where the product's name is not known, only the name where the number is not.
+    """
     number = "GPU" if device is None else f"GPU {device}"
     known = name if name not in (None, "", "GPU", number) else None
     return f"{number}: {known}" if known else number
@@ -48,7 +51,10 @@ def stream_label(stream: int, row: Mapping[str, Any] | None) -> str:
 
 
 def stream_name(row: Mapping[str, Any] | None) -> str | None:
-    """Return the name that a program gave to a stream, `default` for the one that needs none; None where it has none."""
+    """Return the name that a program gave to a stream, `default` for the one that needs none.
+
+    None where it has none.
+    """
     known = row or {}
     return known.get("name") or ("default" if known.get("kind") == "null" else None)
 

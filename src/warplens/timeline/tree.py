@@ -1,4 +1,6 @@
-"""The rows of a report as a tree: host → process → thread → what it did; host → GPU → context → stream → what ran on it.
+"""The rows of a report as a tree: host → process → thread → its events.
+
+Host → GPU → context → stream → what ran on it.
 
 The page draws the tree itself; the terminal and the exporters take their rows from it (`rows.py`).
 """
@@ -45,7 +47,7 @@ _MOST_INSIDE = (
 
 @dataclass(frozen=True)
 class Where:
-    """Whose a counter is: a process, a GPU of it (`device`), or a GPU of a host whoever uses it (`gpu`, `uuid`)."""
+    """The owner of a counter: a process, its GPU (`device`), or a GPU of a host (`gpu`, `uuid`)."""
 
     process: int | None = None
     device: int | None = None
@@ -56,7 +58,9 @@ class Where:
 
 @dataclass
 class Row:
-    """One row, or a group of rows. `kind`: `host`, `process`, `thread`, `gpu`, …, or `short` of the kind of events that it shows.
+    """One row, or a group of rows.
+
+    `kind`: `host`, `process`, `thread`, `gpu`, …, or `short` of the kind of events that it shows.
 
     `source`: where its events come from (a track of the index, or a counter); None for a group. `open`: whether its children are shown
     at first. `facts`: the keys of what it is below: process, rank, device.
@@ -204,7 +208,10 @@ class Tree:
         )
 
     def _within(self, layer: str, process: int, key: Mapping[str, Any]) -> Row:
-        """Return the row of a kernel's inside that a track is of: its launches, an SM with its blocks, or a warp with its regions."""
+        """Return the row of a track inside a kernel.
+
+        Its launches, an SM with its blocks, or a warp with its regions.
+        """
         kernel = self._kernel(process, _number(key, "inside"))
         if layer == "intrakernel_launches":
             return kernel
@@ -217,7 +224,10 @@ class Tree:
         return node.child(f"warp:{slot}:{warp}", "warp", f"Warp {warp}", detail=detail, order=(0, slot, warp))
 
     def _kernel(self, process: int, first: int) -> Row:
-        """Return the row for what is inside kernels of a name: below their stream, else their GPU, else their process."""
+        """Return the row above the insides of kernels of a name.
+
+        Their stream, else their GPU, else their process.
+        """
         inside = self._entities.insides.get((process, first)) or Inside("kernel", None, None, stream=None)
         if inside.context is not None and inside.stream is not None:
             place = {"context": inside.context, "stream": inside.stream, "device": inside.device}

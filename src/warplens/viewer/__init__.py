@@ -1,1 +1,4 @@
-"""The timeline in the browser: a server on this machine alone, the answers that its page asks for, and the built page (`_bundle`)."""
+"""The timeline in the browser.
+
+A server on this machine alone, the answers that its page requests, and the built page (`_bundle`).
+"""

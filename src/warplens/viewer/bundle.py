@@ -1,4 +1,7 @@
-"""The built page: its files in memory, by the paths that a browser asks for. A path is looked up, never followed."""
+"""The built page: its files in memory, by the paths that a browser asks for.
+
+A path is looked up, never followed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("_bundle")
-SINGLE = "single"  # the same page, its script in one piece: for files of their own
+SINGLE = "single"  # the same page, its script in one piece: for single files
 _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -25,7 +28,10 @@ NOT_BUILT = """<!doctype html><meta charset="utf-8"><title>warplens</title><h1>T
 
 @dataclass(frozen=True)
 class File:
-    """One file of the page; `kept`: its name changes with its content, so that browsers may keep it."""
+    """One file of the page.
+
+    `kept`: its name changes with its content, so that browsers may keep it.
+    """
 
     content: bytes
     kind: str
@@ -33,7 +39,10 @@ class File:
 
 
 def files(folder: Path = FOLDER, *, single: bool = False) -> dict[str, File]:
-    """Return the files of the page by path (`/`, `/assets/…`); `/` says what to do without. `single`: with one script alone."""
+    """Return the files of the page by path (`/`, `/assets/…`); `/` says what to do without.
+
+    `single`: with one script alone.
+    """
     found = {}
     own = folder / SINGLE
     folder = own if single else folder

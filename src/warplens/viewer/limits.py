@@ -1,4 +1,4 @@
-"""What one request may cost: sizes, rows and times that a server of one person's reports keeps to, whatever it is asked."""
+"""Limits of one request: sizes, rows and times. They fit a server for one person's reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ RECTANGLES = 20_000  # of a viewport: 36 bytes each, so that an answer stays bel
 TRACKS = 20_000  # that a request may name
 NAME = 96  # bytes of a name on the timeline; details have all of it
 NAMES = 200  # of a search
-COUNTED = 10_000  # hits of a search, up to which the place of one among them is told
+COUNTED = 10_000  # hits of a search, up to which an answer has the position of a hit
 EVENTS = 1_000  # of a search, before and after
 CELL = 4_096  # characters of a cell
 TEXT = 100_000  # characters of a text in details

@@ -148,3 +148,41 @@ def test_code_that_node_makes_has_its_names(named: bool, tmp_path: Path) -> None
         assert sum(bool(stack) and name in stack[0] for stack in found) > 0.5 * len(found) > 20
         pid = report.table("processes").to_pylist()[0]["pid"]
     Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
+
+
+THREADS = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <unistd.h>
+static void *work(void *name) { pthread_setname_np(pthread_self(), name); usleep(900000); return NULL; }
+int main(void) {
+  pthread_t early, late;
+  pthread_create(&early, NULL, work, "early bird");
+  usleep(600000);
+  pthread_create(&late, NULL, work, "late worker");
+  pthread_join(early, NULL);
+  pthread_join(late, NULL);
+}
+"""
+PYTHON_THREADS = """
+import ctypes, threading, time
+def work():
+    ctypes.CDLL(None).prctl(15, b"my worker", 0, 0, 0)
+    time.sleep(0.3)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:
+    (tmp_path / "threads.c").write_text(THREADS)
+    subprocess.run(["gcc", "-o", tmp_path / "threads", tmp_path / "threads.c", "-lpthread"], check=True)
+    _, report = profile(tmp_path, tmp_path / "threads")
+    with report:
+        names = {row["name"] for row in report.table("threads").to_pylist()}
+        assert {"early bird", "late worker"} <= names
+    (tmp_path / "threads.py").write_text(PYTHON_THREADS)
+    _, report = profile(tmp_path, "-f", sys.executable, "threads.py")
+    with report:
+        assert "my worker" in {row["name"] for row in report.table("threads").to_pylist()}

@@ -160,7 +160,12 @@ def test_functions_of_python_alone() -> None:
         "function",
         weights(frames, [(0, 6, 1, 1), (0, 5, 10, 1), (0, 4, 100, 1), (0, 7, 1000, 1), (0, None, 5, 1)]),
     )
-    assert named(frames, tree) == [(0, NO_STACK, 1005, 1005), (0, "main", 100, 111), (1, "step", 11, 11)]
+    assert named(frames, tree) == [
+        (0, "_start", 1000, 1000),
+        (0, "main", 100, 111),
+        (1, "step", 11, 11),
+        (0, NO_STACK, 5, 5),
+    ]
     assert [frame.function for frame in frames.path(int(frames.positions(pa.array([6]))[0]))] == [
         "main",
         "step",
@@ -309,3 +314,56 @@ def _random(rng: random.Random) -> tuple[FrameTable, list[Sample]]:
         (rng.randrange(3), rng.choice([None, *keys]), rng.randrange(1, 100), 1) for _ in range(200)
     ]
     return frames_of(rows), samples
+
+
+def mixed() -> FrameTable:
+    """Two samples of one program, of which one was joined with the interpreter's own frames, and an OpenMP worker."""
+    rows = [
+        (1, None, "native", "_start", "python3"),
+        (2, 1, "native", "Py_RunMain", "libpython3.so"),
+        (3, 2, "python", "<module>", None),
+        (4, 3, "native", "sum", "libpython3.so"),
+        (5, 4, "python", "hot", None),
+        (6, None, "python", "<module>", None),
+        (7, 6, "python", "hot", None),
+        (8, None, "native", "clone3", "libc.so.6"),
+        (9, 8, "native", "gomp_thread_start", "libgomp.so.1"),
+        (10, 9, "native", "spin", "libgomp.so.1"),
+        (11, None, "native", "[kernel]", "[kernel]"),
+    ]
+    names = ("frame", "parent", "kind", "function", "module")
+    return FrameTable(
+        schema.build(
+            "frames", [{"process": 0, "depth": 0, **dict(zip(names, row, strict=True))} for row in rows]
+        )
+    )
+
+
+def test_a_program_of_python_has_one_root_however_its_stacks_were_taken() -> None:
+    frames = mixed()
+    tree = top_down(frames, "function", weights(frames, [(0, 5, 10, 1), (0, 7, 20, 1), (0, 10, 5, 1)]))
+    assert named(frames, tree) == [
+        (0, "<module>", 0, 30),
+        (1, "hot", 20, 20),
+        (1, "sum", 0, 10),
+        (2, "hot", 10, 10),
+        (0, "clone3", 0, 5),
+        (1, "gomp_thread_start", 0, 5),
+        (2, "spin", 5, 5),
+    ]
+
+
+def test_among_functions_of_python_a_worker_without_any_has_the_name_of_what_it_began_with() -> None:
+    rows = mixed()._rows.slice(0, 11)
+    frames = FrameTable(rows, only_python=True)
+    tree = flat(
+        top_down(
+            frames, "function", weights(frames, [(0, 4, 10, 1), (0, 10, 5, 1), (0, 2, 3, 1), (0, 11, 1, 1)])
+        )
+    )
+    assert named(frames, tree) == [
+        (0, "<module>", 10, 10),
+        (0, "gomp_thread_start", 5, 5),
+        (0, "_start", 3, 3),
+        (0, NO_STACK, 1, 1),
+    ]

@@ -14,6 +14,7 @@ from warplens.convert.finish import finish
 from warplens.convert.program_name import program_name
 from warplens.report import open as open_report
 from warplens.storage.writer import PartWriter
+from warplens.testing import spool_writer as sw
 from warplens.testing.spool_writer import process_record as record
 
 
@@ -42,6 +43,20 @@ TREE = (
     record("waited", 11, 10, 4_000, status=137),
     record("exit", 10, 5, 5_500, status=3),
 )
+
+
+def test_what_was_watched_until_the_agent_came_is_not_the_primary(tmp_path: Path) -> None:
+    spool = recording(tmp_path / "spool", launch={}, children=0)
+    facts = {"pid": 10, "ppid": 5, "start_ns": 95, "outside": True}
+    data = sw.spool([sw.records(sw.NO_THREAD, [sw.meta("thread", thread=0, tid=10, start=96)])], facts)
+    sw.write(spool, data, host="a", pid=10)  # the first in order
+    (spool / "processes.log").write_bytes(b"".join(TREE))
+    finish(spool, tmp_path / "r.warplens")
+    with open_report(tmp_path / "r.warplens") as report:
+        rows = report.table("processes").to_pylist()
+        ranges = {row["process"] for row in report.table("nvtx_ranges", ["process"]).to_pylist()}
+    assert len([row for row in rows if row["pid"] == 10]) == 2
+    assert {row["process"] for row in rows if row["primary"]} == ranges
 
 
 def test_every_process_is_a_row(tmp_path: Path) -> None:

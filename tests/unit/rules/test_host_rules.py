@@ -76,6 +76,12 @@ def test_gc_pauses_of_two_processes_at_once_count_once(tmp_path: Path) -> None:
     assert (in_ms(finding), finding.occurrences) == ((43, 43), 4)
 
 
+def test_gc_pauses_are_not_to_blame_for_a_machine_without_a_free_cpu(tmp_path: Path) -> None:
+    starved = PAUSES + "main:state |        (runnable )" + " " * 28 + "(runnable     )"
+    finding = one(ms(tmp_path, starved), "gc_pauses")
+    assert (in_ms(finding), finding.occurrences) == ((11, 11), 1)
+
+
 def test_gc_pauses_before_the_work_are_its_start(tmp_path: Path) -> None:
     before = """
     main    |                                                   [work                                          ]

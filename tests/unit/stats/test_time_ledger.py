@@ -54,6 +54,23 @@ def test_a_part_adds_up_to_that_part(tmp_path: Path) -> None:
     assert {sum(rows.values()) for rows in sums.values()} == {whole}
 
 
+def test_a_step_has_its_share_of_each_cause(tmp_path: Path) -> None:
+    steps = "main    |" + "[step             ]" * 6 + "\nmain:gc |" + "    (2   )         " * 6
+    timeline(tmp_path / "r.warplens", steps)
+    with open_report(tmp_path / "r.warplens") as report:
+        rows = {
+            row["Cause"]: row["Time (ns)"] for row in table(report, Selection(), per_step=True).to_pylist()
+        }
+    assert rows["GC pause"] == 6_000
+    assert sum(rows.values()) == 19_000
+
+
+def test_without_a_loop_there_is_no_step(tmp_path: Path) -> None:
+    timeline(tmp_path / "r.warplens", "main |[work   ]")
+    with open_report(tmp_path / "r.warplens") as report, pytest.raises(MissingData, match="main loop"):
+        table(report, Selection(), per_step=True)
+
+
 def test_a_program_without_a_gpu_has_its_thread(tmp_path: Path) -> None:
     timeline(tmp_path / "r.warplens", "main    |[step             ]\nmain:gc |    (2   )")
     sums, whole = ledger(tmp_path / "r.warplens")

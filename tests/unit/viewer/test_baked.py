@@ -21,6 +21,7 @@ from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 from warplens.viewer import bundle
 from warplens.viewer.answers.answers import Answers
+from warplens.viewer.answers.details import read_ahead
 from warplens.viewer.page import baked as module
 from warplens.viewer.page.baked import baked
 
@@ -115,6 +116,24 @@ def test_events_come_with_details_and_names_with_sums(held: dict[str, bytes], an
     assert step == answers.event(0, "nvtx_ranges", 0, 0)
     alike = json.loads(held["alike/0"])
     assert {"step", "adam"} <= {one["name"] for one in alike.values()}
+
+
+def test_rows_of_events_are_read_with_one_question_for_each_table(
+    report: Report, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [("nvtx_ranges", 0, 0), ("nvtx_ranges", 0, 1)]
+    before = [answers.event(0, *event) for event in events]
+    read_ahead(answers.view.reports[0], events)
+    asked: list[str] = []
+    sql = Report.sql
+
+    def noted(self: Report, text: str, *more: Any, **how: Any) -> Any:
+        asked.append(text)
+        return sql(self, text, *more, **how)
+
+    monkeypatch.setattr(Report, "sql", noted)
+    assert [answers.event(0, *event) for event in events] == before
+    assert not [text for text in asked if text.startswith("SELECT * FROM nvtx_ranges WHERE id = $id")]
 
 
 def test_two_reports_come_with_their_difference(report: Report, tmp_path: Path) -> None:

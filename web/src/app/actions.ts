@@ -41,7 +41,7 @@ export function select(event: Located | null, jump = false): void {
   if (event !== null && jump) bring(onAxis(event));
 }
 
-/** Bring a stretch of time into view: whoever walks from one to the next keeps the zoom, unless it would be a speck or not fit. */
+/** Bring a stretch of time into view: steps from one slice to the next keep the zoom, unless the slice would be a speck or not fit. */
 export function bring(span: Span): void {
   const { begin, end } = view.value;
   const length = span.end - span.begin;

@@ -1,4 +1,4 @@
-/** From nothing to a page with data: what is opened, how live reports stay fresh, and what is said where it fails. */
+/** Builds the page: opens the reports, keeps live reports fresh, and shows an error if that fails. */
 import { batch, signal } from "@preact/signals";
 import { many } from "../base/format";
 import { kept } from "../data/kept";
@@ -23,7 +23,7 @@ export async function boot(from: Source, placed: () => void): Promise<void> {
   try {
     // There is always a first report: its tracks need not wait until the others are known.
     const found = await load(remembering, remembering.tracks(0).catch(() => null));
-    // At once: what is asked first is asked for the place that is looked at.
+    // At once, so that the first requests are for the visible place.
     batch(() => {
       take(found);
       usual.value = offsets.value = together(found.opened);
@@ -106,7 +106,8 @@ async function refresh(from: Source & { forget(): void }): Promise<void> {
   take(found);
   const after = everything();
   if (after.end > before.end) {
-    // Who looks at everything goes on to do so; who looks at the end stays at the end; others stay where they are.
+    // A view of everything keeps showing everything, a view of the end stays at the end; other
+    // views stay where they are.
     if (seen.begin <= before.begin && seen.end >= before.end) showAll();
     else if (seen.end >= before.end) show({ begin: seen.begin + after.end - before.end, end: seen.end + after.end - before.end });
   }

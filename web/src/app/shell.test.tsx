@@ -94,7 +94,7 @@ it("has the title as text, and fields that change what is shown", async () => {
   expect(theme.value).toBe("dark");
 });
 
-it("says what is seen, what was said and what was lost", async () => {
+it("shows the visible time, the last message and the lost records", async () => {
   await shown(<Status />);
   expect(place.textContent).toContain("0.000 s – 2.000 s (2.00 s)");
   expect(place.textContent).toContain("1,234 events");

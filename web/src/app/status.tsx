@@ -1,4 +1,4 @@
-/** The line at the bottom: what was said last, what is seen, how much is recorded and what of it was lost. */
+/** The line at the bottom: the last message, the visible time, how much is recorded and lost. */
 import { useEffect } from "preact/hooks";
 import { count, many, momentIn, time } from "../base/format";
 import { visible } from "../base/text";

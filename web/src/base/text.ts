@@ -16,7 +16,7 @@ export function visible(text: string, most = LINE): string {
   return marked(cut(text, most)) + rest(text, most);
 }
 
-/** The same of text that has lines of its own. */
+/** The same for text that has several lines. */
 export function visibleLines(text: string, most = 100_000): string {
   const parts = cut(text, most).replaceAll("\r\n", "\n").split(/([\n\t])/);
   return parts.map((part) => (part === "\n" || part === "\t" ? part : marked(part))).join("") + rest(text, most);

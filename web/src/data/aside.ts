@@ -1,4 +1,5 @@
-/** Fetches in a thread of its own: while the page draws frame after frame, each part of an answer would wait for a gap between two of them. */
+/** Fetches in a separate thread: while the page draws frame after frame, each part of an answer
+ * would wait for a gap between two of them. */
 import type { Answer, Asked } from "./aside.worker";
 
 export class Aside {

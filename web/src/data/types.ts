@@ -122,7 +122,7 @@ export interface ViewportQuery {
   /** Columns, device pixels. */
   width: number;
   tracks: number[];
-  /** At most so many rectangles; the answer is coarser where it would be more. */
+  /** Maximum number of rectangles; the answer becomes coarser to stay below it. */
   limit: number;
   generation: number;
 }

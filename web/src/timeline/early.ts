@@ -26,7 +26,7 @@ export function begin(guess: Size): Promise<void> {
   size.value = guess;
   return new Promise((done) => {
     const store = new Store();
-    // Whoever takes it over finds the answer in the store, or asks again.
+    // The loader that takes over finds the answer in the store, or requests it again.
     const loader = new Loader(from, store, { came: () => done(), failed: () => done() });
     early = { from, store, loader };
     for (const wish of wishesFor(windowsOf(layout.value, scroll.value, pinnedScroll.value, guess.height))) loader.want(wish);

@@ -19,8 +19,8 @@ class CuptiBuffers {
   //! [MT] One of a few buffers of kDiscardSize bytes for what nobody wants: never null. Where many are out at once, some are shared.
   uint8_t *take_discard();
 
-  //! [MT] CUPTI is done with a buffer: it is the caller's until give_back(). False where CUPTI does not have it from take(), or where
-  //! another thread was told the same.
+  //! [MT] CUPTI is done with a buffer: it is the caller's until give_back(). False if take() did not
+  //! hand it to CUPTI, or if another thread got the same answer.
   bool claim(const uint8_t *buffer);
 
   //! [MT] The first `used` bytes of a claimed buffer were records.

@@ -1,4 +1,4 @@
-// Our thread makes a call that is traced. Its record is in a buffer of its own, since CUDA 13, which no work of the GPU holds back; so it
+// Our thread makes a traced call. Since CUDA 13 its record is in a separate buffer, which no GPU work holds back; so it
 // comes with the next flush unless somebody else gets the records, or has switched them off. Before, all threads share a buffer, which
 // may be held back: then the record is looked for in it.
 #include "canary.h"
@@ -41,7 +41,7 @@ uint32_t gate() {
   return control != nullptr ? control->gate.load(std::memory_order_acquire) : 0;
 }
 
-// Whether a buffer begins with records of our own doing, and holds nothing behind them.
+// Whether a buffer begins with records of the agent's calls and holds nothing behind them.
 bool is_ours_alone() {
   const CuptiState &state = g_cupti;
   size_t overhead = state.cupti.version >= kCuptiSinceOverheadCorrelation

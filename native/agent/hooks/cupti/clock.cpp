@@ -1,4 +1,4 @@
-// One clock for everything: CUPTI asks ours for the time. That is said once, before it has begun with anything; later, records that
+// One clock for everything: CUPTI asks ours for the time. The agent registers it once, before CUPTI has begun with anything; later, records that
 // are under way would end up on two clocks. Where it is too late, its times are moved to our clock by how far the two are apart.
 #include <cstdlib>
 

@@ -176,7 +176,7 @@ class Search {
       library_.path = std::move(taken);
       return true;
     }
-    return false;  // it stays loaded: who knows what it has begun
+    return false;  // it stays loaded: it may have begun something
   }
 
  private:

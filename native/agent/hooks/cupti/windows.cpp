@@ -1,5 +1,6 @@
-// Kinds that follow the windows cost nothing outside of them. Whoever moves the gate in this process switches them before it goes
-// on; what other processes do with it, the thread sees.
+// Kinds that follow the windows cost nothing outside of them. The thread that moves the gate in
+// this process switches them before it goes on; the agent's thread sees gates that other processes
+// move.
 #include "kinds.h"
 #include "state.h"
 

@@ -9,8 +9,8 @@ namespace warplens::agent::python {
 //! code, before the program's own code begins; `number` is the interpreter's, 0 the main one. False where there is no interpreter yet.
 bool begin_bootstrap(void (*install)(void *interpreter, int64_t number));
 
-//! From now on `each` is told of each code that an interpreter begins to run as a whole: the body of a module, what exec() gets. No
-//! exception is set. One at most.
+//! From now on calls `each` for each code that an interpreter begins to run as a whole: the body of a
+//! module, the argument of exec(). No exception is set. One at most.
 void tell_of_code(void (*each)(int64_t interpreter, Object *code));
 
 }  // namespace warplens::agent::python

@@ -126,7 +126,7 @@ inline Object *type_of(Object *object) {
   return type;
 }
 
-//! Holds a mutex of CPython where there is no GIL: who waits for it stands in nobody's way. For a few steps that call nothing of the
+//! Holds a mutex of CPython where there is no GIL: a thread that waits for it blocks no other thread. For a few steps that call nothing of the
 //! program.
 class Locked {
  public:

@@ -5,7 +5,7 @@
 
 namespace warplens::agent {
 
-//! [MT] The number of the thread of this process with that pthread_t; 0 where it cannot be told. The thread may be gone.
+//! [MT] The number of the thread of this process with that pthread_t; 0 if unknown. The thread may be gone.
 uint32_t tid_of_handle(uintptr_t handle);
 
 //! [MT] What a thread of this process used of the processors, ns; -1 where there is none of that number.

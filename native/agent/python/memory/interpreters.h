@@ -11,7 +11,7 @@ struct PythonInterpreter {
   uintptr_t threads;    // the first thread state
   uintptr_t gil;        // its lock; 0 = none so far
   uintptr_t cond;       // signalled when it is let go
-  uintptr_t switch_on;  // signalled by who has taken it
+  uintptr_t switch_on;  // signalled by the thread that has taken it
 };
 
 //! [MT] Whether interpreters can be read now: after Py_Initialize, before Py_Finalize.

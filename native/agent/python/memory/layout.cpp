@@ -114,7 +114,7 @@ int name_own(dl_phdr_info *info, size_t, void *name) {
   return 1;
 }
 
-// Opened only when the walk is over: whoever loads a library takes the loader's locks the other way round.
+// Opened only when the walk is over: a thread that loads a library takes the loader's locks in the opposite order.
 void *find_own() {
   char name[PATH_MAX] = "";
   dl_iterate_phdr(name_own, name);

@@ -20,7 +20,7 @@ struct PythonLayout {
   uint32_t interpreter_id = kNoOffset;   // int64
   uint32_t interpreter_next = kNoOffset;
   uint32_t interpreter_threads = kNoOffset;  // pointer to the first thread state
-  uint32_t interpreter_stop = kNoOffset;     // free-threaded: what is waited for to stop all its threads
+  uint32_t interpreter_stop = kNoOffset;  // free-threaded: address that a thread waits on to stop all others
   uint32_t thread_next = kNoOffset;
   uint32_t thread_interpreter = kNoOffset;
   uint32_t thread_exceptions = kNoOffset;  // pointer to the exception that is handled innermost

@@ -27,7 +27,7 @@ pid_t process() {
   return known;
 }
 
-// System calls of our own: their wrappers may be somebody's, and record.
+// Direct system calls: another tool may wrap the C library's functions, and record them.
 ssize_t read_remote(const iovec *to, const iovec *from, size_t count) {
   return syscall(SYS_process_vm_readv, process(), to, count, from, count, 0);
 }

@@ -1,4 +1,4 @@
-// Reads memory of our own process that may be gone at any moment: bad addresses are errors, never faults.
+// Reads memory of this process that may be gone at any moment: bad addresses are errors, never faults.
 #pragma once
 
 #include <cstddef>

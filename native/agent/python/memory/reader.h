@@ -61,7 +61,7 @@ class PythonReader {
   //! The thread states of all interpreters, newest first; false when there are none, or they changed meanwhile. Throws bad_alloc.
   bool find_threads(std::vector<PythonThread> &threads);
 
-  //! What `thread` does now; false where that cannot be told, because it did not stay long enough or is gone. Throws bad_alloc.
+  //! What `thread` does now; false if unknown, because it did not stay long enough or is gone. Throws bad_alloc.
   bool read(PythonThread &thread, PythonStack &stack);
 
   //! From now on read() reads opcodes, too, where Python replaces them as it runs: from 3.11 on.

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kRefresh = 64;  // ticks: threads may have come or gone unnoticed
 constexpr uint32_t kMostInterpreters = 64;
 constexpr uint32_t kStill = 16;  // ticks: a thread that stood still for so long is looked at …
-constexpr size_t kRarely = 8;    // … once in so many
+constexpr size_t kRarely = 8;    // … once in this number of times
 
 }  // namespace
 
@@ -92,8 +92,9 @@ const PythonSampling::Lock *PythonSampling::lock_of(const PythonThread &thread) 
   return nullptr;
 }
 
-// Who has not had the lock since the last tick has the stack it had: its clock, which costs more than all else here, says only whether
-// it runs native code. Of one that stands still for long that is seen a little later.
+// A thread that has not had the lock since the last tick has the stack it had. Its clock, which
+// costs more than all else here, only shows whether it runs native code. For a thread that stands
+// still for long, the clock is read less often.
 bool PythonSampling::may_rest(const Lock *lock, const PythonThread &thread, const Track &track,
                               size_t i) const {
   return track.still >= kStill && (ticks_ + i) % kRarely != 0 && lock != nullptr && lock->gil != 0 &&

@@ -286,7 +286,7 @@ const PythonFrame *TaskReader::resolve(const RawFrame &raw) {
   return known->second.code != PythonCodes::kNone ? &known->second : nullptr;
 }
 
-// Who waits for a future is called when that is done: the callback is the waiting task's own, a method of a group of tasks, or a function
+// A future calls back when it is done: the callback belongs to the waiting task, is a method of a group of tasks, or a function
 // with the future in its closure that the task waits for.
 void TaskReader::find_awaiters() {
   indices_.clear();
@@ -317,8 +317,8 @@ void TaskReader::find_awaiters() {
   }
 }
 
-// What a function has in its closure, or a functools.partial among its arguments: the future that a task waits for, or one that somebody
-// waits for who is waited for.
+// What a function has in its closure, or a functools.partial among its arguments: the future that a task waits
+// for, or one at the end of a chain of waits.
 uint32_t TaskReader::awaiter_in_tuple(uintptr_t tuple, int hops) {
   struct {
     uintptr_t type;
@@ -339,7 +339,7 @@ uint32_t TaskReader::awaiter_in_tuple(uintptr_t tuple, int hops) {
     }
     uintptr_t object = cell[0] == python_.cell_type ? cell[1] : items[i];
     if (indices_.contains(object)) {
-      continue;  // a task that is told of it, as 3.14 does, but another future is what wakes it
+      continue;  // a task that gets the callback, as in 3.14, but another future wakes it
     }
     if (auto found = awaiters_.find(object); found != awaiters_.end()) {
       return found->second;

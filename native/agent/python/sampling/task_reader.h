@@ -37,7 +37,7 @@ class TaskReader {
   const std::vector<SeenTask> &tasks() const { return tasks_; }
   const PythonFrame *frames(const SeenTask &task) const { return frames_.data() + task.first; }
 
-  //! What a task is called; whether that is a name of its own, not one as Task-7. False where the task is no longer what was read. Throws
+  //! What a task is called; whether the program gave that name (not `Task-7`). False where the task is no longer what was read. Throws
   //! bad_alloc.
   bool read_name(const SeenTask &task, std::string &text, bool &is_own) const;
 
@@ -46,7 +46,7 @@ class TaskReader {
   struct Callback {
     uintptr_t type, fields[8];
   };
-  // What a task waits for, and who waits for it.
+  // What a task waits for, and which task waits for it.
   struct Waits {
     uintptr_t future, group, callbacks;
     Callback callback;

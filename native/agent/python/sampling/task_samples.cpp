@@ -1,4 +1,4 @@
-// A stack of a task begins with the task that awaits it, and so on outwards: a frame of its own kind stands where each begins.
+// A stack of a task begins with the task that awaits it, and so on outwards: a special frame marks where each begins.
 #include "task_samples.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-// The CUDA source: what the dispatcher of CUPTI is told to call.
+// The CUDA source: the callbacks that CUPTI's dispatcher calls.
 #include "cuda.h"
 
 #include <new>

@@ -141,7 +141,7 @@ class Decoding {
 
   bool since(uint32_t version) const { return batch_.cupti.version >= version; }
 
-  // What the driver's functions are called for by the runtime's says nothing new, and would count twice. The inner one returns
+  // Driver calls made by runtime calls say nothing new and would count twice. The inner one returns
   // first, so it waits for the outer one, which follows in the same batch as a rule; CUPTI promises no order, though.
   void driver_call(const CuptiApiActivity &from) {
     if (asks_for_all()) {
@@ -555,7 +555,7 @@ class Decoding {
     return (start >= earliest_ && end <= latest_ && start <= end) || is_of_other_clock(start, end);
   }
 
-  // Kernels at times keep CUPTI's own clock, which is CLOCK_REALTIME, though it was told of ours.
+  // Kernels at times keep CUPTI's own clock, which is CLOCK_REALTIME, although the agent registered ours.
   [[gnu::cold]] bool is_of_other_clock(uint64_t &start, uint64_t &end) {
     ClockSample sample = sample_clocks(ClockKind::monotonic);
     uint64_t off = sample.realtime - sample.monotonic;

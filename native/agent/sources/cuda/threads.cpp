@@ -13,7 +13,7 @@
 namespace warplens::agent {
 namespace {
 
-constexpr size_t kLongestName = 64;  // the kernel's threads of its own have longer names than 15 bytes
+constexpr size_t kLongestName = 64;  // kernel threads have names longer than 15 bytes
 
 // Plain system calls: this may be a thread of the program, which can be cancelled in the functions of the C library.
 size_t read_name(uint32_t tid, char (&name)[kLongestName]) {

@@ -34,7 +34,8 @@ class CudaWindows {
            window_around(control_, start, end, &clipped) != 0;
   }
 
-  //! [HOT] What the GPU does is asked for where it was launched in a window, which may be long ago: false where it cannot be so.
+  //! [HOT] GPU work is recorded if a window was open at its launch, which may be long ago: false where
+  //! it cannot be so.
   bool may_keep_work(uint64_t start) const {
     return control_ == nullptr || (gate_ != 0 && start + kInexact >= first_);
   }

@@ -264,7 +264,7 @@ void Walk::says(const SchemaEntry &entry, const Place &place, const char *bytes,
     }
   }
   if (place.size == 0) {
-    return;  // the pointee of a pointer: only texts are said that way
+    return;  // the pointee of a pointer: only texts are passed that way
   }
   if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_CATEGORY) {
     change_.label.category = static_cast<uint32_t>(integer(0, 4, bytes));

@@ -1,4 +1,4 @@
-// Pointers may be stale or garbage: the kernel reads for us and says so, where a read of our own would end the program.
+// Pointers may be stale or garbage: the kernel reads for us and says so, where a direct read would end the program.
 #include "foreign.h"
 
 #include <sys/uio.h>

@@ -42,7 +42,7 @@ struct Region {
   uint64_t size = 0;
 };
 
-// A region that is no range of addresses is told in full.
+// A region that is no range of addresses is written in full.
 Region array_region(Domain domain, uint32_t type, const NvtxCudaArrayRange &range, uint64_t heap) {
   Region region{new_handle(domain_of(domain)), 0};
   std::string offset;

@@ -16,7 +16,7 @@ inline constexpr uint64_t kDynamicIds = uint64_t{1} << 32;
 //! [MT] A number that no other object in this process has.
 uint64_t new_id();
 
-// Nothing is ever removed: whoever found a value may keep it.
+// Nothing is ever removed: a caller may keep a value that it looked up.
 template <typename Value>
 class Registry {
  public:

@@ -65,6 +65,7 @@ perf_event_attr switch_attributes() {
   attributes.config = PERF_COUNT_SW_DUMMY;
   attributes.exclude_kernel = 1;
   attributes.task = 1;
+  attributes.comm = attributes.comm_exec = 1;  // names of threads
   attributes.context_switch = 1;
   attributes.watermark = 1;
   attributes.wakeup_watermark = 16 << 10;

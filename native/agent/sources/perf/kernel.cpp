@@ -1,4 +1,4 @@
-// perf gives addresses of the kernel to whoever may sample it, also where kernel.kptr_restrict hides them: the agent asks for both.
+// perf gives kernel addresses to every process that may sample the kernel, even if kernel.kptr_restrict hides them: the agent asks for both.
 #include "kernel.h"
 
 #include <fcntl.h>

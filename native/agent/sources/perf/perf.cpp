@@ -36,7 +36,7 @@ constexpr size_t kMostJoined = 256;  // threads that were there before: each has
 constexpr int kIdleMs = 250;         // so late, at most, does a thread that has nothing to do see the end
 constexpr int kSettleMs = 100;
 constexpr int kSettleChildMs = 2;  // many children end or become another program before there is a sample
-constexpr uint64_t kSparing = 50;  // a look at all threads takes at most one part in so many of a CPU
+constexpr uint64_t kSparing = 50;  // a look at all threads takes at most 1/50 of a CPU
 constexpr uint64_t kSlack = 2'000'000;  // ns: a record is timed before it is written
 
 struct PerfCpu {
@@ -46,7 +46,7 @@ struct PerfCpu {
   PerfRing sample_ring;
   PerfRing switch_ring;
   PerfSamples samples;
-  bool served = false;  // by a thread of its own
+  bool served = false;  // by a separate thread
 };
 
 struct Perf {
@@ -95,7 +95,7 @@ int open_first_samples(Perf &perf, PerfRing &ring, int cpu, size_t pages, uint32
         ring.enable(true);
         return 0;
       }
-      // Chains may be refused for reasons of their own, such as memory.
+      // Chains may be refused for other reasons, such as memory.
       if (kernel != KernelPart::frames && error != EACCES && error != EPERM) {
         break;
       }
@@ -165,6 +165,9 @@ void open_events(Perf &perf) {
     perf.switch_event = switch_attributes();
     for (const SubjectThread &thread : subject_threads(perf.main_tid)) {
       perf.states.begin(thread.tid, thread.state, now_ns(process_clock()));
+      if (!thread.name.empty()) {
+        perf.states.name(thread.tid, thread.name);
+      }
     }
   }
   int error = 0;

@@ -25,7 +25,7 @@ struct SampleForm {
 
 // Reads Python for the samples of some CPUs: what it learns of code is too large for each of many.
 struct SampledPython {
-  std::mutex mutex;  // held by who uses the reader
+  std::mutex mutex;  // held by the thread that uses the reader
   std::unique_ptr<PythonReader> reader;
 };
 

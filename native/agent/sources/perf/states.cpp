@@ -4,16 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "agent/hooks/cpu.h"
 #include "ring.h"
 #include "spool/system/subject.h"
+#include "warplens/cuda_records.h"
 
 namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kNoCpu = 0xffffffff;
 constexpr size_t kMostThreads = 1 << 20;
+constexpr size_t kMostNames = 1 << 14;
 
 }  // namespace
 
@@ -44,8 +47,11 @@ void PerfStates::add(const perf_event_header &record, uint32_t cpu) {
       pending_.push_back({time, tid, kNoCpu, record.type == PERF_RECORD_FORK ? What::born : What::ended});
     }
   } else if (record.type == PERF_RECORD_COMM) {
-    if ((record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 &&
-        fields.take<uint32_t>() == static_cast<uint32_t>(subject())) {
+    auto pid = fields.take<uint32_t>();
+    auto tid = fields.take<uint32_t>();
+    if ((record.misc & PERF_RECORD_MISC_COMM_EXEC) == 0) {
+      name(tid, {fields.at(), strnlen(fields.at(), fields.left())});
+    } else if (pid == static_cast<uint32_t>(subject())) {
       note_subject_left();
     }
   } else if (record.type == PERF_RECORD_LOST) {
@@ -54,9 +60,30 @@ void PerfStates::add(const perf_event_header &record, uint32_t cpu) {
   }
 }
 
+// The main thread is called as the process.
+void PerfStates::name(uint32_t tid, std::string_view name) {
+  if (tid != static_cast<uint32_t>(subject()) && names_.size() < kMostNames && !is_own_thread(tid)) {
+    names_[tid] = name;
+  }
+}
+
+void PerfStates::write_names(ProcessLog &log) {
+  WideLog::Writer writer(log.wide());
+  const uint64_t now = now_ns(log.clock());
+  for (const auto &[tid, name] : names_) {
+    if (uint32_t number = log.intern(name); number != 0) {
+      writer.append(CudaThreadRecord{{RecordType::cuda_thread, 0, 0, number}, now, tid, 0}, now);
+    }
+  }
+  names_.clear();
+}
+
 void PerfStates::settle(uint64_t until, ProcessLog *log) {
   std::stable_sort(pending_.begin(), pending_.end(),
                    [](const Happening &a, const Happening &b) { return a.time < b.time; });
+  if (log != nullptr && !names_.empty()) {
+    write_names(*log);
+  }
   auto certain =
       std::find_if(pending_.begin(), pending_.end(), [&](const Happening &one) { return one.time >= until; });
   std::for_each(pending_.begin(), certain, [&](const Happening &one) { apply(one, log); });

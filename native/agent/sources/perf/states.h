@@ -4,6 +4,8 @@
 #include <linux/perf_event.h>
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -20,6 +22,9 @@ class PerfStates {
 
   //! A record of `cpu`'s ring, in order; kept until settle().
   void add(const perf_event_header &record, uint32_t cpu);
+
+  //! Threads that were there before have the names that the system knows them by.
+  void name(uint32_t tid, std::string_view name);
 
   //! No record from before `until` is still to come: what is certain by now is written. `log` null: nothing is to be.
   void settle(uint64_t until, ProcessLog *log);
@@ -47,7 +52,10 @@ class PerfStates {
   void turn(uint32_t tid, ThreadState state, uint32_t cpu, uint64_t time, ProcessLog *log);
   void write(uint32_t tid, const Thread &thread, uint64_t end, ProcessLog *log);
 
+  void write_names(ProcessLog &log);
+
   std::vector<Happening> pending_;
+  std::unordered_map<uint32_t, std::string> names_;  // that are not written yet
   std::unordered_map<uint32_t, Thread> threads_;
   uint64_t lost_ = 0;
 };

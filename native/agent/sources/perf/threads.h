@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "warplens/cpu_records.h"
@@ -11,9 +12,10 @@ namespace warplens::agent {
 struct SubjectThread {
   uint32_t tid;
   ThreadState state;
+  std::string name;  // empty: that of the process
 };
 
-//! Of our own process `main_tid` alone: the threads that it begins come with it.
+//! In this process `main_tid` alone: the threads that it begins come with it.
 std::vector<SubjectThread> subject_threads(int main_tid);
 
 }  // namespace warplens::agent

@@ -38,7 +38,7 @@ struct Call {
 
 }  // namespace
 
-// Blocks are never moved or given back: whoever ends the process looks at them while their thread may still run.
+// Blocks are never moved or given back: the thread that ends the process reads them while their owner may still run.
 struct Calls {
   std::atomic<uint32_t> depth{0};
   Call *blocks[kBlocks] = {};

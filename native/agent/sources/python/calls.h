@@ -27,8 +27,8 @@ CodeFacts *meet_code(Interpreter &interpreter, Object *code, std::string_view na
 void enter_call(Thread &thread, const CodeFacts &code);
 void leave_call(Thread &thread, const CodeFacts &code, bool failed);
 
-//! With sys.monitoring (3.12 and later): tells of calls of the functions chosen by listen_to_code, or of all. False where it cannot be
-//! had: then it is told why.
+//! With sys.monitoring (3.12 and later): reports calls of the functions chosen by listen_to_code, or of all. False if
+//! that is impossible: then the source reports the reason.
 bool listen_to_calls(Interpreter &interpreter);
 bool listen_to_code(Interpreter &interpreter, Object *code);
 bool listen_to_all(Interpreter &interpreter);

@@ -17,7 +17,7 @@ bool is_raised_here(Object *exception) {
   return !next || next.get() == g_python.none;
 }
 
-// Each import raises, and catches, exceptions of its own.
+// Each import raises, and catches, internal exceptions.
 bool is_importlib(Object *code) {
   Held file(attribute(code, "co_filename"));
   return text_of(file.get()).starts_with("<frozen importlib");

@@ -79,7 +79,7 @@ bool replace(Interpreter &interpreter, Object *holder, const std::string &name, 
   }
   CodeFacts *facts = meet(interpreter, code.get(), wanted);
   Object *wrapper_type = own_type(interpreter.wrapper_type, make_wrapper_type);
-  // Beside the code it would go with it; the wrapper may be called by who has kept it.
+  // Beside the code it would go with it; a caller that kept the wrapper may call it.
   auto *kept = facts != nullptr ? new (std::nothrow) CodeFacts(*facts) : nullptr;
   Held wrapper(kept != nullptr && wrapper_type != nullptr ? wrap(wrapper_type, inner.get(), timed, kept)
                                                           : nullptr);

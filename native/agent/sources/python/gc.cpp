@@ -16,7 +16,7 @@ struct Collector {
   uint32_t gate = 0;
   uint32_t thread = 0;
   Collector *next = nullptr;
-  // Keys of what a callback is told, made once: collections may come by the thousand.
+  // Keys of the dict that a callback gets, made once: collections may come by the thousand.
   Object *key_of_generation = nullptr;
   Object *key_of_collected = nullptr;
   Object *key_of_uncollectable = nullptr;

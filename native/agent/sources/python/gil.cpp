@@ -1,4 +1,5 @@
-// Who holds the GIL, and who waits for it, from what the larger stub sees of its conditions. Brief ones are only summed up.
+// Which thread holds the GIL, and which ones wait for it, from the GIL's conditions as the larger
+// stub sees them. Brief waits are only summed up.
 #include <algorithm>
 #include <cerrno>
 
@@ -149,8 +150,7 @@ bool install_gil(Interpreter &interpreter) {
     }
   }
   if (count == WARPLENS_MOST_GILS) {
-    cpu_notice(CpuNotice::bootstrap, 0,
-               "there are more interpreters with a GIL of their own than are followed");
+    cpu_notice(CpuNotice::bootstrap, 0, "more interpreters have a separate GIL than the agent can follow");
     return false;
   }
   g_tap->gil_cond[count] = reinterpret_cast<const void *>(gil.cond);

@@ -17,7 +17,7 @@ namespace warplens::agent::python {
 namespace {
 
 constexpr uintptr_t kMutexOfObject = 10;  // its own lock, in the head of an object
-constexpr uintptr_t kStopBytes = 8;       // the lock and the event of who stops all
+constexpr uintptr_t kStopBytes = 8;       // the lock and the event of the thread that stops all
 constexpr size_t kMostName = 80;
 constexpr uint32_t kNewestParks = 0x030f;  // how it waits is no promise of CPython
 constexpr char kUnnamed[] = "(inside CPython)";
@@ -81,7 +81,7 @@ bool is_own_state(const PythonRuntime &python, const Thread &thread, uintptr_t a
          native == thread.number;
 }
 
-// Whoever wants all others to stop waits until they do, or until another one is done with that.
+// A thread that stops all others waits until they stand, or until another one has finished doing so.
 bool is_stop(const PythonRuntime &python, uintptr_t address) {
   uintptr_t first = 0;
   if (address - (python.address + python.at.runtime_stop) < kStopBytes) {
@@ -147,7 +147,7 @@ int find_code(dl_phdr_info *info, size_t, void *opaque) {
   return 0;
 }
 
-// One wait of our own, of a nanosecond, which the stub tells us of when this Python waits as we know it.
+// A wait by the agent, of a nanosecond, which the stub reports if this Python waits as we know it.
 bool waits_as_known() {
   static const uint8_t there = 0;
   const uint8_t expected = 0;

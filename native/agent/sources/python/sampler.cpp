@@ -26,7 +26,7 @@ constexpr uint32_t kMostShare = 80;
 constexpr uint64_t kMostStrange = 1000;   // stacks that make no sense, where none ever did
 constexpr uint64_t kFirstTelling = 1000;  // ticks; then ever more rarely
 
-// What the looking thread does: whoever moves it away from `idle` may touch the samples.
+// State of the sampling thread: the thread that moves it away from `idle` may touch the samples.
 enum Phase : uint32_t { idle, looking, ended };
 
 struct Sampler {
@@ -36,10 +36,10 @@ struct Sampler {
   const PythonRuntime &python;
   PythonSampling sampling;
   Pace pace;
-  uint64_t torn = 0;  // that were told of
+  uint64_t torn = 0;  // that were reported
   uint64_t detected = 0;
   uint64_t next_telling = kFirstTelling;
-  uint64_t slowest = 0;  // interval that was told of
+  uint64_t slowest = 0;  // reported interval
   bool told_of_python = false;
   uint32_t opcodes_in = 0;  // the generation of the recording that has the names
 };

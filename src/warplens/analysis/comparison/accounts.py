@@ -1,4 +1,6 @@
-"""The account of a recording: where the time of its run went, or that of one iteration of its main loop, each nanosecond once.
+"""The account of a recording: where the time of its run went, each nanosecond once.
+
+Or the time of one iteration of its main loop.
 
 The time is that of one GPU, where the program uses one, else of the thread that leads: see `analysis.steps.leading`. Two accounts that
 are about the same thing show by their difference why one run takes longer than the other.
@@ -44,7 +46,7 @@ RECORDED = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class AccountEntry:
     """Time of one cause, ns, its variance (ns²), and what in it took most."""
 
     ns: float
@@ -63,12 +65,15 @@ class Account:
     per: str
     units: int
     whole: float
-    entries: Mapping[tuple[str, str], Entry]
+    entries: Mapping[tuple[str, str], AccountEntry]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What an account is about: a thread of a process, and the GPU that the process uses most; None: it uses none."""
+    """What an account is about: a thread of a process, and the GPU that the process uses most.
+
+    None: it uses none.
+    """
 
     process: int
     thread: int
@@ -76,7 +81,9 @@ class Subject:
 
 
 def loop_of(report: Report, selection: Selection, name: str | None) -> MainLoop | None:
-    """Return the main loop, else the steps of a program that are too few or too small for one; `name`: of the ranges that are steps.
+    """Return the main loop, else the steps of a program that are too few or too small for one.
+
+    `name`: of the ranges that are steps.
 
     None where there is neither. Raises MissingData where no range has the name.
     """
@@ -159,7 +166,9 @@ def looked_at(report: Report, kind: str) -> bool:
 def account(
     report: Report, selection: Selection, of: Subject, loop: MainLoop | None, *, gpu: bool
 ) -> Account | None:
-    """Return the account of the selection, or of one iteration of `loop`; None where it lasts no time.
+    """Return the account of the selection, or of one iteration of `loop`.
+
+    None where it lasts no time.
 
     `gpu`: of the GPU of `of`, else of its thread.
     """
@@ -188,7 +197,7 @@ def account(
     )
 
 
-def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], Entry]:
+def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], AccountEntry]:
     sums: dict[tuple[str, str], float] = {}
     variances: dict[tuple[str, str], float] = {}
     details: dict[tuple[str, str], dict[str, int]] = {}
@@ -199,12 +208,16 @@ def _entries(spent: list[CauseTime], units: int) -> dict[tuple[str, str], Entry]
         own = details.setdefault(key, {})
         own[one.detail] = own.get(one.detail, 0) + one.ns
     return {
-        key: Entry(ns / units, variances[key] / units**2, _largest(details[key])) for key, ns in sums.items()
+        key: AccountEntry(ns / units, variances[key] / units**2, _largest(details[key]))
+        for key, ns in sums.items()
     }
 
 
 def _largest(details: Mapping[str, int]) -> str:
-    """Return the detail with most time; one that says nothing counts only where there is no other."""
+    """Return the detail with most time.
+
+    One that says nothing counts only where there is no other.
+    """
     return max(details, key=lambda text: (bool(text), details[text]))
 
 

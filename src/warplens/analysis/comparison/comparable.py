@@ -1,4 +1,7 @@
-"""The durations of a report as arrays, one kind after the other: by name, with the step that asked for them."""
+"""The durations of a report as arrays, one kind after the other.
+
+By name, with the step that they belong to.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ _HOST = {
 
 @dataclass
 class ComparableRows:
-    """All of a kind, in no order: `names` by code; `length` in ns; `step`: number of the step it was asked for in, -1 for none.
+    """All of a kind, in no order: `names` by code; `length` in ns.
+
+    `step`: number of the step it was asked for in, -1 for none.
 
     `launched`: of kernels, the codes of the first LONGEST that were asked for in the step that was named, in that order.
     """
@@ -95,7 +100,10 @@ class Steps:
 
 
 def kinds(report: Report, selection: Selection, steps: Steps, typical: int) -> Iterator[ComparableRows]:
-    """Yield each kind that there is something of, one in memory at a time. `typical`: the step whose launches are kept; -1: of all."""
+    """Yield each kind that there is something of, one in memory at a time.
+
+    `typical`: the step whose launches are kept; -1: of all.
+    """
     for kind in ("kernel", "memory", "graph"):
         taking = Taking(kind)
         for table in (table for table, facts in _GPU.items() if facts[0] == kind and report.tables[table]):
@@ -220,7 +228,10 @@ def _host(
 
 
 def _works(rows: pa.Table) -> pa.ChunkedArray:
-    """Return which OS calls do something: threads of a pool wait for work, and that says nothing of the run."""
+    """Return which OS calls count.
+
+    Threads of a pool wait for work, which says nothing of the run.
+    """
     waits = pc.is_in(pc.cast(rows.column("group"), pa.string()), value_set=pa.array(_WAITS))
     accepts = pc.is_in(pc.cast(rows.column("name"), pa.string()), value_set=pa.array(["accept", "accept4"]))
     return pc.invert(pc.or_(waits, accepts))
@@ -264,7 +275,10 @@ def _coded(
 
 
 def _range(domain: str, message: str) -> str:
-    """Return domain and message; names that count, as PyTorch and people's loops make them, would never meet their like."""
+    """Return domain and message.
+
+    Names that count, as PyTorch and people's loops make them, would never meet their like.
+    """
     return f"{domain}:{unnumbered(message)}"
 
 

@@ -43,7 +43,10 @@ _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS me
 
 
 def training_steps(report: Report, selection: Selection, name: str | None) -> pa.Table | None:
-    """Return the steps of a report (see `analysis.steps`); None where there are none and no name was asked for. Raises MissingData."""
+    """Return the steps of a report (see `analysis.steps`).
+
+    None where there are none and no name was asked for. Raises MissingData.
+    """
     try:
         return steps(report, selection, name)
     except MissingData:
@@ -60,7 +63,7 @@ def looked_at(report: Report, kind: str) -> bool:
 
 
 def figures(report: Report, selection: Selection, step_rows: pa.Table | None) -> tuple[pa.Table, list[str]]:
-    """Return a row for each kind and name of thing that the report did in the selection, and the kernels of a typical step in order.
+    """Return a row for each kind and name in the selection, and the kernels of a typical step in order.
 
     Columns: kind (one of KINDS), name, count, total, mean, p50, p95, max, min, deviation (ns; of a sample, null for one), and of its
     time in each of the steps `step_rows` that had any: steps (how many), step_mean, step_variance (ns, ns²; 0 without steps). What belongs

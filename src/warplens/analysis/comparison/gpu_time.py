@@ -1,4 +1,4 @@
-"""Where the time of one GPU went: what ran, by name, and while nothing ran what the host did, or why it waited."""
+"""Divides the time of one GPU: operations by name, idle time by the host's activity or the cause."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ _CALLS = ("sync-bound", "launch-bound")  # the host was in a call, or behind one
 def gpu_time(
     report: Report, selection: Selection, place: tuple[int, int], thread: int
 ) -> Iterator[CauseTime]:
-    """Yield where the time of a GPU (`place`: process, device) went in the selection: together they are as long.
+    """Yield the parts of a GPU's time in the selection; they add up to it.
+
+    `place`: process, device.
 
     What overlaps counts as compute first, then as communication, then as copies; of several kernels the one that began first. Time
     without work is divided by what the host did where it was late (`thread`: asked where no other is known), else it has its cause.

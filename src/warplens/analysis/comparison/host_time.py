@@ -1,7 +1,9 @@
-"""What a thread did in some stretches of time, in words that are the same in the next recording: no line numbers, no counters.
+"""Divides the time of a thread in some stretches.
 
-`analysis.cpu.culprits` says what filled each moment. Here the time of functions is parted again: what ran, by function of the program's
-own code, and what waited, by what it waited for.
+The words are the same in the next recording: no line numbers, no counters.
+
+`analysis.cpu.culprits` says what filled each moment. Here the time of functions is parted again: running time by
+function of the program, and waits by their cause.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ _OTHERWISE = "in a sleep, a file or a lock"
 
 
 class CauseTime(NamedTuple):
-    """Time of one cause: `kind`, `name`; `detail`: what in it; ns; `variance` of that (ns²), where samples saw it, else 0."""
+    """Time of one cause: `kind`, `name`; `detail`: what in it; ns.
+
+    `variance` of that (ns²), where samples saw it, else 0.
+    """
 
     kind: str
     name: str
@@ -49,7 +54,10 @@ class CauseTime(NamedTuple):
 
 
 def host_time(report: Report, stretches: pa.Table) -> Iterator[CauseTime]:
-    """Yield where the time of stretches (columns thread, start, end; ns) went: together they are as long. A cause may come again."""
+    """Yield the parts of the time of stretches; they add up to it.
+
+    Columns thread, start, end (ns). A cause may come again.
+    """
     cut = _Pieces.of(report, stretches)
     length = cut.end - cut.start
     starved = np.flatnonzero(cut.is_a(CPU))
@@ -89,7 +97,10 @@ def _starved(report: Report, cut: _Pieces, which: Int64Array) -> Iterator[CauseT
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Pieces of time as arrays of one length; `code`: position in `texts`, which has kind and name."""
+    """Pieces of time as arrays of one length.
+
+    `code`: position in `texts`, which has kind and name.
+    """
 
     start: Int64Array
     end: Int64Array
@@ -162,7 +173,7 @@ def _function(name: str) -> tuple[str, str]:
 
 
 def _wait(name: str) -> tuple[str, str]:
-    """Return what a function waited for, and where."""
+    """Return the cause of a function's waits, and the place."""
     function, detail = _function(name)
     match = _PLACE.match(function)
     module = detail.removeprefix("in ") or ("" if match is None else match["file"].removesuffix(".py"))

@@ -24,7 +24,10 @@ KIND = "inside"
 
 
 def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[ComparableRows]:
-    """Yield the rows of this kind, if there are any: launches by their names, regions as `name: region`. Marks take no time."""
+    """Yield the rows of this kind, if there are any.
+
+    Launches by their names, regions as `name: region`. Marks take no time.
+    """
     try:
         of = launches(report, selection)
     except MissingData:

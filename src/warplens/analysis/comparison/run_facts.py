@@ -1,4 +1,4 @@
-"""What a run was as a whole: how long, how much CPU and memory, how many iterations of its main loop, how many requests."""
+"""The totals of a run: duration, CPU, memory, iterations of its main loop, requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _REQUEST = r"(?i)^(http )?(request|handle[ _]request|GET|POST)\b.*"
 
 
 def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> dict[str, float]:
-    """Return what is known of a run, by the names of `FACTS`. What a recording does not know is not there."""
+    """Return what is known of a run, by the names of `FACTS`.
+
+    What a recording does not know is not there.
+    """
     begin, end = selection.window(report) or report.span
     facts: dict[str, float] = {"wall time": end - begin}
     if loop is not None:
@@ -54,7 +57,10 @@ def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> di
 
 
 def _requests(report: Report) -> int:
-    """Return how many requests a server answered: ranges that are called so, else connections that it accepted; 0: not known."""
+    """Return how many requests a server answered; 0: unknown.
+
+    Ranges with such names, else accepted connections.
+    """
     (row,) = report.sql(
         f"""SELECT (SELECT count(*) FROM nvtx_ranges WHERE regexp_matches(message::VARCHAR, '{_REQUEST}')) AS ranges,
                    (SELECT count(*) FROM osrt WHERE name::VARCHAR IN ('accept', 'accept4')) AS accepted"""

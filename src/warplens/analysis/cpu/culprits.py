@@ -53,7 +53,9 @@ class Culprit:
 
 @dataclass(frozen=True)
 class _Layer:
-    """Disjoint intervals, sorted, on the line on which all threads lie behind each other. `row`: of `kinds` and `names`, a label each.
+    """Disjoint intervals, sorted, on the line on which all threads lie behind each other.
+
+    `row`: of `kinds` and `names`, a label each.
 
     `edges`: begin and end of the whole of what each one is a piece of.
     """
@@ -67,7 +69,10 @@ class _Layer:
 
 @dataclass(frozen=True)
 class _Line:
-    """Puts the threads of stretches behind each other on one line of time, and leaves out what lies in no stretch."""
+    """Puts the threads of stretches one after another on one line of time.
+
+    It leaves out all time outside of the stretches.
+    """
 
     threads: Int64Array
     origin: int
@@ -78,7 +83,10 @@ class _Line:
     def place(
         self, thread: Int64Array, start: Int64Array, end: Int64Array
     ) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Return which rows matter, in order (those that begin together: the longer first), and their times on the line."""
+        """Return the relevant rows in order, and their times on the line.
+
+        Of those that begin together the longer comes first.
+        """
         code = np.minimum(np.searchsorted(self.threads, thread), len(self.threads) - 1)
         here = (
             (self.threads[code] == thread)
@@ -103,7 +111,10 @@ class _Line:
 
 
 def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]:
-    """Return what filled the time from `begin` to `end` (ns, the report's clock) of a thread, most time first; together all of it."""
+    """Return the causes that filled the time from `begin` to `end` of a thread, the longest first.
+
+    In ns on the report's clock; together all of it.
+    """
     causes = filled(report, pa.table({"thread": [thread], "start": [begin], "end": [end]}))
     rows = zip(*(causes.column(name).to_pylist() for name in ("kind", "name", "time")), strict=True)
     return sorted(
@@ -113,7 +124,9 @@ def culprits(report: Report, thread: int, begin: int, end: int) -> list[Culprit]
 
 
 def filled(report: Report, stretches: pa.Table) -> pa.Table:
-    """Return what filled many stretches: stretch (position in `stretches`), kind, name, time (ns); the times of a stretch are its length.
+    """Return what filled many stretches: stretch (position in `stretches`), kind, name, time (ns).
+
+    The times of a stretch are its length.
 
     `stretches`: columns thread, start, end (ns, the report's clock).
     """
@@ -148,7 +161,9 @@ def _descending(group: Int64Array, values: Int64Array) -> Int64Array:
 
 
 def pieces(report: Report, stretches: pa.Table, *, starved: bool = True) -> pa.Table:
-    """Return the pieces of time themselves: stretch, kind, name (dictionaries), start, end (ns), in no order; they cover each stretch.
+    """Return the pieces of time: stretch, kind, name (dictionaries), start, end (ns).
+
+    In no order; they cover each stretch.
 
     `starved`: whether time without a free CPU is a cause; else it belongs to what the thread was doing.
     """
@@ -209,7 +224,10 @@ def _pieces(
     layers_taken: list[tuple[Int64Array, Int64Array, Int64Array, pa.Array, pa.Array]] = []
 
     def take(layer: _Layer, *, around: bool = True) -> None:
-        """Give a layer what nobody has yet. `around`: also to what reaches over both ends of the stretch."""
+        """Give a layer what nobody has yet.
+
+        `around`: also to what reaches over both ends of the stretch.
+        """
         nonlocal owner, left
         piece, met = _meetings(*left, layer.start, layer.end)
         if not around and layer.edges is not None:
@@ -261,7 +279,10 @@ def _meetings(
 def _without(
     start: Int64Array, end: Int64Array, piece: Int64Array, first: Int64Array, last: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return what remains of pieces: position of the piece, start and end. `first`, `last`: what is gone of each, in order."""
+    """Return what remains of pieces: position of the piece, start and end.
+
+    `first`, `last`: what is gone of each, in order.
+    """
     counts = np.bincount(piece, minlength=len(start)) if len(piece) else np.zeros(len(start), np.int64)
     places = (
         np.cumsum(counts) - counts + np.arange(len(start))
@@ -279,7 +300,7 @@ def _without(
 
 
 def _read(report: Report, line: _Line, table: str, columns: list[str]) -> pa.Table:
-    """Return columns of a table: of all of it, or, where a small part of the run is asked about, of the rows near that."""
+    """Return columns of a table. For a small part of the run, only the rows near it."""
     begin, end = report.origin, report.end
     if line.length * 4 > end - begin:
         return report.table(table, columns).unify_dictionaries()
@@ -434,7 +455,7 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
             stacks = rows.column("stack").take(pa.array(which))
             inner, leaf = python.positions(stacks), shown.positions(stacks)
             # A function of an installed package stands under the line of the program's own code that called it: that can be changed.
-            places, code = np.unique(np.where(inner == len(python) - 1, leaf, inner), return_inverse=True)
+            places, code = np.unique(np.where(python.interpreted[inner], inner, leaf), return_inverse=True)
             frames = [shown.frame(int(position)) for position in places]
             texts = [
                 _sampled(own_code, place, frame) for place, frame in zip(places.tolist(), frames, strict=True)
@@ -451,7 +472,10 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
 
 
 def _sampled(code: OwnCode, place: int, frame: Frame) -> str:
-    """Return `function (file)`, or what called it: `own function (file:line), in package`, else the outermost function of Python."""
+    """Return `function (file)`, or its caller.
+
+    The caller as `own function (file:line), in package`, else the outermost function of Python.
+    """
     if frame.kind != "python" or not frame.file:
         return frame.function
     anchor = int(code.own[place])

@@ -1,4 +1,4 @@
-"""The frames of a report in memory: who called whom, and what makes two of them the same function, line or module."""
+"""The frames of a report in memory: callers, and the keys by which functions, lines and modules are equal."""
 
 from __future__ import annotations
 
@@ -25,11 +25,17 @@ _LIBRARY = re.compile(
     r"|torchinductor_[^/]*)/|^<"
 )
 _TEXTS = ("kind", "function", "module", "file")
+_SYSTEM = re.compile(
+    r"(libc|libpthread|ld-linux[^.]*|ld)[.-]|\[(kernel|vdso)\]"
+)  # libraries that every thread begins in, the kernel
 _LINES = ("line", "first_line")
 
 
 def is_library(file: str) -> bool:
-    """Whether a source file belongs to Python or to an installed package, not to the program itself. Some tools give no folder."""
+    """Whether a source file belongs to Python or to an installed package, not to the program.
+
+    Some tools give no folder.
+    """
     return _LIBRARY.search(file) is not None or (
         "/" not in file and file.removesuffix(".py") in sys.stdlib_module_names
     )
@@ -47,15 +53,19 @@ class Frame(NamedTuple):
 
 
 class FrameTable:
-    """All frames by position (from 0). The last one stands for stacks that were not taken: `[no stack]`, without a caller.
+    """All frames by position (from 0).
 
-    `parent`: position of each one's caller, -1 for the outermost ones.
+    The last one stands for stacks that were not taken: `[no stack]`, without a caller.
+
+    `parent`: position of each one's caller, -1 for the outermost ones. What called the interpreter is left out: stacks with Python in them
+    begin with Python. `interpreted`: which are Python's, or tasks.
     """
 
     def __init__(self, rows: pa.Table, *, only_python: bool = False) -> None:
         """`rows`: the table `frames`, or some of it whose parents are in it.
 
-        `only_python`: leave out what is no function of Python; its callers have its place. Stacks without any are `[no stack]`.
+        `only_python`: leave out what is no function of Python; its callers have its place. Stacks without any are what their thread
+        began with (`gomp_thread_start` of libgomp), `[no stack]` where that is not known.
         """
         blank = pa.Table.from_pylist([{"frame": None, "kind": "native", "function": NO_STACK}], rows.schema)
         self._rows = pa.concat_tables([rows, blank]).unify_dictionaries().combine_chunks()
@@ -66,6 +76,12 @@ class FrameTable:
         self._texts = {name: self._rows.column(name).combine_chunks() for name in _TEXTS}
         self._made: dict[int, Frame] = {}
         self._stands: Int64Array | None = None  # of each frame the one that has its place
+        kinds, kind = self.texts("kind")
+        self.interpreted = interpreted = np.isin(
+            kind, [number for number, name in enumerate(kinds) if name in ("python", "task")]
+        )
+        # Some stacks were joined with what the interpreter was called by, others were not: one root for all of a program.
+        self.parent = np.where(interpreted & ~self._is_below(interpreted), -1, self.parent)
         if only_python:
             self._keep(np.array(pc.equal(pc.cast(self._texts["kind"], pa.string()), "python")))
 
@@ -78,6 +94,7 @@ class FrameTable:
         """Put the nearest caller that is wanted in the place of each other frame."""
         wanted[-1] = True
         last = len(self) - 1
+        begin = self._begins()
         near = np.where(wanted, np.arange(len(self)), self.parent)
         for _ in range(64):  # each step doubles how far it looks
             known = near >= 0
@@ -86,13 +103,39 @@ class FrameTable:
                 break
             near = further
         self.parent = np.where(self.parent >= 0, near[self.parent], -1)
-        self._stands = np.where(near >= 0, near, last)
+        self._stands = np.where(near >= 0, near, np.where(begin >= 0, begin, last))
+
+    def _is_below(self, some: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Say of each frame whether one of its callers is among `some`."""
+        hop = self.parent
+        below = (hop >= 0) & some[hop]
+        for _ in range(64):  # each step doubles how far it looks
+            if not (hop >= 0).any():
+                break
+            below, hop = below | ((hop >= 0) & below[hop]), np.where(hop >= 0, hop[hop], -1)
+        return below
+
+    def _begins(self) -> Int64Array:
+        """Return of each frame the outermost one of its stack that is no system library's; -1: none."""
+        names, module = self.texts("module")
+        system = [number for number, name in enumerate(names) if _SYSTEM.match(name)]
+        begin = np.where((module >= 0) & ~np.isin(module, system), np.arange(len(self)), -1)
+        hop = self.parent
+        for _ in range(64):  # each step doubles how far it looks
+            if not (hop >= 0).any():
+                break
+            further = np.where(hop >= 0, begin[hop], -1)
+            begin, hop = np.where(further >= 0, further, begin), np.where(hop >= 0, hop[hop], -1)
+        return begin
 
     def __len__(self) -> int:
         return len(self.parent)
 
     def positions(self, stacks: pa.ChunkedArray | pa.Array) -> Int64Array:
-        """Return the positions of stacks, as tables name them; that of `[no stack]` for null, and for what is not in the table."""
+        """Return the positions of stacks, as tables name them.
+
+        That of `[no stack]` for null, and for what is not in the table.
+        """
         position = self._find(_numbers(stacks))
         # The last frame is `[no stack]`.
         position = np.where(position < 0, len(self) - 1, position)
@@ -107,7 +150,10 @@ class FrameTable:
         return frame
 
     def texts(self, name: str) -> tuple[list[str], Int64Array]:
-        """Return the texts of a column (`kind`, `function`, `module` or `file`), and of each frame the number of its own; -1: none."""
+        """Return the texts of a column and the text number of each frame; -1: none.
+
+        Columns: `kind`, `function`, `module`, `file`.
+        """
         column = self._texts[name]
         return [str(text) for text in column.dictionary.to_pylist()], _numbers(column.indices)
 
@@ -120,13 +166,15 @@ class FrameTable:
         return tuple(reversed(innermost_first))
 
     def labels(self, by: str) -> Int64Array:
-        """Number the frames so that equal numbers are the same `function`, `line` or `module`. Raises UsageError for other words.
+        """Number the frames so that equal numbers are the same `function`, `line` or `module`.
 
-        Functions differ by module (native), or by file and the line they begin in (Python). What has no module is told apart by its
+        Raises UsageError for other words.
+
+        Functions differ by module (native), or by file and the line they begin in (Python). Functions without a module differ by their
         file: modules of Python are their files.
         """
         if by not in LABELS:
-            raise UsageError(f"frames cannot be told apart by {by!r}; there are: {', '.join(LABELS)}.")
+            raise UsageError(f"frames cannot be grouped by {by!r}; choose one of: {', '.join(LABELS)}.")
         return _combined([part(self) for part in LABELS[by]])
 
     def _code(self, name: str) -> Int64Array:
@@ -140,7 +188,10 @@ class FrameTable:
         return np.where(module >= 0, module, -2 - self._code("file"))
 
     def _python_only(self, name: str) -> Int64Array:
-        """A column that tells functions of Python apart; of native ones, the file is that of the line, which may be an inlined one's."""
+        """A column that tells functions of Python apart.
+
+        Of native ones, the file is that of the line, which may be an inlined one's.
+        """
         python = pc.equal(pc.cast(self._rows.column("kind"), pa.string()), "python").combine_chunks()
         return np.where(np.asarray(python), self._code(name), -1)
 

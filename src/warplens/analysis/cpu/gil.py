@@ -22,7 +22,10 @@ _COLUMNS = 'process, interpreter, thread, "start", "end"'
 
 
 def contention(report: Report, selection: Selection) -> pa.Table:
-    """Return process, waiter and holder (keys of threads), waited (ns), waits (how many) and longest (ns), the greatest first.
+    """Return the waits for the GIL by waiter and holder, the greatest first.
+
+    Columns: process, waiter and holder (keys of threads), waited (ns), waits (how many) and longest
+    (ns).
 
     Of waits that lie in the selection only in part, that part. What both threads recorded one by one is in it: waits and holds below the
     threshold are not.
@@ -72,14 +75,20 @@ def contention(report: Report, selection: Selection) -> pa.Table:
 
 
 class _Pairs:
-    """Sums over pairs of threads, of which few meet: a table of all pairs of 10,000 threads would take 2.4 GB. `width`: of the keys."""
+    """Sums over pairs of threads, of which few meet.
+
+    A table of all pairs of 10,000 threads would take 2.4 GB. `width`: of the keys.
+    """
 
     def __init__(self, width: int) -> None:
         self._width = width
         self._blocks: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
 
     def add(self, pair: Int64Array, both: Int64Array, once: Int64Array) -> None:
-        """Add meetings of pairs that took `both` ns; `once`: the pair of each wait and each thread that it met."""
+        """Add meetings of pairs that took `both` ns.
+
+        `once`: the pair of each wait and each thread that it met.
+        """
         used, place = distinct(pair, self._width)
         waits = np.bincount(np.searchsorted(used, once), minlength=len(used)).astype(np.int64)
         self._blocks.append((used, *_summed(len(used), place, both, longest=both), waits))
@@ -146,7 +155,10 @@ def _cut(waits: pa.Table, report: Report, selection: Selection) -> pa.Table:
 def _meetings(
     start: Int64Array, end: Int64Array, first: Int64Array, last: Int64Array
 ) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """Yield the positions of intervals and of those they may overlap, many at once. `first` is sorted; its intervals hardly overlap."""
+    """Yield the positions of intervals and of those they may overlap, many at once.
+
+    `first` is sorted; its intervals hardly overlap.
+    """
     low = np.searchsorted(np.maximum.accumulate(last), start, side="right")
     counts = np.maximum(np.searchsorted(first, end) - low, 0)
     ends = np.cumsum(counts)

@@ -35,7 +35,10 @@ class NativePlaces:
                 ] += int(count)
 
     def where(self, key: FunctionKey) -> str:
-        """Say where most of an own function's native samples ended; empty where there are too few."""
+        """Say where most of an own function's native samples ended.
+
+        Empty where there are too few.
+        """
         counts = self._modules.get(key)
         if not counts or counts.total() < _LEAST:
             return ""
@@ -46,7 +49,10 @@ class NativePlaces:
 
 
 def _short(module: str) -> str:
-    """`libopenblas64_p-r0-1.so` as libopenblas64_p; empty for the interpreter and the C library below it."""
+    """`libopenblas64_p-r0-1.so` as libopenblas64_p.
+
+    Empty for the interpreter and the C library below it.
+    """
     name = module.rpartition("/")[2]
     if not name or name.startswith(_INTERPRETER) or name.startswith("["):
         return ""

@@ -1,4 +1,7 @@
-"""Aggregates the CPU side into the columns of a timeline: states, the GIL, samples, OS calls, Python calls, tasks and so on."""
+"""Aggregates the CPU side into the columns of a timeline.
+
+States, the GIL, samples, OS calls, Python calls, tasks and so on.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ KINDS_OF_SAMPLES = ("python", "native")
 
 @dataclass(frozen=True)
 class ThreadActivity:
-    """What is known of a thread in the window: how many levels each row has (by its name), and how long (ns) it was busy."""
+    """The rows of a thread in the window: levels of each (by its name), and busy time (ns)."""
 
     lanes: dict[str, int]
     busy: int
@@ -122,7 +125,10 @@ def cpu_threads(report: Report, window: Window) -> dict[tuple[int, int], ThreadA
 def bar_cells(
     report: Report, window: Window, columns: int, name: str, threads: Sequence[int], depth: int
 ) -> pa.Table:
-    """Return a row per column of each thread's bars called `name` (of BARS), as `occupancy.cells` does; `depth` levels of them."""
+    """Return a row per column of each thread's bars called `name`, as `occupancy.cells` does.
+
+    `name` is one of BARS; `depth` levels of them.
+    """
     kind = BARS[name]
     values = f"{kind.depth} AS depth, {kind.name} AS message, {kind.color} AS color, {_COLUMNS}"
     source = f"""(SELECT id, process, thread, "start", "end", {values} FROM {kind.table}
@@ -145,7 +151,10 @@ def sample_cells(report: Report, window: Window, columns: int, kind: str, thread
 
 
 def event_cells(report: Report, window: Window, columns: int, threads: Sequence[int]) -> pa.Table:
-    """Return a row per column with exceptions or warnings of the threads: thread, col, number, message (the type of the first)."""
+    """Return a row per column with exceptions or warnings of the threads.
+
+    Columns: thread, col, number, message (the type of the first).
+    """
     begin, end = window
     return report.sql(
         f"""SELECT thread, (("start" - {begin}) * {columns}) // {end - begin} AS col, count(*) AS number,
@@ -156,7 +165,9 @@ def event_cells(report: Report, window: Window, columns: int, threads: Sequence[
 
 
 def band_cells(report: Report, window: Window, columns: int, name: str, threads: Sequence[int]) -> pa.Table:
-    """Return process, thread, col and the shares (0 to 1) `solid`, `shade` and `dot` of a band: `states` or `gil`.
+    """Return the shares of a band by process, thread and col.
+
+    `solid`, `shade` and `dot`, 0 to 1, of `states` or `gil`.
 
     Of states these are running, runnable and blocked; of the GIL holding it and waiting for it.
     """

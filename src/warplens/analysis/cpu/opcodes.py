@@ -39,7 +39,9 @@ class Instructions:
 
 
 def by_line(frames: FrameTable, rows: pa.Table) -> dict[tuple[str, int], Instructions]:
-    """Return the instructions of each file and line in which samples ended; nothing where none were recorded.
+    """Return the instructions of each file and line in which samples ended.
+
+    Nothing where none were recorded.
 
     `rows`: as `analysis.cpu.samples.sampled` returns them, by `PER` too.
     """

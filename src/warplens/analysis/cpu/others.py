@@ -1,4 +1,4 @@
-"""What the other threads and processes of a run did while its main thread waited."""
+"""Sums the work of other threads and processes while the main thread waited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _WORTH = (
 
 
 def others(report: Report, native: NativePlaces, main: ThreadTime, threads: list[ThreadTime]) -> list[Piece]:
-    """Return what other threads ran, its largest parts, and where own code waited in them; nothing where they hardly ran."""
+    """Return what other threads ran, its largest parts, and where own code waited in them.
+
+    Nothing where they hardly ran.
+    """
     code = own_code(report)
     stack, ran = _joined(threads, [time.ran for time in threads])
     whole = float(ran.sum())

@@ -1,4 +1,7 @@
-"""Whose code a stack was in: the program's own functions, imports, installed packages; for all frames of a report at once."""
+"""Classifies stacks by owner: the program's own functions, imports, installed packages.
+
+For all frames of a report at once.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ class OwnCode:
 
 
 def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:
-    """Return of each frame itself where it is wanted, else its nearest caller that is; -1 where none is."""
+    """Return of each frame itself where it is wanted, else its nearest caller that is.
+
+    -1 where none is.
+    """
     near = np.where(wanted, np.arange(len(parent)), np.where(parent >= 0, parent, -1))
     settled = wanted | (near < 0)
     while not settled.all():
@@ -67,7 +73,7 @@ def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:
 
 
 def package_of(file: str) -> str:
-    """Return the installed package or the module of the standard library that a source file belongs to, or its name."""
+    """Return the package, or the standard library's module, of a source file, or its name."""
     for pattern in (_INSTALLED, _STANDARD):
         if match := pattern.search(file):
             return match[1].removesuffix(".py")
@@ -79,7 +85,10 @@ def package_of(file: str) -> str:
 
 
 def package_called(code: OwnCode, position: int, anchor: int) -> str:
-    """Return the package that the own function at `anchor` called, and in which its stack goes on; empty: it called nothing of Python."""
+    """Return the package that the own function at `anchor` called, and that its stack goes on in.
+
+    Empty: it called nothing of Python.
+    """
     child = -1
     while position >= 0 and position != anchor:
         if code.python[position] == position:

@@ -1,4 +1,4 @@
-"""Time divided by what was done in it: by own function, by package, by what was waited for."""
+"""Divides time by function, by package and by the cause of waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _Name = TypeVar("_Name")
 _MOST = 8
-_OWN = 0.2  # share of the time from which on a program has code of its own
+_OWN = 0.2  # least share of the time in its own code for a program to have any
+_LOADER = "<frozen importlib"
 MOSTLY = 0.5  # share of a function from which on what it calls, or its line, is worth naming
 # Where Python waits, by the file of its innermost function.
 _WAITS = (
@@ -75,7 +76,10 @@ def _summed(stack: Int64Array, weight: Float64Array) -> Iterator[tuple[int, floa
 
 
 def functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: NativePlaces) -> list[Piece]:
-    """Time by own function; where a program has none of its own (a tool that is installed), by package."""
+    """Return time by own function.
+
+    By package if the program has no functions itself (an installed tool).
+    """
     own = code.own[stack]
     if float(weight[own >= 0].sum()) < _OWN * float(weight.sum()):
         return packages(code, stack, weight)
@@ -104,9 +108,18 @@ def functions(code: OwnCode, stack: Int64Array, weight: Float64Array, native: Na
     return pieces
 
 
+def _shown_at(code: OwnCode, position: int) -> int:
+    """The innermost frame of Python of a stack, -1: none. What only passes a call on for `import` and `compile` is not meant."""
+    at = int(code.python[position])
+    while at >= 0 and (code.frames.frame(at).file or "").startswith(_LOADER):
+        above = int(code.frames.parent[at])
+        at = int(code.python[above]) if above >= 0 else -1
+    return at if at >= 0 else int(code.python[position])
+
+
 def _package_at(code: OwnCode, position: int) -> str:
     """The package that a stack ended in."""
-    at = int(code.python[position])
+    at = _shown_at(code, position)
     return package_of(code.frames.frame(at).file or "") if at >= 0 else "?"
 
 
@@ -114,7 +127,7 @@ def packages(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Pie
     """Time by package, with the function that has most of it."""
     spent: dict[str, dict[str, float]] = {}
     for position, ns in _summed(stack, weight):
-        at = int(code.python[position])
+        at = _shown_at(code, position)
         functions = spent.setdefault(_package_at(code, position), {})
         name = code.frames.frame(at).function if at >= 0 else "?"
         functions[name] = functions.get(name, 0.0) + ns

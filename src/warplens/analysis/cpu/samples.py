@@ -1,4 +1,4 @@
-"""Samples summed by thread and stack: what trees, hotspots and exports of profiles are made of."""
+"""Sums samples by thread and stack, for trees, hotspots and exports of profiles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _NAMED = "CASE WHEN r.id IS NOT NULL THEN coalesce(r.domain, '') || ':' || coale
 
 
 def kind_of(report: Report, asked: str = "auto", *, wall: bool = False) -> str:
-    """Return which kind of samples to look at: `native` where there are any (Python frames are among them), else `python`.
+    """Return the kind of samples to use: `native` if there are any, else `python`.
+
+    Native samples contain Python frames.
 
     `asked`: `python`, `native`, `auto`, `osrt` (calls of the C library that have a stack, each a sample of its length) or `tasks` (of
     asyncio, each below the one that awaits it); `wall`: of threads and tasks that waited, too, which `native` has not. Raises UsageError
@@ -69,7 +71,9 @@ def sampled(
     exceptions: bool = False,
     per: Sequence[str] = ("process", "thread"),
 ) -> pa.Table:
-    """Return the columns of `per` and `stack` with `weight` (ns) and `count` (samples) of each combination; no rows where there is none.
+    """Return `weight` (ns) and `count` (samples) of each combination of `per` and `stack`.
+
+    No rows if there is none.
 
     Args:
         report: the report.

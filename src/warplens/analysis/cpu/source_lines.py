@@ -17,7 +17,10 @@ _LARGEST = 4 << 20  # bytes: a longer file is not read
 
 @dataclass(frozen=True)
 class Line:
-    """A line by the share of samples, 0 to 1, in which it was active (`total`) and which ended in it (`own`)."""
+    """A line by the share of samples, 0 to 1.
+
+    `total`: in which it was active; `own`: which ended in it.
+    """
 
     function: str
     total: float
@@ -45,7 +48,7 @@ def hot_files(
     weight: int,
     instructions: Mapping[tuple[str, int], object] | None = None,
 ) -> list[HotFile]:
-    """Return the files in which samples were, the hottest first, those of the program itself before libraries.
+    """Return the files with samples, the hottest first, those of the program before libraries.
 
     `by_line`: their tree by line, of `weight` ns. `instructions`: what to say of them, by file and line. Raises MissingData where no
     sample has a line.
@@ -79,7 +82,10 @@ def hot_files(
 
 
 def chosen(files: list[HotFile], wanted: str | None, most: int) -> list[HotFile]:
-    """Return `most` of the hottest files, or those whose path is or ends in `wanted`. Raises UsageError where there are none."""
+    """Return `most` of the hottest files, or those whose path is or ends in `wanted`.
+
+    Raises UsageError where there are none.
+    """
     if wanted is None:
         return [hot for hot in files if hot.own >= 0.01][:most] or files[:1]
     parts = PurePath(wanted).parts
@@ -91,7 +97,10 @@ def chosen(files: list[HotFile], wanted: str | None, most: int) -> list[HotFile]
 
 
 def read_source(path: str) -> list[str] | None:
-    """Return the lines of a Python file of this machine; None where it is not there, or is nothing that a report should make us read."""
+    """Return the lines of a Python file of this machine.
+
+    None where it is not there, or is nothing that a report should make us read.
+    """
     if not path.endswith((".py", ".pyw")) or not Path(path).is_absolute():
         return None
     try:
@@ -109,7 +118,7 @@ def read_source(path: str) -> list[str] | None:
 
 
 def note(hot: HotFile, source: list[str] | None, recorded: float) -> str:
-    """Return what is to be known about the text of the lines: that it is not there, or newer than the recording; else nothing."""
+    """Return a note if the text of the lines is missing or newer than the recording, else nothing."""
     if source is None:
         return "the file is not on this machine: lines are shown by their functions"
     if Path(hot.path).stat().st_mtime > recorded:

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weights:
-    """What samples add up to. `group`: number of what they are kept apart by (a thread, a range); `stack`: position of the frame."""
+    """What samples add up to.
+
+    `group`: number of what they are kept apart by (a thread, a range); `stack`: position of the
+    frame.
+    """
 
     group: Int64Array
     stack: Int64Array
@@ -37,7 +41,11 @@ class Weights:
 
     @classmethod
     def of(cls, frames: FrameTable, rows: pa.Table, group: Int64Array | None = None) -> Weights:
-        """`rows`: stack, weight (ns) and count (of samples) as `cpu.samples.sampled` returns them; `group`: of each row, from 0."""
+        """Samples by group.
+
+        `rows`: stack, weight (ns) and count (of samples) as `cpu.samples.sampled` returns them;
+        `group`: of each row, from 0.
+        """
         stack = frames.positions(rows.column("stack"))
         weight, count = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("weight", "count"))
         return cls(np.zeros(len(stack), np.int64) if group is None else group, stack, weight, count)
@@ -45,7 +53,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class StackTree:
-    """Nodes in order of level. `own`: ns of samples that end in the node, `total`: of those that pass through it; `samples`: how many do.
+    """Nodes in order of level.
+
+    `own`: ns of samples that end in the node, `total`: of those that pass through it; `samples`:
+    how many do.
 
     `parent`: node that it is below, -1 for the roots; `label`: what the frames of the node have in common; `example`: position of one
     of them; `own_samples`: how many end in it. Roots of different groups are different nodes.
@@ -75,7 +86,10 @@ class StackTree:
         return np.asarray(nodes[np.argsort(enter[nodes], kind="stable")], np.int64)
 
     def outermost(self) -> Int64Array:
-        """Return the nodes that are not below another one with their label and group: their totals hold each sample once."""
+        """Return the nodes that are not below another one with their label and group.
+
+        Their totals hold each sample once.
+        """
         enter, leave = self._walk()
         order = np.lexsort((enter, self.label, self.group))
         change = (np.diff(self.label[order], prepend=-1) != 0) | (np.diff(self.group[order], prepend=-1) != 0)
@@ -115,7 +129,9 @@ class StackTree:
 
 
 def top_down(frames: FrameTable, by: str, weights: Weights) -> StackTree:
-    """Return the tree from the outermost frames inwards. Frames that are the same `function`, `line` or `module` share a node.
+    """Return the tree from the outermost frames inwards.
+
+    Frames that are the same `function`, `line` or `module` share a node.
 
     A function that calls itself stays apart from itself; frames of a module that call one another are one. Raises UsageError for
     another word.
@@ -191,7 +207,10 @@ def bottom_up(
 
 
 def flat(tree: StackTree) -> StackTree:
-    """Return one node for each label and group of a top-down tree, the most own time first. Recursion counts once in `total`, `samples`."""
+    """Return one node for each label and group of a top-down tree, the most own time first.
+
+    Recursion counts once in `total`, `samples`.
+    """
     wide = int(tree.label.max()) + 1 if len(tree) else 1
     keys, first, code = np.unique(tree.group * wide + tree.label, return_index=True, return_inverse=True)
     once = tree.outermost()
@@ -217,7 +236,10 @@ def flat(tree: StackTree) -> StackTree:
 
 
 def each_stack(frames: FrameTable, rows: pa.Table) -> Iterator[tuple[tuple[Frame, ...], int, int]]:
-    """Yield each row's stack (outermost frame first), weight (ns) and count. `rows`: as `analysis.cpu.samples.sampled` returns them."""
+    """Yield each row's stack (outermost frame first), weight (ns) and count.
+
+    `rows`: as `analysis.cpu.samples.sampled` returns them.
+    """
     weights = Weights.of(frames, rows)
     for stack, weight, count in zip(
         weights.stack.tolist(), weights.weight.tolist(), weights.count.tolist(), strict=True
@@ -226,7 +248,10 @@ def each_stack(frames: FrameTable, rows: pa.Table) -> Iterator[tuple[tuple[Frame
 
 
 def _shape(frames: FrameTable, by: str) -> tuple[Int64Array, Int64Array]:
-    """Return the callers and labels of frames; those of a module that call one another have the caller of the outermost one."""
+    """Return the callers and labels of frames.
+
+    Those of a module that call one another have the caller of the outermost one.
+    """
     labels, parent = frames.labels(by), frames.parent
     if by != "module":
         return parent, labels

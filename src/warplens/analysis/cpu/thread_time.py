@@ -1,4 +1,4 @@
-"""How threads of Python spent their time: each sample with how long its thread ran and waited meanwhile.
+"""Divides the time of Python threads: each sample with its thread's running and waiting time.
 
 Samples are rarer where no CPU is free, for the sampler neither. So the sums of the scheduler count, where they are there, and samples say
 only what was done in them.
@@ -33,9 +33,11 @@ _FEW = 64  # ticks of a row that are looked at one by one
 
 @dataclass(frozen=True, eq=False)
 class ThreadTime:
-    """A thread that was sampled. The arrays have an element for each of its `samples`, in the order of time.
+    """A thread that was sampled.
 
-    `begin`, `end`: of its process, cut to what was asked for; `since`, `until`: the time that a sample stands for;
+    The arrays have an element for each of its `samples`, in the order of time.
+
+    `begin`, `end`: of its process, cut to the selected time; `since`, `until`: the time that a sample stands for;
     `stack`: its position in the frames; `ran`, `waited`: ns; `starved`: ns in which it could run and had no CPU. All
     of ran, waited and starved together are, of a main thread, the time from the first sample to `end`.
     """
@@ -230,7 +232,10 @@ class _States:
         self._thread = thread[self._order]
 
     def of(self, thread: int) -> list[_Spans] | None:
-        """Return when it ran, when it could run and had no CPU, when it was blocked; None where nobody knows."""
+        """Return when it ran, when it could run and had no CPU, when it was blocked.
+
+        None where nobody knows.
+        """
         if not self._there:
             return None
         low, high = np.searchsorted(self._thread, [thread, thread + 1])
@@ -249,7 +254,10 @@ def _is_in(start: Int64Array, end: Int64Array, time: Int64Array) -> Float64Array
 
 
 def _within(start: Int64Array, end: Int64Array, time: Int64Array) -> Int64Array:
-    """Return the length of the intervals before each time, ns. The intervals are sorted and disjoint."""
+    """Return the length of the intervals before each time, ns.
+
+    The intervals are sorted and disjoint.
+    """
     if not len(start):
         return np.zeros(len(time), np.int64)
     before = np.concatenate(([0], np.cumsum(end - start)))

@@ -1,4 +1,6 @@
-"""Where the time of a program went, from samples of Python: the functions that hold it, imports, start-up, waiting, waiting for a CPU.
+"""Divides the time of a program, from samples of Python.
+
+Functions, imports, start-up, waiting, waiting for a CPU.
 
 Asked of one thread: the main thread of the Python process that was there longest. Its wall time is divided among what its samples saw;
 what the scheduler says of it, where that is known, divides it into running, waiting for a CPU, and waiting.
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
 
 _MOST = 8
 _LEAST_PIECES = 4  # of the main thread, where other threads have lines, too
-_LEAST = 0.02  # share of the whole below which nothing has a line of its own
+_LEAST = 0.02  # share of the whole below which an item gets no line
 _REST = 0.005  # share of the whole from which on what remains has one
 
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """`whole`: wall time (ns) of the main thread of the process `pid`, divided into `pieces`, the largest first.
+    """The wall time `whole` (ns) of the main thread of `pid`, divided into `pieces`, the largest first.
 
     What is small is together in the piece `other`. Pieces `others`, `part` and `waited` are what other threads and processes did
     meanwhile, and no part of the whole.
@@ -44,7 +46,10 @@ class Whereabouts:
 
 
 def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _MOST) -> Whereabouts | None:
-    """Return where the time of the processes with keys from `low` to `high` went; None where no Python was sampled."""
+    """Return where the time of the processes with keys from `low` to `high` went.
+
+    None where no Python was sampled.
+    """
     threads = thread_times(report, (low, high))
     main = next((time for time in threads if time.main), None)
     if main is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def joined(report: Report, window: Window | None, work: RecordedWork) -> tuple[Int64Array, Int64Array]:
-    """Return rows of `work` that are kernels of one collective on several processes, and the number of the collective of each.
+    """Return rows of `work` that are kernels of a collective of several processes, and its number.
 
     Kernels of which one ended before the last one began are left out: the clocks of these ranks do not agree.
     """
@@ -56,7 +56,10 @@ def add(
     builder: GraphBuilder,
     things: int,
 ) -> None:
-    """Add for each collective a point at which all have come; what each kernel takes counts from there."""
+    """Add for each collective a point at which all have come.
+
+    What each kernel takes counts from there.
+    """
     if not len(rows):
         return
     latest = np.full(int(number.max()) + 1, UNKNOWN)

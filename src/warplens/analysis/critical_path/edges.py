@@ -1,4 +1,7 @@
-"""Connects the begin and the end of a graph: operations without a known cause, and the last ones to finish."""
+"""Connects the begin and the end of a graph.
+
+Operations without a known cause, and the last ones to finish.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from warplens.arrays import Int64Array
 def add_begins(
     calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder
 ) -> None:
-    """Let threads, and operations that nothing is known to have launched, begin as long after what their process did as they did.
+    """Let threads, and operations without a known launch, begin after their process as they did.
 
     That is the last call before them of the thread of their process that has the most calls.
     """

@@ -1,4 +1,4 @@
-"""The graph of what waited for what in a report: built from the recorded times, solved by the native library."""
+"""The dependency graph of a report: built from the recorded times, solved by the native library."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class Graph:
 
 
 def build(report: Report, selection: Selection) -> Graph:
-    """Build the graph of the selected time; MissingData where neither calls of CUDA nor GPU work were recorded."""
+    """Build the graph of the selected time.
+
+    MissingData where neither calls of CUDA nor GPU work were recorded.
+    """
     window: Window | None = selection.window(report)
     calls = read_calls(report, window)
     work = read_work(report, window, calls)
@@ -102,7 +105,7 @@ def build(report: Report, selection: Selection) -> Graph:
     )
     observed, edges = builder.finish()
     dag = Dag(edges["start"], edges["end"], edges["weight"], observed=observed)
-    # What a call waited for may have no time of its own, such as an event: the weights of waits need the times of all points.
+    # The end of a wait may have no time itself, such as an event: the weights of waits need the times of all points.
     edges["weight"] = syncs.weights(edges, dag.time, calls, things=first_call)
     dag.observe(edges["weight"])
     return Graph(edges, dag, last, threads=chains.threads, processes=chains.process, calls=calls, work=work)

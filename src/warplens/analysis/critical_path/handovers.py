@@ -1,8 +1,10 @@
-"""Detects stretches in which a thread waits for another: the backward pass on a thread of the framework's engine.
+"""Detects stretches in which a thread waits for another.
 
-PyTorch's autograd engine runs the backward pass on threads of its own, while the thread that called `backward()` waits. Nothing in a
+The backward pass on a thread of the framework's engine.
+
+PyTorch's autograd engine runs the backward pass on separate threads, while the thread that called `backward()` waits. Nothing in a
 report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
-nor runs an operation of its own.
+nor runs an operation.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Handover:
-    """From `begin` to `end` thread `helper` worked while `waiter` waited, between its calls `before` and `before + 1` (rows of calls).
+    """A stretch in which thread `helper` worked while `waiter` waited.
+
+    From `begin` to `end`, between the waiter's calls `before` and `before + 1` (rows of calls).
 
     `first`, `last`: rows of the helper's calls in it.
     """
@@ -112,7 +116,9 @@ def _of_pair(
 
 
 def idle(handovers: list[Handover], calls: RecordedCalls) -> Int64Array:
-    """Return how long each call's thread waited for another one before it; then the same before the ends of threads, in order of thread.
+    """Return how long each call's thread waited for another one before it.
+
+    Then the same before the ends of threads, in order of thread.
 
     NOTHING for the first call of a thread that was given work: what it did before does not count.
     """

@@ -1,4 +1,4 @@
-"""The host's side of a graph: what each thread that calls CUDA does, one thing after the other."""
+"""The host's side of a dependency graph: the calls of each thread that uses CUDA, in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Host:
 def chains(
     report: Report, window: Window | None, calls: RecordedCalls, builder: GraphBuilder, idle: Int64Array
 ) -> Host:
-    """Add the chains of all threads that call CUDA. Things: threads come first, by their place, then the calls.
+    """Add the chains of all threads that call CUDA.
+
+    Things: threads come first, by their place, then the calls.
 
     `idle[i]`: how much of the time before call i its thread did nothing but wait for another one, NOTHING: it had no work before; the last
     ones are those before the ends of threads.
@@ -75,7 +77,7 @@ def chains(
 def _reach(
     report: Report, window: Window | None, threads: Int64Array, first: Int64Array, last: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return from when to when each thread is looked at: from its first call or push/pop range to its last one, within the window."""
+    """Return the span of each thread: from its first call or push/pop range to its last, in the window."""
     if not len(threads) or not report.tables["nvtx_ranges"]:
         return first, last
     begin, end = window or (-(1 << 62), 1 << 62)

@@ -1,4 +1,7 @@
-"""Collects points and edges of a dependency graph, each edge with its kind and the thing that it stands for."""
+"""Collects points and edges of a dependency graph.
+
+Each edge has a kind and the operation that it stands for.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ CPU, CALL, WORK, LAUNCH, ORDER, EVENT, SYNC, QUEUE, COLLECTIVE, BEGIN, END = ran
 
 @dataclass
 class GraphBuilder:
-    """Collects points and edges. An edge belongs to a thing: a thread, call or operation, by its number."""
+    """Collects points and edges.
+
+    An edge belongs to a thing: a thread, call or operation, by its number.
+    """
 
     observed: list[Int64Array] = field(default_factory=list)
     edges: dict[str, list[Int64Array]] = field(
@@ -36,7 +42,10 @@ class GraphBuilder:
     points: int = 0
 
     def add_points(self, observed: Int64Array) -> Int64Array:
-        """Add points with the times they were seen at (dag.UNKNOWN: none); returns their numbers."""
+        """Add points with the times they were seen at (dag.UNKNOWN: none).
+
+        Returns their numbers.
+        """
         first = self.points
         self.observed.append(observed)
         self.points += len(observed)

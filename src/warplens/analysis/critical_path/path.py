@@ -1,4 +1,4 @@
-"""The longest path through a graph, what is on it, and what would become of it if something took another time."""
+"""The longest path through a graph, its parts, and its length if some operations took another time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _BETWEEN = [CATEGORIES.index(name) for name in ("sync return", "full queue")]
 
 @dataclass(frozen=True)
 class Path:
-    """`all`: what every edge stands for; `on`: rows of it that are on the path, in order of time; `before`: ns before the first of them."""
+    """`all`: what every edge stands for.
+
+    `on`: rows of it that are on the path, in order of time; `before`: ns before the first of them.
+    """
 
     graph: Graph
     all: Shares
@@ -36,16 +39,19 @@ class Path:
         return self.graph.end - self.graph.begin
 
     def matching(self, name: str) -> Int64Array:
-        """Return the rows of `all` that a name means: a category, a kernel (in full or short), a call, an NVTX range; `*` is wild."""
+        """Return the rows of `all` that a name means.
+
+        A category, a kernel (in full or short), a call, an NVTX range; `*` is wild.
+        """
         wanted = {place for place, text in enumerate(CATEGORIES) if text.lower() == name.lower()}
         if wanted:
             return np.flatnonzero(np.isin(self.all.category, list(wanted)))
         codes = [place for place, text in enumerate(self.all.names) if _means(name, text)]
-        # What lies between things has names of its own, and those of things are not theirs.
+        # Time between operations has separate names, which operations never have.
         return np.flatnonzero(np.isin(self.all.name, codes) & ~np.isin(self.all.category, _BETWEEN))
 
     def what_if(self, rows: Int64Array, factor: float) -> int:
-        """Return how long it would take from the first to the last point if these rows of `all` took `factor` times as long."""
+        """Return the length of the path if these rows of `all` took `factor` times as long."""
         return self.graph.ends_with(self.all.scaled(self.graph, rows, factor)) - self.graph.begin
 
     def slack(self) -> Int64Array:

@@ -1,4 +1,4 @@
-"""Reads what a graph is made of: calls of CUDA, what GPUs did, events and waits, cut to a window of time."""
+"""Reads the input of a dependency graph: CUDA calls, GPU work, events and waits of a window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ Window = tuple[int, int]
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """Calls of CUDA that are in no other call, in order of thread and start. `root[i]`: row of the outermost call around call `ids[i]`."""
+    """Calls of CUDA that are in no other call, in order of thread and start.
+
+    `root[i]`: row of the outermost call around call `ids[i]`.
+    """
 
     columns: dict[str, Int64Array]
     names: list[str]
@@ -45,7 +48,11 @@ class RecordedCalls:
 
 @dataclass(frozen=True)
 class RecordedWork:
-    """What GPUs did: columns id, table (of OPERATIONS), process, device, stream, start, end, api, name (of `names`), pageable (0, 1)."""
+    """GPU operations.
+
+    Columns id, table (of OPERATIONS), process, device, stream, start, end, api, name (of `names`),
+    pageable (0, 1).
+    """
 
     columns: dict[str, Int64Array]
     names: list[str]
@@ -55,7 +62,10 @@ class RecordedWork:
 
 
 def read_calls(report: Report, window: Window | None) -> RecordedCalls:
-    """Read the calls that overlap the window, cut to it. Columns: id, process, thread, start, end, name (of `names`)."""
+    """Read the calls that overlap the window, cut to it.
+
+    Columns: id, process, thread, start, end, name (of `names`).
+    """
     rows = report.table("cuda_api", ["id", "process", "thread", "start", "end", "name"]).unify_dictionaries()
     columns = {name: numbers(rows, name) for name in ("id", "process", "thread", "start", "end")}
     columns["name"], names = coded(rows.column("name"))
@@ -79,7 +89,10 @@ def read_calls(report: Report, window: Window | None) -> RecordedCalls:
 
 
 def read_work(report: Report, window: Window | None, calls: RecordedCalls) -> RecordedWork:
-    """Read what GPUs did in the window, cut to it, in order of process, device, stream and start; and, uncut, what came of calls later."""
+    """Read the GPU work of the window, cut to it, and the later work of its calls, uncut.
+
+    In order of process, device, stream and start.
+    """
     parts: list[dict[str, Int64Array]] = []
     names: list[str] = []
     for number, table in enumerate(OPERATIONS):
@@ -120,7 +133,10 @@ def read_work(report: Report, window: Window | None, calls: RecordedCalls) -> Re
 def read_table(
     report: Report, table: str, columns: Sequence[str], window: Window | None, texts: Sequence[str] = ()
 ) -> tuple[dict[str, Int64Array], pa.Table]:
-    """Read number columns of a table, -1 for null, of the rows that begin before the window's end; and its text columns."""
+    """Read number columns (-1 for null) and text columns of a table.
+
+    Of the rows that begin before the window's end.
+    """
     rows = report.table(table, [*columns, *texts])
     if window is not None:
         rows = rows.filter(pc.less(rows.column("start"), window[1]))
@@ -143,7 +159,7 @@ def numbers(rows: pa.Table, name: str) -> Int64Array:
 
 
 def coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
-    """Return the numbers of a text column's values, and the texts; null is a text of its own."""
+    """Return the numbers of a text column's values, and the texts; null counts as one more text."""
     flat = column.combine_chunks()
     flat = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
     texts = [*flat.dictionary.to_pylist(), "[unknown]"]
@@ -165,7 +181,10 @@ def grouped(columns: list[Int64Array]) -> tuple[list[Int64Array], Int64Array]:
 
 
 def _waited_for(rows: pa.Table) -> Int64Array:
-    """1 for copies that their call waited for, as far as the row says: those that are not asynchronous, or of pageable memory."""
+    """Return 1 for copies that their call waited for, as far as the row shows.
+
+    Those that are not asynchronous, or of pageable memory.
+    """
     waited_for = pc.equal(rows.column("asynchronous"), False)
     kinds = [
         pc.equal(pc.cast(rows.column(name), pa.string()), "Pageable")

@@ -46,7 +46,9 @@ NO_RANGE = "[no range]"
 
 @dataclass(frozen=True)
 class Shares:
-    """A row for what an edge stands for, or a stretch of one: `edge`, `start` and `length` (ns, as recorded), `weight` (ns that scale).
+    """A row for an edge, or a stretch of one.
+
+    `edge`, `start` and `length` (ns, as recorded), `weight` (ns that scale).
 
     `category` (of CATEGORIES), `name` (of `names`), `process`, `thread`, `device`, `stream` (NOTHING: none), `thing` say what it is. Those
     of an edge lie one after the other and fill the time between its points.

@@ -47,7 +47,7 @@ class Items:
     ended: Int64Array
 
     def last_before(self, stream: Int64Array, time: Int64Array, done: Int64Array) -> Int64Array:
-        """Return the last item of each stream that was launched before a time, and through by `done`; NOTHING without one."""
+        """Return the last item of each stream launched before a time and finished by `done`, or NOTHING."""
         # `launched` and `reached` both grow within a stream, so each condition holds for a prefix; the shorter prefix meets both.
         place = np.minimum(
             self._before(stream, self.launched, time), self._before(stream, self.reached, done + 1)
@@ -60,7 +60,10 @@ class Items:
         return np.asarray(np.where(known, place, NOTHING), np.int64)
 
     def _before(self, stream: Int64Array, growing: Int64Array, time: Int64Array) -> Int64Array:
-        """Return the place before the first item of each stream whose number is not below `time`; the numbers grow in each stream."""
+        """Return the place before the first item of each stream with a number of at least `time`.
+
+        The numbers grow in each stream.
+        """
         times = distinct(np.concatenate((growing, time)))
         width = len(times) + 1
         # Stream and rank of time in one number: sorted by stream, then time, so one searchsorted serves all streams.
@@ -70,7 +73,10 @@ class Items:
 
 @dataclass(frozen=True)
 class SyncWaits:
-    """What streams and hosts wait for: rows of `syncs`, with `kind` as text. `begin`: of the call, or of the row without one."""
+    """What streams and hosts wait for: rows of `syncs`, with `kind` as text.
+
+    `begin`: of the call, or of the row without one.
+    """
 
     columns: dict[str, Int64Array]
     kind: list[str]
@@ -128,7 +134,7 @@ def items(
         np.concatenate((recorded_call, waits.call[waiting])),
         np.concatenate((recorded, waits.begin[waiting])),
     )
-    # A mark has no time of its own: the stream comes to it, but not before the call. Where the call is not known, it is taken as seen.
+    # A mark has no duration: the stream comes to it, but not before the call. Where the call is not known, it is taken as seen.
     marks = builder.add_points(np.where(marked_call >= 0, UNKNOWN, marked))
     builder.add_edges(
         host.begin[marked_call[marked_call >= 0]], marks[marked_call >= 0], 0, kind=EVENT, thing=NOTHING
@@ -183,7 +189,10 @@ def items(
 def latest_record(
     events: dict[str, Int64Array], recorded: Int64Array, waits: SyncWaits, rows: Int64Array
 ) -> Int64Array:
-    """Return which row of `cuda_events` each of some waits is for: the one it names, else the last one before it; NOTHING without one."""
+    """Return the row of `cuda_events` that each wait is for, or NOTHING.
+
+    The one it names, else the last one before it.
+    """
     exact = {
         (process, event, sync): row
         for row, (process, event, sync) in enumerate(
@@ -219,7 +228,10 @@ def _launches(
     builder: GraphBuilder,
     things: int,
 ) -> None:
-    """Add how long after its call an operation begins. `row`: operation of each item, NOTHING for marks."""
+    """Add how long after its call an operation begins.
+
+    `row`: operation of each item, NOTHING for marks.
+    """
     free = np.full(len(work), 1 << 62)  # when the stream was free for it; never known behind a mark
     some = np.flatnonzero(row != NOTHING)
     before = some - 1
@@ -254,7 +266,10 @@ def typical(group: Int64Array, value: Int64Array, usable: npt.NDArray[np.bool_])
 
 
 def _in_order(items: Items, thing: Int64Array, builder: GraphBuilder) -> None:
-    """What comes later in a stream begins when the one before has ended; where it did not, it did not begin before that one."""
+    """What comes later in a stream begins when the one before has ended.
+
+    Where it did not, it did not begin before that one.
+    """
     next_one = np.flatnonzero(items.stream[1:] == items.stream[:-1]) + 1
     time = builder.time()
     before, after = items.end[next_one - 1], items.begin[next_one]
@@ -280,7 +295,7 @@ def _latest_so_far(group: Int64Array, value: Int64Array) -> Int64Array:
 
 
 def _device_of_streams(keys: list[Int64Array], operations: int) -> None:
-    """Give marks, which come behind the operations and whose row does not say their device, that of their stream."""
+    """Give marks without a device that of their stream. Marks come behind the operations."""
     if operations == len(keys[0]):
         return
     groups, _ = grouped([values[:operations] for values in keys])

@@ -81,7 +81,10 @@ def summed(report: Report, path: Path, by: str, *, gains: int) -> pa.Table:
 
 
 def around(report: Report, path: Path) -> tuple[Int64Array, list[str]]:
-    """Return for each row of `path.all` the push/pop range around it, by number, and their names: of GPU work that around its launch."""
+    """Return for each row of `path.all` the push/pop range around it, by number, and their names.
+
+    GPU work has that of its launch.
+    """
     shares, graph = path.all, path.graph
     first_work = len(graph.threads) + len(graph.calls)
     launch = graph.calls.find(graph.work.columns["api"])

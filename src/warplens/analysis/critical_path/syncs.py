@@ -1,4 +1,7 @@
-"""Adds edges for waits of the host: the operations that a call returned after, and the time of the call itself."""
+"""Adds edges for waits of the host.
+
+From the operations that a call waited for to its end, and the time of the call itself.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from warplens.arrays import Int64Array
 if TYPE_CHECKING:
     from warplens.report.report import Report
 
-_QUEUED = LIMIT  # so many launches are in a stream's queue before a call has to wait
+_QUEUED = LIMIT  # launches in a stream's queue before a call has to wait
 
 
 def add(
@@ -41,11 +44,14 @@ def add(
     builder: GraphBuilder,
     things: int,
 ) -> None:
-    """Add edges from what is waited for to the ends of calls. `things`: number of the first call. What they weigh, `weights` says."""
+    """Add edges from awaited operations to the ends of calls; `weights` computes their weights.
+
+    `things`: number of the first call.
+    """
     listed_call = np.zeros(len(calls), bool)
     listed_call[listed.call[listed.call >= 0]] = True
     by_name = np.array([synchronizes(text) for text in calls.names], bool)[calls.columns["name"]]
-    # Where nothing says what a call waited for: all that came before it, as far as it was done when the call returned.
+    # A call without a recorded target waited for all earlier work that was done when the call returned.
     parts = (
         _of_rows(report, window, calls, listed=listed, items=items),
         _of_streams(calls, items, np.flatnonzero(by_name & ~listed_call), number=NOTHING),
@@ -89,7 +95,7 @@ def weights(edges: dict[str, Int64Array], time: Int64Array, calls: RecordedCalls
 def _full_queues(
     calls: RecordedCalls, work: RecordedWork, items: Items, host: Host, builder: GraphBuilder, things: int
 ) -> None:
-    """Add edges for launches that returned only when an earlier one of the stream had begun, because its queue was full."""
+    """Add edges for launches that waited in a full queue until an earlier one of the stream began."""
     launch = calls.find(work.columns["api"])
     behind = np.flatnonzero(launch[_QUEUED:] >= 0) + _QUEUED
     ahead = behind - _QUEUED
@@ -153,7 +159,10 @@ def _of_rows(
 def _of_streams(
     calls: RecordedCalls, items: Items, call: Int64Array, number: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Pairs of calls and the last item before each in every stream of its process, or in those of one number."""
+    """Pairs of calls and the last item before each in every stream of its process.
+
+    Or in the streams of one number.
+    """
     pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for stream in range(len(items.streams)):
         if number not in (NOTHING, int(items.streams[stream, 1])):

@@ -1,4 +1,7 @@
-"""Looks up many calls of CUDA by their ids, and finds those in which a thread waits for the GPU: row groups at a time."""
+"""Looks up many calls of CUDA by their ids, and finds those that wait for the GPU.
+
+Row groups at a time.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,19 @@ _WAITS = re.compile(
 
 
 def synchronizes(name: str) -> bool:
-    """Return whether a function of CUDA or HIP waits until the GPU has done something: by its name, e.g. `cudaStreamSynchronize`."""
+    """Return whether a function of CUDA or HIP waits for the GPU, by its name.
+
+    For example `cudaStreamSynchronize`.
+    """
     return _WAITS.search(name) is not None
 
 
 @dataclass
 class Called:
-    """Calls as arrays of one length; `known` is False for those that are not in the report, whose thread is -1."""
+    """Calls as arrays of one length.
+
+    `known` is False for those that are not in the report, whose thread is -1.
+    """
 
     known: npt.NDArray[np.bool_]
     thread: Int64Array
@@ -40,7 +49,10 @@ class Called:
 
 
 class ApiCalls:
-    """The calls of a report. Ids come in stretches next to one another, so the row group that was read last is kept."""
+    """The calls of a report.
+
+    Ids come in stretches next to one another, so the row group that was read last is kept.
+    """
 
     def __init__(self, report: Report) -> None:
         self._groups = [
@@ -76,7 +88,9 @@ class ApiCalls:
         return called
 
     def waits(self, process: int, also: Int64Array) -> dict[int, tuple[Int64Array, Int64Array]]:
-        """Return when each thread of a process was in calls that wait for the GPU: disjoint, sorted starts and ends.
+        """Return when each thread of a process was in calls that wait for the GPU.
+
+        Disjoint, sorted starts and ends.
 
         `also`: ids of calls that are known to, whatever they are called; sorted.
         """
@@ -124,7 +138,10 @@ class ApiCalls:
 
 
 def called(report: Report, ids: pa.ChunkedArray | pa.Array) -> pa.Table:
-    """Return `name` and `correlation` of the calls with these ids; null for null, and for a call that is not in the report."""
+    """Return `name` and `correlation` of the calls with these ids.
+
+    Null for null, and for a call that is not in the report.
+    """
     wanted = np.unique(np.asarray(pc.drop_null(ids).to_numpy(), np.int64))
     parts = []
     reader = Reader("cuda_api")

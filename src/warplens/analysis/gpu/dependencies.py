@@ -33,14 +33,17 @@ LEFT JOIN contexts ed ON e.process = ed.process AND e.context = ed.context
 
 @dataclass
 class Dependencies:
-    """For each operation of a track: when what it waited for ended, NEVER where nothing is known, and its kind (with GUESSED, perhaps)."""
+    """The wait before each operation of a track: its end (NEVER: unknown) and its kind.
+
+    GUESSED may be added to the kind.
+    """
 
     end: Int64Array
     kind: Codes
 
     @classmethod
     def nothing(cls, count: int) -> Dependencies:
-        """Return that nothing is known of so many operations."""
+        """Return the dependencies of `count` operations of which nothing is known."""
         return cls(np.full(count, NEVER, np.int64), np.zeros(count, np.uint8))
 
 
@@ -48,7 +51,10 @@ Waits = dict[int, list[tuple[int | None, int, int, int | None, int, int]]]
 
 
 def recorded(report: Report) -> Waits:
-    """Return the waits of streams for events by process: device, stream and call of the wait, device, stream and call of the record."""
+    """Return the waits of streams for events by process.
+
+    Device, stream and call of the wait, device, stream and call of the record.
+    """
     if not report.tables["syncs"] or not report.tables["cuda_events"]:
         return {}
     waits: Waits = {}
@@ -111,9 +117,9 @@ def shortly_before(gpu: GpuWork) -> tuple[Int64Array, Codes]:
 def guessed(
     known: Dependencies, begin: Int64Array, end: Int64Array, ended: tuple[Int64Array, Codes]
 ) -> Dependencies:
-    """Complete what is known of the operations that gaps (begin, end) of their stream ended with what ended shortly before them.
+    """Add guesses for operations after gaps (begin, end): the work that ended shortly before them.
 
-    Nothing of their own stream ends in a gap, so it was another's.
+    No operation of the same stream ends in a gap, so it was another stream's.
     """
     place = np.searchsorted(ended[0], end, side="right") - 1
     last = ended[0][np.maximum(place, 0)]

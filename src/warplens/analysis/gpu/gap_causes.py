@@ -1,4 +1,6 @@
-"""Why a gap is there: gaps between operations, each cut into pieces by cause. `analysis.gpu.idle` defines the causes.
+"""Finds the causes of gaps between operations, and cuts each gap into pieces by cause.
+
+`analysis.gpu.idle` defines the causes.
 
 Everything is about many gaps at once, as arrays: a program launches millions of kernels.
 """
@@ -27,7 +29,7 @@ CAUSES = (
 _HOST, _SYNC, _COPY, _LAUNCH, _COLLECTIVE, _DEPENDENCY, HEAD, TAIL, _UNKNOWN, EARLIER = range(len(CAUSES))
 _OF_ROLE = np.array(
     [_DEPENDENCY, _COLLECTIVE, _COPY], np.uint8
-)  # compute, communication, memory: by what was waited for
+)  # compute, communication, memory: by the kind of the awaited work
 assert (COMMUNICATION, MEMORY) == (1, 2)
 
 RECOVERY = 1_000_000  # ns after a wait that may count as its doing
@@ -36,7 +38,10 @@ LATENCY = 50_000  # ns that the driver and the GPU may need for what is launched
 
 
 class Gaps:
-    """Some gaps, each with the call of the operation that ended it; `part` cuts them into pieces."""
+    """Some gaps, each with the call of the operation that ended it.
+
+    `part` cuts them into pieces.
+    """
 
     def __init__(self, start: Int64Array, end: Int64Array, called: Called, kind: Codes) -> None:
         self._start, self._end, self._called, self._kind = start, end, called, kind

@@ -1,16 +1,19 @@
-"""When GPUs did nothing, and why: every stretch of idle time gets one cause, and the causes of a GPU add up to its idle time.
+"""Idle time of GPUs by cause.
+
+Every stretch gets one cause, and the causes of a GPU add up to its idle time.
 
 A gap is the time between two operations of a GPU (or stream) in which none runs. The call that launched the operation that ended the gap
 parts it. *Before that call began*, the host was late:
 
 - `sync-bound`: its thread was in a call that waits for the GPU (`…Synchronize`, a copy that is not asynchronous, or of pageable memory,
   `cudaFree`), or came late because of one: a call that was waiting when the gap began kept the host from running ahead, so the time after
-  its return counts as well, up to what it had waited before the gap, and up to 1 ms. Who needs longer is busy with something else.
+  its return counts as well, up to what it had waited before the gap, and up to 1 ms. Longer times are
+  other work.
 - `host-bound`: the rest. The thread did something else.
 
 *From then on*, the operation was launched and had not begun:
 
-- `copy-bound`, `collective wait`, `dependency`: up to the end of what it waited for on another stream: a copy, a communication kernel,
+- `copy-bound`, `collective wait`, `dependency`: up to the end of the awaited work of another stream: a copy, a communication kernel,
   or other work (see `dependencies`). The time in the call of a copy of pageable memory is `copy-bound`, too: it is staged by the host.
 - `launch-bound`: the rest: the call itself, and what the driver and the GPU need until the work begins.
 - `unknown`: that rest, where it had been launched before the gap began and still took more than 50 µs: something held it that the report
@@ -49,7 +52,10 @@ Per = Literal["device", "stream"]
 
 
 class ObservedPlace(NamedTuple):
-    """A GPU, or stream, that was looked at, from `begin` to `end`; `stretches`: how often it was busy without a gap, the `longest`: ns."""
+    """A GPU, or stream, that was looked at, from `begin` to `end`.
+
+    `stretches`: how often it was busy without a gap, the `longest`: ns.
+    """
 
     process: int
     device: int
@@ -63,7 +69,9 @@ class ObservedPlace(NamedTuple):
 
 @dataclass
 class IdleSpans:
-    """Stretches of idle time as arrays of one length. `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
+    """Stretches of idle time as arrays of one length.
+
+    `place`: position in `places`; `cause`: in CAUSES; `api`, `thread`: -1 for none.
 
     `gap`: which gap it is a piece of, `api` and `thread`: the call that ended that, `waits`: that call had returned when it began.
     """
@@ -102,7 +110,10 @@ def idle(report: Report, selection: Selection, *, per: Per = "device", longer_th
 def pieces(
     report: Report, selection: Selection, *, per: Per = "device", longer_than: int = 0
 ) -> Iterator[IdleSpans]:
-    """Yield what `idle` returns in portions that fit into memory, in no order; each process has one at least, which may be empty."""
+    """Yield what `idle` returns in portions that fit into memory, in no order.
+
+    Each process has one at least, which may be empty.
+    """
     calls, waits = ApiCalls(report), recorded(report)
     begin, finish = selection.window(report) or report.span
     number = 0
@@ -146,7 +157,10 @@ def pieces(
 
 
 def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependencies]) -> Dependencies | None:
-    """Return what is known of the operations of a GPU, in the order of `GpuWork.together`; None where nothing is."""
+    """Return what is known of the operations of a GPU, in the order of `GpuWork.together`.
+
+    None where nothing is.
+    """
     if not any((gpu.device, stream) in dependencies for stream in gpu.parts):
         return None
     known = [
@@ -160,7 +174,10 @@ def _together(gpu: GpuWork, dependencies: dict[tuple[int, int | None], Dependenc
 
 @dataclass
 class _ProcessGaps:
-    """The gaps of one process, collected GPU by GPU, then looked at in the order of the calls that ended them."""
+    """The gaps of one process, collected GPU by GPU.
+
+    Then classified in the order of the calls that ended them.
+    """
 
     longer_than: int
     number: int = 0

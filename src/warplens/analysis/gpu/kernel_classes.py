@@ -118,13 +118,19 @@ _COMPILED = tuple((name, re.compile(pattern)) for name, pattern in _RULES)
 
 @lru_cache(maxsize=1 << 16)
 def class_of(name: str) -> str:
-    """Return which of `CLASSES` a kernel belongs to, by its name: best the full one, which says what a template is made for."""
+    """Return the class (of `CLASSES`) of a kernel, by its name.
+
+    Best the full one, which has the arguments of templates.
+    """
     text = name.lower()
     return next((label for label, pattern in _COMPILED if pattern.search(text)), "other")
 
 
 def classes(names: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the class of each kernel as a dictionary array of strings; null for null. Every name is looked at once."""
+    """Return the class of each kernel as a dictionary array of strings; null for null.
+
+    Every name is looked at once.
+    """
     import pyarrow as pa
 
     flat = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names

@@ -1,4 +1,7 @@
-"""Exact statistics of kernels by GPU and name, streamed through the native group sums: SQL takes four times as long for the medians."""
+"""Exact statistics of kernels by GPU and name, streamed through the native group sums.
+
+SQL takes four times as long for the medians.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the call to the GPU: how long launches waited in the queue of their stream, and how many were in it."""
+"""Queues between calls and the GPU: how long launches waited in their stream's queue, and its length."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ LIMIT = 1024  # launches that CUDA takes into a stream's queue before calls have
 
 @dataclass
 class Launched:
-    """The launches into one stream as arrays of one length, in the order of their calls; a graph is launched once, and begins with a node.
+    """The launches into one stream as arrays of one length, in the order of their calls.
+
+    A graph is launched once, and begins with a node.
 
     `called`, `returned`: begin and end of the call; `began`, `ended`, `kind`: of the (first) operation; `free`: when what ran before it
     on the stream had ended, NEVER for the first.
@@ -42,7 +44,10 @@ _FIELDS = ("called", "returned", "began", "ended", "free", "kind")
 
 
 def launched(gpu: GpuWork, calls: ApiCalls) -> Iterator[tuple[int | None, Launched]]:
-    """Yield the launches into each stream of a GPU whose call is in the report. The operations of the GPU are let go of."""
+    """Yield the launches into each stream of a GPU whose call is in the report.
+
+    The operations of the GPU are let go of.
+    """
     tracks = list(gpu.streams.items())
     gpu.parts.clear()
     offsets = np.cumsum([0, *(len(track) for _, track in tracks)])
@@ -78,7 +83,10 @@ def launched(gpu: GpuWork, calls: ApiCalls) -> Iterator[tuple[int | None, Launch
 
 
 def _launching(api: Int64Array, offsets: Int64Array) -> Int64Array:
-    """Return the positions of the first operation of each call in each track, in order of calls; tracks begin at the offsets."""
+    """Return the positions of the first operation of each call in each track, in order of calls.
+
+    Tracks begin at the offsets.
+    """
     order = np.argsort(api, kind="stable")
     sorted_api = api[order]
     new = sorted_api >= 0
@@ -93,8 +101,8 @@ def _launching(api: Int64Array, offsets: Int64Array) -> Int64Array:
 class Queue(NamedTuple):
     """How many launches were called and had not begun, from the first call to the last begin: `span` ns.
 
-    `mean`, `median`: over time; `empty`: ns without any. `full`: ns with as many as the limit. `blocked`, `blocked_calls`: ns of the calls
-    that made it so many, and how many calls those are.
+    `mean`, `median`: over time; `empty`: ns without any. `full`: ns with as many as the limit. `blocked`,
+    `blocked_calls`: ns of the calls that filled it, and their number.
     """
 
     launches: int
@@ -109,7 +117,10 @@ class Queue(NamedTuple):
 
 
 def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
-    """Return how long the queue of some streams was, all of them together; each is full for itself."""
+    """Return how long the queue of some streams was, all of them together.
+
+    Each is full for itself.
+    """
     whole = _lengths(parts, limit)
     own = [whole] if len(parts) == 1 else [_lengths([part], limit) for part in parts]
     weight = whole.weight
@@ -134,7 +145,10 @@ def queue(parts: Sequence[Launched], limit: int = LIMIT) -> Queue:
 
 
 class _Lengths(NamedTuple):
-    """`weight`: ns for which the queue was 0, 1, 2, … long. `late`, `blocked`: calls that made it too long, and ns that they took."""
+    """`weight`: ns for which the queue was 0, 1, 2, … long.
+
+    `late`, `blocked`: calls that made it too long, and ns that they took.
+    """
 
     weight: Int64Array
     late: int

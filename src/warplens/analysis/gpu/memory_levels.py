@@ -1,4 +1,4 @@
-"""How much memory of GPUs was taken at each time: from CUDA by the program, from the framework's allocator by tensors."""
+"""GPU memory over time: CUDA's allocations by the program, tensors of the framework's allocator."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class MemoryLevel:
     value: Int64Array
 
     def highest(self, begin: Int64Array, end: Int64Array) -> Int64Array:
-        """Return the most in each stretch of time [begin, end), with what there was at its begin; before the first row 0."""
+        """Return the peak in each stretch [begin, end), from the level at its begin on. Before the first row 0."""
         first, last = (
             np.searchsorted(self.time, begin, side="right"),
             np.searchsorted(self.time, end, side="left"),
@@ -119,7 +119,10 @@ def levels(report: Report) -> list[MemoryLevel]:
 
 
 def held(report: Report, level: MemoryLevel, time: int) -> pa.Table:
-    """Return what was held at a time, by the range that took it: range (`domain:name`; null: none), bytes, allocations; the most first."""
+    """Return the memory held at a time by the range that allocated it, the most first.
+
+    Columns: range (`domain:name`; null: none), bytes, allocations.
+    """
     text = f"""SELECT CASE WHEN r.id IS NOT NULL THEN coalesce(r.domain, '') || ':' || coalesce(r.message, '') END AS "range",
                sum(h.bytes)::BIGINT AS bytes, count(*) AS allocations
                FROM ({_HELD["CUDA" if level.series == "CUDA" else "tensors"]}) h LEFT JOIN nvtx_ranges r ON h.range = r.id

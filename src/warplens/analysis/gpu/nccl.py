@@ -1,4 +1,7 @@
-"""NCCL's calls with their arguments: NCCL annotates itself, and its payloads say how much, with whom, and to what end."""
+"""NCCL's calls with their arguments.
+
+NCCL annotates itself, and its payloads hold sizes, partners and operations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Aggregates CUDA into the columns of a timeline: API calls by thread, GPU work by stream and kind of copy, GPU utilization."""
+"""Aggregates CUDA into the columns of a timeline.
+
+API calls by thread, GPU work by stream and kind of copy, GPU utilization.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ _AS_RANGES = (
 
 @dataclass(frozen=True)
 class GpuRow:
-    """A row of GPU work: of a stream, or (`what`) of one kind of copies. `number` of operations in the window, `busy`: ns, their sum."""
+    """A row of GPU work: of a stream, or (`what`) of one kind of copies.
+
+    `number` of operations in the window, `busy`: ns, their sum.
+    """
 
     process: int
     device: int
@@ -57,7 +63,10 @@ class GpuRow:
 
 
 def api_threads(report: Report, window: Window) -> dict[tuple[int, int], int]:
-    """Return for how long (ns) each process and thread was in API calls in the window, nested calls counted again."""
+    """Return the time (ns) of each process and thread in API calls in the window.
+
+    Nested calls count again.
+    """
     begin, end = window
     rows = report.sql(
         f"""SELECT process, thread, sum(least("end", {end}) - greatest("start", {begin}))::BIGINT AS busy FROM cuda_api
@@ -67,7 +76,10 @@ def api_threads(report: Report, window: Window) -> dict[tuple[int, int], int]:
 
 
 def api_cells(report: Report, window: Window, columns: int, threads: Sequence[int]) -> pa.Table:
-    """Return a row per column of each thread's API calls, as `occupancy.cells` does; calls within calls are left out."""
+    """Return a row per column of each thread's API calls, as `occupancy.cells` does.
+
+    Calls within calls are left out.
+    """
     source = f"""(SELECT id, process, thread, "start", "end", {_AS_RANGES} FROM cuda_api
                   WHERE {overlap(*window)} AND thread IN ({listed(threads)})
                   QUALIFY coalesce("end" > max("end") OVER (PARTITION BY thread ORDER BY "start", "end" DESC
@@ -76,7 +88,7 @@ def api_cells(report: Report, window: Window, columns: int, threads: Sequence[in
 
 
 def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
-    """Return the rows of GPU work that have something in the window, by process and device: streams, then copies."""
+    """Return the rows of GPU work in the window, by process and device: streams, then copies."""
     begin, end = window
     rows = report.sql(
         f"""SELECT process, device, context, stream, what, count(*) AS number,
@@ -87,7 +99,10 @@ def gpu_rows(report: Report, window: Window) -> list[GpuRow]:
 
 
 def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRow]) -> pa.Table:
-    """Return a row per column of each of `rows`, as `occupancy.cells` does; `thread` is the position of the row."""
+    """Return a row per column of each of `rows`, as `occupancy.cells` does.
+
+    `thread` is the position of the row.
+    """
     places = ", ".join(
         f"({index}, {row.process}, {row.device}, {_number(row.context)}, {_number(row.stream)}, {quoted(row.what or '')})"
         for index, row in enumerate(rows)
@@ -102,7 +117,10 @@ def gpu_cells(report: Report, window: Window, columns: int, rows: Sequence[GpuRo
 def utilization(
     report: Report, window: Window, columns: int
 ) -> dict[tuple[int, int], npt.NDArray[np.float64]]:
-    """Return of each GPU of a process the share of each column (0 to 1) in which it did anything: kernels, copies, memsets, graphs."""
+    """Return for each GPU of a process the busy share (0 to 1) of each column.
+
+    Kernels, copies, memsets, graphs.
+    """
     begin, end = window
     rows = report.sql(
         f"""SELECT process, device, greatest("start", {begin}) AS first, least("end", {end}) AS last FROM {operations()}

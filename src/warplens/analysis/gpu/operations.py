@@ -1,4 +1,7 @@
-"""Operations of a framework and what they launched: which operation was around each launch, and what each took by itself."""
+"""Operations of a framework and their launches.
+
+The operation around each launch, and the time of each without its children.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class Operations:
 
     @classmethod
     def read(cls, report: Report, selection: Selection, naming: Naming = "demangled") -> Operations:
-        """Read the operations that overlap the selection, with all that was launched in them. MissingData where there is none."""
+        """Read the operations that overlap the selection, with all that was launched in them.
+
+        MissingData where there is none.
+        """
         rows = report.sql(
             f"""SELECT process, thread, "start", "end", name::VARCHAR AS name, shapes::VARCHAR AS shapes FROM ops
                 WHERE {during(report, selection)} ORDER BY thread, "start", "end" DESC, range"""
@@ -57,7 +63,10 @@ class Operations:
         return cls(rows, native.nest(thread, start, end)[1], launches.take(pa.array(kept)), of[kept])
 
     def keys(self, shapes: bool) -> tuple[Int64Array, pa.Table]:
-        """Number the kinds of operations: by process and name, with `shapes` by those too. Returns each row's number, and the kinds."""
+        """Number the kinds of operations: by process and name, with `shapes` by those too.
+
+        Returns each row's number, and the kinds.
+        """
         columns = ["process", "name", *(["shapes"] if shapes else [])]
         number = np.zeros(self.rows.num_rows, np.int64)
         for name in columns:
@@ -87,7 +96,11 @@ class Operations:
         return np.flatnonzero(outermost(self.parent, key))
 
     def pairs(self, key: Int64Array, *, inclusive: bool) -> tuple[Int64Array, Int64Array]:
-        """Return kinds and launches: each launch with the kind of the innermost operation around it, or once with each kind around it."""
+        """Return kinds and launches.
+
+        Each launch with the kind of the innermost operation around it, or once with each kind
+        around it.
+        """
         launch = np.arange(len(self.of))
         if not inclusive:
             return key[self.of], launch

@@ -1,4 +1,7 @@
-"""One SQL relation of all GPU operations: kernels, copies, memsets and graphs, each with the name that stats use."""
+"""One SQL relation of all GPU operations, each with the name that stats use.
+
+Kernels, copies, memsets and graphs.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def at(report: Report, selection: Selection) -> str:
 
 
 def kernels(naming: Naming = "demangled", nvtx: bool = False) -> str:
-    """Return the SQL relation (in parentheses) of the kernels with one more column, `operation`: the name, as it is asked for.
+    """Return the SQL relation (in parentheses) of the kernels with the column `operation`: the chosen name.
 
     `nvtx`: the name comes after that of the innermost push/pop range around the launch and a slash, e.g. `train:step/gemm`.
     """
@@ -49,7 +52,10 @@ def kernels(naming: Naming = "demangled", nvtx: bool = False) -> str:
 
 
 def during(report: Report, selection: Selection, of: str = "") -> str:
-    """Return the SQL condition for rows that overlap the selection; they keep their whole length. `of`: `table.`, where needed."""
+    """Return the SQL condition for rows that overlap the selection; they keep their whole length.
+
+    `of`: `table.`, where needed.
+    """
     window = selection.window(report)
     return "true" if window is None else overlap(*window, of)
 
@@ -89,7 +95,9 @@ def operations(
 
 
 def busy(report: Report, selection: Selection) -> pa.Table:
-    """Return for how long each GPU did something: process, device, operations, busy, first, last (ns, the report's clock).
+    """Return the busy time of each GPU.
+
+    Columns: process, device, operations, busy, first, last (ns, the report's clock).
 
     `busy` is the union: overlapping work counts once. What reaches over an edge of the selection counts with the piece inside.
     """

@@ -1,4 +1,4 @@
-"""How the time of GPUs is parted: unions of what ran, and sums of idle time by cause."""
+"""Divides the time of GPUs: unions of operations, and sums of idle time by cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Spent:
-    """How a GPU, or stream, spent its time (ns): `busy` and `idle`, by cause, add up to that from `seen.begin` to `seen.end`.
+    """The time of a GPU, or stream (ns).
+
+    `busy` and `idle`, by cause, add up to that from `seen.begin` to `seen.end`.
 
     `pieces`, `longest`: how many stretches of idle time have a cause, and how long the longest is.
     """
@@ -88,7 +90,10 @@ def parted(track: WorkTrack) -> Parted:
 
 
 class GpuOverlap(NamedTuple):
-    """Communication, or copies (ns, unions): `total` = `hidden` while kernels computed + `exposed`; `alone`: nothing else ran at all."""
+    """Communication, or copies (ns, unions).
+
+    `total` = `hidden` while kernels computed + `exposed`; `alone`: nothing else ran at all.
+    """
 
     total: int
     hidden: int
@@ -97,7 +102,9 @@ class GpuOverlap(NamedTuple):
 
 
 def overlaps(gpu: GpuWork, *, per_stream: bool = False) -> Iterator[tuple[int | None, int, GpuOverlap]]:
-    """Yield how COMMUNICATION and MEMORY of a GPU overlap with what else it did, where there is any: stream, which of them, and how.
+    """Yield the overlap of COMMUNICATION and MEMORY of a GPU with its other work.
+
+    Stream, which of them, and how, if there is any.
 
     `per_stream`: of each stream by itself; the rest of it, on other streams, is something else that runs. Else the stream is None.
     """

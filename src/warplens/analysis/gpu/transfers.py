@@ -1,4 +1,4 @@
-"""Bytes that copies and memsets moved, as arrays by GPU and direction, and the amount in each stretch of time."""
+"""Bytes of copies and memsets, by GPU and direction, and the amount in each stretch of time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Moved:
-    """Operations of one kind (`[CUDA memcpy Host-to-Device]`) on one stream of a GPU (None: no stream), as arrays of one length."""
+    """Operations of one kind on one stream of a GPU, as arrays of one length.
+
+    Kind: `[CUDA memcpy Host-to-Device]`; None: no stream.
+    """
 
     process: int
     device: int | None
@@ -30,7 +33,10 @@ class Moved:
 
 
 def moved(report: Report, selection: Selection) -> list[Moved]:
-    """Return what was copied, set and migrated, by process, device, operation and stream; operations keep their whole length."""
+    """Return what was copied, set and migrated, by process, device, operation and stream.
+
+    Operations keep their whole length.
+    """
     text = f"""SELECT process, device, stream, operation, "start", "end", coalesce(bytes, 0) AS bytes FROM {operations(categories=[MEMORY])}
                WHERE {during(report, selection)} ORDER BY process, device, operation, stream, "start" """
     rows = report.sql(text)
@@ -78,7 +84,10 @@ def joined(parts: list[Moved]) -> Moved:
 
 
 def inside(what: Moved, begin: int, end: int) -> Float64Array:
-    """Return how many bytes of each operation were moved from `begin` to `end`: they move evenly, those without length all at once."""
+    """Return the bytes of each operation that were moved from `begin` to `end`.
+
+    They move evenly, those without length all at once.
+    """
     length = what.end - what.start
     within = np.minimum(what.end, end) - np.maximum(what.start, begin)
     part = np.where(

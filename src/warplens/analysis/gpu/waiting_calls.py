@@ -1,4 +1,4 @@
-"""Which calls of CUDA wait until the GPU is done: by name, as all sources know it."""
+"""Names of the CUDA calls that wait for the GPU, as all sources have them."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def synchronizes(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def waits(name: str) -> bool:
-    """Whether a call returns only when the GPU has done something: those that synchronize, and copies without `Async`."""
+    """Whether a call waits for the GPU: those that synchronize, and copies without `Async`."""
     return synchronizes(name) or _COPY.search(name) is not None

@@ -56,7 +56,10 @@ _MIGRATIONS = pa.array(["HtoD", "DtoH", "DtoD"])
 
 @dataclass
 class WorkTrack:
-    """What ran on one stream (or GPU) in the order in which it began: arrays of one length. `kind`: in KINDS; `api`: id, -1 for none."""
+    """What ran on one stream (or GPU) in the order in which it began: arrays of one length.
+
+    `kind`: in KINDS; `api`: id, -1 for none.
+    """
 
     start: Int64Array
     end: Int64Array
@@ -73,7 +76,10 @@ class WorkTrack:
 
 @dataclass
 class GpuWork:
-    """One GPU of one process, with what ran on each of its streams, in pieces of any order; None is the stream of what has none."""
+    """One GPU of one process, with what ran on each of its streams, in pieces of any order.
+
+    None is the stream of what has none.
+    """
 
     process: int
     device: int
@@ -102,7 +108,7 @@ def gpus(report: Report, selection: Selection, *, classes: bool = True) -> Itera
     """Yield the GPUs that did something in the selection, process by process; times are cut to it.
 
     Kernels, copies, memsets, graphs that were recorded as a whole, and migrations of unified memory. One part of the report is in memory
-    at a time. `classes`: whether kernels must be told apart; else all are `other`.
+    at a time. `classes`: whether to classify kernels; else all are `other`.
     """
     columns = {**_COLUMNS, "kernels": _COLUMNS["kernels"] if classes else _COLUMNS["graphs"]}
     window = selection.window(report)

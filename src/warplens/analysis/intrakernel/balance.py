@@ -1,4 +1,4 @@
-"""How evenly blocks (CTAs) keep the SMs busy: waves, the tail in which SMs have run out of work, and what that loses."""
+"""Balance of blocks (CTAs) over SMs: waves, the tail in which SMs have no more work, and its cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Ctas:
-    """Blocks, launch by launch: place of the launch, SM where the first warp began, first begin and last end of the warps."""
+    """Blocks, launch by launch.
+
+    Place of the launch, SM where the first warp began, first begin and last end of the warps.
+    """
 
     launch: Int64Array
     sm: Int64Array
@@ -67,7 +70,10 @@ class Balance:
 
     @property
     def by_wave(self) -> Float64Array:
-        """What of `lost` comes of a last wave with fewer blocks than SMs: SMs without one wait for as long as a block lasts."""
+        """Return the part of `lost` from a last wave with fewer blocks than SMs.
+
+        SMs without one wait for as long as a block lasts.
+        """
         empty = 1.0 - np.minimum(self.last, self.sms) / np.maximum(self.sms, 1)
         return np.where(self.ctas > self.capacity, np.minimum(self.lost, empty * self.cta_mean), 0.0)
 
@@ -134,7 +140,10 @@ def _busy(
     begin: Int64Array,
     finish: Int64Array,
 ) -> Int64Array:
-    """Return for how long each SM of each launch had any block: all laid one behind the other, so that one union does."""
+    """Return how long each SM of each launch had any block.
+
+    All launches laid one behind the other, so that one union does.
+    """
     # SM k of launch l occupies [base, base + span) on one line; the + 1 keeps neighbours from touching, which would join them.
     spans = (finish - begin)[launch[by_sm]] + 1
     base = np.cumsum(spans) - spans

@@ -1,4 +1,7 @@
-"""Regions in pieces of whole blocks (CTAs), as arrays: what looks at warps of one block side by side need not hold all of a report."""
+"""Regions in pieces of whole blocks (CTAs), as arrays.
+
+So comparing warps of one block needs only a piece of the report in memory.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _COLUMNS = ("launch", "unit", "start", "end", "tag", "kind")
 
 @dataclass(frozen=True, eq=False)
 class RegionChunk:
-    """Regions of whole blocks. `unit`: place among the units; `tag`: number in the list of tags, which grows from piece to piece.
+    """Regions of whole blocks.
+
+    `unit`: place among the units; `tag`: number in the list of tags, which grows from piece to
+    piece.
 
     `whole`: asynchronous ones, which hide nothing and are not hidden; of the others, the innermost counts. Marks are left out.
     """
@@ -72,7 +78,10 @@ def pieces(
 
 
 def block_of(units: Units) -> Int64Array:
-    """Return a number for the block of each unit; those of a launch follow those of the launch before."""
+    """Return a number for the block of each unit.
+
+    Those of a launch follow those of the launch before.
+    """
     most = int(units.cta.max(initial=0)) + 1
     return units.launch * most + units.cta
 

@@ -1,4 +1,4 @@
-"""Which role of a kernel the others wait for: how long each works, waits, and works while others wait."""
+"""Finds the role of a kernel that the others wait for: times of work, waits, and work while others wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RoleTimes:
-    """Of each role, in ns over all blocks. `awaited`: it worked while another role waited; `waited_for[a, b]`: `a` worked while `b` waited.
+    """Of each role, in ns over all blocks.
+
+    `awaited`: it worked while another role waited; `waited_for[a, b]`: `a` worked while `b` waited.
 
     A role works while any of its warps is in a region that is no wait, and waits while some are in one that is, and none works.
     """

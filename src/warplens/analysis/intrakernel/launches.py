@@ -21,7 +21,9 @@ _LABEL = "coalesce(name, buffer_name, 'buffer ' || buffer)"
 
 @dataclass(frozen=True, eq=False)
 class IntrakernelLaunches:
-    """Launches by id, of those that were read. `group`: which of `groups` (process, device or -1, name) each belongs to.
+    """Launches by id, of those that were read.
+
+    `group`: which of `groups` (process, device or -1, name) each belongs to.
 
     `uncertainty`: ns by which each may be off on the report's clock, as a whole; -1: not known.
     """
@@ -41,7 +43,10 @@ class IntrakernelLaunches:
         return len(self.id)
 
     def place(self, ids: Int64Array) -> Int64Array:
-        """Return the place of each launch here, -1 for those that are not; fast where many rows of one launch come together."""
+        """Return the place of each launch here, -1 for those that are not.
+
+        Fast where many rows of one launch come together.
+        """
         if not len(ids):
             return np.zeros(0, np.int64)
         first = np.flatnonzero(np.diff(ids, prepend=~ids[0]))
@@ -60,7 +65,11 @@ class IntrakernelLaunches:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Warps that recorded, by id. `launch`: place among the launches; `cta`: linear block; `sm` where it began; `events` that are here."""
+    """Warps that recorded, by id.
+
+    `launch`: place among the launches; `cta`: linear block; `sm` where it began; `events` that are
+    here.
+    """
 
     id: Int64Array
     launch: Int64Array
@@ -73,7 +82,10 @@ class Units:
     dropped: Int64Array
 
     def place(self, ids: Int64Array) -> Int64Array:
-        """Return the place of each unit here, -1 for those that are not; rows of one unit come together."""
+        """Return the place of each unit here, -1 for those that are not.
+
+        Rows of one unit come together.
+        """
         if not len(ids):
             return np.zeros(0, np.int64)
         first = np.flatnonzero(np.diff(ids, prepend=~ids[0]))
@@ -81,7 +93,10 @@ class Units:
 
 
 def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
-    """Return the launches that overlap the selection. Raises MissingData where there are none, or none of them was read."""
+    """Return the launches that overlap the selection.
+
+    Raises MissingData where there are none, or none of them was read.
+    """
     rows = report.sql(
         f"""SELECT id, "start", "end", process, coalesce(device, -1)::INTEGER AS device, {_LABEL} AS label, dropped, units_lost,
                    coalesce(needed_slots, 0)::BIGINT AS needed_slots, coalesce(sample_blocks, 1)::BIGINT AS sample_blocks,

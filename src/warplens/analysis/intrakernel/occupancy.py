@@ -44,7 +44,10 @@ def inside_launches(report: Report, window: Window | None, name: str = "") -> li
 
 
 def inside_warps(report: Report, launch: int, window: Window, most: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the warps of a launch that ran longest in the window, by SM, block and number, and how many are left out."""
+    """Return the warps of a launch that ran longest in the window, and the number left out.
+
+    By SM, block and number.
+    """
     rows = report.sql(
         f"""SELECT id, process, cta, warp, sm, count(*) OVER () AS number FROM intrakernel_units
             WHERE launch = $launch AND {overlap(*window)} ORDER BY "end" - "start" DESC, id LIMIT {int(most)}""",

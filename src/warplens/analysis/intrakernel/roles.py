@@ -1,4 +1,6 @@
-"""Roles of warps in a kernel: those that do the same are one, as producers and consumers of a warp-specialised kernel; and what waiting is.
+"""Roles of warps in a kernel, and regions that wait.
+
+Warps with the same regions have one role, as producers and consumers of a warp-specialised kernel.
 
 A tag with a slash names the role itself: `producer/load`. Else warps that record the same tags have the same role, which is called after
 their numbers.
@@ -45,12 +47,18 @@ def words(tag: str) -> set[str]:
 
 
 def is_wait(tag: str, waits: Collection[str] = WAITS) -> bool:
-    """Whether a region of this name is one in which a warp waits for others: a word of the name, behind the last slash, says so."""
+    """Whether warps wait for others in a region of this name.
+
+    A word of the name, behind the last slash, decides.
+    """
     return not words(tag.rpartition("/")[2]).isdisjoint(waits)
 
 
 class Roles:
-    """`of`: for each unit the place of its role in `names` (group of launches, name); -1: it recorded no region."""
+    """`of`: for each unit the place of its role in `names` (group of launches, name).
+
+    -1: it recorded no region.
+    """
 
     def __init__(self, names: list[tuple[int, str]], of: Int64Array, tags: list[dict[str, int]]) -> None:
         self.names, self.of, self.tags = names, of, tags

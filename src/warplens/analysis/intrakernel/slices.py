@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 
 def at_once(report: Report, launch: int, edges: Int64Array) -> Int64Array:
-    """Return how long units of a launch ran in each slice, added up, ns. `edges`: of the slices, rising."""
+    """Return how long units of a launch ran in each slice, added up, ns.
+
+    `edges`: of the slices, rising.
+    """
     rows = report.sql(f'SELECT "start", "end" FROM intrakernel_units WHERE launch = {launch}')
     return _within(_numbers(rows, "start"), _numbers(rows, "end"), edges)
 
 
 def active(report: Report, launch: int, edges: Int64Array) -> dict[str, tuple[Int64Array, Int64Array]]:
-    """Return for each tag of a launch how long its regions lasted in each slice, added up, ns, and in how many units there were any."""
+    """Return the time (ns) of each tag of a launch in each slice, and the number of units with any."""
     rows = report.sql(
         f"""SELECT unit, "start", "end", tag FROM intrakernel_events WHERE launch = {launch} AND kind <> 'mark' AND "end" > "start"
             AND "start" < {int(edges[-1])} AND "end" > {int(edges[0])} ORDER BY tag, unit, "start" """
@@ -55,7 +58,10 @@ def _before(times: Int64Array, edges: Int64Array) -> Int64Array:
 
 
 def _units(unit: Int64Array, start: Int64Array, end: Int64Array, edges: Int64Array) -> Int64Array:
-    """Return in how many units there was an interval in each slice; rows are in order of unit and start."""
+    """Return in how many units there was an interval in each slice.
+
+    Rows are in order of unit and start.
+    """
     slices = len(edges) - 1
     first = np.clip(np.searchsorted(edges, start, "right") - 1, 0, slices - 1)
     last = np.clip(np.searchsorted(edges, end, "left") - 1, 0, slices - 1)

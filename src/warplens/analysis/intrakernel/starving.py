@@ -1,4 +1,7 @@
-"""How long SMs were held up because some roles of a block waited while others worked: what a faster producer could win at most."""
+"""Time in which SMs stood still because some roles waited while others worked.
+
+It is the most that a faster producer could win.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _WIDTH = 1 << 32  # numbers of SMs are small
 
 
 class Starving:
-    """Collects stretches in which a role of `waiting` waits while one of `working` works; `role_times` shows it what it finds."""
+    """Collects stretches in which a role of `waiting` waits while one of `working` works.
+
+    `role_times` shows it what it finds.
+    """
 
     def __init__(self, units: Units, working: set[int], waiting: set[int]) -> None:
         self._units, self._working, self._waiting = units, working, waiting
@@ -28,7 +34,10 @@ class Starving:
     def see(
         self, states: States, rows: Int64Array, works: BoolArray, waits: BoolArray, roles: Int64Array
     ) -> None:
-        """Take the stretches of states. `rows`: of these states; `works`, `waits`: which of `roles` do, a row for each of `rows`."""
+        """Take the stretches of states.
+
+        `rows`: of these states; `works`, `waits`: which of `roles` do, a row for each of `rows`.
+        """
         busy = works[:, [role in self._working for role in roles.tolist()]].any(axis=1)
         idle = waits[:, [role in self._waiting for role in roles.tolist()]].any(axis=1)
         if states.stretches is None or not (busy & idle).any():
@@ -44,7 +53,7 @@ class Starving:
     def by_launch(
         self, launches: IntrakernelLaunches
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return for each launch how long its SMs were held up, ns: the one that was for longest, and all on average."""
+        """Return for each launch how long its SMs stood still, ns: the longest one, and the average of all."""
         keys = np.unique(self._units.launch * _WIDTH + self._units.sm)
         most, sums = np.zeros(len(launches)), np.zeros(len(launches))
         starved = np.zeros(len(keys), np.int64)

@@ -1,4 +1,4 @@
-"""Exact statistics of regions by what they are (tag) and where they ran, streamed through the native group sums."""
+"""Exact statistics of regions by tag and place, streamed through the native group sums."""
 
 from __future__ import annotations
 

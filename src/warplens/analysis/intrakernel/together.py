@@ -1,4 +1,7 @@
-"""Concurrency within a block (CTA): how long pairs of tags, or roles, overlap, and which role the others wait for."""
+"""Concurrency within a block (CTA).
+
+How long pairs of tags, or roles, overlap, and which role the others wait for.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,10 @@ def states(
 
 
 def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:
-    """Return for each group a square: ns in which two keys were active; a key with itself: it was."""
+    """Return for each group a square: ns in which two keys were active.
+
+    A key with itself: it was.
+    """
     number = states.active.shape[1]
     sums = np.zeros((groups, number, number))
     for number_of_group in np.unique(states.group).tolist():
@@ -83,7 +89,9 @@ def pairs(states: States, groups: int) -> npt.NDArray[np.float64]:
 
 
 def awaited(active: BoolArray, roles: int) -> tuple[BoolArray, BoolArray]:
-    """Return which roles work and which wait, in each state; keys are 2 * role, and that + 1 for its waiting.
+    """Return which roles work and which wait, in each state.
+
+    Keys are 2 * role, and that + 1 for its waiting.
 
     A role of several warps waits where none of them works.
     """

@@ -1,4 +1,7 @@
-"""Exact statistics of range durations by style, domain and name, streamed through `native/reader/analysis/group_stats.cpp`."""
+"""Exact statistics of range durations by style, domain and name.
+
+Streamed through `native/reader/analysis/group_stats.cpp`.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,9 @@ class Durations:
 
 
 class _Interner:
-    """Numbers the values of one string column from 1, over all dictionaries it comes in; 0 is null. Thread-safe.
+    """Numbers the values of one string column from 1, over all dictionaries it comes in; 0 is null.
+
+    Thread-safe.
 
     Texts stay Arrow's: a million of them as Python's take 300 MB.
     """

@@ -1,4 +1,4 @@
-"""Which kernels each NVTX range launched, summed up by range, thread and kernel."""
+"""Kernels launched in each NVTX range, summed by range, thread and kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _KEYS = ("style", "domain", "message", "process", "thread")
 
 
 def range_kernels(report: Report, selection: Selection, naming: Naming) -> pa.Table:
-    """Return a row per name, style and thread of ranges and kernel launched in them; a kernel counts in every range around its launch.
+    """Return a row per name, style and thread of ranges and kernel launched in them.
+
+    A kernel counts in every range around its launch.
 
     Columns: style, domain, message, process, thread (of the ranges), kernel, ranges (how many launched the kernel), and of the kernels
     in ns count, total, median, min, max, stddev (of a sample; 0 for one).
@@ -128,7 +130,10 @@ def _labelled(
 
 
 def _coded(columns: list[pa.ChunkedArray]) -> pa.DictionaryArray:
-    """Return the first value that each row has in dictionary columns; each value is once in the dictionary."""
+    """Return the first value that each row has in dictionary columns.
+
+    Each value is once in the dictionary.
+    """
     if len(columns) == 1:
         return columns[0].unify_dictionaries().combine_chunks()
     return (

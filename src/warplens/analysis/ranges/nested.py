@@ -1,4 +1,4 @@
-"""Calls that nest, summed by what they are, with the time of their own: imports, and traced functions of Python."""
+"""Sums nested calls by name, with their self time: imports, and traced functions of Python."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def nested(
     """
 
     def column(name: str) -> pa.Array:
-        """Read one column: all of them at once would take several times as much memory as what is made of them."""
+        """Read one column.
+
+        All of them at once would take several times the memory of the result.
+        """
         values = report.table(table, [name]).unify_dictionaries().column(0).combine_chunks()
         flat = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
         return _renamed(flat, renamed) if renamed is not None and name == "name" else flat

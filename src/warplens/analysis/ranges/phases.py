@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def chosen(report: Report, selection: Selection, table: str) -> str:
-    """Return the SQL relation (in parentheses) of the rows of a table that overlap the selection; they keep their whole length."""
+    """Return the SQL relation (in parentheses) of the rows of a table that overlap the selection.
+
+    They keep their whole length.
+    """
     if selection.nvtx is None:
         window = selection.window(report)
         return f"(SELECT * FROM {table}{'' if window is None else f' WHERE {overlap(*window)}'})"
@@ -52,7 +55,10 @@ def pieces(report: Report, selection: Selection, table: str) -> str:
 
 
 def said(report: Report, selection: Selection) -> str:
-    """Return a sentence about the ranges that were looked at; empty where no range was asked for."""
+    """Return a sentence about the ranges that were looked at.
+
+    Empty where no range was asked for.
+    """
     if selection.nvtx is None:
         return ""
     counts = report.sql(
@@ -60,7 +66,7 @@ def said(report: Report, selection: Selection) -> str:
     ).to_pylist()[0]
     ranges, threads = counts["ranges"], counts["threads"]
     return (
-        f"of what threads did in {ranges:,} range{'s' if ranges != 1 else ''} {selection.nvtx[0]!r} of their own "
+        f"of what threads did in their own {ranges:,} range{'s' if ranges != 1 else ''} {selection.nvtx[0]!r} "
         f"({threads:,} thread{'s' if threads != 1 else ''})."
     )
 
@@ -69,7 +75,10 @@ _PART = 'coalesce(inside / nullif("end" - "start", 0), 1.0) AS part'
 
 
 def _ranges(report: Report, selection: Selection) -> str:
-    """Return the relation of the ranges: thread, start, end, cut to the time that was asked for. MissingData where there is none."""
+    """Return the relation of the ranges: thread, start, end, cut to the time that was asked for.
+
+    MissingData where there is none.
+    """
     selection.window(report)  # says what is wrong with the name
     assert selection.nvtx is not None
     index = selection.nvtx[2]
@@ -85,7 +94,10 @@ def _ranges(report: Report, selection: Selection) -> str:
 
 
 def spans(report: Report, selection: Selection) -> str:
-    """Return the relation of when threads were in those ranges: thread, first, last (disjoint), before (ns in earlier ones)."""
+    """Return the relation of times in which threads were in those ranges.
+
+    Columns: thread, first, last (disjoint), before (ns in earlier ones).
+    """
     reach = 'max("end") OVER (PARTITION BY thread ORDER BY "start", "end" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)'
     return f"""(
         WITH edges AS (SELECT *, {reach} AS reach FROM {_ranges(report, selection)}),

@@ -38,7 +38,10 @@ class ProcessGroups:
 
 @dataclass(frozen=True)
 class LaunchedOperations:
-    """Operations in order of thread and begin of their call. `rows`: the other columns that were asked for."""
+    """Operations in order of thread and begin of their call.
+
+    `rows`: the other columns that were asked for.
+    """
 
     thread: Int64Array
     called: Int64Array
@@ -54,7 +57,10 @@ class LaunchedOperations:
         columns: Sequence[str] = (),
         part: ProcessGroups | None = None,
     ) -> LaunchedOperations:
-        """Read the operations whose call was recorded, of all processes or of one; what `columns` names, all `tables` have."""
+        """Read the operations whose call was recorded, of all processes or of one.
+
+        What `columns` names, all `tables` have.
+        """
         wanted_columns = ["api", "start", "end", *columns]
         parts = [_rows(report, name, wanted_columns, part=part) for name in tables if report.tables[name]]
         rows = pa.concat_tables(parts) if parts else report.table(tables[0], wanted_columns)
@@ -91,7 +97,10 @@ class Containment:
         self._keys = self._key(np.searchsorted(self._threads, launches.thread), launches.called)
 
     def find(self, thread: Int64Array, start: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Return the first position and the one behind the last; ranges without launches have none between."""
+        """Return the first position and the one behind the last.
+
+        Ranges without launches have none between.
+        """
         place = np.minimum(np.searchsorted(self._threads, thread), max(len(self._threads) - 1, 0))
         known = self._threads[place] == thread if len(self._threads) else np.zeros(len(thread), bool)
         # Launches are sorted by (thread, time), and so are the keys: those in a range are a run [first, last).
@@ -110,7 +119,9 @@ def containing(
     columns: Sequence[str],
     part: ProcessGroups | None = None,
 ) -> tuple[pa.Table, Int64Array, Int64Array]:
-    """Return the ranges that overlap the selection and contain launches, and the positions of those: first, and behind the last.
+    """Return the selected ranges that contain launches, and the positions of those launches.
+
+    First, and behind the last.
 
     `part`: the process that the launches are of, where they are of one.
     """
@@ -141,7 +152,9 @@ def containing(
 
 
 def projected(report: Report, selection: Selection, columns: Sequence[str]) -> pa.Table:
-    """Return the ranges that contain operations: `columns` of `nvtx_ranges`, then `first`, `last` and `operations`.
+    """Return the ranges that contain operations.
+
+    `columns` of `nvtx_ranges`, then `first`, `last` and `operations`.
 
     `first`: when the first operation began, `last`: when the last one ended (ns); `operations`: how many there are. In order of `first`.
     """
@@ -158,7 +171,9 @@ def projected(report: Report, selection: Selection, columns: Sequence[str]) -> p
 def on_streams(
     report: Report, columns: Sequence[str]
 ) -> Iterator[tuple[tuple[int, int, int, int], pa.Table]]:
-    """Yield for each process, device, context and stream the ranges that contain operations on it; one process is in memory at a time.
+    """Yield for each process, device, context and stream the ranges that contain operations on it.
+
+    One process is in memory at a time.
 
     The tables have `columns` of `nvtx_ranges`, then `first` and `last`: when the first of those operations began and the last one ended
     (ns). In order of `first`, the longer ones first.

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def leading(report: Report, selection: Selection) -> dict[int, int]:
-    """Return for each process the thread that the others wait for: that of its steps, else the first that launches, else the first.
+    """Return the thread of each process that the others wait for.
+
+    That of its steps, else the first that launches, else the first.
 
     Of threads that launch those with a tenth of the calls count: PyTorch's thread for backward often launches more than the main thread.
     """

@@ -44,7 +44,9 @@ _cache: WeakKeyDictionary[Report, dict[Selection, MainLoop | None]] = WeakKeyDic
 
 @dataclass(frozen=True, eq=False)
 class MainLoop:
-    """The main loop. `begin`, `end`: ns, the report's clock, from the first usual iteration to the end of the last.
+    """The main loop.
+
+    `begin`, `end`: ns, the report's clock, from the first usual iteration to the end of the last.
 
     `starts`: when the iterations of the process with the longest loop begin, ns; `usual`: their median length, ns. `name`: of the ranges
     that are its steps; None where it was inferred from kernels. `skipped`: slow iterations before `begin`.
@@ -101,7 +103,9 @@ def _main_loop(report: Report, selection: Selection) -> MainLoop | None:
 
 
 def inferred(started: Int64Array, code: Int64Array) -> Int64Array | None:
-    """Return the begins of the iterations of the main loop and, as the last, its end, ns; None where kernels do not repeat.
+    """Return the begins of the iterations of the main loop and, as the last, its end, ns.
+
+    None where kernels do not repeat.
 
     `started`, `code`: when each kernel began, in order, and a number for its name.
     """
@@ -142,7 +146,7 @@ def _agreement(code: Int64Array, lag: int) -> float:
 
 
 def _longest_run(started: Int64Array, places: Int64Array, lag: int) -> Int64Array | None:
-    """Return when a marker's longest run of occurrences without a long pause between began, and when the iteration after it would end."""
+    """Return the begin of a marker's longest run without a long pause, and the expected end of the iteration after it."""
     breaks = np.flatnonzero(np.diff(places) > _PAUSE * lag) + 1
     runs = np.split(places, breaks)
     best = max(runs, key=len)
@@ -170,7 +174,7 @@ def _usual(process: int, name: str | None, start: Int64Array, end: int) -> MainL
 
 
 def _kernels(report: Report, selection: Selection) -> dict[int, tuple[Int64Array, Int64Array]]:
-    """Return for each process when its kernels and whole graphs began, in order, and a number for the name of each."""
+    """Return for each process the begins of its kernels and whole graphs, in order, and numbers for their names."""
     where = during(report, selection)
     if sum(report.tables[table] for table in ("kernels", "graphs")) > _MOST:
         return {}
@@ -189,7 +193,10 @@ def _kernels(report: Report, selection: Selection) -> dict[int, tuple[Int64Array
 
 
 def _numbered(code: Int64Array) -> Int64Array:
-    """Return numbers in the order in which the codes first come: of markers that are equally good the earliest counts."""
+    """Return numbers in the order in which the codes first come.
+
+    Of markers that are equally good the earliest counts.
+    """
     _, first, place = np.unique(code, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int64)
     number[np.argsort(first)] = np.arange(len(first))
@@ -219,7 +226,10 @@ def _named(report: Report, selection: Selection) -> list[tuple[int, str, Int64Ar
 def _holds(
     kernels: dict[int, tuple[Int64Array, Int64Array]], process: int, start: Int64Array, end: Int64Array
 ) -> bool:
-    """Return whether most of the process's kernels began between its first and its last step; true where it has no kernels."""
+    """Return whether most of the process's kernels began between its first and its last step.
+
+    True where it has no kernels.
+    """
     if process not in kernels:
         return True
     began = kernels[process][0]

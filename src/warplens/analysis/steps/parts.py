@@ -1,8 +1,10 @@
-"""Divides training steps: each ns is in one part, by the host's work, and in one state, by the work of the GPUs.
+"""Divides training steps.
+
+Each ns is in one part, by the host's work, and in one state, by the work of the GPUs.
 
 What the host did is what it did on the step's thread: the innermost range, or waiting call of CUDA, whose part is known. Where there is
 none, the framework's operations before the first one of the backward pass are `forward`; then a backward pass on another thread counts
-(PyTorch's engine has threads of its own). What is left between two stretches of one part, such as Python between two operations, belongs
+(PyTorch's engine has separate threads). What is left between two stretches of one part, such as Python between two operations, belongs
 to it; the rest is `other`.
 """
 
@@ -35,7 +37,10 @@ _WAIT, _OTHER = PARTS.index("wait"), PARTS.index("other")
 
 @dataclass(frozen=True)
 class Parts:
-    """`time[step, part, state]`: ns. `launched[step, part]`: ns in which GPUs did what was launched in it. `gpu`: there are GPUs."""
+    """`time[step, part, state]`: ns.
+
+    `launched[step, part]`: ns in which GPUs did what was launched in it. `gpu`: there are GPUs.
+    """
 
     steps: pa.Table
     time: Int64Array
@@ -44,7 +49,10 @@ class Parts:
 
 
 def parts(report: Report, steps: pa.Table, named: Mapping[str, str] | None = None) -> Parts:
-    """Take steps apart, as `analysis.steps.steps.steps` returns them. `named`: name of a range -> its part, beside those that are known."""
+    """Take steps apart, as `analysis.steps.steps.steps` returns them.
+
+    `named`: name of a range -> its part, beside those that are known.
+    """
     time = np.zeros((steps.num_rows, len(PARTS), len(STATES)), np.int64)
     launched = np.zeros((steps.num_rows, len(PARTS)), np.int64)
     process = _numbers(steps, "process")
@@ -116,7 +124,10 @@ class _StepsOfProcess:
         return self._filled(pieces.over(StepFunction.where(other_start, other_end, PARTS.index("backward"))))
 
     def _forward(self, backward: Int64Array) -> StepFunction:
-        """Operations on the steps' thread before the first of the backward pass in their step; all of a step without one."""
+        """Operations on the steps' thread before the first of the backward pass in their step.
+
+        All of a step without one.
+        """
         rows = self._operations(backward=False)
         start, end = _numbers(rows, "start"), _numbers(rows, "end")
         limit = self._end.copy()
@@ -157,7 +168,10 @@ class _StepsOfProcess:
         return covered.reshape(len(self._start), len(PARTS))
 
     def _ranges(self) -> pa.Table:
-        """Ranges whose part is known: thread, start, end, part; of push/pop ranges and of those that stay on their thread."""
+        """Ranges whose part is known: thread, start, end, part.
+
+        Of push/pop ranges and of those that stay on their thread.
+        """
         where = f"{self._where} AND message IS NOT NULL AND (end_thread IS NULL OR end_thread = thread)"
         known = self._report.sql(
             f"SELECT DISTINCT domain::VARCHAR AS domain, message::VARCHAR AS message FROM nvtx_ranges WHERE {where}"

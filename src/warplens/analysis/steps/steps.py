@@ -29,7 +29,9 @@ _COLUMNS = ("process", "thread", "index", "name", "start", "end", "range")
 
 
 def steps(report: Report, selection: Selection, name: str | None = None) -> pa.Table:
-    """Return the training steps that overlap the selection, in order of process and start; they keep their whole length.
+    """Return the training steps that overlap the selection, in order of process and start.
+
+    They keep their whole length.
 
     They are ranges of one name, a number behind it aside, of one thread in each process; of those inside one another the outermost.
     The name is `ProfilerStep#N` where there is one, else what occurs at least twice in the process and is a word for steps (`step`,

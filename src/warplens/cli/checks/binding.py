@@ -1,4 +1,4 @@
-"""What `warplens doctor` says about the Python binding behind `warplens.nvtx`."""
+"""Checks the Python binding behind `warplens.nvtx` for `warplens doctor`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OTHERWISE = "`warplens.nvtx` records nothing, other sources still record"
 
 
 def binding_finding() -> tuple[str, str]:
-    """State (`ok` or `note`) and one line: whether this Python has a binding, and which Pythons have one in this installation."""
+    """Return state (`ok` or `note`) and one line: the Pythons that have a binding in this installation."""
     free = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
     here = f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}{free}"
     if importlib.util.find_spec("warplens.nvtx._binding") is None:

@@ -1,4 +1,7 @@
-"""What `doctor` says of the CPU side: perf events, thread states, the memory of Python; and the line that allows what is denied."""
+"""What `doctor` says of the CPU side: perf events, thread states, the memory of Python.
+
+And the line that allows what is denied.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _OWN, _EVERYTHING = (
 
 
 def cpu_findings(kernel: Kernel | None = None) -> Iterator[Finding]:
-    """Yield what there is to say; `kernel` is asked, by default the one that runs this. What it opens is closed at once."""
+    """Yield what there is to say; `kernel` is asked, by default the one that runs this.
+
+    What it opens is closed at once.
+    """
     kernel = kernel or Kernel()
     yield "perf", *_samples(kernel)
     yield "thread states", *_states(kernel)
@@ -26,7 +32,10 @@ def cpu_findings(kernel: Kernel | None = None) -> Iterator[Finding]:
 
 
 def _samples(kernel: Kernel) -> tuple[str, str]:
-    """In the agent's order: the processor's cycles, else a timer; with the time in the kernel, else without."""
+    """In the agent's order: the processor's cycles, else a timer.
+
+    With the time in the kernel, else without.
+    """
     error = errno.ENOSYS
     for event, hz, how in (
         (Event.CYCLES, _HZ, f"by the processor's cycles, {_HZ:,} a second"),
@@ -94,7 +103,10 @@ def _memory(kernel: Kernel) -> tuple[str, str]:
 
 
 def _remedy(kernel: Kernel, error: int) -> Iterator[str]:
-    """Yield the lines that say how to get what was refused; the same for samples and for switches."""
+    """Yield the lines that say how to get what was refused.
+
+    The same for samples and for switches.
+    """
     paranoid = kernel.setting("perf_event_paranoid")
     if error == errno.EINVAL:
         yield "Linux 5.13 or later is needed, which can follow threads without following processes"

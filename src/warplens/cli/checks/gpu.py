@@ -1,4 +1,4 @@
-"""What `doctor` says of CUDA: the driver, its GPUs, the copies of CUPTI, and other tools that would take its place."""
+"""Checks CUDA for `doctor`: the driver, its GPUs, the copies of CUPTI, and other tools in its place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _MOST = 4
 
 
 def gpu_findings(found: Sequence[Path] | None = None) -> Iterator[Finding]:
-    """Yield what there is to say; `found` are the copies of CUPTI, by default those that this Python would be offered.
+    """Yield what there is to say.
+
+    `found` are the copies of CUPTI, by default those that this Python would be offered.
 
     Nothing is started: no context is made, and no process learns of it.
     """
@@ -70,7 +72,10 @@ def gpu_findings(found: Sequence[Path] | None = None) -> Iterator[Finding]:
 
 
 def _driver_version() -> int | None:
-    """12040 for CUDA 12.4; None without a driver. It can be asked before cuInit, which would load tools and wake GPUs."""
+    """12040 for CUDA 12.4; None without a driver.
+
+    It can be asked before cuInit, which would load tools and wake GPUs.
+    """
     version = ctypes.c_int()
     try:
         code = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))

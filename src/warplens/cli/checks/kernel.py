@@ -1,4 +1,4 @@
-"""Asks the kernel what it lets a process see of itself, by the system calls that the agent makes."""
+"""Checks the kernel's permissions by the system calls that the agent makes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,10 @@ class Kernel:
             return False
 
     def shows_addresses(self) -> bool:
-        """Tell whether /proc/kallsyms says where the kernel's functions are; hidden ones are all zero."""
+        """Tell whether /proc/kallsyms says where the kernel's functions are.
+
+        Hidden ones are all zero.
+        """
         try:
             with Path("/proc/kallsyms").open("rb") as file:
                 lines = file.read(4096).splitlines()
@@ -135,7 +138,10 @@ class Kernel:
         return any(line.split()[0].strip(b"0") for line in lines if line.split())
 
     def setting(self, name: str) -> int | None:
-        """Return the number of the sysctl `kernel.name`; None where there is none, or it is hidden."""
+        """Return the number of the sysctl `kernel.name`.
+
+        None where there is none, or it is hidden.
+        """
         try:
             return int(Path("/proc/sys/kernel", name).read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -1,4 +1,7 @@
-"""The packages that reading reports needs and recording does not. Only the standard library: they may be missing."""
+"""The packages that reading reports needs and recording does not.
+
+Only the standard library: they may be missing.
+"""
 
 from __future__ import annotations
 
@@ -27,5 +30,8 @@ def missing() -> list[str]:
 
 
 def how_to_install() -> str:
-    """Return a line with the command that installs what is missing. It works for a checkout and a wheel alike."""
+    """Return a line with the command that installs what is missing.
+
+    It works for a checkout and a wheel alike.
+    """
     return f"Install what is missing with: {shlex.quote(sys.executable)} -m pip install {' '.join(missing())}"

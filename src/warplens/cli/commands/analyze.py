@@ -67,7 +67,7 @@ Examples:
 @click.option(
     "--why-not",
     is_flag=True,
-    help="Say of each rule that could not judge what the report lacks; with -r that is said anyway.",
+    help="For each rule that could not judge, print the data that the report lacks. Always on with -r.",
 )
 @click.option(
     "--rows",
@@ -113,8 +113,8 @@ def command(
 ) -> None:
     """Say what costs time, why, and what to do about it.
 
-    A table of all findings comes first, then the first of them in detail. Costs are upper bounds on what a fix can win. What rules
-    cannot judge, since the report lacks the data, is said in a line.
+    A table of all findings comes first, then the first of them in detail. Costs are upper bounds on what a fix can win. One line counts
+    the rules that cannot judge because the report lacks the data.
     """
     give_back_early()
     asked = [item.split(":") for name in names for item in name.split(",") if item]

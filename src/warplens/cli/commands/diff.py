@@ -104,8 +104,8 @@ def command(
     """Compare two recordings: what became slower, what faster, and what is noise.
 
     First the figures of the run, then the causes that its difference consists of, which add up to it, then tables of each kind.
-    Times are of one step where both have steps, else of the whole run. A change is told where it exceeds three times the standard error
-    that the repeats within the recordings show.
+    Times are of one step where both have steps, else of the whole run. diff reports a change that exceeds three
+    times the standard error of the repeats within the recordings.
     """
     from warplens.flows.differing import diff
     from warplens.flows.gating import Condition

@@ -98,6 +98,8 @@ def command(
     if out.is_file() and not force_overwrite:
         raise UsageError(f"{short_path(out)} exists; -f replaces it.")
 
+    from warplens.exporters.losses import losses
+
     with open_report(report, window=window, quiet=quiet) as opened:
         for path, own in _files(unit, opened, out, suffix=suffix, options=options):
             if path != out and path.is_file() and not force_overwrite:
@@ -109,15 +111,17 @@ def command(
             except OSError as error:
                 raise UsageError(f"cannot write {path}: {error.strerror or error}.") from error
             click.echo(f"{short_path(path)} ({size(written)})", err=not path.is_file())
-    if not quiet:
-        for loss in loses:
+        for loss in [] if quiet else losses(opened, loses):
             click.echo(f"  not in it: {loss}", err=True)
 
 
 def _files(
     unit: Unit | None, report: Report, out: Path, suffix: str, options: dict[str, Any]
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the files to write with their options: of formats that hold one rank a file for each, `run.rank0.pt.trace.json`."""
+    """Yield the files to write with their options.
+
+    Of formats that hold one rank a file for each, `run.rank0.pt.trace.json`.
+    """
     several = getattr(unit.load(), "files", None) if unit is not None else None
     parts: dict[str, dict[str, Any]] = several(report, **options) if several is not None else {}
     if not parts or not (out.is_file() or not out.exists()):  # a pipe takes one
@@ -133,7 +137,11 @@ def _files(
 def _write(
     unit: Unit | None, report: Report, out: Path, options: dict[str, Any], time: str | None, nvtx: str | None
 ) -> None:
-    """Write what is selected: profiles choose it themselves, other formats are given that part of the report. `unit`: None for the page."""
+    """Write the selection.
+
+    Profiles choose it themselves, other formats get that part of the report. `unit`: None for the
+    page.
+    """
     from warplens.report import Selection
 
     selection = Selection.parse(time, nvtx)

@@ -1,4 +1,4 @@
-"""Draw what samples saw as a flame graph in the terminal."""
+"""Draw samples as a flame graph in the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Examples:
   warplens flame --filter-nvtx step run      what was done in ranges `step`
   warplens flame --reverse --thread main run from what ran to who called it
   warplens flame --tree --by line --min 5 run
-  warplens flame --wall --per-thread run     with what threads waited for
+  warplens flame --wall --per-thread run     with the time that threads waited
   warplens flame --kind tasks --wall run     what tasks of asyncio await
   warplens flame --baseline before.warplens after.warplens
   warplens flame --exceptions run            what handling exceptions costs
@@ -72,7 +72,7 @@ Examples:
     default=5,
     show_default=True,
     metavar="N",
-    help="So many of the hottest below the graph.",
+    help="Number of hottest functions listed below the graph.",
 )
 @click.option(
     "--width",
@@ -110,7 +110,9 @@ def command(
     color: str,
     plain: bool,
 ) -> None:
-    """Draw what samples saw as a flame graph in the terminal: each bar as wide as its share of the time, callees below their callers.
+    """Draw samples as a flame graph in the terminal.
+
+    Each bar is as wide as its share of the time, callees below their callers.
 
     With --baseline shares of the samples are compared, function by function: a differential flame graph. A bar is as wide as its
     share in REPORT, and says by how many percent of all samples that share changed.

@@ -1,4 +1,4 @@
-"""Make a report of what another tool recorded."""
+"""Make a report of another tool's recording."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ Examples:
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a report that exists.")
 @help_option("--help-formats", "importers.formats", "formats")
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:
-    """Make a report of what another tool recorded, e.g. of an export of Nsight Systems: a file, or a folder of files."""
+    """Make a report of another tool's recording.
+
+    For example of an export of Nsight Systems: a file, or a folder of files.
+    """
     give_back_early()
     from warplens.importers.importing import import_file
 

@@ -141,7 +141,10 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def _print_diagnostics(rows: list[dict[str, Any]]) -> None:
-    """Print a line for each; those that say the same of many processes stand together, their counts added up."""
+    """Print a line for each.
+
+    Those that say the same of many processes stand together, their counts added up.
+    """
     alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         alike.setdefault(

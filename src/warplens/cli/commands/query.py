@@ -43,7 +43,9 @@ Examples:
 )
 @help_tables("--help-tables")
 def command(report: Path, sql: str, form: str, window: int | None, anything: bool) -> None:
-    """Ask a report in SQL (DuckDB's dialect); the tables are views. SQL `-` is read from standard input.
+    """Ask a report in SQL (DuckDB's dialect); the tables are views.
+
+    SQL `-` is read from standard input.
 
     Times are ns of CLOCK_MONOTONIC. `warplens info REPORT` lists the tables with their rows. DuckDB gets half of the memory of the machine
     or the container, 8 GiB at most; its temporary files go into TMPDIR.

@@ -58,7 +58,10 @@ _BY = (
 
 @dataclass(frozen=True)
 class Job:
-    """One stat in one format to one place: `-`, or a base name that the stat's name and the suffix are put behind."""
+    """One stat in one format to one place.
+
+    The place is `-`, or a base name before the stat's name and the suffix.
+    """
 
     stat: Unit
     options: dict[str, Any]
@@ -231,7 +234,7 @@ def _nothing(skipped: list[str], name: str) -> list[str]:
 
 
 def unasked() -> list[Unit]:
-    """Return the stats that are printed where none is named: those that nsys prints in its order, then ours by name."""
+    """Return the default stats: those that nsys prints in its order, then ours by name."""
     places = {unit: unit.constant("DEFAULT") for unit in catalog.units(FAMILY)}
     return sorted(
         (unit for unit, place in places.items() if place is not False),
@@ -240,7 +243,10 @@ def unasked() -> list[Unit]:
 
 
 def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
-    """Put stats, formats and outputs together; a shorter list repeats its last element. UsageError for unknown ones."""
+    """Put stats, formats and outputs together; a shorter list repeats its last element.
+
+    UsageError for unknown ones.
+    """
     chosen = names or [unit.id for unit in unasked()]
     shapes, places = [tables.format_name(form, pages=True) for form in forms] or ["table"], outputs or ["-"]
     result = []
@@ -265,7 +271,10 @@ def jobs(names: list[str], forms: list[str], outputs: list[str]) -> list[Job]:
 
 
 def apart(todo: list[Job], by: str | None) -> list[Job]:
-    """Hand `--by` to the stats whose BY has it; an argument `:by=` of their own comes first. UsageError where none takes it."""
+    """Hand `--by` to the stats whose BY has it; their own `:by=` comes first.
+
+    UsageError if none takes it.
+    """
     known = {job.stat: job.stat.constant("BY") or () for job in todo}
     if by is not None and not any(by in values for values in known.values()):
         others = ", ".join(unit.id for unit in catalog.units(FAMILY) if by in (unit.constant("BY") or ()))
@@ -289,7 +298,10 @@ def _run(
     first: bool,
     named: bool,
 ) -> None:
-    """Compute and write one table, at most `rows` of it for reading (0: all); MissingData where the report has no data for it."""
+    """Compute and write one table, at most `rows` of it for reading (0: all).
+
+    MissingData where the report has no data for it.
+    """
     from warplens.stats import base
     from warplens.storage.memory import give_back
 

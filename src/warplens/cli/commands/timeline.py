@@ -62,7 +62,7 @@ Examples:
     "most",
     type=click.IntRange(1),
     metavar="N",
-    help="At most so many, the busiest. Default: 24, and three of more that are alike.",
+    help="Maximum number of threads, the busiest first. Default: 24, and three of each group that are alike.",
 )
 @click.option(
     "--tasks",
@@ -70,7 +70,7 @@ Examples:
     default=6,
     show_default=True,
     metavar="N",
-    help="At most so many tasks of a thread one by one.",
+    help="Maximum number of tasks of a thread with separate rows.",
 )
 @click.option(
     "--counters",
@@ -78,7 +78,7 @@ Examples:
     default=8,
     show_default=True,
     metavar="N",
-    help="At most so many counters of a process, half as many of a GPU.",
+    help="Maximum number of counters of a process; half as many of a GPU.",
 )
 @click.option(
     "--rows",
@@ -91,7 +91,7 @@ Examples:
     default=8,
     show_default=True,
     metavar="N",
-    help="At most so many threads with more of it than the state.",
+    help="Maximum number of threads drawn with CPU detail beyond thread state.",
 )
 @click.option(
     "--inside",
@@ -125,8 +125,8 @@ def command(
 ) -> None:
     """Draw a report's timeline in the terminal: processes, threads, tasks, nested ranges, marks and counters; the CPU side, CUDA, GPUs.
 
-    A column shows the name that took most of its time; ranges too small for a column of their own are drawn as how busy it was.
-    Tasks (asyncio, trio, generators) have rows of their own under their thread: the busiest, and one row for all others.
+    A column shows the name that took most of its time; for ranges smaller than a column it shows how busy it was.
+    Tasks (asyncio, trio, generators) have separate rows under their thread: the busiest, and one row for all others.
     Below a thread is what it did on the CPU: its states, the function that samples saw most, calls of Python, imports, the garbage
     collector, the GIL, and calls of the C library. A row is there where there is something to show.
     Each GPU that a process used has a row for how busy it was, one for each stream and each kind of copy, its memory and its metrics.

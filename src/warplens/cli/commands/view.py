@@ -53,7 +53,7 @@ Examples:
 @click.option(
     "--allow-remote",
     is_flag=True,
-    help="Let other machines in: whoever has the address with its token. Not encrypted.",
+    help="Let other machines in. Anyone with the address and its token can read the report. Not encrypted.",
 )
 @click.option(
     "--no-browser", is_flag=True, help="Start no browser; print the ssh line that forwards the port."
@@ -71,7 +71,7 @@ Examples:
 @click.option(
     "--perfetto-ui",
     metavar="URL",
-    help="A Perfetto UI of your own, e.g. http://localhost:10000; default: ui.perfetto.dev.",
+    help="Address of another Perfetto UI, e.g. http://localhost:10000; default: ui.perfetto.dev.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print the address alone.")
 def command(
@@ -108,7 +108,7 @@ def command(
         return
     browser = _browser(no_browser)
     with ExitStack() as stack:
-        # First of all: reading a report takes longer than binding a port, and whoever comes early waits in its queue.
+        # First of all: reading a report takes longer than binding a port, and an early browser waits in its queue.
         door = listen(host, port, allow_remote=allow_remote)
         stack.callback(door.listening.close)
         _say(door, ", ".join(path.name for path in reports), browser=browser, quiet=quiet)
@@ -172,7 +172,7 @@ def _say(door: Door, name: str, *, browser: bool, quiet: bool) -> None:
                 f"To see {name} on another machine, forward the port there, then open that address:\n  {door.forward}"
             )
         if door.remote:
-            tell("Whoever has this address can read the report; nothing is encrypted on the way.")
+            tell("Anyone with this address can read the report; the connection is not encrypted.")
         tell("Ctrl-C ends it.")
     sys.stdout.flush()
 

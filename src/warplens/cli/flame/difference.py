@@ -1,4 +1,4 @@
-"""Compares two trees of samples: how the share of each node changed against a baseline, and which functions changed most."""
+"""Compares two trees of samples: the change of each node's share, and the most changed functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _ROOT = -1
 
 @dataclass(frozen=True)
 class Changed:
-    """A function by the share of samples that end in it, 0 to 1: `own` now, `before` in the baseline (0: it was not there)."""
+    """A function by the share of samples that end in it, 0 to 1.
+
+    `own` now, `before` in the baseline (0: it was not there).
+    """
 
     name: str
     place: str
@@ -35,7 +38,10 @@ class Changed:
 
 
 def against(flame: Flame, baseline: Flame, by: str) -> Flame:
-    """Return `flame` with the change of each node's share: 0.1 is ten percent of all samples more than in the baseline."""
+    """Return `flame` with the change of each node's share.
+
+    0.1 is ten percent of all samples more than in the baseline.
+    """
     numbers: dict[tuple[int, _Key], int] = {}
     before: dict[int, float] = defaultdict(float)
     for _, number, share in _numbered(baseline, by, numbers):

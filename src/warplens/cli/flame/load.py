@@ -1,4 +1,4 @@
-"""Asks a report for the tree of what its samples saw."""
+"""Reads the tree of samples from a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _WHOSE = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user wants to see; `processes` and `threads` are ids or parts of names (empty: all), `kind` None: the one there is."""
+    """What the user wants to see.
+
+    `processes` and `threads` are ids or parts of names (empty: all), `kind` None: the one there is.
+    """
 
     by: str = "function"
     reverse: bool = False
@@ -46,7 +49,9 @@ class Wish:
 
 @dataclass(frozen=True)
 class Flame:
-    """A tree and what is said of it. `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
+    """A tree and its captions.
+
+    `groups`: names of the tree's groups, empty where there is one; `weight`: ns in all.
 
     `change`: by how much the share of each node grew against a baseline, -1 to 1; None where nothing is compared.
     """
@@ -60,7 +65,10 @@ class Flame:
 
 
 def load(report: Report, selection: Selection, wish: Wish) -> Flame:
-    """Sum up the samples that are wanted. Raises MissingData, which says what to record or what there is instead, and UsageError."""
+    """Sum up the samples that are wanted.
+
+    Raises MissingData, which says what to record or what there is instead, and UsageError.
+    """
     if wish.exceptions and wish.kind not in (None, "python"):
         raise UsageError("only Python samples say who handled an exception: leave out --kind.")
     kind = wish.kind or (

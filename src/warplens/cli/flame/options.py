@@ -1,4 +1,4 @@
-"""Options that say which samples are looked at; the same for every command that shows samples."""
+"""Options that select samples, for every command that shows samples."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _OPTIONS = (
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options `--process`, `--thread`, `--filter-time`, `--filter-nvtx`, `--window` and `--exceptions`."""
+    """Add the options that select processes, threads and time to a command.
+
+    `--process`, `--thread`, `--filter-time`, `--filter-nvtx`, `--window` and `--exceptions`.
+    """
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

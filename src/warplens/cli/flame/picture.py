@@ -1,4 +1,7 @@
-"""Draws a tree of samples: as a flame graph that hangs from its roots, as an indented tree, and what is hottest in it."""
+"""Draws a tree of samples.
+
+As a flame graph that hangs from its roots, or as an indented tree, with the hottest functions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _BOLD, _DIM = "\x1b[1m", "\x1b[2m"
 
 
 def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
-    """Yield the lines of the flame graph: each level a line, each bar as wide as its share; `depth` levels."""
+    """Yield the lines of the flame graph: each level a line, each bar as wide as its share.
+
+    `depth` levels.
+    """
     tree = flame.tree
     left, right = _edges(flame, style.width)
     shown = right > left
@@ -63,7 +69,10 @@ def graph(flame: Flame, by: str, style: Style, depth: int) -> Iterator[str]:
 
 
 def indented(flame: Flame, by: str, style: Style, depth: int, least: float) -> Iterator[str]:
-    """Yield the lines of the tree: of each node with at least a share `least` of everything its total and own share, name and place."""
+    """Yield the lines of the tree: total share, own share, name and place of each node.
+
+    Only nodes with at least a share `least`.
+    """
     tree = flame.tree
     yield paint("  Total    Self" + ("  Change" if flame.change is not None else ""), _DIM, style)
     group = -1
@@ -118,7 +127,10 @@ def _placed(head: str, name: str, place: str, style: Style) -> str:
 
 
 def _edges(flame: Flame, width: int) -> tuple[Int64Array, Int64Array]:
-    """Return the first column of each node and the one behind its last: children side by side below their parent, the greatest first."""
+    """Return the first column of each node and the one behind its last.
+
+    Children are side by side below their parent, the greatest first.
+    """
     tree = flame.tree
     begin = np.zeros(len(tree), np.int64)  # ns from the left
     starts = _group_starts(flame)

@@ -23,7 +23,10 @@ _BOLD, _DIM = "\x1b[1m", "\x1b[2m"
 def shown(
     hot: HotFile, style: Style, *, whole: bool, context: int, least: float, recorded: float
 ) -> Iterator[str]:
-    """Yield a file's lines with their shares: all of them, or those with a share of at least `least` and `context` lines around."""
+    """Yield a file's lines with their shares.
+
+    All of them, or those with a share of at least `least` and `context` lines around.
+    """
     source = read_source(hot.path)
     yield paint(printable(hot.path), _BOLD, style)
     yield f"{hot.total:.1%} of the samples came by, {hot.own:.1%} ended here"

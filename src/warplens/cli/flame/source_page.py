@@ -1,4 +1,7 @@
-"""The heat map of source lines as a page: hottest lines, files, and their lines, each with an address of its own."""
+"""The heat map of source lines as a page.
+
+Hottest lines, files, and their lines, each with its own address.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,10 @@ def _table(names: Sequence[str], rows: Sequence[str]) -> str:
 
 
 def _switch() -> str:
-    """What the colour stands for: nothing runs on the page, so two buttons stand before the lines, whose style asks which is on."""
+    """Two buttons before the lines that choose the meaning of the colour.
+
+    The page has no script, so a style reads which one is on.
+    """
     buttons = "".join(
         f'<input type="radio" name="by" id="by-{name}"{on}><label class="by" for="by-{name}"> {text}</label>'
         for name, text, on in (("total", "colour by total", " checked"), ("own", "by self", ""))

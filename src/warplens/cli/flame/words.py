@@ -1,4 +1,4 @@
-"""What the nodes of a flame graph are called, and where they are."""
+"""Names and places of the nodes of a flame graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def called(frame: Frame, by: str) -> str:
 
 
 def where(frame: Frame, by: str) -> str:
-    """Return the file and line of a node: of a function the line it begins in; else its module; empty where nothing is known."""
+    """Return the file and line of a node: of a function the line it begins in; else its module.
+
+    Empty where nothing is known.
+    """
     if by == "module":
         return frame.kind
     line = frame.line if by == "line" else frame.first_line

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One option: its names, the long one last; what stands for its value, empty for a flag; and its help."""
+    """One option: its names, the long one last; what stands for its value, empty for a flag.
+
+    And its help.
+    """
 
     names: tuple[str, ...]
     value: str

@@ -19,7 +19,10 @@ _FALSE = frozenset(("false", "no", "off", "0"))
 
 @dataclass(slots=True)
 class Arguments:
-    """`options` are ours, as `--name=value`; `later` the accepted ones without effect, with value; `command` is the program."""
+    """`options` are ours, as `--name=value`.
+
+    `later` the accepted ones without effect, with value; `command` is the program.
+    """
 
     options: list[str] = field(default_factory=list)
     later: list[tuple[Later, str]] = field(default_factory=list)
@@ -27,7 +30,9 @@ class Arguments:
 
 
 def split(words: Sequence[str], own: Mapping[str, tuple[str, bool]], command: str = "profile") -> Arguments:
-    """Split the words after `command`; `own` maps each name of our options to its long name and whether it is a flag.
+    """Split the words after `command`.
+
+    `own` maps each name of our options to its long name and whether it is a flag.
 
     UsageError if wrong.
     """
@@ -100,7 +105,9 @@ def _unknown(name: str, known: Sequence[str], command: str) -> str:
 
 
 def proposed(name: str, known: Sequence[str]) -> str:
-    """Return a sentence with the options that an unknown one may mean; empty where none looks like it.
+    """Return a sentence with the options that an unknown one may mean.
+
+    Empty where none looks like it.
 
     Names of equal shape alone: of a short one, or of another first word, hardly any is meant.
     """

@@ -1,4 +1,7 @@
-"""The options that say when to record, what, and how much of it to keep: as they are typed, and what they mean. Without click."""
+"""The options that choose when and what to record, and how much of it to keep.
+
+As they are typed, and their meaning. Without click.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,10 @@ _SMALLEST = 1 << 20
 
 
 def capture_options(given: Mapping[str, str], base: CaptureOptions = DEFAULTS) -> CaptureOptions:
-    """Return `base` with what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense."""
+    """Return `base` changed by `given`, which maps long names to texts.
+
+    UsageError for invalid values. Texts are `true` and `false` for flags.
+    """
     pattern = given.get("--nvtx-capture")
     end, count = _range_end(given.get("--capture-range-end", base.range_end))
     options = replace(
@@ -201,7 +207,10 @@ def signal_number(text: str) -> int:
 
 
 def _domains(name: str, given: Mapping[str, str]) -> tuple[str, ...]:
-    r"""Return the domains of `name`; the default one is "", and an escaped `\default` one that is called so."""
+    r"""Return the domains of `name`.
+
+    The default one is "", and an escaped `\default` one that is called so.
+    """
     if name not in given:
         return ()
     parts = split_escaped(given[name], ",")

@@ -1,4 +1,4 @@
-"""The options that say when to record, for commands made with click."""
+"""The recording options for commands made with click."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def flag(*names: str, help: str) -> click.Option:
 
 
 def given(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what was typed, as `capture_options` takes it, of the parameters that click passes to a command."""
+    """Return the typed options from click's parameters, as `capture_options` takes them."""
     texts = {}
     for name, value in values.items():
         if value is not None and value is not False:

@@ -1,4 +1,7 @@
-"""The options that say what is recorded of the CPU side: as they are typed, and what they mean. Without click."""
+"""The CPU options: as they are typed, and their meaning.
+
+Without click.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,9 @@ _PLACES = ("process-tree", "cpu", "none", "system-wide")
 
 
 def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> CpuOptions:
-    """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense.
+    """Return what `given` says, which maps long names to texts (`true` and `false` for flags).
+
+    UsageError for nonsense.
 
     `unasked`: what is recorded where `given` does not choose samples or states.
     """

@@ -1,4 +1,7 @@
-"""The options that say what of CUDA is recorded: as they are typed, and what they mean. Without click."""
+"""The CUDA options: as they are typed, and their meaning.
+
+Without click.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ _DEFAULT_NS = 1000
 
 
 def cuda_options(given: Mapping[str, str]) -> CudaOptions:
-    """Return what `given` says, which maps long names to texts (`true` and `false` for flags); UsageError for nonsense."""
+    """Return what `given` says, which maps long names to texts (`true` and `false` for flags).
+
+    UsageError for nonsense.
+    """
     base = CudaOptions()
 
     def on(name: str) -> bool:

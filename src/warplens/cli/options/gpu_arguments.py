@@ -1,4 +1,7 @@
-"""The options that say what is sampled of the GPUs: as they are typed, and what they mean. Without click."""
+"""The options of GPU sampling: as they are typed, and their meaning.
+
+Without click.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ def gpu_metrics(given: Mapping[str, str]) -> GpuMetrics:
 
 
 def slower_than_asked(given: Mapping[str, str]) -> str | None:
-    """Return what to say where the frequency that nsys would take is more than there is; None where it is not."""
+    """Return what to say where the frequency that nsys would take is more than there is.
+
+    None where it is not.
+    """
     text = given.get("--gpu-metrics-frequency")
     if text is None or _number(text) <= MOST:
         return None

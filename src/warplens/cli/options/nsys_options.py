@@ -1,7 +1,7 @@
-"""The options and traces of `nsys profile` that a user may type, and which of them warplens does not act on yet.
+"""The options and traces of `nsys profile` that a user may type, and those without effect yet.
 
 One row per option: its names, its kind (`flag` takes `true` or `false` or nothing, `value` takes one), and the values with
-which it asks for nothing, so that nothing has to be said. What gets built leaves this table for `commands/profile.py`.
+which it has no effect, so that no message is needed. What gets built leaves this table for `commands/profile.py`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,10 @@ ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """An option that is accepted and not acted on; with a value of `silent` it asks for nothing anyway."""
+    """An option that is accepted and not acted on.
+
+    With a value of `silent` it asks for nothing anyway.
+    """
 
     name: str
     flag: bool

@@ -1,4 +1,7 @@
-"""The presets: one word for several options of a recording. What is typed beside them counts more."""
+"""The presets: one word for several options of a recording.
+
+What is typed beside them counts more.
+"""
 
 from __future__ import annotations
 

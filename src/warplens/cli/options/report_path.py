@@ -19,7 +19,10 @@ else:
 
 
 class ReportPath(_Base):
-    """`run`, `run.warplens` and, where nothing else has that name, `run.nsys-rep` all mean the report `run.warplens`.
+    """Return the report that a name means.
+
+    `run`, `run.warplens` and, where nothing else has that name, `run.nsys-rep` all mean the report
+    `run.warplens`.
 
     A file of another tool is one too: `run.sqlite`.
     """

@@ -1,4 +1,4 @@
-"""How the commands for running sessions name one."""
+"""The option that names a running session."""
 
 from __future__ import annotations
 

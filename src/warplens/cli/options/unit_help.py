@@ -1,4 +1,7 @@
-"""The options that list what there is, or explain it: `--help-reports`, `--help-rules`, `--help-formats`, `--help-tables`."""
+"""The options that list or explain units.
+
+`--help-reports`, `--help-rules`, `--help-formats`, `--help-tables`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def help_option(name: str, family: str, noun: str) -> Decorator:
-    """Return the decorator of a command that adds the option `name` for the units of `family`, called `noun`."""
+    """Return the decorator of a command that adds the option `name` for the units of `family`.
+
+    They are called `noun`.
+    """
     return _option(
         name,
         noun,

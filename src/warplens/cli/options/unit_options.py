@@ -1,4 +1,7 @@
-"""Options of units as they are typed behind their name: `cuda_gpu_kern_sum:base`, `collapsed:lines:kind=native`."""
+"""Parses the options of units behind their name.
+
+`cuda_gpu_kern_sum:base`, `collapsed:lines:kind=native`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from warplens.errors import UsageError
 
 
 def unit_options(unit: Unit, arguments: list[str]) -> dict[str, Any]:
-    """Read the arguments behind a unit's name as values of its options. Raises UsageError, which lists what the unit takes."""
+    """Read the arguments behind a unit's name as values of its options.
+
+    Raises UsageError, which lists what the unit takes.
+    """
     known = {
         option.name: option for option in unit.options if isinstance(option.value, bool | int | float | str)
     }

@@ -1,4 +1,4 @@
-"""Whether what is drawn may have colours and characters beyond ASCII."""
+"""Decides whether output may have colours and characters beyond ASCII."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import sys
 
 
 def colored(choice: str) -> bool:
-    """Say whether to use colours: `choice` is `always`, `never`, or `auto` (a terminal that has them, and no NO_COLOR)."""
+    """Say whether to use colours: `choice` is `always`, `never`, or `auto`.
+
+    `auto`: a terminal that has them, and no NO_COLOR.
+    """
     if choice != "auto":
         return choice == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,4 +1,4 @@
-"""What the summary of a recording says about the CPU side: hot functions, OS calls, Python's collector and its lock."""
+"""Formats the CPU side for the summary: hot functions, OS calls, Python's collector and its lock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def noun(name: str) -> str:
 def lines(
     report: Report, processes: tuple[int, int], wall: int, *, hottest: bool
 ) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts about the processes with keys from one to another in `wall` ns; `hottest`: also what ran most."""
+    """Yield labels and texts about the processes with keys from one to another in `wall` ns.
+
+    `hottest`: also what ran most.
+    """
     part = f"process BETWEEN {processes[0]} AND {processes[1]}"
     if hottest:
         yield from _hot(report, part)

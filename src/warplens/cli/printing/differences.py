@@ -1,4 +1,4 @@
-"""What changed between two recordings, as text, Markdown and JSON."""
+"""Formats the differences of two recordings as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _FIGURES = 76  # columns before the name
 
 
 def as_text(difference: Difference, verdicts: Sequence[Verdict], rows: int, width: int) -> Iterator[str]:
-    """Yield the lines for reading: `rows` of each kind, the greatest changes first; what stayed the same is only counted."""
+    """Yield the lines for reading: `rows` of each kind, the greatest changes first.
+
+    What stayed the same is only counted.
+    """
     yield from explained.as_text(difference, width)
     for kind, title in _TITLES.items():
         own = difference.of(kind)

@@ -1,4 +1,4 @@
-"""What explains the difference of two runs, as text and Markdown: their figures, then the parts of the difference."""
+"""Formats the difference of two runs as text and Markdown: their figures, then the parts."""
 
 from __future__ import annotations
 

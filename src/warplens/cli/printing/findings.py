@@ -22,7 +22,9 @@ _NAME = 60
 def as_text(
     judgement: Judgement, rows: int, width: int, *, details: int | None = None, reasons: bool = True
 ) -> Iterator[str]:
-    """Yield the lines of the report for reading; `rows` of evidence each, `width` columns (0: no terminal).
+    """Yield the lines of the report for reading.
+
+    `rows` of evidence each, `width` columns (0: no terminal).
 
     `details`: of how many findings (None: all); `reasons`: say of each rule that could not judge why, else count them in a line.
     """

@@ -1,4 +1,4 @@
-"""The GPUs of a report as lines of text: each once, with what it is and who could use it."""
+"""Lists the GPUs of a report as text: each once, with its model and its processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lines(devices: Sequence[Mapping[str, Any]], pids: Mapping[int, int]) -> Iter
     """Yield a line for each GPU of the rows of `devices`; `pids`: process ids by key."""
     found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in devices:
-        # without an id, a GPU of one process cannot be told to be that of another
+        # without an id, GPUs of two processes cannot be matched
         key = (row["uuid"],) if row["uuid"] else (row["process"], row["device"])
         found.setdefault(key, []).append(row)
     shown = sorted(found.values(), key=lambda rows: (rows[0]["device"], rows[0]["uuid"] or ""))

@@ -1,4 +1,4 @@
-"""What the summary of a recording says about GPUs: how busy each was, which kernels took long, what was copied, what recording cost."""
+"""Formats GPUs for the summary: busy time, longest kernels, copies, cost of recording."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _RECORDING = ("Buffer flush", "Instrumentation", "Resource", "Buffer request")
 
 
 def busy(report: Report, part: str, wall: int) -> Iterator[tuple[str, str]]:
-    """Yield label and text for each GPU that the processes of a part (an SQL condition) used, whichever of them it was.
+    """Yield label and text for each GPU that any process of a part used.
+
+    The part is an SQL condition.
 
     What several processes do on one GPU at a time counts once.
     """
@@ -77,7 +79,10 @@ def kernels(report: Report, part: str) -> list[tuple[int, int, str]]:
 
 
 def copies(report: Report, part: str) -> str:
-    """Return how much was copied in which direction and how fast, e.g. `Host-to-Device 1.5 GiB at 12 GB/s`; empty where nothing was."""
+    """Return bytes and rate of copies by direction, e.g. `Host-to-Device 1.5 GiB at 12 GB/s`.
+
+    Empty if there were none.
+    """
     if not report.tables["memcpys"]:
         return ""
     rows = report.sql(
@@ -88,7 +93,10 @@ def copies(report: Report, part: str) -> str:
 
 
 def graphs(report: Report, part: str) -> str:
-    """Return how CUDA graphs were recorded, and what that costs or hides; empty where there were none."""
+    """Return how CUDA graphs were recorded, and what that costs or hides.
+
+    Empty where there were none.
+    """
     told = []
     if report.tables["kernels"]:
         row = report.sql(

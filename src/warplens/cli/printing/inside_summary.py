@@ -1,4 +1,4 @@
-"""What the summary of a recording says about kernels that recorded their inside: how long, how often, how much."""
+"""Formats kernels that recorded their inside for the summary: durations, counts, records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _MOST = 5
 _FIGURES = 45  # columns before and after the name
-# What is lost is told by the diagnostics, with what to do about it.
+# The diagnostics report losses, with advice.
 _TEXT = """
     SELECT coalesce(name, buffer_name, 'buffer ' || buffer) AS label, sum("end" - start)::BIGINT AS total, count(*) AS launches,
            sum(events)::BIGINT AS records

@@ -1,4 +1,7 @@
-"""Messages beside the program's own output. Nobody has to read them: a closed stderr never stops a recording."""
+"""Messages beside the program's own output.
+
+Nobody has to read them: a closed stderr never stops a recording.
+"""
 
 from __future__ import annotations
 

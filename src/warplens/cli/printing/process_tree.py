@@ -14,7 +14,7 @@ from warplens.cli.printing.tables import printable, shorten
 from warplens.cli.printing.words import counted, duration
 
 MOST_LINES = 60
-_ALIKE = 3  # so many processes that look the same stand in full
+_ALIKE = 3  # number of similar processes that are listed in full
 _DEEPEST = 12
 _WIDTH = 100
 _GAP = "  "
@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 
 class _More(NamedTuple):
-    """What a line stands for: how many are alike, how many those are with all below them, and how long they ran, ns, in order."""
+    """A line's processes: how many are alike, how many with all below them, and their durations. ns, in order."""
 
     alike: int
     below: int
@@ -47,7 +47,10 @@ def is_recorded(row: Row) -> bool:
 
 
 def lines(rows: Sequence[Row], width: int = 0) -> Iterator[str]:
-    """Yield a line for each process of the table `processes`, those that are alike folded, at most `width` columns wide (0: 100)."""
+    """Yield a line for each process of the table `processes`, those that are alike folded.
+
+    At most `width` columns wide (0: 100).
+    """
     shown = _most(rows, list(_walk(rows)))
     if _left_out(rows, shown) == 1:  # to say so would take a line, too
         shown = list(_walk(rows, all_of_them=True))
@@ -91,7 +94,7 @@ def _left_out(rows: Sequence[Row], shown: Sequence[_Line]) -> int:
 
 
 def _most(rows: Sequence[Row], shown: list[_Line]) -> list[_Line]:
-    """Return `shown`, or where that is too long its most telling lines: what recorded, and where that comes from, then the first."""
+    """Return `shown`, or its most telling lines if it is too long: recorded processes with their ancestors, then the first."""
     if len(shown) <= MOST_LINES:
         return shown
     by_key = {row["process"]: row for row in rows}
@@ -106,7 +109,9 @@ def _most(rows: Sequence[Row], shown: list[_Line]) -> list[_Line]:
 
 
 def _walk(rows: Sequence[Row], *, all_of_them: bool = False) -> Iterator[_Line]:
-    """Yield rows with their depth, parents before children; for folded ones how many there are, alike and with all below them.
+    """Yield rows with their depth, parents before children.
+
+    For folded ones how many there are, alike and with all below them.
 
     What only became another program says nothing that the other does not, and is left out unless `all_of_them` are wanted.
     """
@@ -125,7 +130,10 @@ def _walk(rows: Sequence[Row], *, all_of_them: bool = False) -> Iterator[_Line]:
 
 
 def _children(rows: Sequence[Row]) -> dict[int, list[int]]:
-    """Return the positions of each row's children; -1: of those without a parent. What only has itself for an ancestor is one."""
+    """Return the positions of each row's children; -1: of those without a parent.
+
+    What only has itself for an ancestor is one.
+    """
     place = {row["process"]: number for number, row in enumerate(rows)}
     parents = [place.get(row["parent"], -1) for row in rows]
     safe = [parent < 0 for parent in parents]
@@ -147,7 +155,10 @@ def _children(rows: Sequence[Row]) -> dict[int, list[int]]:
 
 
 def _looks(rows: Sequence[Row], children: Mapping[int, Sequence[int]]) -> tuple[list[int], list[int]]:
-    """Return a number for each process that is equal for those that look the same, with all below them; and how many those are."""
+    """Return a number for each process, equal for those that look the same with all below them.
+
+    And their counts.
+    """
     order = list(children[-1])
     for number in order:
         order += children.get(number, [])

@@ -1,4 +1,7 @@
-"""Tables as text for programs (csv, tsv, json): whole columns at a time, piece by piece, so that large tables stream."""
+"""Tables as text for programs (csv, tsv, json).
+
+Whole columns at a time, piece by piece, so that large tables stream.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _ROWS = 1 << 16  # of a piece: what is in memory as text at once
 
 
 def as_csv(table: pa.Table, *, width: int = 0, header: bool = True, computed: bool = True) -> Iterator[str]:
-    """Comma-separated lines as in RFC 4180; numbers plain. Unless `computed`, no text is one that a spreadsheet would compute."""
+    """Comma-separated lines as in RFC 4180; numbers plain.
+
+    Unless `computed`, no text is one that a spreadsheet would compute.
+    """
     alone = table.num_columns == 1  # an empty line would be no row
     if header:
         names = table.column_names if computed else [_harmless(name) for name in table.column_names]
@@ -33,12 +39,18 @@ def as_csv(table: pa.Table, *, width: int = 0, header: bool = True, computed: bo
 
 
 def as_spreadsheet(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """The same with an apostrophe before a text such as `=1+1`: a name from a report is then never a formula."""
+    """The same with an apostrophe before a text such as `=1+1`.
+
+    So a name from a report is never a formula.
+    """
     return as_csv(table, header=header, computed=False)
 
 
 def as_tsv(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """Tab-separated lines without quoting: tabs, line ends and backslashes in text are written as backslash escapes."""
+    """Tab-separated lines without quoting.
+
+    Tabs, line ends and backslashes in text are written as backslash escapes.
+    """
     escapes = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
     if header:
         yield "\t".join(name.translate(escapes) for name in table.column_names)

@@ -1,4 +1,4 @@
-"""What the commands for running sessions say about one."""
+"""Formats the answers of running sessions for the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _PHASES = {
 
 
 def phase(state: dict[str, Any], now_ns: int | None = None) -> str:
-    """Return how a recording stands, e.g. `recording for 3.21 s (window 2)`; the fields are those of a session's answer."""
+    """Return how a recording stands, e.g. `recording for 3.21 s (window 2)`.
+
+    The fields are those of a session's answer.
+    """
     text = _PHASES.get(str(state.get("phase")), "unknown")
     windows = state.get("windows") or []
     count = int(state.get("window_count") or 0)

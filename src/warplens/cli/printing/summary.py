@@ -1,4 +1,4 @@
-"""The last words of a recording: what was lost, what was recorded, what it cost, what took long, what to do next."""
+"""The summary of a recording: losses, counts, cost, longest work, next commands."""
 
 from __future__ import annotations
 
@@ -92,6 +92,7 @@ _GPU = (
 )
 _PLAIN = ("processes", "samples")  # counted without SQL
 _LOST = 0.01  # share of samples and switches up to which their loss changes nothing: `info` has it
+_NOTHING = ("no-nvtx", "no-cuda")  # no process called these, and none has Python
 _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 6  # lines on where the time went: alone, and beside NVTX ranges or a GPU
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
@@ -108,7 +109,6 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     """Yield the lines about the part `manifest` of `report`, at most 79 columns wide apart from paths."""
     facts = _facts(report, manifest)
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
-    lost, ended = [*_lost(report, manifest)], [*_ended(manifest)]
     wall = manifest.end - manifest.origin
     beside = facts["ranges"] or any(manifest.rows(table) for table in _GPU)
     times = whereabouts(report, low, high, most=_PLACES if beside else _MOST_PLACES)
@@ -117,8 +117,9 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
         if times is not None
         else [*_programs(report, low, high)]
     )
+    lost = [*_lost(report, manifest, shown=bool(where))]
     parts = [
-        ended,
+        [*_ended(manifest)],
         [*_recorded(facts, wall), *_used(report, manifest, wall)],
         [*_windows(report, manifest, facts), *_cost(manifest, facts["busiest"], wall)],
         [*_gpus(report, manifest, wall)],
@@ -137,7 +138,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
 
 
 def _fitting(parts: list[list[str]], first: list[str], room: int) -> Iterator[str]:
-    """Yield the lines of the parts, `room` at most: where the time went has its lines before others have theirs."""
+    """Yield the lines of the parts, `room` at most. The lines about time come before others."""
     kept = min(len(first), room)
     room -= kept
     for part in parts:
@@ -149,6 +150,14 @@ def _fitting(parts: list[list[str]], first: list[str], room: int) -> Iterator[st
 def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
     names = [("recorded", "process"), *((name, cpu_summary.noun(name)) for name in _NAMED if facts[name])]
     counts = [counted(facts[name], noun).replace(" ", _HARD_SPACE) for name, noun in names]
+    if facts["silent"] and not any(
+        count for _, count in ((name, facts[name]) for name in ("recorded", *_NAMED))
+    ):
+        text = f"{counted(facts['silent'], 'process')} in {duration(wall)}".replace(" ", _HARD_SPACE)
+        yield from _wrapped(
+            click.style("Recorded".ljust(_LABEL), bold=True), f"{text}; none of them has Python, CUDA or NVTX"
+        )
+        return
     others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
     silent = f"; {others} recorded nothing (see warplens info)" if facts["silent"] else ""
     yield from _wrapped(
@@ -218,7 +227,10 @@ def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
 
 
 def _judged(report: Report, manifest: Manifest, wall: int) -> Judgement | None:
-    """What the rules say of the run; None of runs too short for anybody to ask, and of one part of several."""
+    """What the rules say of the run.
+
+    None of runs too short for anybody to ask, and of one part of several.
+    """
     if wall < _LEAST_NS or len(report.manifests) > 1:
         return None
     from warplens.report import Selection
@@ -247,7 +259,10 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
 
 
 def _findings(judgement: Judgement | None) -> Iterator[str]:
-    """The findings that `analyze` puts first, with what a fix is worth; the first title has two lines."""
+    """The findings that `analyze` puts first, with what a fix is worth.
+
+    The first title has two lines.
+    """
     shown = [finding for finding in judgement.distinct if finding.severity != "info"] if judgement else []
     worth = [finding for finding in shown if finding.severity != "low"] or shown
     for index, finding in enumerate(worth[:_FINDINGS]):
@@ -374,7 +389,9 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
     rows = [row for row in report.table("capture_windows").to_pylist() if row["part"] == manifest.part]
     rows.sort(key=lambda row: row["number"])
     recorder = any(row["code"] == "keep-last" for row in report.table("diagnostics", ["code"]).to_pylist())
-    if not windows.worth_telling(rows) and not (rows and recorder):  # what is missing then has to be said
+    if not windows.worth_telling(rows) and not (
+        rows and recorder
+    ):  # then the summary has to name the missing data
         return
     for index, line in enumerate(windows.lines(rows, report.origin)):
         yield _line("" if index else "Windows", line)
@@ -382,7 +399,8 @@ def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Itera
         yield _line("", f"{counted(facts['clipped'], 'range')} across an edge; --window N shows one window")
 
 
-def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
+def _lost(report: Report, manifest: Manifest, *, shown: bool) -> Iterator[str]:
+    """What was lost. Where there is something to show, nobody has to hear that there is no NVTX."""
     if not {"error", "warning"} & set(report.table("diagnostics", ["severity"])["severity"].to_pylist()):
         return
     rows = report.sql(
@@ -398,6 +416,7 @@ def _lost(report: Report, manifest: Manifest) -> Iterator[str]:
     ).to_pylist()
     seen = manifest.rows("samples") + manifest.rows("thread_states")
     rows = [row for row in rows if row["code"] != "perf-lost" or (row["count"] or 0) > _LOST * seen]
+    rows = [row for row in rows if not (shown and row["code"] in _NOTHING)]
     for row in rows[:8]:
         label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
         more = f" (the same in {counted(row['more'], 'other process')})" if row["more"] else ""

@@ -37,7 +37,10 @@ _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2
 
 
 def time_unit(text: str) -> str:
-    """Return `ns`, `us`, `ms` or `s` for that, or for a beginning of nsec, usec, msec, sec; UsageError for others."""
+    """Return `ns`, `us`, `ms` or `s` for that, or for a beginning of nsec, usec, msec, sec.
+
+    UsageError for others.
+    """
     if text in UNITS:
         return text
     found = {short for name, short in _UNIT_NAMES.items() if text and name.startswith(text)}
@@ -49,7 +52,10 @@ def time_unit(text: str) -> str:
 
 
 def in_unit(table: pa.Table, unit: str) -> pa.Table:
-    """Return `table` with its `(ns)` columns in `unit` and named so; integers become floats, nothing is rounded away."""
+    """Return `table` with its `(ns)` columns in `unit` and named so.
+
+    Integers become floats, nothing is rounded away.
+    """
     if unit == "ns":
         return table
     import pyarrow as pa
@@ -67,7 +73,10 @@ def in_unit(table: pa.Table, unit: str) -> pa.Table:
 
 
 def terminal_width() -> int:
-    """Columns to keep within: the terminal's or $COLUMNS; 0 (no limit) where the output is neither."""
+    """Columns to keep within: the terminal's or $COLUMNS.
+
+    0 (no limit) where the output is neither.
+    """
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
         return max(shutil.get_terminal_size((80, 24)).columns, 40)
     return 0
@@ -86,7 +95,10 @@ def shorten(text: str, width: int) -> str:
 
 
 def apart(texts: Iterable[str], width: int) -> dict[str, str]:
-    """Cut each of `texts` to `width` characters in the middle, at `…`; those that would look the same, before they first differ."""
+    """Cut each of `texts` to `width` characters in the middle, at `…`.
+
+    Those that would look the same, before they first differ.
+    """
     cut = {text: _squeezed(text, width) for text in texts}
     alike: dict[str, list[str]] = {}
     for text, short in cut.items():
@@ -203,7 +215,10 @@ def _text_cells(table: pa.Table) -> list[list[str]]:
 
 
 def _lines(widths: Sequence[int], limit: int) -> list[list[int]]:
-    """Share columns out over as many lines as `limit` needs; later lines are indented by the gap."""
+    """Share columns out over as many lines as `limit` needs.
+
+    Later lines are indented by the gap.
+    """
     lines: list[list[int]] = [[]]
     used = 0
     for index, width in enumerate(widths):
@@ -218,7 +233,10 @@ def _lines(widths: Sequence[int], limit: int) -> list[list[int]]:
 
 
 def fitted(table: pa.Table, width: int) -> tuple[pa.Table, list[str]]:
-    """Leave out the spare columns of a summary that `width` (0: no limit) has no room for; return it and their names."""
+    """Leave out the spare columns of a summary that `width` (0: no limit) has no room for.
+
+    Return it and their names.
+    """
     names = [name for word in _SPARE for name in table.column_names if name.split(" ")[0] == word]
     if not width or not names or not table.num_rows:
         return table, []
@@ -239,7 +257,10 @@ def _apart(cells: list[str], width: int) -> list[str]:
 
 
 def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """Lines for reading: numbers right-aligned and whole, text cut at `…`; rows fold where `width` (0: none) is too small."""
+    """Lines for reading: numbers right-aligned and whole, text cut at `…`.
+
+    Rows fold where `width` (0: none) is too small.
+    """
     numeric = _numeric(table)
     cells = _text_cells(table)
     names = table.column_names
@@ -289,7 +310,10 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
 
 
 def as_markdown(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterator[str]:
-    """A pipe table; what means something in Markdown or HTML is escaped, so that a name is no picture, link or tag."""
+    """A pipe table.
+
+    What means something in Markdown or HTML is escaped, so that a name is no picture, link or tag.
+    """
     numeric = _numeric(table)
     if header:
         yield "| " + " | ".join(name.translate(_MARKS) for name in table.column_names) + " |"
@@ -321,7 +345,10 @@ _ALIASES = {"column": "table", "md": "markdown", ".": "table", "": "table"}
 
 
 def format_name(text: str, *, pages: bool = False) -> str:
-    """Return the key of FORMATS for `text` (nsys' `column` is `table`), or PAGE where there are `pages`; UsageError for others."""
+    """Return the key of FORMATS for `text`, or PAGE if there are `pages`.
+
+    UsageError for others. nsys' `column` is `table`.
+    """
     known = [*FORMATS, PAGE] if pages else list(FORMATS)
     name = _ALIASES.get(text, text)
     if name not in known:
@@ -330,7 +357,10 @@ def format_name(text: str, *, pages: bool = False) -> str:
 
 
 def show(lines: Iterable[str]) -> None:
-    """Print lines: gathered into few writes where standard output is no terminal, and where it is one, nothing that it would obey."""
+    """Print lines without escape sequences that a terminal would obey.
+
+    If standard output is no terminal, in few writes and unchanged.
+    """
     harmless = sys.stdout.isatty()
     for line in lines:
         sys.stdout.write(

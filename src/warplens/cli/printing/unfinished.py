@@ -12,7 +12,10 @@ from warplens.handover import pending
 
 
 def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
-    """Leave a recording to a machine that can finish it, the spool in the report, so that one directory can be carried away; say so."""
+    """Leave a recording in the report for a machine that can finish it; print that.
+
+    The spool moves into the report, so that one directory can be carried away.
+    """
     path = short_path(note.report)
     said = f"warplens: recorded into {path}, but {error.name} is not installed here, so the report is not finished.\n"
     inside = note.report / "spool" / note.id
@@ -28,7 +31,10 @@ def leave_for_later(note: pending.Pending, error: ModuleNotFoundError) -> str:
 
 
 def _move(spool: Path, inside: Path) -> None:
-    """Move a spool, also to another file system: whoever finishes the report takes what has the name `inside` for all of it. OSError."""
+    """Move a spool, also to another file system.
+
+    The command that finishes the report takes `inside` for the whole spool. OSError.
+    """
     with Folder(inside.parent, create=True) as spools, Folder(spool.parent) as above:
         try:
             above.rename(spool.name, inside.name, spools)

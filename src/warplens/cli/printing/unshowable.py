@@ -1,4 +1,7 @@
-"""Characters that standard output cannot take, in the C locale say: each is written as the escape that JSON has for it."""
+"""Escapes characters that standard output cannot take, for example in the C locale.
+
+Each is written as the escape that JSON has for it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ _NAME = "warplens-escape"
 
 
 def write_escapes() -> None:
-    r"""Write `\u2192` where a stream has no arrow, and a path's odd byte likewise, rather than end in the middle of a table."""
+    r"""Write `\u2192` where a stream has no arrow, and a path's odd byte likewise.
+
+    Otherwise an error would end a table in its middle.
+    """
     codecs.register_error(_NAME, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

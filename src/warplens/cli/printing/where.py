@@ -1,4 +1,7 @@
-"""Where the time of a run went, in a few lines: functions, imports, start-up, waiting; of other programs, their CPU time."""
+"""Where the time of a run went, in a few lines: functions, imports, start-up, waiting.
+
+Of other programs, their CPU time.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _LEAST_NS = 100_000_000  # of CPU time, in all: below it nobody asks which progr
 
 
 def lines(times: Whereabouts, several: bool, width: int) -> Iterator[str]:
-    """Yield a heading and a line for each piece, `width` columns at most; `several`: other processes recorded, too."""
+    """Yield a heading and a line for each piece, `width` columns at most.
+
+    `several`: other processes recorded, too.
+    """
     other = f" of process {times.pid}" if several else ""
     yield f"{duration(times.whole)} of the main thread{other}:"
     for piece in times.pieces:
@@ -37,7 +43,10 @@ def _line(piece: Piece, whole: int, width: int) -> str:
 
 
 def _place(place: str, room: int) -> str:
-    """Shorten `function  file:line, in package`: the package goes first, then the function; the line leads there without them."""
+    """Shorten `function  file:line, in package`: the package goes first, then the function.
+
+    The line leads there without them.
+    """
     function, _, line = place.rpartition("  ")
     file = line.partition(", in ")[0]
     whole = [place, f"{function}  {file}" if function else file, line, file]
@@ -49,7 +58,10 @@ def _percent(share: float) -> str:
 
 
 def programs(report: Report, low: int, high: int, width: int) -> Iterator[str]:
-    """Yield the programs that took most CPU time, for runs without Python; nothing where that is next to nothing."""
+    """Yield the programs that took most CPU time, for runs without Python.
+
+    Nothing where that is next to nothing.
+    """
     sums: dict[str, list[int]] = {}
     for row in report.table("processes", ["process", "name", "user_time", "system_time"]).to_pylist():
         if low <= row["process"] <= high and row["user_time"] is not None:

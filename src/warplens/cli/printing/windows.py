@@ -1,4 +1,7 @@
-"""The windows of the capture in words; a report that was recorded from begin to end has none worth a word."""
+"""The windows of the capture in words.
+
+A report that was recorded from begin to end has none worth a word.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ def worth_telling(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def lines(rows: Sequence[Mapping[str, Any]], origin: int, most: int = _MOST) -> Iterator[str]:
-    """Yield a line for each window, beginning with its number; `origin`: ns, where the report begins."""
+    """Yield a line for each window, beginning with its number.
+
+    `origin`: ns, where the report begins.
+    """
     before: Mapping[str, Any] = {}
     for row in rows[: most if len(rows) > most + 1 else None]:
         yield f"{row['number']}: {duration(row['end'] - row['start'])} at {duration(max(0, row['start'] - origin))} ({why(row, before)})"
@@ -48,7 +54,10 @@ def lines(rows: Sequence[Mapping[str, Any]], origin: int, most: int = _MOST) -> 
 
 
 def why(row: Mapping[str, Any], before: Mapping[str, Any]) -> str:
-    """Say what opened and closed a window; `before`: the one before it, which a flight recorder may have saved and gone on."""
+    """Say what opened and closed a window.
+
+    `before`: the one before it, which a flight recorder may have saved and gone on.
+    """
     went_on = before.get("closed_by") == "keep" and row["opened_by"] in (
         "start",
         "time",

@@ -1,1 +1,1 @@
-"""The timeline in the terminal: what to show, and how it is drawn."""
+"""The timeline in the terminal: selection and drawing."""

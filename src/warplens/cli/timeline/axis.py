@@ -1,4 +1,4 @@
-"""The time axis: where ticks go, and what they say."""
+"""The time axis: places and labels of ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class Tick:
 
 
 def ticks(begin: int, end: int, columns: int, apart: int = 12) -> list[Tick]:
-    """Return ticks at round times (1, 2 or 5 times a power of ten), at least `apart` columns from one another."""
+    """Return ticks at round times, at least `apart` columns from one another.
+
+    Round: 1, 2 or 5 times a power of ten.
+    """
     least = (end - begin) * apart / columns
     step = 1
     for exponent in range(20):

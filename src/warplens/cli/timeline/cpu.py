@@ -1,4 +1,7 @@
-"""The CPU side in the terminal timeline: under each thread its states, samples, Python calls, tasks, imports, GC, GIL and OS calls."""
+"""The CPU side in the terminal timeline.
+
+Under each thread its states, samples, Python calls, tasks, imports, GC, GIL and OS calls.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ def cpu_rows(
     rows: Sequence[str],
     depth: int,
 ) -> dict[int, list[Track | Band]]:
-    """Return the rows below each thread (key: its facts); `depth`: levels of ranges, of which Python calls and imports get a part."""
+    """Return the rows below each thread (key: its facts).
+
+    `depth`: levels of ranges, of which Python calls and imports get a part.
+    """
     found: dict[int, list[Track | Band]] = {thread: [] for thread in seen}
     for row in rows:
         if row in _BANDS:
@@ -132,7 +138,10 @@ def _samples(
 
 
 def _runs(rows: list[dict[str, Any]]) -> list[Bar]:
-    """Join neighbouring columns in which samples saw one function most, however often the thread was interrupted meanwhile."""
+    """Join neighbouring columns in which samples saw one function most.
+
+    However often the thread was interrupted meanwhile.
+    """
     runs: list[list[dict[str, Any]]] = []
     for row in rows:
         last = runs[-1][-1] if runs else None

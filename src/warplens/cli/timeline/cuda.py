@@ -1,4 +1,7 @@
-"""CUDA in the terminal timeline: API calls under their threads; each GPU with how busy it was, its streams, copies and counters."""
+"""CUDA in the terminal timeline: API calls under their threads.
+
+Each GPU with how busy it was, its streams, copies and counters.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ def gpu_groups(
     most: int,
     counters: int,
 ) -> tuple[list[Group], int, int]:
-    """Return a group for each GPU of the `processes` (key: label), and how many of its rows and counters are left out.
+    """Return a group for each GPU of the `processes`, and the number of hidden rows and counters.
+
+    `processes`: key to label.
 
     `most`: rows of each GPU, the busiest ones; `counters`: of a process; a GPU has half as many.
     """

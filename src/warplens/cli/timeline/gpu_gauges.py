@@ -37,7 +37,7 @@ def gpu_gauges(
     devices: dict[tuple[int, int], dict[str, Any]],
     used: Collection[tuple[int, int]],
 ) -> tuple[dict[tuple[int, int], list[Gauge]], list[str]]:
-    """Return the memory of each GPU of a process (process, device), its metrics, and the hosts that these were read on.
+    """Return the memory of each GPU of a process (process, device), its metrics, and their hosts.
 
     Metrics are with the process where only one used the GPU, else with ~(place of the host) instead of a process. GPUs that no process
     used are left out where they were idle: the launcher samples all of the host. `used`: what all processes used.
@@ -114,7 +114,10 @@ def _series(report: Report, text: str, keys: tuple[str, ...]) -> list[tuple[tupl
 
 
 def _facts(name: str, unit: str, times: Any, values: Any, interpolation: str) -> CounterSeries:
-    """Name what the values are. Percentages are drawn from 0 to 100, bytes from 0: half as high is half as much."""
+    """Name what the values are.
+
+    Percentages are drawn from 0 to 100, bytes from 0: half as high is half as much.
+    """
     most = {"%": 100.0, "bytes": float(np.nanmax(values, initial=0.0))}.get(unit)
     limits = {"minimum": None if most is None else 0.0, "maximum": most, "scale": None}
     facts = {

@@ -1,4 +1,7 @@
-"""Inside kernels in the terminal timeline: for each launch its warps, by SM and block, with lanes of regions."""
+"""Inside kernels in the terminal timeline.
+
+For each launch its warps, by SM and block, with lanes of regions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _UNASKED = 8  # warps of a launch that nobody asked for
 
 
 def window_of(report: Report, name: str) -> Window:
-    """Return the time of the longest launch of a name. Raises MissingData where no launch recorded, or none is called so."""
+    """Return the time of the longest launch of a name.
+
+    Raises MissingData where no launch recorded, or none is called so.
+    """
     found = inside_launches(report, None, name)
     if found:
         return found[0]["start"], found[0]["end"]

@@ -1,4 +1,4 @@
-"""Asks a report for what a picture of its timeline needs."""
+"""Reads the rows of a terminal timeline from a report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NONE = {"ranges": 0, "lanes": 0, "busy": 0}
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user wants to see: ids or parts of names of `processes` and `threads` (empty: all), and at most how many of each kind.
+    """The user's choice: `processes` and `threads` by id or part of a name (empty: all), and limits of each kind.
 
     `fold`: of more tracks that are alike than those, a few. `rows`: of the CPU side, which (names of `cpu.ROWS`); `cpu`: below how many
     threads, the busiest. `inside`: a part of the names of launches whose inside to show; None: that of a launch that is alone there.
@@ -160,7 +160,10 @@ class _Loader:
         )
 
     def _longest_inside(self) -> Picture:
-        """What a report with nothing but launches that recorded shows of itself: all of it would be next to nothing of each."""
+        """What a report with only launches that recorded inside shows of itself.
+
+        All of it would be next to nothing of each.
+        """
         found = inside_launches(self.report, None)
         if not found:
             raise MissingData(self._nothing())
@@ -189,7 +192,10 @@ class _Loader:
         return kept, len(wanted) - len(kept)
 
     def _folded(self, keys: list[_Key]) -> list[_Key]:
-        """Leave out most of what is alike where that alone would fill the picture, such as thousands of short processes."""
+        """Leave out most of what is alike if that alone would fill the picture.
+
+        For example thousands of short processes.
+        """
         looks = [self._look(key) for key in keys]
         count = Counter(looks)
         seen: Counter[str] = Counter()
@@ -221,7 +227,10 @@ class _Loader:
         return self.cpu[key[0], key[1]].busy if key[1] is not None and (key[0], key[1]) in self.cpu else 0
 
     def _below(self, kept: list[_Key]) -> dict[int, list[Track | Band]]:
-        """Return what is known of the CPU side of the threads shown: of the busiest all, of the others their states alone."""
+        """Return the CPU side of the threads shown.
+
+        Of the busiest all, of the others their states alone.
+        """
         known = [
             key for key in kept if key[1] is not None and (key[0], key[1]) in self.cpu
         ]  # the busiest first
@@ -358,7 +367,10 @@ class _Loader:
 
 
 def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
-    """Ask the report for what a picture of `window` in `columns` columns needs. Raises MissingData where nothing is left."""
+    """Ask the report for what a picture of `window` in `columns` columns needs.
+
+    Raises MissingData where nothing is left.
+    """
     return _Loader(report, window, columns, wish=wish).picture()
 
 

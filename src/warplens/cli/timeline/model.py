@@ -1,4 +1,4 @@
-"""What the terminal timeline shows: tracks with lanes, lanes with bars, in columns."""
+"""The data of the terminal timeline: tracks with lanes, lanes with bars, in columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ SAMPLES = label_of("samples")
 
 @dataclass(frozen=True)
 class Bar:
-    """Columns `first` to `last` of a lane: one range (`many` false), or `number` small ones of which `name` took the most time.
+    """Columns `first` to `last` of a lane: one range, or `number` small ones.
+
+    `many` false: one range; else `name` took the most time.
 
     `busy` holds the share of each column's time, 0 to 1.
     """
@@ -43,7 +45,7 @@ class Mark:
 
 @dataclass
 class Track:
-    """A thread, a task or what else is known of it (`task` true), a stream, or start/end ranges of a process; `deeper` lanes were cut."""
+    """A thread, a task or other row of one (`task` true), a stream, or start/end ranges of a process. `deeper` lanes were cut."""
 
     label: str
     id: str = ""
@@ -76,7 +78,9 @@ class Level:
 
 @dataclass(frozen=True)
 class Band:
-    """States of a thread, one character per column. `columns`: the shares (0 to 1) of three states, whose names `kind` stands for.
+    """States of a thread, one character per column.
+
+    `columns`: the shares (0 to 1) of three states, whose names `kind` stands for.
 
     `states`: running, runnable, blocked. `gil`: holds it, waits for it, and nothing.
     """
@@ -88,7 +92,10 @@ class Band:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A counter: per column its height between `low` and `high`, 0 to 1; None: nothing is known there."""
+    """A counter: per column its height between `low` and `high`, 0 to 1.
+
+    None: nothing is known there.
+    """
 
     label: str
     domain: str | None
@@ -115,7 +122,9 @@ class Group:
 
 @dataclass
 class Picture:
-    """All that is drawn. `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out.
+    """All that is drawn.
+
+    `begin` and `end` are ns from the report's begin; `hidden` counts the tracks that were left out.
 
     `alike`: what most of those are. `folded`: threads of which only the state is shown. `launches`: those at other times, where the
     longest is shown unasked.

@@ -1,4 +1,7 @@
-"""NVTX ranges in the terminal timeline: those of threads from the index where the report is large, all others in SQL."""
+"""NVTX ranges in the terminal timeline.
+
+Those of threads from the index where the report is large, all others in SQL.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def lanes_of(report: Report) -> Lanes | None:
 
 
 class Ranges:
-    """The ranges of a report, asked in SQL. Small reports are asked so, too: that takes no longer and writes no index."""
+    """The ranges of a report, asked in SQL.
+
+    Small reports are asked so, too: that takes no longer and writes no index.
+    """
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -50,7 +56,10 @@ class Ranges:
     def cells(
         self, window: Window, columns: int, depth: int, threads: Sequence[int], tasks: Sequence[int]
     ) -> Rows:
-        """Return the cells of some threads and tasks, and of all start/end ranges, as `occupancy.cells` does."""
+        """Return the cells of some threads and tasks, and of all start/end ranges.
+
+        As `occupancy.cells` does.
+        """
         rows: Rows = cells(
             self.report, window, columns, depth=depth, threads=threads, tasks=tasks
         ).to_pylist()
@@ -68,7 +77,7 @@ class IndexedRanges(Ranges):
         self._lanes = lanes
 
     def tracks(self, window: Window) -> Rows:
-        """Return the tracks that have something in the window, and how long the outermost ranges of each took."""
+        """Return the tracks with ranges in the window, and the time of the outermost ranges of each."""
         begin, end = window
         rows: Rows = (
             tracks(self.report, window, "task IS NOT NULL").to_pylist() if self.report.tables["tasks"] else []

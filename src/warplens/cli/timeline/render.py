@@ -24,7 +24,10 @@ _LITTLE = 1 / 16  # of a column: a thread that slept for all the rest slept
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The characters of a picture; `heights` go from hardly busy to fully busy; `shade` waits, `dot` sleeps."""
+    """The characters of a picture; `heights` go from hardly busy to fully busy.
+
+    `shade` waits, `dot` sleeps.
+    """
 
     left: str
     right: str
@@ -79,7 +82,10 @@ ASCII = Glyphs(
 
 @dataclass(frozen=True)
 class Style:
-    """`width` characters per line, of which `gutter` are labels; `colors` is 0 (none), 256 or 2^24."""
+    """`width` characters per line, of which `gutter` are labels.
+
+    `colors` is 0 (none), 256 or 2^24.
+    """
 
     width: int
     ascii: bool = False
@@ -187,7 +193,10 @@ def _busy(level: Level, style: Style) -> str:
 
 
 def _band(band: Band, style: Style) -> str:
-    """One row for the states of a thread: of each column what took most of it, of the first state how much."""
+    """One row for the states of a thread: the state that took most of each column.
+
+    Of the first state also how much.
+    """
     pieces: list[tuple[str, str]] = []
     for full, shade, dot in band.columns:
         if shade > full:
@@ -210,7 +219,7 @@ def _band(band: Band, style: Style) -> str:
 
 
 def _gauge(gauge: Gauge, style: Style) -> Iterator[str]:
-    """Two rows, so that twice as many heights can be told apart; the label's second row says what they mean."""
+    """Two rows, for twice as many heights; the label's second row says what they mean."""
     heights = style.glyphs.heights
     upper, lower = "", ""
     for share in gauge.heights:
@@ -355,7 +364,7 @@ def _legend(picture: Picture, style: Style) -> Iterator[str]:
 
 
 def cut(text: str, width: int, glyphs: Glyphs) -> str:
-    """Return a text in at most so many cells, with a sign where something was cut."""
+    """Return a text in at most `width` cells, with a sign where it was cut."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(width - 1, 0)).rstrip() + glyphs.cut if width > 0 else ""

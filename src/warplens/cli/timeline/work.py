@@ -50,7 +50,10 @@ class Work:
 
 
 class IndexedWork(Work):
-    """The same from the index. A row is made of the tracks of a stream (kernels, graphs), of copies of a kind, or of memsets."""
+    """The same from the index.
+
+    A row is made of the tracks of a stream (kernels, graphs), of copies of a kind, or of memsets.
+    """
 
     def __init__(self, report: Report, lanes: Lanes) -> None:
         super().__init__(report)
@@ -73,7 +76,10 @@ class IndexedWork(Work):
         return rows
 
     def gpu_rows(self, window: Window) -> list[GpuRow]:
-        """Return the rows of GPU work that have something in the window; `busy` counts what ran at once on a track once."""
+        """Return the rows of GPU work that have something in the window.
+
+        `busy` counts what ran at once on a track once.
+        """
         loads = self._lanes.busy([lane.number for row in self._rows.values() for lane in row], *window)
         rows = []
         for row, own in self._rows.items():
@@ -84,7 +90,10 @@ class IndexedWork(Work):
         return sorted(rows, key=occupancy.order)
 
     def gpu_cells(self, window: Window, columns: int, rows: Sequence[GpuRow]) -> Rows:
-        """Return the cells of rows of GPU work; those of copies and memsets are called as the row is."""
+        """Return the cells of rows of GPU work.
+
+        Those of copies and memsets are called as the row is.
+        """
         every: Rows = []
         for place, row in enumerate(rows):
             own, name = (

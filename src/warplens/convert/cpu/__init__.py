@@ -1,1 +1,4 @@
-"""From the CPU records of a spool to the tables of a report: one file per kind of table, `tables` puts them together."""
+"""Converts the CPU records of a spool to the tables of a report.
+
+One file per kind of table, `tables` puts them together.
+"""

@@ -1,4 +1,7 @@
-"""The records of one type that become rows: those with possible times that a window lets in, in order of start, some at a time."""
+"""Chooses the records of one type that become rows, in order of start, some at a time.
+
+Those with valid times in a window.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,17 @@ from warplens.convert.place import Place
 from warplens.spool.wide import WideRecords
 
 NONE = 0xFFFFFFFF
-_SAMPLE_EVERY = 64  # records: so many starts are looked at to cut time into slices
+_SAMPLE_EVERY = 64  # records: one start in this many is read to cut time into slices
 _GAP = 16  # records that do not count may lie between two that are read together
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows that are made at once: their numbers in the table, their records, and of each thread, start and end (the spool's clock)."""
+    """Rows that are made at once.
+
+    Their numbers in the table, their records, and of each thread, start and end (the spool's
+    clock).
+    """
 
     rows: slice
     found: npt.NDArray[Any]
@@ -32,7 +39,10 @@ class Piece:
 
 
 class Chosen:
-    """Some records of the process `place`. They are read twice: to cut time into slices of some rows, then slice by slice."""
+    """Some records of the process `place`.
+
+    They are read twice: to cut time into slices of some rows, then slice by slice.
+    """
 
     def __init__(self, records: WideRecords, place: Place, *, of: tuple[int, ...] | None = None) -> None:
         """`of`: only records of these domains."""
@@ -88,7 +98,7 @@ class Chosen:
         }
 
     def _counted(self, block: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
-        """Return start and thread of those of some records that become rows, and count those of ours that are damaged."""
+        """Return start and thread of the records that become rows, and count damaged ones."""
         start, end = block["start"].astype(np.int64), block["end"].astype(np.int64)
         odd = ~sane(start, end)
         if odd.any():
@@ -120,7 +130,7 @@ class Chosen:
         return within & (start < self._bounds[number + 1]) if number + 1 < len(self._bounds) else within
 
     def _assigned(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Return where stretches of records lie that hold the rows of a slice, how long each is, and the edges of slices."""
+        """Return the stretches of records that hold the rows of a slice: offsets, lengths, and the edges of slices."""
         size = self._records.size
         found: list[tuple[Int64Array, Int64Array, Int64Array]] = []
         for offsets, block in self._records.blocks():
@@ -151,7 +161,10 @@ def _taken(records: npt.NDArray[Any], order: Int64Array) -> npt.NDArray[Any]:
 
 
 def _in_order(order: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
-    """Return the numbers of records in order of start; what is around another one comes first where both begin at once."""
+    """Return the numbers of records in order of start.
+
+    What is around another one comes first where both begin at once.
+    """
     begin = start[order]
     if (begin[1:] < begin[:-1]).any():
         order = order[np.argsort(begin, kind="stable")]
@@ -176,7 +189,7 @@ def _first_of(tid: Int64Array, start: Int64Array, first: dict[int, int]) -> None
 
 
 def _bounds(samples: Int64Array, slices: int) -> Int64Array:
-    """Return where so many slices of time begin, which have about the same number of rows."""
+    """Return the begins of `count` slices of time with about the same number of rows."""
     if slices <= 1:
         return np.zeros(1, np.int64)
     samples.sort()

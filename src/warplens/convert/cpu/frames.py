@@ -24,11 +24,14 @@ from warplens.storage import schema
 NATIVE, PYTHON, KERNEL, TASK = 1, 2, 3, 4
 _KINDS = {NATIVE: "native", PYTHON: "python", KERNEL: "kernel", TASK: "task"}
 _NOBODY = Process()
-_SPARSE = 16  # stacks are looked up in a table, where it need not be longer than so many times the frames
+_SPARSE = 16  # stacks are looked up in a table, if it is at most this many times longer than the frames
 
 
 class Frames:
-    """The tree of stacks of one process, about which `process` has the facts. A stack is the number of its innermost frame."""
+    """The tree of stacks of one process, about which `process` has the facts.
+
+    A stack is the number of its innermost frame.
+    """
 
     def __init__(self, records: WideRecords | None, place: Place, process: Process = _NOBODY) -> None:
         self._records, self._place, self._process = records, place, process
@@ -71,12 +74,15 @@ class Frames:
         return pa.array(self._place.first + numbers, mask=~known)
 
     def name_of(self, stack: int) -> int:
-        """Return the string of a stack's innermost frame, which native code has not; 0 where there is none."""
+        """Return the string of a stack's innermost frame, which native code has not.
+
+        0 where there is none.
+        """
         place = int(np.searchsorted(self._node, stack))
         return int(self._names[place]) if place < len(self._node) and self._node[place] == stack else 0
 
     def tasks_below(self) -> dict[int, list[int]]:
-        """Return of each stack that tasks were awaited in the strings of these, in the order in which they were seen."""
+        """Return the stacks in which tasks were awaited as strings of these, in the order of their appearance."""
         found: dict[int, list[int]] = {}
         rows = np.flatnonzero(self._kind == TASK)
         for parent, name in zip(self._parent[rows].tolist(), self._names[rows].tolist(), strict=True):
@@ -154,7 +160,10 @@ def _lines(line: Int64Array) -> pa.Array:
 
 
 def _depths(parent: Int64Array) -> npt.NDArray[np.int32]:
-    """Return how many frames lie below each, from the rows of their parents (-1: none), which come before them."""
+    """Return how many frames are below each, from the rows of their parents.
+
+    -1: none; parents come before them.
+    """
     depth = (parent >= 0).astype(np.int32)
     above = parent.copy()
     while (above >= 0).any():

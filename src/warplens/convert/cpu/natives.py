@@ -1,4 +1,4 @@
-"""Frames of native code: which file they are in, and what the symbols of that file say about them."""
+"""Frames of native code: their files, and the functions and lines of their symbols."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ class Natives:
         symbols: Symbols,
         generated: Callable[[], Generated],
     ) -> None:
-        """Look at frames that are in module `number` at `offset` each; `generated` is asked where code was made at run time."""
+        """Look at frames that are in module `number` at `offset` each.
+
+        `generated` is asked where code was made at run time.
+        """
         order = np.argsort(number, kind="stable")
         edges = np.flatnonzero(np.diff(number[order], prepend=-1, append=-1)).tolist() if len(order) else []
         for first, last in pairwise(edges):

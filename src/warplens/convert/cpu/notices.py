@@ -1,4 +1,4 @@
-"""What happened to the recording of the CPU side, in sentences."""
+"""Notes about the recording of the CPU side, as sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _LATEST = 1 << 62
 
 @dataclass(frozen=True)
 class _Notice:
-    """`text` has places for the `value`, the `name`, and `where`: the process. `sums`: values of the same notice are added up."""
+    """`text` has places for the `value`, the `name`, and `where`: the process.
+
+    `sums`: values of the same notice are added up.
+    """
 
     severity: str
     code: str
@@ -175,7 +178,10 @@ def read(records: WideRecords | None, strings: Strings) -> Iterator[Noticed]:
 
 
 def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
-    """Return what the agent noted as sentences. The same thing said often is told once, with its last value, or with their sum."""
+    """Return what the agent noted as sentences.
+
+    Repeated notes become one, with the last value or the sum.
+    """
     found: dict[tuple[int, str], tuple[int, int, int]] = {}
     for number, name, value, start in noticed:
         if number == OPCODE:
@@ -207,7 +213,10 @@ def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
 
 
 def odd(tally: Tally, broken: int, lost: int, pid: int) -> list[Note]:
-    """Return what was met that could not be used. `broken`: frames; `lost`: rows whose stack was not written."""
+    """Return what was met that could not be used.
+
+    `broken`: frames; `lost`: rows whose stack was not written.
+    """
     found = [
         (tally.damaged, "damaged-records", "records of the CPU side with impossible times were left out"),
         (broken, "damaged-frames", "frames of stacks could not be used, or do not know their caller"),

@@ -1,4 +1,4 @@
-"""The columns `opcode` and `specialised` of `samples`: what the interpreter that was recorded calls the instruction."""
+"""The columns `opcode` and `specialised` of `samples`: the names of instructions in the recorded interpreter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class Opcodes:
                 self._forms[opcode] = form if form in (_GENERAL, _SPECIALISED) else 0
 
     def columns(self, opcode: npt.NDArray[np.uint32], absent: npt.NDArray[np.bool_]) -> dict[str, pa.Array]:
-        """Return name and form of each; null where `absent`, and the form where there is no choice of one."""
+        """Return name and form of each.
+
+        Null where `absent`, and the form where there is no choice of one.
+        """
         absent = absent | (opcode >= _COUNT)
         code = np.where(absent, 0, opcode)
         form = self._forms[code]

@@ -38,7 +38,10 @@ class OsCalls:
         self._files = 0
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
-        """Return the next rows of `osrt` and of `file_access` with the names of their tables; `columns`: those that all tables have."""
+        """Return the next rows of `osrt` and of `file_access` with the names of their tables.
+
+        `columns`: those that all tables have.
+        """
         found = piece.found
         name, operation = self._functions.columns(found["name"])
         (target,) = self._targets.columns(found["text"])

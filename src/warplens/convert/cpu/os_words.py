@@ -1,4 +1,7 @@
-"""What is known of the functions of the C library that are recorded: groups, operations on files, error numbers and flags of Linux."""
+"""Facts about the recorded functions of the C library.
+
+Groups, operations on files, error numbers and flags of Linux.
+"""
 
 from __future__ import annotations
 
@@ -117,12 +120,12 @@ def group(name: str | None) -> str:
 
 
 def flags_asked(name: str | None) -> bool:
-    """Say whether what a function was asked for are flags of open()."""
+    """Say whether the argument of a function holds flags of open()."""
     return _OPEN.fullmatch(name or "") is not None
 
 
 def on_socket(target: str | None) -> int:
-    """Return 1 for what is known to be a socket, 2 for what is known to be no file for other reasons, else 0."""
+    """Return 1 for known sockets, 2 for descriptors known to be no file for other reasons, else 0."""
     word = (target or "").partition(" ")[0]
     return (
         1

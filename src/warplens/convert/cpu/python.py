@@ -1,4 +1,4 @@
-"""The tables `python_calls`, `imports`, `gc` and `gil`: what Python itself did."""
+"""The tables `python_calls`, `imports`, `gc` and `gil`: activity of Python itself."""
 
 from __future__ import annotations
 

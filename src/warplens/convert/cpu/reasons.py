@@ -1,4 +1,4 @@
-"""Why threads were blocked: the OS call, or the wait for the GIL, that each was in when it stopped."""
+"""Finds why threads were blocked: the OS call, or the wait for the GIL, at that time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _GIL = -2
 
 
 class Reasons:
-    """The reasons of the rows of `thread_states`, whose pieces come in order; OS calls and the GIL are read beside them."""
+    """The reasons of the rows of `thread_states`, whose pieces come in order.
+
+    OS calls and the GIL are read beside them.
+    """
 
     def __init__(self, states: Chosen, strings: Strings, calls: Chosen | None, lock: Chosen | None) -> None:
         self._strings = strings
@@ -30,7 +33,7 @@ class Reasons:
     def column(self, piece: Piece, blocked: npt.NDArray[np.bool_]) -> pa.DictionaryArray:
         """Return the reasons of the next rows; null where there is none."""
         calls, waits = (around.among(ranges, piece.thread, piece.start) for around, ranges in self._beside)
-        # Who waits for the GIL does so in a call, which tells less.
+        # A thread waits for the GIL within a call, which tells less.
         reason = np.where(waits >= 0, _GIL, calls)
         words = {
             number: self._strings.get(number) or UNKNOWN for number in np.unique(reason[reason >= 0]).tolist()

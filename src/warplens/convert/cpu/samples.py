@@ -1,4 +1,4 @@
-"""The tables `samples` and `thread_states`: what threads were seen to do, and when they could."""
+"""The tables `samples` and `thread_states`."""
 
 from __future__ import annotations
 

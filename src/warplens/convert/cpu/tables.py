@@ -48,11 +48,16 @@ class Source(Protocol):
 
     @property
     def bounds(self) -> Bounds:
-        """Times (ns, the raw clock) that records have to overlap: `windows`, or `only` where there are none. None: all count."""
+        """Times (ns, the raw clock) that records have to overlap.
+
+        `windows`, or `only` where there are none. None: all count.
+        """
 
 
 class CpuTables:
-    """Writes what a spool holds of the CPU side as the rows of process `process`; a spool without any costs nothing.
+    """Writes what a spool holds of the CPU side as the rows of process `process`.
+
+    A spool without any costs nothing.
 
     `first`: the id of the first row of each table; `thread_base`: the key of the process's thread 0; `clock` corrects times.
     `most`: rows that are made at once.
@@ -102,22 +107,29 @@ class CpuTables:
                     self._watched.append((Watched(chosen, place), chosen, make()))
 
     def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:
-        """Return the keys of stacks, which are numbers of `cpu_frame` records, as a column; null where there is none."""
+        """Return the keys of stacks, which are numbers of `cpu_frame` records, as a column.
+
+        Null where there is none.
+        """
         return pa.nulls(len(stack), pa.int64()) if self._frames is None else self._frames.stacks(stack)
 
     def pass_by(self, ranges: Columns) -> None:
-        """Look at the ranges of NVTX in the current slice, before the next one is made, and write what lies before its end."""
+        """Read the NVTX ranges of the current slice, before the next one is made, and write rows up to its end."""
         for watched, chosen, make in self._watched:
             self._add(watched.pass_by(ranges), chosen, make)
 
     def finish(self, progress: Callable[[float], None]) -> None:
-        """Write what is left, after the last slice. `progress` hears which part of the records is done."""
+        """Write what is left, after the last slice.
+
+        `progress` hears which part of the records is done.
+        """
         for watched, chosen, make in self._watched:
             self._add(watched.finish(), chosen, make, progress=progress)
         self._watched = []
         for kind, of, maker in self._others():
             if some := self._choose(kind, of):
                 self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress=progress)
+        self._place.threads.name(self._spool.wide.get("cuda_thread"))
         if self._frames is not None:
             for rows in self._frames.tables(self._wide.get("cpu_module"), self._symbols):
                 self._write("frames", rows)
@@ -147,7 +159,10 @@ class CpuTables:
         return [*told, *notices.odd(self._place.tally, self._frames.broken, self._frames.lost, pid=pid)]
 
     def _others(self) -> Iterator[tuple[str, tuple[int, ...], Callable[[Chosen], Make]]]:
-        """Return the tables whose rows have no range: from which records and domains, and what makes their rows."""
+        """Return the tables whose rows have no range.
+
+        From which records and domains, and what makes their rows.
+        """
         place, frames = self._place, self._frames
         if frames is None:
             return

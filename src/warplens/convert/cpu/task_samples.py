@@ -1,4 +1,4 @@
-"""The table `task_samples`: what asyncio tasks were seen to do and to await."""
+"""The table `task_samples`: stacks of asyncio tasks, running and awaiting."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from warplens.convert.place import Place
 
 
 class Watched:
-    """The pieces of `chosen`, each with the id of the range around each of its rows (-1: none), as soon as that is known."""
+    """The pieces of `chosen`, each with the id of the range around each of its rows, as soon as that is known. -1: none."""
 
     def __init__(self, chosen: Chosen, place: Place) -> None:
         self._pieces, self._clock = chosen.pieces(), place.clock

@@ -1,4 +1,4 @@
-"""The calls of the CUDA API of one process: which of them count, who made them, and which of them asked for which piece of work."""
+"""The CUDA API calls of one process: those that count, their threads, and the GPU work of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from warplens.convert.cuda.own import OwnCalls
 from warplens.convert.threads import Threads
 from warplens.spool.wide import WideRecords
 
-_SPARSE = 4  # correlations are looked up in a table, where it need not be longer than so many times the calls
+_SPARSE = 4  # correlations are looked up in a table, if it is at most this many times longer than the calls
 
 
 class Calls:
-    """All calls in order of start. Calls are called by their number in that order; `kept` says which become rows."""
+    """All calls in order of start.
+
+    Calls are called by their number in that order; `kept` says which become rows.
+    """
 
     def __init__(
         self,
@@ -29,7 +32,9 @@ class Calls:
         all_apis: bool | None = None,
         own: OwnCalls | None = None,
     ) -> None:
-        """`began`: when the process began (ns), before any call. `all_apis`: whether calls within others are wanted; None: not known.
+        """`began`: when the process began (ns), before any call.
+
+        `all_apis`: whether calls within others are wanted; None: not known.
 
         `own`: calls of the agent, which are no rows, nor is their work.
         """
@@ -88,7 +93,10 @@ class Calls:
         return len(self.start)
 
     def find(self, correlation: Int64Array) -> Int64Array:
-        """Return the call with each correlation, -1 without one. Where several have it, it is the first of them: the outermost."""
+        """Return the call with each correlation, -1 without one.
+
+        Where several have it, it is the first of them: the outermost.
+        """
         if not len(self.start) or not len(correlation):
             return np.full(len(correlation), -1, np.int64)
         if self._table is None and self._sorted is None:
@@ -108,7 +116,9 @@ class Calls:
     def launched_inside(
         self, call: Int64Array, correlation: Int64Array, start: Int64Array, end: Int64Array
     ) -> npt.NDArray[np.bool_]:
-        """Say which pieces of work (their calls, correlations and times on the GPU) the program launched within a span.
+        """Say which GPU work the program launched within a span.
+
+        The work has calls, correlations and times on the GPU.
 
         Correlations rise as calls are made. So where a call was not recorded, it was made between the calls with the numbers around it.
         """
@@ -132,7 +142,10 @@ class Calls:
         return np.where(correlation == 0, self._spans.overlap(start, end), known)
 
     def ids(self, call: Int64Array, first: int) -> pa.Array:
-        """Return the ids of calls as a column, `first` being that of the first row; null for -1 and for calls that are no rows."""
+        """Return the ids of calls as a column, `first` being that of the first row.
+
+        Null for -1 and for calls that are no rows.
+        """
         known = call >= 0
         known[known] = self.kept[call[known]]
         return pa.array(first + self._row[call].astype(np.int64) if len(self._row) else call, mask=~known)

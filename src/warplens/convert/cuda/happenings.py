@@ -1,4 +1,4 @@
-"""The tables `um_events`, `overhead` and `external_ids`: what happened on the side."""
+"""The tables `um_events`, `overhead` and `external_ids`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def overhead(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
 
 
 def external_ids(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
-    """Return the rows of `external_ids`: of calls that are rows, and of those that nobody recorded where everything is wanted."""
+    """Return the rows of `external_ids`: of calls that are rows, and of unrecorded ones if everything is wanted."""
     correlation = records.column("correlation")
     call = place.calls.find(correlation)
     kept = np.flatnonzero(np.append(place.calls.kept, place.spans.all)[call])

@@ -1,4 +1,4 @@
-"""The tables `devices`, `contexts` and `streams`: what CUPTI said of them, with the names that programs gave them through NVTX."""
+"""The tables `devices`, `contexts` and `streams`, from CUPTI, with the names that programs gave through NVTX."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class Seen:
 
 
 class Hardware:
-    """The rows of one process. What ran says more of streams than CUPTI does, where a recording began late: it counts, too."""
+    """The rows of one process.
+
+    What ran says more of streams than CUPTI does, where a recording began late: it counts, too.
+    """
 
     def __init__(
         self, wide: Mapping[str, WideRecords], definitions: Definitions, place: CudaPlace, seen: Seen

@@ -70,7 +70,9 @@ def _nothing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def running(
     operation: Int64Array, address: Int64Array, given: Int64Array, device: Int64Array, kind: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return for operations in order of time what each is about (bytes), and what the process has after it on the device, of the kind.
+    """Return the bytes of each operation, in order of time, and the process's total after it.
+
+    The total is that of the kind on the device.
 
     Memory counts from its allocation on: what was allocated before the recording is not known, so freeing it changes nothing.
     """
@@ -96,7 +98,7 @@ def running(
         [size[allocate], -size[before[freed]], -size[before[gone]], np.zeros(count, np.int64)]
     )
     of = np.concatenate([group[allocate], group[before[freed]], group[before[gone]], group])
-    order = np.lexsort((place, of))  # stable: what asks for a total comes behind what changes it
+    order = np.lexsort((place, of))  # stable: reads of a total come behind its changes
     sums = np.cumsum(change[order])
     begins = np.flatnonzero(np.diff(of[order], prepend=-1))
     sums -= np.repeat(sums[begins] - change[order][begins], np.diff(begins, append=len(order)))

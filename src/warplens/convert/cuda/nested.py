@@ -1,4 +1,4 @@
-"""Which calls of the driver API are the runtime's own: those that a runtime call of the same thread is around."""
+"""Finds the driver API calls that a runtime call makes: those within a runtime call of the same thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to the recording of CUDA itself, in sentences."""
+"""Notes about the recording of CUDA itself, as sentences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def _ms(value: int) -> str:
 
 
 def cupti_version(number: int) -> str:
-    """Return CUPTI's number of its version as people write it: 130001 is 13.0 (130001); older ones have no more than a number."""
+    """Return CUPTI's number of its version as people write it: 130001 is 13.0 (130001).
+
+    Older ones have no more than a number.
+    """
     return (
         f"CUPTI {number // 10_000}.{number // 100 % 100} ({number})"
         if number >= 10_000
@@ -105,7 +108,7 @@ _NOTICES = {
     10: _Notice(
         "warning",
         "cupti-too-old",
-        "{value}, which {where} has, cannot do what was asked for; this is missing: {name}",
+        "{value}, which {where} has, lacks a requested feature: {name}",
         value=cupti_version,
     ),
     11: _Notice(
@@ -125,7 +128,7 @@ _NOTICES = {
 
 
 def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]:
-    """Return what the agent noted. The same thing said often is told once, with its last value and how often."""
+    """Return the agent's notes. Repeated notes become one, with the last value and the count."""
     found: dict[tuple[int, str], tuple[int, int, int]] = {}
     rows = records.rows(records.offsets()[:_MOST]) if records is not None else ()
     for row in rows:

@@ -1,4 +1,7 @@
-"""Calls that the agent made itself, to read buffers of kernels that time themselves: no work of the program."""
+"""Calls of the agent itself, to read buffers of kernels that time themselves.
+
+They are no work of the program.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of CUDA of one process share beside what all tables do: its calls."""
+"""Shared by the CUDA tables of one process: its calls, beside the data of all tables."""
 
 from __future__ import annotations
 

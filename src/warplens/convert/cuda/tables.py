@@ -43,7 +43,9 @@ _OTHERS: dict[str, tuple[str, Callable[[WideRecords, CudaPlace], Iterator[pa.Tab
 
 
 class CudaTables:
-    """Writes what a spool holds of CUDA as the rows of process `process`; a spool without any costs nothing.
+    """Writes what a spool holds of CUDA as the rows of process `process`.
+
+    A spool without any costs nothing.
 
     `first`: the id of the first row of each table;
     `stacks` makes a column of numbers of stacks; `thread_base`: the key of the process's thread 0; `clock` corrects times.
@@ -116,7 +118,10 @@ class CudaTables:
         return sum(len(records) for records in self._wide.values())
 
     def finish(self, progress: Callable[[float], None]) -> None:
-        """Write all tables, after the last slice. `progress` hears which part of the records is done."""
+        """Write all tables, after the last slice.
+
+        `progress` hears which part of the records is done.
+        """
         for rows in self._finish():
             self._done += rows
             progress(self._done / max(self.records, 1))

@@ -1,4 +1,7 @@
-"""Calls that asked a GPU for work of which no record came: a recording that lost CUPTI to another tool looks like that."""
+"""Calls that requested GPU work of which no record came.
+
+A recording that lost CUPTI to another tool looks like that.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +30,22 @@ _ASKS = (
     (END, re.compile(r"cu(da)?StreamEndCapture")),
 )
 _WORDS = {LAUNCH: "kernel launches", GRAPH: "graph launches", COPY: "copies", SET: "memory sets"}
-# Copies and sets of nothing, and launches of empty graphs, have no record; so many of them at the end are no chance.
+# Copies and sets of nothing, and launches of empty graphs, have no record; this number of them at the end is no chance.
 _NO_CHANCE = 8
 _LATELY_NS = 2_000_000_000  # of a process that was killed: CUPTI gives records out when its buffers are full, or when it is asked
 _TOLD = ("cupti-stolen", "cupti-flush", "cupti-finalized", "cupti-failed")
 
 
 def kind_of(name: str | None) -> int:
-    """Return what a function asks for, 0 for nothing."""
+    """Return the kind of work that a function requests, 0 for none."""
     return next((kind for kind, pattern in _ASKS if pattern.match(name or "")), 0)
 
 
 class Asked:
-    """What each call asked for, and whether its work was recorded. `kinds`: of the rows of `cuda_api`; `answered`: of all calls."""
+    """The work that each call requested, and whether its work was recorded.
+
+    `kinds`: of the rows of `cuda_api`; `answered`: of all calls.
+    """
 
     def __init__(self, calls: Calls, strings: Strings) -> None:
         self._names = Ids(strings, kind_of)
@@ -64,7 +70,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """`count` calls, by kind, got no work; the first began at `first`. `late` more did so shortly before an unorderly end."""
+    """`count` calls, by kind, got no work; the first began at `first`.
+
+    `late` more did so shortly before an unorderly end.
+    """
 
     kinds: dict[int, int]
     first: int = 0
@@ -77,7 +86,10 @@ class Unanswered:
 
 
 def find(calls: Calls, asked: Asked, spans: Spans, *, orderly: bool, flush_ms: int) -> Unanswered:
-    """Return the calls without work. `orderly`: the process ended so; `flush_ms`: how often CUPTI was asked, 0 = never."""
+    """Return the calls without work.
+
+    `orderly`: the process ended so; `flush_ms`: how often CUPTI was asked, 0 = never.
+    """
     kinds = asked.kinds if calls.nested is None else np.where(calls.nested[calls.kept], 0, asked.kinds)
     start, span, answered = calls.start[calls.kept], calls.span[calls.kept], asked.answered[calls.kept]
     without = (kinds >= LAUNCH) & (kinds <= SET) & ~answered & (span >= 0)
@@ -109,9 +121,10 @@ def find(calls: Calls, asked: Asked, spans: Spans, *, orderly: bool, flush_ms: i
 def silent(
     calls: Calls, made: Sequence[WideRecords], spans: Spans, others: Sequence[Note], pid: int
 ) -> list[Note]:
-    """Return what there is to tell where contexts or streams (`made`) came to be that no recorded call can have made.
+    """Return notes about contexts or streams (`made`) that no recorded call can have made.
 
-    CUPTI's callbacks tell of them, its buffers of calls: who takes the buffers takes the calls, too. `others`: what else is told.
+    CUPTI's callbacks report them, its buffers the calls: another tool that takes the buffers takes the calls, too.
+    `others`: the other notes.
     """
     if any(note.code in _TOLD for note in others):
         return []
@@ -132,7 +145,10 @@ def silent(
 def _captures(
     kinds: npt.NDArray[np.uint8], start: Int64Array, span: npt.NDArray[np.int32], spans: Spans
 ) -> Spans:
-    """Return when streams were captured into graphs, of the whole process: frameworks launch into them from several threads."""
+    """Return when streams were captured into graphs, of the whole process.
+
+    Frameworks launch into them from several threads.
+    """
     rows = np.flatnonzero(kinds >= CAPTURE)
     found: list[tuple[int, int]] = []
     depth = begin = 0
@@ -160,7 +176,10 @@ def _captures(
 
 
 def notes(found: Unanswered, explained: int, others: Sequence[Note], pid: int) -> list[Note]:
-    """Return what there is to tell. `explained`: so many records are known to be lost, and told of; `others`: what else is told."""
+    """Return the notes.
+
+    `explained`: lost records that other notes report; `others`: the other notes.
+    """
     told = []
     count = found.count - explained
     if count > 0:
@@ -189,7 +208,10 @@ def notes(found: Unanswered, explained: int, others: Sequence[Note], pid: int) -
 
 
 def unflushed(found: Unanswered, others: Sequence[Note], pid: int, flush_ms: int) -> list[Note]:
-    """Return what may be missing at the end of a process without an orderly one, where its calls (`found`) do not show it already."""
+    """Return the losses at the end of a process without an orderly one.
+
+    Only where its calls (`found`) do not show them already.
+    """
     if found.late or any(note.code in _TOLD for note in others):
         return []
     since = f"the last {flush_ms:,} ms" if flush_ms else "the time since CUPTI's buffers were last full"

@@ -1,4 +1,4 @@
-"""What GPUs did: the tables `kernels`, `memcpys`, `memsets` and `graphs`, each from one type of records."""
+"""GPU work: the tables `kernels`, `memcpys`, `memsets` and `graphs`, each from one type of records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INEXACT = 1_000  # ns: times of GPUs are worked out between readings of two clo
 
 
 def groups_of(records: WideRecords, place: CudaPlace) -> Iterator[tuple[npt.NDArray[Any], Columns]]:
-    """Return the records that were launched within a window, some at a time, and the columns that all these tables have."""
+    """Return the records that were launched within a window, some at a time, and their common columns."""
     calls = place.calls
     start, end, correlation = (records.column(name) for name in ("start", "end", "correlation"))
     good = sane(start, end)

@@ -1,4 +1,7 @@
-"""Pieces of many small launches as one buffer: decoding is by arrays, and costs as much for ten warps as for a thousand."""
+"""Joins pieces of many small launches into one buffer.
+
+Decoding is by arrays, and costs as much for ten warps as for a thousand.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class Batch:
         return self._size >= _MOST
 
     def add(self, piece: Array, launch: int, generation: int, apart: int) -> bool:
-        """Take a piece; False: it has to be decoded by itself, or after this batch. `apart`: what may not be mixed."""
+        """Take a piece; False: it has to be decoded by itself, or after this batch.
+
+        `apart`: what may not be mixed.
+        """
         if not layout.HEADER_BYTES < len(piece) <= _SMALL:
             return False
         head = piece[: layout.HEADER_BYTES].view("<u4")
@@ -55,7 +61,10 @@ class Batch:
         return True
 
     def decoded(self) -> tuple[Decoded, Array] | None:
-        """Return what all pieces hold, and the launch of each unit; None where something is odd, and each has to be looked at alone."""
+        """Return what all pieces hold, and the launch of each unit.
+
+        None where something is odd, and each has to be looked at alone.
+        """
         heads = np.stack([piece[: layout.HEADER_BYTES] for piece, _, _ in self.pieces]).view("<u4")
         units, slots, stride = (heads[:, word].astype(np.int64) for word in (_UNITS, _SLOTS, _STRIDE))
         edges = np.append(0, np.cumsum(units))

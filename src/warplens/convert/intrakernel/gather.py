@@ -1,4 +1,4 @@
-"""Decodes what launches wrote: small pieces together, others one by one, all in the order in which they come."""
+"""Decodes the buffers of launches in order. Small pieces together, others one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _UNITS, _SAMPLE_BLOCKS, _KEEP = (HEADER_WORDS[name] for name in ("units", "sampl
 
 @dataclass
 class Places:
-    """Of each launch: its id, offset, the edges of its kernel, and the text of its tags; `names`: the names in each text."""
+    """Of each launch: its id, offset, the edges of its kernel, and the text of its tags.
+
+    `names`: the names in each text.
+    """
 
     id: Int64Array
     offset: Int64Array

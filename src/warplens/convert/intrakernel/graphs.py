@@ -1,4 +1,6 @@
-"""Which kernel of a CUDA graph a launch was: the launch was noted when the graph was made, or around a replay of it.
+"""Matches launches with kernels of CUDA graphs.
+
+The launch was noted when the graph was made, or around a replay of it.
 
 A buffer holds what ran last in it, so that of each node of a graph the last run before the buffer was read is meant. Which node that is
 say the number of blocks and the length, and the clock where other launches have shown how far it is off.
@@ -26,7 +28,10 @@ _AT_ONCE = 1 << 20  # pairs of a launch and a kernel
 
 
 def match_graphs(launches: Launches, kernels: dict[str, Int64Array], row: Int64Array) -> Int64Array:
-    """Return for each launch the row of its kernel: `row` where it has one, else that of a kernel of a graph, -1 for none."""
+    """Return for each launch the row of its kernel.
+
+    `row` where it has one, else that of a kernel of a graph, -1 for none.
+    """
     out = row.copy()
     of_graphs = np.flatnonzero(kernels["node"] != 0)
     device = launches.noted["device"].astype(np.int64)
@@ -43,7 +48,7 @@ def match_graphs(launches: Launches, kernels: dict[str, Int64Array], row: Int64A
 def _pairs(
     launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, theirs: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return what may belong together: launches, and of each node the last kernel that such a launch can be."""
+    """Return what may belong together: launches, and the last matching kernel of each node."""
     found = [
         _last_runs(launches, kernels, *some)
         for some in _windows(launches, kernels["start"][theirs], mine, theirs=theirs)
@@ -138,7 +143,10 @@ def _match_device(
 
 
 def _agreed(low: Int64Array, high: Int64Array, launch: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the one offset at which most launches find a kernel; where that is one launch, or several offsets do, a doubt for none."""
+    """Return the one offset at which most launches find a kernel.
+
+    Where that is one launch, or several offsets do, a doubt for none.
+    """
     count = len(low)
     edges = np.concatenate([low, np.maximum(high, low)])
     step = np.repeat([1, -1], count)

@@ -1,4 +1,4 @@
-"""The first events of a launch, where no more are wanted (`keep` of its buffer): its pieces know of their own alone."""
+"""Keeps the first events of a launch (`keep` of its buffer): each piece knows only its own events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from warplens.spool.kernels.decoded import Decoded
 
 
 class Kept:
-    """Holds the pieces of a launch until all were seen; no more events than twice as many as are wanted, and those of a piece."""
+    """Holds the pieces of a launch until all were seen.
+
+    No more events than twice as many as are wanted, and those of a piece.
+    """
 
     def __init__(self) -> None:
         self.surplus = 0
@@ -17,7 +20,10 @@ class Kept:
         self._events = 0
 
     def add(self, found: Decoded, keep: int) -> None:
-        """Take a piece. `keep`: how many events of the launch are wanted; the same for all of its pieces."""
+        """Take a piece.
+
+        `keep`: how many events of the launch are wanted; the same for all of its pieces.
+        """
         self._keep = keep
         self.surplus += found.surplus
         self._pieces.append(found)

@@ -1,4 +1,4 @@
-"""The launches of one process: what the agent noted before each, and what was read of it, in order of time."""
+"""The launches of one process in order of time: the agent's note before each, and its records."""
 
 from __future__ import annotations
 

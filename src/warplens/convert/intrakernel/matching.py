@@ -1,4 +1,4 @@
-"""Which kernel a launch was: the first one that its thread launched after it said so, and that can be it."""
+"""Finds the kernel of each launch: the first matching one that its thread launched after the note."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class Candidates:
 
 
 def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: Strings) -> Candidates:
-    """Return the calls that each launch (its time and thread, in order of time) may be: those of its thread up to the next one."""
+    """Return the calls that each launch may be: those of its thread up to the next one.
+
+    Launches have time and thread, in order of time.
+    """
     begins, name = calls.column("start"), calls.column("name")
     used = np.unique(name)
     launching = np.array([bool(_LAUNCHES.match(strings.get(int(text)) or "")) for text in used], bool)
@@ -64,7 +67,10 @@ def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: 
 
 
 class Kernels:
-    """Collects kernels that may be asked for while their table is written: those of `wanted` (correlations; None: all) and of graphs."""
+    """Collects kernels that may be needed while their table is written.
+
+    Those of `wanted` (correlations; None: all) and of graphs.
+    """
 
     def __init__(self, wanted: Int64Array | None) -> None:
         self._wanted = None if wanted is None else np.unique(wanted)
@@ -134,7 +140,10 @@ def match(
 
 
 def _before_captured(asked: Candidates, good: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which calls come before one without a kernel: that was captured into a graph, and what came after it is another launch."""
+    """Return which calls come before one without a kernel.
+
+    That was captured into a graph, and the work after it is another launch.
+    """
     new = np.ones(len(good), bool)
     new[1:] = (asked.launch[1:] != asked.launch[:-1]) | (asked.outer[1:] != asked.outer[:-1])
     if not len(new):

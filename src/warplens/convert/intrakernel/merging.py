@@ -1,4 +1,7 @@
-"""Puts the times of launches on the report's clock: device by device, by their kernels, else by what the host saw."""
+"""Converts the times of launches to the report's clock, device by device.
+
+By their kernels, else by the host's times.
+"""
 
 from __future__ import annotations
 

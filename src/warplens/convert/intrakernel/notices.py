@@ -1,4 +1,4 @@
-"""What was lost of kernels that time themselves, and how exact their times are, in sentences that say what to do."""
+"""Notes about kernels that time themselves: losses, the accuracy of their times, and advice."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ _RESULTS = {
 
 
 def notes(launches: Launches, merged: Merged, tally: Tally, has_kernels: bool, pid: int) -> list[Note]:
-    """Return what there is to say of the launches of a process. `has_kernels`: kernels were recorded there."""
+    """Return what there is to say of the launches of a process.
+
+    `has_kernels`: kernels were recorded there.
+    """
     where = f"process {pid}"
     return [
         *_unread(launches, where),

@@ -21,7 +21,10 @@ _KINDS = ("region", "mark", "asynchronous")
 
 @dataclass
 class Where:
-    """Where times belong: `offset` to be added, and the edges of the kernel, which nothing leaves; of one launch, or of each unit."""
+    """The `offset` to add to times, and the edges of the kernel, which no time crosses.
+
+    Of one launch, or of each unit.
+    """
 
     launch: int | Array
     offset: int | Array

@@ -1,4 +1,6 @@
-"""The clock of a GPU on the report's: what a launch did lies between two times of the report, so the offset lies between two bounds.
+"""Converts the clock of a GPU to the report's.
+
+A launch lies between two times of the report, so the offset lies between two bounds.
 
 Bounds of many launches are intersected, launches that contradict the others are left out, and a drift is fitted where they are far enough
 apart to show one. All times are ns.
@@ -26,7 +28,10 @@ _FAR = 20_000.0  # a launch that lies farther off than this contradicts the othe
 
 @dataclass
 class Fit:
-    """For each launch: report's clock minus the GPU's, how far that may be off, the drift there (1e-6), and whether it contradicts."""
+    """For each launch: report's clock minus the GPU's, its error, the drift, and contradictions.
+
+    Drift in 1e-6.
+    """
 
     offset: Int64Array
     uncertainty: Int64Array
@@ -35,7 +40,10 @@ class Fit:
 
 
 def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
-    """Find the offset of each launch. `at`: when it ran, on the GPU's clock; `low`, `high`: bounds of its offset, `low` <= `high` + noise.
+    """Find the offset of each launch.
+
+    `at`: when it ran, on the GPU's clock; `low`, `high`: bounds of its offset, `low` <= `high` +
+    noise.
 
     The offset of a launch that does not contradict the others lies within its own bounds.
     """
@@ -79,7 +87,7 @@ def fit(at: Int64Array, low: Int64Array, high: Int64Array) -> Fit:
 
 
 def between(at: Int64Array, known: Int64Array, of: Fit) -> tuple[Int64Array, Int64Array, Float64Array]:
-    """Return offset, uncertainty and drift at times of which there are no bounds, from launches that ran at `known` (rising)."""
+    """Return offset, uncertainty and drift at times without bounds, from launches that ran at `known` (rising)."""
     good = np.flatnonzero(~of.odd)
     known = known[good]
     right = np.clip(np.searchsorted(known, at), 1, max(len(known) - 1, 1))
@@ -94,7 +102,10 @@ def between(at: Int64Array, known: Int64Array, of: Fit) -> tuple[Int64Array, Int
 
 
 def tick(stamps: Int64Array) -> int:
-    """Return how fine a clock is of which these are readings: what their distances are multiples of, at most 2048 ns."""
+    """Return the resolution of a clock with these readings.
+
+    The greatest number that divides their distances, at most 2048 ns.
+    """
     different = np.unique(stamps)
     if len(different) < 8:
         return 32  # too few to tell: that of Hopper and later
@@ -104,7 +115,10 @@ def tick(stamps: Int64Array) -> int:
 def _slope(
     time: Float64Array, lower: Float64Array, upper: Float64Array, mean: float, spread: float
 ) -> tuple[float, float]:
-    """Return the drift and its doubt, given what was thought before; few launches close together change little."""
+    """Return the drift and its doubt, given what was thought before.
+
+    Few launches close together change little.
+    """
     doubt = np.maximum((upper - lower) / 2, NOISE)
     middle = (lower + upper) / 2
     kept = np.ones(len(time), bool)
@@ -130,7 +144,10 @@ def _slope(
 
 
 def _consensus(lower: Float64Array, upper: Float64Array) -> tuple[float, float]:
-    """Return the bounds that most launches agree on, after the loosest are left out where there are very many."""
+    """Return the bounds that most launches agree on.
+
+    If there are very many, the loosest are left out first.
+    """
     if len(lower) > _MOST:
         tight = np.argpartition(upper - lower, _MOST)[:_MOST]
         lower, upper = lower[tight], upper[tight]

@@ -28,7 +28,9 @@ from warplens.storage import schema
 
 
 class IntrakernelTables:
-    """Writes what launches wrote into their buffers as the rows of process `process`; a spool without any costs nothing.
+    """Writes what launches wrote into their buffers as the rows of process `process`.
+
+    A spool without any costs nothing.
 
     `first`: the id of the first row of each table; `thread_base`: the key of the process's thread 0; `clock` corrects times.
     """

@@ -1,4 +1,4 @@
-"""What was found in the buffers of all launches of a process, launch by launch."""
+"""Sums over the buffers of all launches of a process, launch by launch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tally:
     unended: Int64Array = field(init=False)
     needed: Int64Array = field(init=False)
     sampled: Int64Array = field(init=False)
-    wanted: Int64Array = field(init=False)  # slices that its warps asked for, where there were not so many
+    wanted: Int64Array = field(init=False)  # slices that its warps requested, where there were fewer
     surplus: int = 0  # events beyond those that were asked for
     garbled: int = 0
     broken: int = 0  # pieces that are no buffers

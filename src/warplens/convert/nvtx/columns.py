@@ -15,7 +15,10 @@ _FLAGS = ("unfinished", "inherited", "clipped")
 
 
 def slice_table(table: str, events: Events, rows: int, strings: Strings, domains: Domains) -> pa.Table:
-    """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`; good until the next slice is built."""
+    """Return the current slice's rows of `nvtx_ranges` or `nvtx_marks`.
+
+    Good until the next slice is built.
+    """
     number = MARKS if table == "nvtx_marks" else RANGES
     wanted = schema.schema(table)
     arrays = [_array(item, number, events, rows=rows, strings=strings, domains=domains) for item in wanted]

@@ -1,4 +1,4 @@
-"""The table `nvtx_counters`: what programs count, and what their definitions say about it."""
+"""The table `nvtx_counters`: counters of programs, and their definitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Counter:
 
 @dataclass
 class Counters:
-    """The counters of one process; samples of those that were never defined get rows as they are met."""
+    """The counters of one process.
+
+    Samples of those that were never defined get rows as they are met.
+    """
 
     first: int
     process: int
@@ -54,7 +57,7 @@ class Counters:
         return self._made.get((domain, number)) or self._made.get((0, number))
 
     def single(self, domain: int, number: int, kind: str) -> int:
-        """Return the key for plain numbers (`kind`: `int64`, `float64`) of any counter, defined for them or not."""
+        """Return the key for plain numbers (`kind`: `int64`, `float64`) of any counter, defined or not."""
         known = self.get(domain, number)
         if known is not None and not known.fields:
             return known.keys[0]

@@ -1,4 +1,4 @@
-"""What the domains and categories of a process are called."""
+"""Names of the domains and categories of a process."""
 
 from __future__ import annotations
 

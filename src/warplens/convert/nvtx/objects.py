@@ -1,4 +1,4 @@
-"""The tables `nvtx_objects` and `nvtx_operations`: what programs named or registered, and what they did with it."""
+"""The tables `nvtx_objects` and `nvtx_operations`: named or registered objects, and operations on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _MOST_ACTIONS = 1 << 16
 
 @dataclass
 class _Object:
-    """One row of `nvtx_objects`; a thing that is named again keeps its row until it is destroyed."""
+    """One row of `nvtx_objects`.
+
+    A thing that is named again keeps its row until it is destroyed.
+    """
 
     key: int
     made: Definition

@@ -36,13 +36,19 @@ class Payloads:
     def follow(
         self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], first: npt.NDArray[np.uint64]
     ) -> None:
-        """Write all payloads of events of one kind; `first`: where the first one of each lies in the spool."""
+        """Write all payloads of events of one kind.
+
+        `first`: where the first one of each lies in the spool.
+        """
         for begin in range(0, len(first), _EVENTS_AT_ONCE):
             some = slice(begin, begin + _EVENTS_AT_ONCE)
             self.add(kind, event[some], domain[some], blobs=self.events.blobs(first[some]))
 
     def add(self, kind: str, event: Int64Array, domain: npt.NDArray[np.uint32], blobs: Blobs) -> None:
-        """Write the payloads of events of one kind: `event` and `domain` are those of the events that `blobs` was asked for."""
+        """Write the payloads of events of one kind.
+
+        `event` and `domain` are those of the events that `blobs` was called with.
+        """
         for first, last in _blocks(blobs.size):
             block = blobs.take(slice(first, last))
             self.write("payloads", self._table(kind, event[block.event], domain[block.event], blobs=block))

@@ -1,4 +1,7 @@
-"""The table `nvtx_counter_samples`, slice by slice; a sample of a structure becomes one row per number in it."""
+"""The table `nvtx_counter_samples`, slice by slice.
+
+A sample of a structure becomes one row per number in it.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,10 @@ class Samples:
         code: npt.NDArray[np.int32],
         row: Int64Array,
     ) -> tuple[list[_Piece], Blobs]:
-        """Values from bytes; what holds no number that is known stays a payload of a sample without a value."""
+        """Values from bytes.
+
+        What holds no number that is known stays a payload of a sample without a value.
+        """
         blobs = self.events.blobs(self.events.column(SAMPLES, "blob_offset", np.uint64))
         pieces = []
         at = row[blobs.event]

@@ -33,7 +33,10 @@ class Schemas:
             self._made[one.domain, one.id] = one
 
     def find(self, domain: int, number: int) -> tuple[int, int] | None:
-        """Return domain and number under which a schema was registered: in its domain, or in the default one."""
+        """Return domain and number under which a schema was registered.
+
+        In its domain, or in the default one.
+        """
         return next((place for place in ((domain, number), (0, number)) if place in self._made), None)
 
     def key(self, place: tuple[int, int]) -> int:
@@ -41,7 +44,10 @@ class Schemas:
         return self._keys[place]
 
     def name(self, domain: int, number: int) -> str:
-        """Return what a payload's schema is called, by what it holds where it has no name; by its number where it was not recorded."""
+        """Return what a payload's schema is called, by what it holds where it has no name.
+
+        By its number where it was not recorded.
+        """
         if number < STATIC_IDS:
             return name_of(number)
         place = self.find(domain, number)
@@ -50,7 +56,10 @@ class Schemas:
         return name or (layouts.signature(layout) if layout else f"schema {number}")
 
     def layout(self, domain: int, number: int) -> Element | None:
-        """Return the layout of a schema or predefined type; None where there is none that can be read, which is counted once."""
+        """Return the layout of a schema or predefined type.
+
+        None where there is none that can be read, which is counted once.
+        """
         if number < STATIC_IDS:
             return layouts.predefined(number)
         place = self.find(domain, number)

@@ -1,4 +1,4 @@
-"""What counters and events belong to: NVTX's scopes as paths."""
+"""Scopes of counters and events, as paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class Scopes:
         }
 
     def path(self, domain: int, number: int) -> str | None:
-        """Return a scope's path from the root; None for no scope, and for one that was not recorded."""
+        """Return a scope's path from the root.
+
+        None for no scope, and for one that was not recorded.
+        """
         pieces: list[str] = []
         for _ in range(_DEEPEST):
             if number in _PREDEFINED:

@@ -28,7 +28,10 @@ def table(
     events: Events,
     clock: Callable[[int], int],
 ) -> pa.Table | None:
-    """Return the rows of one process, after its last slice; tasks that ran but were never defined have no name. None without tasks."""
+    """Return the rows of one process, after its last slice.
+
+    Tasks that ran but were never defined have no name. None without tasks.
+    """
     defined: dict[int, Definition] = {one.id: one for one in definitions.of("task") if 0 < one.id <= _MOST}
     seen = {number: (start, thread) for number, start, thread in events.tasks().tolist()}
     numbers = sorted(defined.keys() | seen.keys())

@@ -1,1 +1,1 @@
-"""Names of native code: what the symbol tables and line tables of its files say."""
+"""Names of native code, from the symbol tables and line tables of its files."""

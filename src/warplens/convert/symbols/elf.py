@@ -50,7 +50,10 @@ class Section:
 
 
 class Elf:
-    """An ELF file of 64 bits, little-endian. Raises BadElf, or OSError where it cannot be opened."""
+    """An ELF file of 64 bits, little-endian.
+
+    Raises BadElf, or OSError where it cannot be opened.
+    """
 
     def __init__(self, source: Path | bytes) -> None:
         self._data: bytes | mmap.mmap = source if isinstance(source, bytes) else _mapped(source)

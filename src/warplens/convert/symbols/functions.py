@@ -1,4 +1,7 @@
-"""The functions of an ELF file: its symbol tables, those of its separate debug file, and the stubs that call other libraries."""
+"""The functions of an ELF file.
+
+From its symbol tables, its separate debug file, and the stubs that call other libraries.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ class Functions:
         return readable(min(names, key=lambda name: names[name]))
 
     def unnamed(self, address: int) -> int | None:
-        """Return where the function around `address` begins by the unwind table, for one without a symbol; None where that is silent."""
+        """Return the begin of the function without a symbol around `address`, by the unwind table.
+
+        None where that is silent.
+        """
         if self._starts is None:
             self._starts = function_starts(self._files[0])
         place = int(np.searchsorted(self._starts, address, side="right")) - 1
@@ -128,7 +134,10 @@ def readable(name: str) -> str:
 
 
 def open_all(path: Path, build_id: str | None) -> list[Elf]:
-    """Open a file and what else has symbols of it. Raises BadElf where its build id is another one, OSError."""
+    """Open a file and what else has symbols of it.
+
+    Raises BadElf where its build id is another one, OSError.
+    """
     file = Elf(path)
     if file.build_id != build_id:
         file.close()

@@ -34,7 +34,10 @@ Piece = tuple[int, int, str]  # where it begins, its size, its name
 
 
 class Generated:
-    """What is known of the generated code of a process. Pieces that come later take the place of earlier ones."""
+    """What is known of the generated code of a process.
+
+    Pieces that come later take the place of earlier ones.
+    """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         last: dict[int, Piece] = {piece[0]: piece for piece in pieces if piece[1] > 0}
@@ -54,7 +57,9 @@ class Generated:
 
 
 def generated_by(process: Process, paths: Iterable[str]) -> Generated:
-    """Return the generated code of a process: of its map, and of those of its mapped files `paths` that are jitdump files.
+    """Return the generated code of a process.
+
+    From its map, and from the jitdump files among its mapped `paths`.
 
     Nothing where it ran on another machine, or before this one was started again. Files from before the process are of another one with its
     number.

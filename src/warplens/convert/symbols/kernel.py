@@ -1,4 +1,7 @@
-"""Names of the running kernel's functions, from /proc/kallsyms. They hold until it is started again: each start has its own addresses."""
+"""Names of the running kernel's functions, from /proc/kallsyms.
+
+They hold until it is started again: each start has its own addresses.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,17 @@ class Function(NamedTuple):
 
 
 class KernelSymbols:
-    """The functions by their addresses; none where the kernel hides them. There are 200,000: their texts stay one piece of memory."""
+    """The functions by their addresses; none where the kernel hides them.
+
+    There are 200,000: their texts stay one piece of memory.
+    """
 
     def __init__(self, text: bytes = b"") -> None:
-        """`text`: lines of an address, a letter, a name and, of a loadable module, its name in brackets. Other lines are passed over."""
+        """Functions of the kernel in `text`.
+
+        Lines of an address, a letter, a name and, of a loadable module, its name in brackets. Other
+        lines are skipped.
+        """
         self._text = text
         data = np.frombuffer(text + b"\n" * _SHORTEST, np.uint8)
         ends = np.flatnonzero(data[: len(text) + 1] == ord("\n"))
@@ -88,7 +98,10 @@ def _underscores(data: npt.NDArray[np.uint8], begins: npt.NDArray[np.int64]) -> 
 
 
 def read_symbols(path: Path = Path("/proc/kallsyms")) -> KernelSymbols:
-    """Return the functions that the kernel shows this process: none of them where it may not see addresses, or there is no such file."""
+    """Return the functions that the kernel shows this process.
+
+    None of them if it may not see addresses, or there is no such file.
+    """
     try:
         return KernelSymbols(path.read_bytes())
     except OSError:

@@ -1,4 +1,6 @@
-"""Source lines of addresses, from the line tables that compilers write with -g (DWARF 2 to 5, section .debug_line).
+"""Source lines of addresses, from the line tables that compilers write with -g.
+
+DWARF 2 to 5, section .debug_line.
 
 Only the units that have one of the addresses are decoded: where their sequences begin is searched for, which is fast in files of any size.
 """
@@ -20,7 +22,7 @@ _SET_ADDRESS = re.compile(rb"\x00\x09\x02(.{8})", re.DOTALL)
 _MOST = 256 << 20  # bytes of a section that is compressed
 _MOST_DECODED = (
     4 << 20
-)  # bytes of line programs of a file: seconds; those with most of what is asked for come first
+)  # bytes of line programs of a file: seconds; programs with most of the requested addresses come first
 _DIRECTORY, _PATH = 2, 1  # DW_LNCT
 _STRING, _LINE_STRP, _STRP, _UDATA, _DATA1, _DATA2, _DATA4, _DATA8, _DATA16, _BLOCK = (
     0x08,
@@ -244,7 +246,9 @@ class Lines:
 
 
 def _run(data: bytes, unit: _Unit, addresses: list[int]) -> list[tuple[int, int, int]]:
-    """Run a line program: return those of the addresses (rising) that it covers, each with the number of its file, and its line.
+    """Run a line program: return the addresses that it covers, each with its file number and line.
+
+    Addresses rise.
 
     Programs have millions of steps: that is why this is one loop over plain numbers.
     """

@@ -37,7 +37,7 @@ class Symbols:
     _kernel: KernelSymbols | None = None
 
     def look_up(self, path: str, build_id: str | None, addresses: Int64Array) -> Sequence[Place | None]:
-        """Return what lies at each address (p_vaddr, rising) of the file `path`, None where that is not known.
+        """Return the function at each address (p_vaddr, rising) of the file `path`, None if unknown.
 
         A file that is gone, or has another build id than the one that ran, tells nothing; `notes` says so.
         """
@@ -48,7 +48,10 @@ class Symbols:
         return [known[address] for address in addresses.tolist()]
 
     def look_up_kernel(self, boot_id: str, addresses: npt.NDArray[np.uint64]) -> Sequence[Function | None]:
-        """Return the function of the kernel at each address, as it was when it had started as `boot_id`; None where that is not known."""
+        """Return the function of the kernel at each address, when it had started as `boot_id`.
+
+        None if unknown.
+        """
         nothing: list[Function | None] = [None] * len(addresses)
         if not boot_id or boot_id != this_boot():
             self._miss(KERNEL, "it ran on another machine, or before this one was started again", [])
@@ -65,7 +68,10 @@ class Symbols:
         return self._kernel.find(addresses)
 
     def notes(self) -> list[Note]:
-        """Which files could not be used; in whatever order processes were converted, they stand in the same one."""
+        """Which files could not be used.
+
+        In whatever order processes were converted, they stand in the same one.
+        """
         found = []
         for why, paths in sorted(self._missing.items()):
             paths.sort()

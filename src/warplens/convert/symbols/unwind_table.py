@@ -1,4 +1,4 @@
-"""Where functions begin, from the table of unwind rules: it is there where symbols are stripped."""
+"""Finds the begins of functions in the table of unwind rules. Stripped files have it, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _HEADER = 12
 
 
 def function_starts(file: Elf) -> Int64Array:
-    """Return the addresses (p_vaddr, rising) at which functions begin, or what the compiler moved out of one; nothing without a table."""
+    """Return the addresses (p_vaddr, rising) at which functions, or moved parts of them, begin.
+
+    Nothing without a table.
+    """
     section = file.section(".eh_frame_hdr")
     contents = b"" if section is None else file.contents(section)
     if section is None or len(contents) < _HEADER or bytes(contents[:4]) != _USUAL:

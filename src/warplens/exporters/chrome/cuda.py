@@ -1,4 +1,7 @@
-"""CUDA and the CPU side as Chrome trace events: rows beside the threads that they are of, and the counters of GPUs."""
+"""CUDA and the CPU side as Chrome trace events.
+
+Rows beside their threads, and the counters of GPUs.
+"""
 
 from __future__ import annotations
 

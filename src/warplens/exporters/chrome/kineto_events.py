@@ -46,7 +46,10 @@ _COLLECTIVE = {
 
 
 class KinetoEvents:
-    """The events of the process `key`, whose id is `pid`; times are counted from `origin`. `tids`: of its threads."""
+    """The events of the process `key`, whose id is `pid`; times are counted from `origin`.
+
+    `tids`: of its threads.
+    """
 
     def __init__(self, report: Report, key: int, pid: int, tids: dict[int, int]) -> None:
         self._report, self._key, self._pid, self._tids = report, key, pid, tids
@@ -147,7 +150,7 @@ class KinetoEvents:
             yield lines
 
     def _forward_operations(self) -> dict[int, tuple[int, int]]:
-        """Return thread and begin of the operations that some backward operation belongs to, by their range."""
+        """Return thread and begin of the operations that have a backward operation, by their range."""
         if not self._report.tables["ops"]:
             return {}
         rows = self._report.sql(
@@ -166,7 +169,10 @@ class KinetoEvents:
             yield f'{{{phase},"id":{_external(row["id"])},{where},"cat":"fwdbwd","name":"fwdbwd"}}'
 
     def _on_streams(self) -> Iterator[list[str]]:
-        """Yield what annotations span on each stream, as the profiler of PyTorch says it: `gpu_user_annotation`."""
+        """Yield the spans of annotations on each stream, as PyTorch's profiler writes them.
+
+        `gpu_user_annotation`.
+        """
         if not self._report.tables["nvtx_ranges"] or not self._report.tables["cuda_api"]:
             return
         for (process, device, _, stream), rows in on_streams(self._report, ("id", "message", "domain")):

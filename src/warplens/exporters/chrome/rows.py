@@ -1,4 +1,7 @@
-"""Events of rows beside those of ranges (CUDA, the CPU side) as Chrome trace events: each row a thread, each GPU of a process a process."""
+"""Events of rows beside those of ranges (CUDA, the CPU side) as Chrome trace events.
+
+Each row is a thread, each GPU of a process a process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples in Chrome's JSON: the tree of stacks and what threads were seen in, behind the events."""
+"""Samples in Chrome's JSON: the tree of stacks and the samples of threads, behind the events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _AT_ONCE = 1 << 16  # as Python objects
 
 
 def stacks_and_samples(report: Report) -> Iterator[str]:
-    """Yield the members `stackFrames` and `samples` of the document, a comma before each; nothing where there are no samples."""
+    """Yield the members `stackFrames` and `samples` of the document, a comma before each.
+
+    Nothing where there are no samples.
+    """
     if not report.tables["samples"]:
         return
     kind = kind_of(report)

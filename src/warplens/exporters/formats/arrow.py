@@ -1,4 +1,6 @@
-"""One table of a report as an Arrow IPC file (Feather), for pandas, Polars, R and others that map it into memory.
+"""One table of a report as an Arrow IPC file (Feather).
+
+For pandas, Polars, R and others that map it into memory.
 
 ## What maps to what
 - `-t arrow:table=kernels`: the rows of that table (`nvtx_ranges` where none is named), in the order of the report, with its columns,
@@ -19,10 +21,11 @@ import pyarrow as pa
 from warplens.exporters.whole_tables import pieces, schema_of
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".arrow"
-LOSES: tuple[str, ...] = ("all tables but one",)
+LOSES: tuple[Loss, ...] = ("all tables but one",)
 
 
 def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:

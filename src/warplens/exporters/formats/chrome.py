@@ -2,12 +2,12 @@
 
 ## What maps to what
 - A process and a thread: `pid` and `tid`, with metadata events for their names.
-- Push/pop ranges: complete events (`X`). Those that cross another domain's ranges: on a thread of their own, named after it.
+- Push/pop ranges: complete events (`X`). Those that cross another domain's ranges: on a separate thread, named after it.
 - Start/end ranges: async events (`b`, `e`), told apart by their id.
-- Tasks (asyncio, trio, generators): threads of their own, named after them, sorted behind the thread they were first seen on.
+- Tasks (asyncio, trio, generators): separate threads, named after them, sorted behind the thread they were first seen on.
 - Marks: instants (`i`) of their thread or task.
 - Counters: counter events (`C`) of their process, the unit behind the name; those of changes (`delta`) are summed up.
-- CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a process of its own with a thread for each stream
+- CUDA API calls: a thread `NAME CUDA API` of their process. Each GPU of a process: a separate process with a thread for each stream
   (kernels, and graphs where no kernel is shown), for its copies by direction, memsets and graphs. Arrows (`s`, `f`) lead from a call
   to the first piece of work that it started. Waits, unified memory and overhead of the recording: threads. Details: `args`.
 - What kernels recorded inside (`warplens.intrakernel`): threads of their GPU, `Inside NAME #LAUNCH` for the launch and `… SM 3 Warp 0`
@@ -47,22 +47,62 @@ from warplens.report.payloads.carried import Carried, carried
 from warplens.report.payloads.text import text
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".trace.json"
-LOSES: tuple[str, ...] = (
-    "colours are kept as an argument, viewers pick their own",
-    "the thread on which a start/end range ended",
-    "the payloads of counter samples, when a counter had no value, and what holds between its samples",
-    "the range that was open where a task was made",
-    "named objects and what was done to them, layouts of payloads",
+LOSES: tuple[Loss, ...] = (
+    (
+        "colours are kept as an argument, viewers pick their own",
+        "nvtx_ranges.color",
+        "nvtx_marks.color",
+    ),
+    (
+        "the thread on which a start/end range ended",
+        "nvtx_ranges.end_thread",
+    ),
+    (
+        "the payloads of counter samples, when a counter had no value, and what holds between its samples",
+        "nvtx_counter_samples",
+    ),
+    (
+        "the range that was open where a task was made",
+        "tasks",
+    ),
+    (
+        "named objects and what was done to them, layouts of payloads",
+        "nvtx_objects",
+        "nvtx_schemas",
+    ),
     "clocks: times count from the begin of the report, which is in `otherData`",
-    "of an API call that started several pieces of GPU work, the arrows to all but the first",
-    "single allocations of GPU memory and of tensors, shapes and numbers of operations",
-    "numbers that frameworks gave to API calls, mangled names of kernels",
-    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
+    (
+        "of an API call that started several pieces of GPU work, the arrows to all but the first",
+        "kernels",
+        "graphs",
+    ),
+    (
+        "single allocations of GPU memory and of tensors, shapes and numbers of operations",
+        "gpu_memory",
+        "tensor_memory",
+        "ops",
+    ),
+    (
+        "numbers that frameworks gave to API calls, mangled names of kernels",
+        "external_ids",
+        "kernels.mangled",
+    ),
+    (
+        "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
+        "samples",
+        "osrt.stack",
+        "cuda_api.stack",
+        "ops.stack",
+    ),
     "diagnostics and targets",
-    "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks",
+    (
+        "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks",
+        "intrakernel_launches",
+    ),
 )
 # Above the thread ids; viewers read them as 32 bits.
 _TASKS = 1 << 25

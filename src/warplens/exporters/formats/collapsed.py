@@ -21,11 +21,12 @@ from warplens.exporters.profiles.stacks import Labels, Threads, sums, wanted
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
     from warplens.report.selection import Selection
 
 SUFFIX = ".collapsed.txt"
-LOSES: tuple[str, ...] = (
+LOSES: tuple[Loss, ...] = (
     "when samples were taken, and for how long each stands: they are counted",
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
     "the folders that files are in",

@@ -21,10 +21,11 @@ from pyarrow import csv
 from warplens.exporters.whole_tables import pieces, schema_of
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".csv"
-LOSES: tuple[str, ...] = ("all tables but one", "the types of columns")
+LOSES: tuple[Loss, ...] = ("all tables but one", "the types of columns")
 
 
 def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:

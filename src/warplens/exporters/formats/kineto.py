@@ -1,4 +1,6 @@
-"""Traces as PyTorch's profiler (Kineto) writes them, for Holistic Trace Analysis, TraceLens and other tools that read those.
+"""Traces as PyTorch's profiler (Kineto) writes them.
+
+For Holistic Trace Analysis, TraceLens and other tools that read those.
 
 ## What maps to what
 - NVTX ranges: `user_annotation`, and on each stream that they launched work on `gpu_user_annotation`; those of the domain `pytorch`:
@@ -33,15 +35,44 @@ from warplens.report.selection import Selection
 from warplens.timeline.names import thread_label
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".pt.trace.json"
-LOSES: tuple[str, ...] = (
-    "processes that used no GPU, where others did",
-    "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
-    "counters, samples, thread states, OS calls, GC and the GIL, MPI and the like",
-    "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
-    "results of calls, mangled and short names of kernels, clusters and local memory",
+LOSES: tuple[Loss, ...] = (
+    (
+        "processes that used no GPU, where others did",
+        "kernels",
+    ),
+    (
+        "domains, categories, colours and payloads of NVTX ranges; which of them are start/end ranges, or of a task",
+        "nvtx_ranges",
+    ),
+    (
+        "counters, samples, thread states, OS calls, GC and the GIL, MPI and the like",
+        "nvtx_counters",
+        "samples",
+        "thread_states",
+        "osrt",
+        "gc",
+        "gil",
+        "mpi_events",
+    ),
+    (
+        "GPU memory and metrics, unified memory, CUDA graphs as a whole, CUDA events, overhead, what kernels recorded inside",
+        "gpu_memory",
+        "gpu_metrics",
+        "um_events",
+        "graphs",
+        "cuda_events",
+        "overhead",
+        "intrakernel_launches",
+    ),
+    (
+        "results of calls, mangled and short names of kernels, clusters and local memory",
+        "cuda_api",
+        "kernels",
+    ),
     "diagnostics and targets",
 )
 _GPU_WORK = "SELECT DISTINCT process FROM kernels UNION SELECT DISTINCT process FROM memcpys UNION SELECT DISTINCT process FROM memsets"
@@ -75,7 +106,7 @@ def write(report: Report, out: Path, *, pid: int = 0) -> None:
 
 
 def files(report: Report, *, pid: int = 0) -> dict[str, dict[str, Any]]:
-    """Return the files that a report becomes: what is put into each name, with the options that write it; none where it is one file."""
+    """Return the files of a report with the options that write each; none if it is one file."""
     processes = [] if pid else _on_gpu(report)
     if len(processes) < 2:
         return {}

@@ -36,18 +36,57 @@ from warplens.exporters.nsys.database import Writer
 from warplens.exporters.nsys.stacks import Stacks
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".sqlite"
-LOSES: tuple[str, ...] = (
-    "what Python did: calls, imports, garbage collections, its lock, tasks",
-    "NVTX counters, objects and operations; which task a range belongs to",
-    "collectives, operations and memory of frameworks, beyond their ranges and kernels",
-    "errors, descriptors, targets and objects of OS calls; lines and build ids of native frames",
-    "samples of one of two kinds: `:kind=python` or `:kind=native` says which is in it",
-    "whether a copy was asynchronous, graphs of copies and memsets, external ids",
-    "windows of the capture; processes that followed each other by exec are one",
-    "what kernels recorded inside (`warplens.intrakernel`)",
+LOSES: tuple[Loss, ...] = (
+    (
+        "what Python did: calls, imports, garbage collections, its lock, tasks",
+        "python_calls",
+        "imports",
+        "gc",
+        "gil",
+        "tasks",
+        "task_samples",
+    ),
+    (
+        "NVTX counters, objects and operations; which task a range belongs to",
+        "nvtx_counters",
+        "nvtx_objects",
+        "nvtx_operations",
+        "tasks",
+    ),
+    (
+        "collectives, operations and memory of frameworks, beyond their ranges and kernels",
+        "collectives",
+        "ops",
+        "tensor_memory",
+    ),
+    (
+        "errors, descriptors, targets and objects of OS calls; lines and build ids of native frames",
+        "osrt",
+        "samples",
+    ),
+    (
+        "samples of one of two kinds: `:kind=python` or `:kind=native` says which is in it",
+        "samples",
+    ),
+    (
+        "whether a copy was asynchronous, graphs of copies and memsets, external ids",
+        "memcpys",
+        "memsets",
+        "graphs",
+        "external_ids",
+    ),
+    (
+        "windows of the capture; processes that followed each other by exec are one",
+        "capture_windows",
+    ),
+    (
+        "what kernels recorded inside (`warplens.intrakernel`)",
+        "intrakernel_launches",
+    ),
 )
 
 

@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 from warplens.exporters.whole_tables import pieces, schema_of
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".parquet"
-LOSES: tuple[str, ...] = ("all tables but one",)
+LOSES: tuple[Loss, ...] = ("all tables but one",)
 
 
 def write(report: Report, out: Path, *, table: str = "nvtx_ranges") -> None:

@@ -10,12 +10,12 @@
 - CUDA API calls: a track `CUDA API` below their thread. What GPUs did: below the process a track for each GPU, its contexts, their
   streams (kernels, and graphs where no kernel is shown), and below a stream its copies by direction, memsets and graphs; CUDA events
   are instants. An arrow (flow) leads from a call to the first piece of work that it started. Waits, unified memory and overhead of
-  the recording have tracks of their own. Sizes, rates, registers and full names: debug annotations.
+  the recording have separate tracks. Sizes, rates, registers and full names: debug annotations.
 - What kernels recorded inside (`warplens.intrakernel`): below their stream a track for each launch (of more than 32: for those of a
   name), below it one for each SM, and there one for each warp that it has room for; regions that cross are on sibling tracks, marks are
   instants, payload and block are debug annotations.
 - The CPU side: below a thread tracks for its states, calls of Python (exceptions and warnings are instants), imports, collections of
-  garbage, the GIL (who held it, who waited; what was brief in a track of its own), OS calls and file access, with their details.
+  garbage, the GIL (who held it, who waited; brief holds in a separate track), OS calls and file access, with their details.
   With `:gpu-stages` what GPUs did are stages of GPUs (`GpuRenderStageEvent`), each stream a queue, in place of those slices.
 - Collectives: a track of the process, with group, sizes and types. MPI, OpenMP, OpenACC, system calls: tracks below their thread. What a
   framework says of its operations (shapes, types, numbers): debug annotations of their ranges.
@@ -28,7 +28,7 @@
 - What Perfetto has no field for (ranks, devices, diagnostics, which stream a track shows): attributes of the trace, so that importing it
   (`warplens import`) gives the same report again, but for what is lost.
 - Times: ns of CLOCK_MONOTONIC with snapshots of CLOCK_REALTIME, so that a trace of another recorder can be merged. Where kernels
-  recorded inside, snapshots of the GPU's global timer, too (a clock of its own for each GPU of a process); how far it may be off
+  recorded inside, snapshots of the GPU's global timer, too (a separate clock for each GPU of a process); how far it may be off
   (`uncertainty`) and what it rests on (`merged`) are annotations of each launch.
 
 ## What is lost
@@ -73,20 +73,60 @@ from warplens.exporters.samples import Samples, counters, samples
 from warplens.exporters.tracks import MARK_COLUMNS, RANGE_COLUMNS, Tracks, batches, values
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
 
 SUFFIX = ".perfetto-trace"
-LOSES: tuple[str, ...] = (
-    "colours are shown as an annotation, Perfetto picks its own",
-    "payloads of counter samples, and what of a payload's array is beyond 1,000 values",
-    "when a counter had no value, and what holds between its samples",
-    "the range that was open where a task was made",
-    "named objects and what was done to them, layouts of payloads",
-    "of an API call that started several pieces of GPU work, the arrows to all but the first",
-    "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
-    "numbers that frameworks gave to API calls, mangled names of kernels",
-    "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
-    "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks; imported again, it is ranges",
+LOSES: tuple[Loss, ...] = (
+    (
+        "colours are shown as an annotation, Perfetto picks its own",
+        "nvtx_ranges.color",
+        "nvtx_marks.color",
+    ),
+    (
+        "payloads of counter samples, and what of a payload's array is beyond 1,000 values",
+        "payloads",
+    ),
+    (
+        "when a counter had no value, and what holds between its samples",
+        "nvtx_counter_samples",
+    ),
+    (
+        "the range that was open where a task was made",
+        "tasks",
+    ),
+    (
+        "named objects and what was done to them, layouts of payloads",
+        "nvtx_objects",
+        "nvtx_schemas",
+    ),
+    (
+        "of an API call that started several pieces of GPU work, the arrows to all but the first",
+        "kernels",
+        "graphs",
+    ),
+    (
+        "single allocations of GPU memory and of tensors, which operation a backward one belongs to",
+        "gpu_memory",
+        "tensor_memory",
+        "ops",
+    ),
+    (
+        "numbers that frameworks gave to API calls, mangled names of kernels",
+        "external_ids",
+        "kernels.mangled",
+    ),
+    (
+        "samples of threads that waited, and Python ones where native ones were taken; stacks of OS calls, API calls and operations",
+        "samples",
+        "osrt.stack",
+        "cuda_api.stack",
+        "ops.stack",
+    ),
+    (
+        "of what kernels recorded inside, the warps beyond the first 8,000 rows, drops and clocks; imported again, it is ranges",
+        "intrakernel_launches",
+    ),
 )
 
 # Field numbers of perfetto/trace/trace_packet.proto and the messages below it.
@@ -266,7 +306,10 @@ class _Writer:
         self._gpu_counters()
 
     def _gpu_counters(self) -> None:
-        """Describe the counters of GPUs: those of a process below it, those of a whole device below a track of its own."""
+        """Describe the counters of GPUs.
+
+        Those of a process below it, those of a whole device below a separate track.
+        """
         headings = {counter.gpu: None for counter in self.gpu.all if counter.process is None}
         first = self.first_gpu + len(self.gpu.all)
         above = {name: first + index for index, name in enumerate(headings)}
@@ -366,7 +409,10 @@ class _Writer:
             yield text(2, f"{thread.name} (overlapping)")
 
     def _described_row(self, row: Row) -> Iterator[bytes]:
-        """Describe a row of CUDA or of the CPU side. Its further lanes have the same name and parent: viewers show them as one."""
+        """Describe a row of CUDA or of the CPU side.
+
+        Its further lanes have the same name and parent: viewers show them as one.
+        """
         if row.above is not None:
             yield number(5, self.family_tracks[self.tracks.families + row.above])
             yield number(12, row.place)
@@ -398,7 +444,11 @@ class _Writer:
     def _threads(
         self, batch: pa.RecordBatch, family: npt.NDArray[np.int32]
     ) -> Iterator[tuple[str, pa.Array]]:
-        """Yield what a track does not show: threads of start/end ranges, and where a task was elsewhere; start/end ranges of tasks."""
+        """Yield the facts that a track does not show.
+
+        Threads of start/end ranges, the places of a task on other threads; start/end ranges of
+        tasks.
+        """
         thread = values(batch, "thread")
         tells = self._shown[family] != thread
         in_task = family >= self.tracks.first_task

@@ -23,14 +23,18 @@ from warplens.exporters.profiles.pprof_profile import Profile
 from warplens.exporters.profiles.stacks import Labels, Threads, sums, wanted
 
 if TYPE_CHECKING:
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
     from warplens.report.selection import Selection
 
 SUFFIX = ".pb.gz"
-LOSES: tuple[str, ...] = (
+LOSES: tuple[Loss, ...] = (
     "when each sample was taken",
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
-    "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
+    (
+        "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
+        "samples",
+    ),
 )
 
 

@@ -30,12 +30,13 @@ from warplens.exporters.profiles.stacks import ALL, Labels, sums, wanted
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
+    from warplens.exporters.losses import Loss
     from warplens.exporters.profiles.pstats_entries import Name
     from warplens.report import Report
     from warplens.report.selection import Selection
 
 SUFFIX = ".pstats"
-LOSES: tuple[str, ...] = (
+LOSES: tuple[Loss, ...] = (
     "stacks: a profile of cProfile knows the direct callers of each function alone",
     "when samples were taken, on which thread, in which line of a function, and whether an exception was handled",
     "calls: unless functions were traced, `ncalls` is the number of samples",
@@ -89,7 +90,10 @@ def _by_samples(report: Report, selection: Selection | None, kind: str, wall: bo
 
 
 def _by_calls(report: Report, selection: Selection) -> Entries:
-    """Count the calls that overlap the selection, whole; a call that was going on when its caller was not recorded has none."""
+    """Count the calls that overlap the selection, whole.
+
+    A call that was going on when its caller was not recorded has none.
+    """
     relation = chosen(report, selection, "python_calls")
     columns = 'id, parent, "end" - "start" AS length, name, file, line'
     rows = report.sql(f"SELECT {columns} FROM {relation} WHERE kind = 'function' ORDER BY id")

@@ -1,4 +1,4 @@
-"""speedscope's JSON, for www.speedscope.app: what each thread was seen in, in the order of time or summed up.
+"""speedscope's JSON, for www.speedscope.app: the stacks of each thread, in the order of time or summed up.
 
 ## What maps to what
 - A thread: a sampled profile, named after its process and thread. Its time counts from the begin of the report, in ns.
@@ -32,11 +32,12 @@ from warplens.exporters.profiles.stacks import (
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.frames import Frame
+    from warplens.exporters.losses import Loss
     from warplens.report import Report
     from warplens.report.selection import Selection
 
 SUFFIX = ".speedscope.json"
-LOSES: tuple[str, ...] = (
+LOSES: tuple[Loss, ...] = (
     "all but samples of one kind: `:kind=python` or `:kind=native` says which, `:wall` adds threads that waited",
     "which CPU a sample was taken on, who held the GIL or handled an exception, asyncio tasks, NVTX ranges",
 )

@@ -1,4 +1,4 @@
-"""What an export says about the recording: processes, threads, hosts, devices, metrics, the export itself."""
+"""Writes facts about the recording: processes, threads, hosts, devices, metrics, the export itself."""
 
 from __future__ import annotations
 
@@ -90,7 +90,10 @@ def capture(writer: Writer, report: Report) -> None:
 
 
 def processes(writer: Writer, report: Report) -> None:
-    """Write processes, threads and ranks; which process was launched is said in a diagnostic event, as nsys says it."""
+    """Write processes, threads and ranks.
+
+    A diagnostic event names the launched process, as in nsys.
+    """
     seen: dict[int, dict[str, Any]] = {}
     for row in _all(
         report, 'SELECT gpid, id, executable, command, "primary", rank, began FROM q ORDER BY process'

@@ -1,4 +1,4 @@
-"""What CPUs ran and what was done with files: samples, switches, file accesses."""
+"""Writes CPU samples, context switches and file accesses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _RUNNING, _RUNNABLE, _WAITING = 1, 6, 7
 
 
 def samples(writer: Writer, report: Report, stacks: Stacks, kind: str) -> int:
-    """Write a row for each sample, with its call chain; return what one stands for (ns), 0: there are none."""
+    """Write a row for each sample, with its call chain.
+
+    Return what one stands for (ns), 0: there are none.
+    """
     if not report.tables["samples"]:
         return 0
     try:
@@ -51,7 +54,10 @@ def samples(writer: Writer, report: Report, stacks: Stacks, kind: str) -> int:
 
 
 def switches(writer: Writer, report: Report) -> dict[str, dict[int, str]]:
-    """Write a row for the begin of each state of a thread, and one where nothing is known behind it; return the reasons of waiting."""
+    """Write a row for the begin of each state of a thread, and one where unknown time follows.
+
+    Return the reasons of waiting.
+    """
     if not report.tables["thread_states"]:
         return {}
     texts = (

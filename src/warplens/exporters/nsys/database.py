@@ -57,7 +57,7 @@ class Writer:
             self._connection.close()
 
     def make(self, table: str, sql: str | None = None) -> None:
-        """Make a table of the layout, or one that is not in it with SQL of its own."""
+        """Make a table of the layout, or another one with its own SQL."""
         if table not in self._made:
             self._made.add(table)
             self._cursor.execute(sql or definition(table))

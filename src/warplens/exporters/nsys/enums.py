@@ -1,4 +1,4 @@
-"""The tables `ENUM_…`: what nsys' numbers are called, for those numbers that our exports hold."""
+"""The tables `ENUM_…`: names of nsys's numbers, for those that our exports hold."""
 
 from __future__ import annotations
 

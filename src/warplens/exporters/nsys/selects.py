@@ -1,4 +1,4 @@
-"""How most tables of an export come from those of a report: a SELECT for each.
+"""SELECTs that make most tables of an export from those of a report.
 
 A column called `NAME@` holds texts, of which the file has the numbers; `NAME#` holds stacks, of which it has call chains. `$origin` stands
 for the begin of the report.
@@ -36,7 +36,10 @@ class Select:
 
 
 def number(column: str, names: Mapping[int, str], other: int | None = 0) -> str:
-    """Return SQL for the number that a kind has in nsys; `other` for those that it does not know."""
+    """Return SQL for the number that a kind has in nsys.
+
+    `other` for those that it does not know.
+    """
     first = {name: key for key, name in reversed(list(names.items()))}
     cases = " ".join(f"WHEN '{name}' THEN {key}" for name, key in first.items())
     return f"CASE {column} {cases} ELSE {'NULL' if other is None else other} END"

@@ -22,7 +22,10 @@ _ROWS = 1 << 16
 
 
 class Stacks:
-    """The frames of a report. The number of a stack is the place of its innermost frame in `keys`, from 1."""
+    """The frames of a report.
+
+    The number of a stack is the place of its innermost frame in `keys`, from 1.
+    """
 
     def __init__(self, report: Report, writer: Writer) -> None:
         frames = report.table("frames", list(_COLUMNS)) if report.tables["frames"] else None

@@ -1,4 +1,6 @@
-"""What Perfetto has no field for, as attributes of the trace: so that importing it again gives the report that it was.
+"""Attributes of a trace for data that Perfetto has no field for.
+
+Importing it again gives the same report.
 
 `warplens.report`: the span and the small tables (processes, devices, …), and what the events of a category are. `warplens.tracks`: of
 tracks, by uuid, which thread, task, device and stream they show; `warplens.counters`: of tracks of counters, which one. All are JSON;

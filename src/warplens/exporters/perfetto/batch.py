@@ -1,4 +1,4 @@
-"""What the native Perfetto encoder is given: batches of rows as C arrays, with their texts numbered."""
+"""Batches for the native Perfetto encoder: rows as C arrays, with their texts numbered."""
 
 from __future__ import annotations
 

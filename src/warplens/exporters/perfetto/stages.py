@@ -1,4 +1,7 @@
-"""What GPUs did as Perfetto's stages (perfetto/trace/gpu/gpu_render_stage_event.proto) in place of slices."""
+"""GPU work as Perfetto's stages in place of slices.
+
+See perfetto/trace/gpu/gpu_render_stage_event.proto.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ class _Stages(ctypes.Structure):
 
 
 class Stages:
-    """The queues and contexts of a report: a queue for each row below a stream, a context for each of a process."""
+    """The queues and contexts of a report.
+
+    A queue for each row below a stream, a context for each of a process.
+    """
 
     def __init__(self, tracks: Tracks, rows: Sequence[Row]) -> None:
         self._rows = rows

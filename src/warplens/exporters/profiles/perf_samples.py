@@ -1,4 +1,7 @@
-"""Samples as Perfetto's PerfSample packets (perfetto/trace/profiling/{profile_packet,profile_common}.proto), with their interned stacks."""
+"""Samples as Perfetto's PerfSample packets, with their interned stacks.
+
+See perfetto/trace/profiling/{profile_packet,profile_common}.proto.
+"""
 
 from __future__ import annotations
 

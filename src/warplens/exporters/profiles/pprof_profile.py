@@ -27,10 +27,16 @@ _DEFAULT_TYPE = 14
 
 
 class Profile:
-    """Samples with their stacks; texts, functions, locations and mappings are numbered as they come."""
+    """Samples with their stacks.
+
+    Texts, functions, locations and mappings are numbered as they come.
+    """
 
     def __init__(self, labels: Labels, time: str) -> None:
-        """`labels`: of the frames that stacks are made of, told apart by line. `time`: what the ns of samples are, `cpu` or `wall`."""
+        """`labels`: of the frames that stacks are made of, told apart by line.
+
+        `time`: what the ns of samples are, `cpu` or `wall`.
+        """
         self._labels = labels
         self._time = time
         self._texts = {"": 0}

@@ -1,4 +1,4 @@
-"""The entries of a profile of cProfile: of each function its calls and times, and what each of its callers had of them."""
+"""The entries of a profile of cProfile: calls and times of each function, and those by caller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Entries:
         self._of: dict[Name, _Entry] = {}
 
     def sampled(self, stack: Sequence[Name], count: int, weight: int) -> None:
-        """Take samples of a stack, outermost function first: each is a call of all functions in it. `weight`: ns."""
+        """Take samples of a stack, outermost function first: each is a call of all functions in it.
+
+        `weight`: ns.
+        """
         met: set[Name | tuple[Name, Name]] = set()
         before: Name | None = None
         for place, name in enumerate(stack):
@@ -57,7 +60,10 @@ class Entries:
             sums.total += length if outermost else 0
 
     def stats(self) -> dict[Name, tuple[int, int, float, float, dict[Name, Row]]]:
-        """Return what `pstats` reads: times in seconds, calls of functions before their primitive ones and of callers behind them."""
+        """Return the entries that `pstats` reads.
+
+        Times in seconds, calls of functions before their primitive ones and of callers behind them.
+        """
         entries = {}
         for name, entry in self._of.items():
             callers = {

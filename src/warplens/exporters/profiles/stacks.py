@@ -1,4 +1,4 @@
-"""Samples for exporters of profiles: which ones, of which threads, and what their frames are called."""
+"""Samples for exporters of profiles: the selected ones with their threads and names of frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ ALL = Selection()
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which samples: `kind` is python, native, osrt (OS calls that have a stack) or tasks; `wall`: also of what waited."""
+    """Which samples: `kind` is python, native, osrt (OS calls that have a stack) or tasks.
+
+    `wall`: also of what waited.
+    """
 
     kind: str
     wall: bool
@@ -64,7 +67,10 @@ class Threads:
 
 
 def wanted(report: Report, kind: str, wall: bool) -> Wanted:
-    """Choose the samples. `kind`: auto, python, native, osrt or tasks. Raises MissingData and UsageError."""
+    """Choose the samples.
+
+    `kind`: auto, python, native, osrt or tasks. Raises MissingData and UsageError.
+    """
     return Wanted(kind_of(report, kind, wall=wall), wall)
 
 
@@ -101,7 +107,10 @@ class Labels:
         return frame.line if self.lines else frame.first_line
 
     def code(self, position: int) -> tuple[str, str, int]:
-        """Return the file that a frame's native code is in, its build id, and the address in it; empty and 0 where not known."""
+        """Return the file that a frame's native code is in, its build id, and the address in it.
+
+        Empty and 0 where not known.
+        """
         if position >= self._code.num_rows:  # no stack was taken
             return "", "", 0
         path, build, address = (column[position].as_py() for column in self._code.columns)

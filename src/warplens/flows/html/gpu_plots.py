@@ -1,4 +1,4 @@
-"""What GPUs did over time, as plots: how busy they were, why they were idle, the memory that was used."""
+"""Plots of GPUs over time: busy share, causes of idle time, used memory."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def utilisation(report: Report, selection: Selection) -> str:
 
 
 def shares(first: Int64Array, last: Int64Array, begin: int, end: int) -> npt.NDArray[np.float64]:
-    """Return which part of each of the buckets between `begin` and `end` intervals cover that are sorted and do not overlap."""
+    """Return the covered share of each bucket between `begin` and `end`.
+
+    The intervals are sorted and do not overlap.
+    """
     edges = np.linspace(begin, end, _BUCKETS + 1)
     before = np.concatenate(([0], np.cumsum(last - first)))
     place = np.searchsorted(first, edges, side="right")

@@ -59,7 +59,10 @@ border-radius:2px;margin-right:5px}%s
 
 
 def page(title: str, *sections: str, style: str = "") -> str:
-    """Return a whole page. It may load nothing and run nothing, whatever is in it. `style`: more of it."""
+    """Return a whole page.
+
+    It may load nothing and run nothing, whatever is in it. `style`: more of it.
+    """
     light, dark = (
         ";".join(f"--c{index}:{color}" for index, color in enumerate(colors)) for colors in (_LIGHT, _DARK)
     )

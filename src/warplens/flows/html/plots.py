@@ -1,4 +1,7 @@
-"""Plots as inline SVG: bars, stacked bars, and areas and lines over time. Colours are classes, so that they follow light and dark."""
+"""Plots as inline SVG: bars, stacked bars, and areas and lines over time.
+
+Colours are classes, so that they follow light and dark.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,10 @@ def over_time(
     filled: bool = False,
     height: int = 120,
 ) -> str:
-    """Draw values over a time of `span` ns that begins at 0: one line each, or (`filled`) an area. `most`: top of the scale."""
+    """Draw values over a time of `span` ns that begins at 0: one line each, or (`filled`) an area.
+
+    `most`: top of the scale.
+    """
     if not series:
         return ""
     highest = (

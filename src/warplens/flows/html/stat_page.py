@@ -1,4 +1,4 @@
-"""A stat as a page: its table, and a plot of what it measures."""
+"""A stat as a page: its table, and a plot of its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Text and numbers as a page shows them. Whatever comes from a report goes through `safe`: names may be hostile."""
+"""Text and numbers as a page shows them.
+
+Whatever comes from a report goes through `safe`: names may be hostile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Collapsed stacks, one a line: those of Python 3.15's sampling profiler, py-spy, perf's scripts, and of others.
+"""Collapsed stacks, one a line.
+
+Those of Python 3.15's sampling profiler, py-spy, perf's scripts, and of others.
 
 ## Made by
 `python -m profiling.sampling run --collapsed` (3.15), `py-spy record -f raw`, `stackcollapse-perf.pl`, `inferno-collapse-*`,
@@ -44,7 +46,7 @@ _PLACED = re.compile(r"(?P<function>.+) \((?P<file>[^()]+?)(?::(?P<line>\d+))?\)
 
 
 def recognises(path: Path) -> bool:
-    """Say whether all lines at the begin of the file are stacks with counts, and one has a caller and a callee."""
+    """Say whether the file begins with stacks and counts, and one has a caller and a callee."""
     with open(path, "rb") as file:
         head = file.read(_HEAD)
     try:

@@ -48,7 +48,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises ReportError for a file that is broken or has no samples.
+    """Write the tables of `source` to the part.
+
+    Raises ReportError for a file that is broken or has no samples.
 
     Args:
         source: the file.

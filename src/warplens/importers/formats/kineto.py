@@ -61,7 +61,10 @@ DROPS: tuple[str, ...] = (
 
 
 def recognises(path: Path) -> bool:
-    """Say whether the file seems to be a Chrome trace, packed or not; or the folder to hold such files."""
+    """Say whether the file seems to be a Chrome trace, packed or not.
+
+    Or the folder to hold such files.
+    """
     return any(is_readable(file) for file in traces(path)) if path.is_dir() else is_trace(path)
 
 
@@ -71,7 +74,10 @@ def parts(source: Path) -> list[Path]:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises NotAReport for what is no trace, ReportError for one without a whole event."""
+    """Write the tables of `source` to the part.
+
+    Raises NotAReport for what is no trace, ReportError for one without a whole event.
+    """
     pieces = TextPieces(source)
     with TraceParser() as reader:
         for piece in pieces:

@@ -34,7 +34,10 @@ DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output
 
 
 def recognises(path: Path) -> bool:
-    """Say whether the file is called so, and is of no kind that is known otherwise: its content is nobody else's business."""
+    """Say whether the file has that suffix, and is of no other known kind.
+
+    Only nsys reads its content.
+    """
     if path.suffix not in SUFFIXES or looks_like(path):
         return False
     with open(path, "rb") as file:
@@ -42,7 +45,10 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Export the file with nsys and write the tables to the part. Raises NotAReport without nsys, ReportError where it fails."""
+    """Export the file with nsys and write the tables to the part.
+
+    Raises NotAReport without nsys, ReportError where it fails.
+    """
     nsys = shutil.which("nsys")
     if nsys is None:
         made = source.with_suffix(".sqlite")

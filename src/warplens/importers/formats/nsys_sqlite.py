@@ -59,7 +59,10 @@ DROPS: tuple[str, ...] = ("graphics, network and storage", "environments, output
 
 
 def recognises(path: Path) -> bool:
-    """Say whether the file is a SQLite file, or the folder has one; whether nsys made it, `read` finds out."""
+    """Say whether the file is a SQLite file, or the folder has one.
+
+    Whether nsys made it, `read` finds out.
+    """
     if path.is_dir():
         return any(_is_sqlite(file) for file in parts(path))
     with open(path, "rb") as file:
@@ -74,12 +77,18 @@ def _is_sqlite(path: Path) -> bool:
 
 
 def parts(source: Path) -> list[Path]:
-    """Return the SQLite files in a folder, those of lower ranks first; `read` says which cannot be read."""
+    """Return the SQLite files in a folder, those of lower ranks first.
+
+    `read` says which cannot be read.
+    """
     return in_order(path for path in source.iterdir() if path.suffix in SUFFIXES and path.is_file())
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises NotAReport for what nsys did not make, ReportError for a broken file."""
+    """Write the tables of `source` to the part.
+
+    Raises NotAReport for what nsys did not make, ReportError for a broken file.
+    """
     with SqliteFile(source) as database:
         if not database.has("StringIds", "id", "value"):
             raise NotAReport(

@@ -34,6 +34,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises ReportError, which names the file, for a broken one."""
+    """Write the tables of `source` to the part.
+
+    Raises ReportError, which names the file, for a broken one.
+    """
     with TablesFolder(source) as database:
         return whole.take(database, part, progress)

@@ -1,4 +1,4 @@
-"""Perfetto traces (protobuf): those of warplens's own export, of tools that write TrackEvent, and stages of GPUs.
+"""Perfetto traces (protobuf): warplens's export, TrackEvent of other tools, and stages of GPUs.
 
 ## Made by
 `warplens export`, the Perfetto SDK, tracebox and others. Also compressed with gzip, or with compressed packets (deflate).
@@ -76,7 +76,10 @@ def recognises(path: Path) -> bool:
 
 
 def _begins_with_packets(head: bytes) -> bool:
-    """Say whether these bytes begin with `packet` fields of which at least the first is a message of fields that packets have."""
+    """Say whether these bytes begin with `packet` fields.
+
+    At least the first has to be a message of fields that packets have.
+    """
     if not head.startswith(b"\n"):
         return False
     size = shift = at = 0
@@ -108,7 +111,10 @@ def _begins_with_message(packet: bytes) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises NotAReport for a file without packets, ReportError for a broken one."""
+    """Write the tables of `source` to the part.
+
+    Raises NotAReport for a file without packets, ReportError for a broken one.
+    """
     with PerfettoTrace(source, lambda done: progress("packets", 0.5 * done)) as trace:
         return _read(source, trace, part, progress=progress)
 

@@ -1,4 +1,4 @@
-"""Profiles of Python's `cProfile` and `profile`, and those that Python 3.15's sampling profiler writes with `--pstats`.
+"""Profiles of Python's `cProfile` and `profile`, and of Python 3.15's sampling profiler (`--pstats`).
 
 ## Made by
 `python -m cProfile -o FILE`, `Profile.dump_stats`, `pstats.Stats.dump_stats`, `python -m profiling.tracing -o FILE` and
@@ -12,13 +12,14 @@
 | `cumtime`, callers | the stacks of the samples |
 | samples, of Python 3.15's sampling profiler | `count`; else one for each microsecond |
 
-Such a file knows the direct callers of each function, and no stacks. They are estimated: a function is taken to do the same whoever called
-it. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may differ); longer
+Such a file knows the direct callers of each function, and no stacks. They are estimated: a function is taken to do the same for every
+caller. Times of functions, by themselves and in total, are those of the file (the total of functions that call themselves may
+differ); longer
 stacks are a guess. There are no times of day: samples lie one after the other on one thread. cProfile counts time in which a thread
 waits, too.
 
 ## What is dropped
-How often functions were called; functions without time of their own that lead to none; which line of a function took the time (the
+How often functions were called; functions without time that lead to none; which line of a function took the time (the
 sampling profiler knows it).
 """
 
@@ -67,7 +68,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises ReportError for a file that is broken or holds no time.
+    """Write the tables of `source` to the part.
+
+    Raises ReportError for a file that is broken or holds no time.
 
     Args:
         source: the file.
@@ -160,7 +163,10 @@ def _thread(
     counts: list[int] | None,
     tree: FrameTree[Name],
 ) -> tuple[SampledThread, int]:
-    """Return the samples, one after the other, and how long one stands for. `counts`: of each function, where it was sampled."""
+    """Return the samples, one after the other, and how long one stands for.
+
+    `counts`: of each function, where it was sampled.
+    """
     tick = _TICK
     ticks = sum(counts or [])
     if ticks:

@@ -1,4 +1,6 @@
-"""Recordings of Python 3.15's sampling profiler (Tachyon), as its `--binary` writes them, packed with zstd or not.
+"""Recordings of Python 3.15's sampling profiler (Tachyon), as `--binary` writes them.
+
+Packed with zstd or not.
 
 ## Made by
 `python -m profiling.sampling run --binary -o FILE` and `… attach --binary -o FILE PID` (3.15 and later).
@@ -14,7 +16,7 @@
 | times | of the monotonic clock, as in recordings of warplens |
 
 Where there is no GIL, threads that run Python hold it at once. A sample stands for the usual time between two of a thread, which is
-longer than what was asked for where the profiler was late.
+longer than the requested interval where the profiler was late.
 
 ## What is dropped
 Columns and instructions of frames, whether a thread waited for the GIL, statistics of the profiler.
@@ -49,7 +51,7 @@ SUFFIXES = (".bin",)
 CONTENT = "recording of Python's sampling profiler"
 DROPS: tuple[str, ...] = ("columns and instructions", "waits for the GIL", "statistics of the profiler")
 _LONGEST = 100 * 365 * 86400 * 10**6  # us
-_GAP = 10  # intervals: who was not seen for longer did something else
+_GAP = 10  # intervals: a thread that was not seen for longer did something else
 
 
 def recognises(path: Path) -> bool:
@@ -59,7 +61,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
-    """Write the tables of `source` to the part. Raises ReportError for a file that is broken or has no sample.
+    """Write the tables of `source` to the part.
+
+    Raises ReportError for a file that is broken or has no sample.
 
     Args:
         source: the file.
@@ -107,7 +111,10 @@ class _Taken:
         self._states = 0  # bits that any sample had
 
     def add(self, thread: Sampled, kept: int, ticks: list[tuple[int, int]]) -> None:
-        """Take ticks of a thread with the same stack, of which the outermost `kept` frames were there before."""
+        """Take ticks of a thread with the same stack.
+
+        Its outermost `kept` frames were there before.
+        """
         rows = self._rows.get(id(thread))
         if rows is None:
             rows = self._rows[id(thread)] = _Rows(thread)
@@ -146,7 +153,11 @@ class _Taken:
 
 
 class _Rows:
-    """The samples of one thread. `places`: of its stack in the tree, the outermost first; `last`: time of its last sample, -1: none."""
+    """The samples of one thread.
+
+    `places`: of its stack in the tree, the outermost first; `last`: time of its last sample, -1:
+    none.
+    """
 
     def __init__(self, thread: Sampled) -> None:
         self.places: list[int] = []

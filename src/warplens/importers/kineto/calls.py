@@ -1,4 +1,7 @@
-"""The table `cuda_api`: calls of the runtime and driver of CUDA, ROCm and others; and how GPU work finds its call."""
+"""The table `cuda_api`: calls of the runtime and driver of CUDA, ROCm and others.
+
+And how GPU work finds its call.
+"""
 
 from __future__ import annotations
 

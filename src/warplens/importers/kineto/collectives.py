@@ -1,4 +1,4 @@
-"""Communication between ranks: the table `collectives`, from what PyTorch says of its NCCL calls."""
+"""Communication between ranks: the table `collectives`, from PyTorch's records of NCCL calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NAMES = {
     "reducescatter": "reduce_scatter",
     "sendrecv": "send_recv",
 }
-_NO_TRANSFER = frozenset(("init", "wait", "start", "end", "record"))  # what is said around a collective
+_NO_TRANSFER = frozenset(("init", "wait", "start", "end", "record"))  # words around a collective
 _NCCL = re.compile(
     r"\b[nr]ccl(?:Dev)?Kernel\w*?(?:_(AllReduce|AllGather|ReduceScatter|Broadcast|SendRecv|Reduce|AllToAll))?(?:_|\\b)"
 )
@@ -54,7 +54,10 @@ _SIZES = {
 
 @cache
 def plain(name: str) -> str:
-    """Return a collective's name in one spelling: `_allgather_base` and `all_gather_into_tensor` are `all_gather`."""
+    """Return a collective's name in one spelling.
+
+    `_allgather_base` and `all_gather_into_tensor` are `all_gather`.
+    """
     text = name.removeprefix("nccl:").strip("_").lower()
     text = re.sub(r"_?(base|coalesced|into_tensor|tensor|single)\b", "", text)
     text = re.sub(r"_(base|coalesced|into_tensor|tensor|single)(?=_)", "", text).strip("_")
@@ -63,13 +66,16 @@ def plain(name: str) -> str:
 
 @cache
 def size_of(type_name: str) -> int | None:
-    """Return the bytes of one element of a type of PyTorch, e.g. `BFloat16`; None where it is not known."""
+    """Return the bytes of one element of a type of PyTorch, e.g. `BFloat16`.
+
+    None where it is not known.
+    """
     text = type_name.rpartition("::")[2].replace(" ", "").replace("_", "").lower()
     return 1 if text.startswith("float8") else _SIZES.get(text)
 
 
 def write(trace: KinetoTrace, ranges: KinetoRanges, kernels: KinetoKernels, ops: Int32Array) -> None:
-    """Write `collectives`: one for each kernel that communicates, and one for each operation that says so and has no kernel."""
+    """Write `collectives`: one for each communicating kernel, and each communicating operation without a kernel."""
     owner, row = trace.take("collective", "owner", "row")
     payloads = _Payloads(trace)
     kernel_places = np.full(len(kernels.row), -1, np.int64)
@@ -192,7 +198,10 @@ class _Around:
         self._names = {code: plain(name) for code, name in named if name.startswith(("nccl:", "rccl:"))}
 
     def find(self, place: int) -> int:
-        """Return the place of the operation around `place` that says it, else of the innermost range that is called so; -1: none."""
+        """Return the place of the operation around `place` with that data.
+
+        Else of the innermost range with that name; -1: none.
+        """
         called = -1
         while place >= 0 and place not in self._of_op:
             if called < 0 and int(self._name[place]) in self._names:

@@ -1,4 +1,7 @@
-"""Columns of a report from those of the native reader: codes become dictionaries, what is missing becomes null."""
+"""Converts columns of the native reader to those of a report.
+
+Codes become dictionaries, missing values null.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ class Texts:
         return self._data[self._begins[code] : self._begins[code + 1]].decode()
 
     def column(self, codes: Int32Array, change: Callable[[str], str | None] = str) -> pa.DictionaryArray:
-        """Return a dictionary column of the texts with these codes; null where there is none, or where `change` gives none."""
+        """Return a dictionary column of the texts with these codes.
+
+        Null where there is none, or where `change` gives none.
+        """
         used, where = self.distinct(codes)
         values = [change(self[code]) for code in used.tolist()]
         unique = {
@@ -41,7 +47,10 @@ class Texts:
         return dictionary(numbers[where], list(unique))
 
     def distinct(self, codes: Int32Array) -> tuple[Int64Array, Int32Array]:
-        """Return the codes that occur, in order, and which of them each row has (one behind the last where it has none)."""
+        """Return the codes that occur, in order, and the place of each row's code.
+
+        One behind the last for rows without a code.
+        """
         # Codes are small integers, so a table with an entry per text replaces a sort; the last entry stands for "no text".
         there = np.zeros(len(self) + 1, bool)
         there[np.where(codes < 0, len(self), codes)] = True

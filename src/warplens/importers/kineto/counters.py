@@ -78,7 +78,10 @@ def write(trace: KinetoTrace) -> None:
 
 
 def _saw(trace: KinetoTrace, process: Int64Array, thread: Int64Array, start: Int64Array) -> None:
-    """Let processes reach to these samples, but for those so far from all events that they must be of another clock."""
+    """Extend processes to these samples.
+
+    Samples far from all events must be of another clock, and are left out.
+    """
     near = np.ones(len(start), bool)
     if trace.first is not None and trace.last is not None:
         reach = max(trace.last - trace.first, _APART)

@@ -1,4 +1,7 @@
-"""Facts and diagnostics of a whole trace: missing parts, events without a place in the report, when it was made."""
+"""Facts and diagnostics of a whole trace.
+
+Missing parts, events without a place in the report, the time of its making.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ def check(source: Path, trace: KinetoTrace, pieces: TextPieces) -> None:
         trace.say(
             "info",
             "open-array",
-            f"{source.name} has no closing bracket, which is allowed: whether events are missing cannot be told",
+            f"{source.name} has no closing bracket, which is allowed: events may be missing",
         )
 
 

@@ -1,4 +1,7 @@
-"""Processes and threads: pid and tid of each event become keys of the report. All that a Kineto trace's GPUs did is its process's."""
+"""Processes and threads: pid and tid of each event become keys of the report.
+
+All that a Kineto trace's GPUs did is its process's.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ _DENSE = 1 << 20  # keys that have a place each
 
 @dataclass
 class KinetoIdentity:
-    """Who did what. `process` and `thread` are by lane; -1 where a lane is no thread of the host."""
+    """Who did what.
+
+    `process` and `thread` are by lane; -1 where a lane is no thread of the host.
+    """
 
     trace: ParsedTrace
     lanes: dict[str, Int32Array] = field(default_factory=dict)  # of the kinds that are taken over
@@ -81,7 +87,10 @@ class KinetoIdentity:
         self.begins: dict[int, int] = {}
 
     def _adopt(self, numbers: dict[tuple[int, int], int], weights: list[int], owner: Int64Array) -> None:
-        """Threads of Python that PyTorch knows nothing of have no ids in a Kineto trace: they are of the process that did most."""
+        """Threads of Python that PyTorch does not know have no ids in a Kineto trace.
+
+        They get the process with most work.
+        """
         nobody = numbers.get((0, 0))
         if nobody is not None and len(numbers) > 1:
             others = [number for number in numbers.values() if number != nobody]
@@ -104,7 +113,7 @@ class KinetoIdentity:
         return np.asarray(self.thread[lane] if len(lane) else np.empty(0), np.int64)
 
     def of_gpu(self, lane: Int32Array) -> Int64Array:
-        """Return the process of what was done elsewhere than on a thread: the one with this pid, else the main one."""
+        """Return the process of events without a thread: the one with this pid, else the main one."""
         process = self.process[lane] if len(self.process) else np.full(len(lane), -1, np.int64)
         return np.where(process < 0, self.main, process)
 

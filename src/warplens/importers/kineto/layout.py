@@ -1,4 +1,7 @@
-"""Numbers that the native reader and this package share: fields, kinds of events, counts, endings (native/reader/chrome/trace_fields.h)."""
+"""Numbers that the native reader and this package share.
+
+Fields, kinds of events, counts, endings (native/reader/chrome/trace_fields.h).
+"""
 
 from __future__ import annotations
 

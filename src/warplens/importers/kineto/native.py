@@ -53,7 +53,10 @@ class TraceParser:
         return int(native.call("trace_rows", self._trace, _KIND[kind]))
 
     def take(self, kind: str, name: str) -> Column:
-        """Return a column of a kind of event; each can be taken once. KeyError where the kind has none of that name."""
+        """Return a column of a kind of event; each can be taken once.
+
+        KeyError where the kind has none of that name.
+        """
         out = np.empty(self.rows(kind), np.int64 if name in WIDE else np.int32)
         if not native.call(
             f"trace_take_{'wide' if name in WIDE else 'narrow'}", self._trace, _KIND[kind], _FIELD[name], out
@@ -68,12 +71,15 @@ class TraceParser:
         return out
 
     def texts(self, raw: bool = False) -> tuple[Int64Array, bytes]:
-        """Return where each text ends, and the bytes of all of them. `raw`: those that were kept as JSON."""
+        """Return where each text ends, and the bytes of all of them.
+
+        `raw`: those that were kept as JSON.
+        """
         ends = np.empty(self.facts["raws" if raw else "texts"], np.int64)
         return ends, native.call("trace_texts", self._trace, int(raw), ends).tobytes()
 
     def members(self) -> tuple[dict[str, str], list[str]]:
-        """Return the known members of the file's object, as JSON, and the names of the blocks that were left out."""
+        """Return the known members of the file's object, as JSON, and the names of the skipped blocks."""
         lines = native.call("trace_members", self._trace).tobytes().decode(errors="replace").split("\n")[:-1]
         pairs = [line.partition("\t") for line in lines]
         return {name: value for name, tab, value in pairs if tab}, [name for name, tab, _ in pairs if not tab]

@@ -58,7 +58,10 @@ def write(trace: KinetoTrace, ranges: KinetoRanges, stacks: KinetoStacks) -> Int
 
 
 def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Array:
-    """Return the place of the forward operation that an arrow leads from, of each operation; -1 where none does."""
+    """Return the place of the forward operation that an arrow leads from, of each operation.
+
+    -1 where none does.
+    """
     forward = np.full(len(at), -1, np.int64)
     start, number, phase = trace.take("flow", "start", "id", "phase")
     lane = trace.identity.lanes.pop("flow")
@@ -96,7 +99,10 @@ def _flows(trace: KinetoTrace, ranges: KinetoRanges, at: Int32Array) -> Int64Arr
 def _backward(
     ranges: KinetoRanges, at: Int32Array, sequence: Int64Array, forward_thread: Int64Array, flowed: Int64Array
 ) -> tuple[BoolArray, Int64Array]:
-    """Say which operations belong to the backward pass, and return the place of the forward one where it is known."""
+    """Say which operations belong to the backward pass.
+
+    Return the place of the forward one if known.
+    """
     numbered = sequence != NULL
     is_backward = (numbered & (forward_thread != NULL32) & (forward_thread > 0)) | (flowed >= 0)
     forward = flowed.copy()

@@ -54,7 +54,10 @@ class ParsedTrace:
         )
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Write columns as a table, a row group after the other; a column may be a function that makes it of the rows of a group."""
+        """Write columns as a table, a row group after the other.
+
+        A column may be a function that makes it of the rows of a group.
+        """
         count = next(len(column) for column in columns.values() if not callable(column))
         for rows in groups(count):
             self.part.write(

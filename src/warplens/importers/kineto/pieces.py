@@ -19,7 +19,10 @@ _PATIENCE_S = 0.2
 
 
 def head(path: Path, size: int) -> bytes:
-    """Return the first bytes of the text; fewer where the file is shorter or its packing broken. Raises OSError."""
+    """Return the first bytes of the text; fewer where the file is shorter or its packing broken.
+
+    Raises OSError.
+    """
     with open(path, "rb") as file:
         start = file.read(size)
     if not start.startswith(MAGIC):
@@ -31,7 +34,11 @@ def head(path: Path, size: int) -> bytes:
 
 
 class TextPieces:
-    """The pieces of a file's text. `trouble` says what was wrong with its packing, empty if nothing; `done` how far we are (0 to 1)."""
+    """The pieces of a file's text.
+
+    `trouble` says what was wrong with its packing, empty if nothing; `done` how far we are (0 to
+    1).
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +66,10 @@ class TextPieces:
             piece = read(_PIECE)
 
     def _unpacked(self, source: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield what is in the packed pieces. It is unpacked in small steps: what is lost at a broken place is one of them."""
+        """Yield what is in the packed pieces.
+
+        It is unpacked in small steps: what is lost at a broken place is one of them.
+        """
         unpacking = Unpacking(self.path)
         unpack, at, within = unpacking.begin(GZIP), 0, False
         for piece in source:

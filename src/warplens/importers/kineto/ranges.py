@@ -1,4 +1,7 @@
-"""Annotations of threads: the tables `nvtx_ranges` and `nvtx_marks`, and the innermost range around a time."""
+"""Annotations of threads: the tables `nvtx_ranges` and `nvtx_marks`.
+
+And the innermost range around a time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ OP, _ANNOTATION, _RANGE, _ASYNC = range(4)
 def enclosing(
     thread: Int64Array, start: Int64Array, end: Int64Array, ids: Int64Array, of: Int64Array, at: Int64Array
 ) -> Int64Array:
-    """Return the id of the innermost range of each thread `of` that is open at each time `at`, -1 where none is; both are in order."""
+    """Return the id of the innermost range of each thread `of` that is open at each time `at`.
+
+    -1: none. Both are in order.
+    """
     if not len(start) or not len(at):
         return np.full(len(at), -1, np.int64)
     order = None if bool((at[1:] >= at[:-1]).all()) else np.argsort(at, kind="stable")
@@ -65,7 +71,10 @@ class KinetoRanges:
     parent: Int32Array  # place in these arrays, -1: none
 
     def around(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> pa.Array:
-        """Return the innermost push/pop range of threads at these times; null where there is none."""
+        """Return the innermost push/pop range of threads at these times.
+
+        Null where there is none.
+        """
         return where_known(self.around_ids(thread, start, kinds))
 
     def around_ids(self, thread: Int64Array, start: Int64Array, kinds: BoolArray | None = None) -> Int64Array:
@@ -169,7 +178,10 @@ def marks(trace: KinetoTrace) -> None:
 
 
 def _generic(trace: KinetoTrace, lengths: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns that only events of other tools than PyTorch have, for all ranges; empty where there are none of those."""
+    """Return the columns that only events of other tools than PyTorch have, for all ranges.
+
+    Empty where there are none of those.
+    """
     own = lengths[OP] + lengths[_ANNOTATION]
     if not lengths[_RANGE] + lengths[_ASYNC]:
         return {}

@@ -30,7 +30,10 @@ def is_trace(path: Path) -> bool:
 
 
 def traces(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder that are traces, by name and content; who reads them says which cannot be read. Raises OSError."""
+    """Yield the files of a folder that are traces, by name and content.
+
+    The reader reports unreadable ones. Raises OSError.
+    """
     for path in sorted(folder.iterdir()):
         if (
             path.name.endswith((".json", ".json.gz", ".gz"))

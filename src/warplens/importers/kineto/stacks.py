@@ -39,7 +39,10 @@ class KinetoStacks:
     frame: Int64Array
 
     def at(self, thread: Int64Array, start: Int64Array) -> pa.Array:
-        """Return the innermost frame of threads at these times, which are in order; null where there is none."""
+        """Return the innermost frame of threads at these times, which are in order.
+
+        Null where there is none.
+        """
         from warplens.importers.kineto.ranges import enclosing
 
         frame = enclosing(self.thread, self.start, self.end, ids=self.frame, of=thread, at=start)
@@ -113,7 +116,10 @@ def _frames(
     depth: Int32Array,
     parent: Int64Array,
 ) -> Int64Array:
-    """Write the tree of all stacks; return the frame of each call, which is that of its function in the frame of its caller."""
+    """Write the tree of all stacks.
+
+    Return the frame of each call, which is that of its function in the frame of its caller.
+    """
     frame = np.full(len(which), -1, np.int64)
     made: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []  # keys, callers, functions, depths
     width = len(functions_called) + 1

@@ -1,4 +1,4 @@
-"""One trace while its tables are written: what was read, and which process and thread each event belongs to."""
+"""One trace while its tables are written: the read events, their processes and threads."""
 
 from __future__ import annotations
 
@@ -13,5 +13,8 @@ class KinetoTrace(ParsedTrace):
 
     @cached_property
     def identity(self) -> KinetoIdentity:
-        """Processes and threads by lane; made at the first use, which takes the columns of lanes."""
+        """Processes and threads by lane.
+
+        Made at the first use, which takes the columns of lanes.
+        """
         return KinetoIdentity(self)

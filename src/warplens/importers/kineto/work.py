@@ -1,4 +1,7 @@
-"""GPU work of a trace: kernels, copies, memsets, waits, CUDA events; and the devices, contexts and streams that it names."""
+"""GPU work of a trace: kernels, copies, memsets, waits, CUDA events.
+
+And the devices, contexts and streams that it names.
+"""
 
 from __future__ import annotations
 
@@ -233,7 +236,7 @@ class KinetoWork:
             self.trace.say("info", "no-call", message, count)
 
     def _placed(self, kind: str) -> tuple[Any, dict[str, Any], Int64Array]:
-        """Return the order of a kind's rows, the columns that tables of GPU work share, and which event each row was."""
+        """Return the order of a kind's rows, the common columns of GPU work, and the event of each row."""
         trace = self.trace
         start, end, correlation, stream, device, context = trace.take(
             kind, "start", "end", "correlation", "stream", "device", "context"

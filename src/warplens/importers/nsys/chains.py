@@ -1,4 +1,4 @@
-"""Call chains become the tree of stacks: the table `frames`, and the column `stack` of what has a chain."""
+"""Converts call chains to the tree of stacks: the table `frames`, and the columns `stack`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ class Chains:
     trees: dict[int, _ProcessFrames] = field(default_factory=dict)
 
     def stacks(self, table: str, process: Int64Array, chain: Int64Array, valid: BoolArray) -> pa.Array:
-        """Return the stack of each row whose chain has the number `chain` in `table`; null where the file lacks it."""
+        """Return the stack of each row whose chain has the number `chain` in `table`.
+
+        Null where the file lacks it.
+        """
         self.tally.used.add(table)
         if not self.database.has(table, "id", "symbol", "stackDepth") or not valid.any():
             return pa.nulls(len(chain), pa.int64())
@@ -85,7 +88,10 @@ class Chains:
     def _grow(
         self, tree: _ProcessFrames, facts: Int64Array, begins: Int64Array, lengths: Int64Array
     ) -> Int64Array:
-        """Add chains to a tree, all outermost frames first, then what they called; return the number of each one's innermost frame."""
+        """Add chains to a tree, all outermost frames first, then what they called.
+
+        Return the number of each one's innermost frame.
+        """
         at = np.full(len(begins), -1, np.int64)
         for depth in range(int(lengths.max(initial=0))):
             deep = np.flatnonzero(lengths > depth)

@@ -13,7 +13,10 @@ from warplens.importers.nsys.rows import NsysRows
 
 @dataclass(frozen=True)
 class Among:
-    """An integer column, null being 0, is one of some numbers, or `negated`: none of them; only its bits in `mask` count."""
+    """An integer column, null being 0, is one of some numbers, or `negated`: none of them.
+
+    Only its bits in `mask` count.
+    """
 
     column: str
     numbers: tuple[int, ...]

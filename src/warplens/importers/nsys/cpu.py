@@ -143,7 +143,10 @@ def thread_states(context: NsysContext) -> None:
 
 
 def _states(context: NsysContext, rows: NsysRows) -> tuple[Int64Array, BoolArray]:
-    """Return for each switch what begins (0 running, 1 runnable, 2 blocked), and where that is known at all."""
+    """Return the state that each switch begins, and where it is known.
+
+    0 running, 1 runnable, 2 blocked.
+    """
     goes, kind = rows.ints("isSchedIn") != 0, rows.ints("threadState")
     known = goes | (rows.valid("threadState") & (kind != 0))
     if (
@@ -157,7 +160,10 @@ def _states(context: NsysContext, rows: NsysRows) -> tuple[Int64Array, BoolArray
 
 
 def _interval(about: dict[str, str], thread: Int64Array, start: Int64Array) -> int:
-    """Return what a sample stands for (ns): what the file says, else the middle of the times between two of a thread."""
+    """Return the time (ns) that a sample stands for.
+
+    That of the file, else the middle of the times between two of a thread.
+    """
     interval = about.get(SAMPLE_INTERVAL, "")
     if interval.isdigit() and 0 < int(interval) < 1 << 40:
         return int(interval)

@@ -1,4 +1,7 @@
-"""The interface to an nsys export in any of its formats; a column that the file lacks reads as null."""
+"""The interface to an nsys export in any of its formats.
+
+A column that the file lacks reads as null.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +49,18 @@ class Database(ABC):
         texts: Sequence[str] = (),
         where: Where = (),
     ) -> NsysRows:
-        """Return columns of the rows for which all of `where` holds, in the order of the file. `where` names columns that are there."""
+        """Return columns of the rows for which all of `where` holds, in the order of the file.
+
+        `where` names columns that are there.
+        """
 
     @abstractmethod
     def grouped(
         self, table: str, key: str, start: str, end: str, where: Where = ()
     ) -> list[tuple[int, int, int]]:
-        """Return each value of the column `key` with the least `start` and the greatest `end` (or start); null and absent ones count as 0.
+        """Return each value of `key` with the least `start` and the greatest `end` (or start).
+
+        Null and absent ones count as 0.
 
         Only of rows with times that can be; where the table or its `start` is absent there are none. `where`: as for `read`.
         """
@@ -61,18 +69,27 @@ class Database(ABC):
     def sorted_batches(
         self, table: str, ints: Sequence[str], reals: Sequence[str], order: str
     ) -> Iterator[NsysRows]:
-        """Yield columns of a large table piece by piece, sorted by a column; nothing where the table or one of them is absent."""
+        """Yield columns of a large table piece by piece, sorted by a column.
+
+        Nothing where the table or one of them is absent.
+        """
 
     @abstractmethod
     def distinct(self, table: str, columns: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the different values of some integer columns, null and absent ones as 0; nothing where the table is absent."""
+        """Return the different values of some integer columns, null and absent ones as 0.
+
+        Nothing where the table is absent.
+        """
 
     def has(self, table: str, *columns: str) -> bool:
         """Say whether there is such a table with all these columns."""
         return table in self.tables and self.tables[table].issuperset(columns)
 
     def strings(self, ids: Int64Array) -> dict[int, str]:
-        """Return the texts of `StringIds` with these ids, and no others: the table may hold what nobody refers to, such as environments."""
+        """Return the texts of `StringIds` with these ids, and no others.
+
+        The table may hold texts that nothing uses, such as environments.
+        """
         texts: dict[int, str] = {}
         if not self.has("StringIds", "id"):
             return texts

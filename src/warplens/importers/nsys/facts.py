@@ -29,7 +29,10 @@ _MACHINE = 48  # bits below a global id's machine
 
 
 def settings(database: Database) -> dict[str, str]:
-    """Return what the file says about its export and its capture, without environments; the first of several values counts."""
+    """Return what the file says about its export and its capture, without environments.
+
+    The first of several values counts.
+    """
     values: dict[str, str] = {}
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE"):
         for name, value in database.pairs(table) if database.has(table, "name", "value") else ():
@@ -50,7 +53,10 @@ def command(about: dict[str, str]) -> list[str]:
 
 
 def machines(database: Database) -> dict[int, dict[str, str]]:
-    """Return what is known about each machine of the recording: number (bits above 48 of its global ids) -> facts."""
+    """Return the known facts of each machine of the recording, by its number.
+
+    That is the bits above 48 of its global ids.
+    """
     table = "TARGET_INFO_SYSTEM_ENV"
     wanted = (
         "Hostname",
@@ -78,7 +84,10 @@ def host_of(about: dict[str, str], known: dict[int, dict[str, str]]) -> str:
 
 
 def facts(identity: NsysIdentity, about: dict[str, str], host: str, sources: dict[str, Any]) -> Facts:
-    """Return the facts of the part. Times stay as they are in the file: since nsys' session began."""
+    """Return the facts of the part.
+
+    Times stay as they are in the file: since nsys' session began.
+    """
     rows = identity.database.read("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     began = int(rows.ints("utcEpochNs")[0]) if len(rows) else 0
     # A piece that was cut out of a longer recording begins with its first event, not with the session it comes from.

@@ -141,7 +141,10 @@ class TablesFolder(Database):
         return [tuple(values) for values in combinations.T.tolist()]
 
     def strings(self, ids: Int64Array) -> dict[int, str]:
-        """Return the texts of `StringIds` with these ids; all are read once, for a file cannot be asked for some of them."""
+        """Return the texts of `StringIds` with these ids.
+
+        All are read once, for a file cannot be asked for some of them.
+        """
         if self._texts is None:
             rows = self.read("StringIds", ["id"], texts=["value"])
             pairs = zip(rows.ints("id").tolist(), rows.texts("value").to_pylist(), strict=True)
@@ -194,7 +197,10 @@ class TablesFolder(Database):
 
 
 def _typed(rows: pa.Table, kinds: dict[str, pa.DataType]) -> pa.Table:
-    """Return columns with the types asked for: unsigned numbers wrap, as SQLite has them; dictionaries are unpacked."""
+    """Return columns with the types asked for: unsigned numbers wrap, as SQLite has them.
+
+    Dictionaries are unpacked.
+    """
     columns: dict[str, Any] = {} if kinds else {FLAG: np.zeros(rows.num_rows, np.int64)}
     for name, kind in kinds.items():
         values = rows.column(name).combine_chunks()

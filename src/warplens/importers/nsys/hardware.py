@@ -1,4 +1,7 @@
-"""The tables `devices`, `contexts`, `streams`: from nsys' tables, from the work that ran on them, from names given through NVTX."""
+"""The tables `devices`, `contexts`, `streams`.
+
+From nsys' tables, from the work that ran on them, from names given through NVTX.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ def _streams(context: NsysContext, used: set[tuple[int, int, int, int]]) -> list
 
 
 def _named(context: NsysContext) -> list[_Row]:
-    """Return what programs named through NVTX; a device is named for all processes of a machine: the first one gets it."""
+    """Return what programs named through NVTX.
+
+    A device is named for all processes of a machine: the first one gets it.
+    """
     rows = [
         {**entry, "kind": kind, "identifier": entry[number]}
         for kind, number, more in (

@@ -75,7 +75,10 @@ class Span:
 
 @dataclass
 class NsysIdentity:
-    """The processes and threads that did something; the others of the machine, which nsys lists too, are not taken over."""
+    """The processes and threads that did something.
+
+    The others of the machine, which nsys lists too, are not taken over.
+    """
 
     database: Database
     part: PartWriter
@@ -147,7 +150,10 @@ class NsysIdentity:
         return self._process_keys[np.searchsorted(self._pids, global_ids & _PROCESS_BITS)]
 
     def thread(self, global_ids: Int64Array) -> Int64Array:
-        """Return the thread keys of global thread ids; anything for those that have not been seen."""
+        """Return the thread keys of global thread ids.
+
+        Anything for those that have not been seen.
+        """
         if not len(self._tids):
             return np.zeros(len(global_ids), np.int64)
         return self._keys_of_tids[np.minimum(np.searchsorted(self._tids, global_ids), len(self._tids) - 1)]
@@ -224,7 +230,7 @@ class NsysIdentity:
             spans[key] = Span(first, last)
 
     def _add_scheduled(self) -> None:
-        """Add threads that were scheduled: those of processes that did something else too, or all where nothing else is known."""
+        """Add scheduled threads: those of processes with other events, or all if there are no others."""
         seen = self.database.grouped(_SCHEDULED, "globalTid", "start", "start")
         known = set(self.processes)
         for key, first, last in seen:

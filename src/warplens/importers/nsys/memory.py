@@ -1,4 +1,7 @@
-"""Memory: the tables `gpu_memory` (allocations and pools) and `um_events` (migrations and page faults of unified memory)."""
+"""Memory: the tables `gpu_memory` and `um_events`.
+
+Allocations and pools; migrations and page faults of unified memory.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,9 @@ def _gpu_faults(context: NsysContext) -> dict[str, Any]:
 def sizes(
     process: Int64Array, address: Int64Array, given: Int64Array, freed: BoolArray
 ) -> tuple[Int64Array, BoolArray]:
-    """Return how much each row took or gave back, and which of them count: not the end of what began before the recording did.
+    """Return the bytes that each row allocated or freed, and which rows count.
+
+    The end of an allocation from before the recording does not.
 
     Rows are in order of time within each process. Older versions do not say how much was freed: then what was allocated there counts.
     """
@@ -232,7 +237,7 @@ def _constant(text: str, rows: int) -> pa.DictionaryArray:
 
 
 def _known(texts: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Return the column with null where nothing is said."""
+    """Return the column with null where the file has no value."""
     plain = texts.cast(pa.string())
     return pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain).dictionary_encode()
 

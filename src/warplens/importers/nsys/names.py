@@ -1,4 +1,4 @@
-"""Ids and numbers become dictionary columns: texts of `StringIds`, and labels of enumerations in our words."""
+"""Converts ids and numbers to dictionary columns: texts of `StringIds`, and our labels of enumerations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from warplens.importers.nsys.database import Database
 def encoded(
     database: Database, ids: Int64Array, valid: BoolArray, change: Callable[[str], str] = str
 ) -> pa.DictionaryArray:
-    """Return the texts with these ids as a dictionary column; null where `valid` is false, `[string N]` where the file lacks N."""
+    """Return the texts with these ids as a dictionary column.
+
+    Null where `valid` is false, `[string N]` where the file lacks N.
+    """
     known, numbers = combined([ids[valid]])
     distinct = [number for (number,) in numbers]
     texts = database.strings(np.array(distinct, np.int64))
@@ -29,7 +32,10 @@ def encoded(
 def labelled(
     numbers: Int64Array, valid: BoolArray, labels: Mapping[int, str], unknown: str = "kind {}"
 ) -> pa.DictionaryArray:
-    """Return the labels of these numbers as a dictionary column; numbers without one become `unknown` with the number."""
+    """Return the labels of these numbers as a dictionary column.
+
+    Numbers without one become `unknown` with the number.
+    """
     distinct = np.unique(numbers[valid])
     values = [labels.get(number, unknown.format(number)) for number in distinct.tolist()]
     codes = np.searchsorted(distinct, numbers).astype(np.int32)
@@ -38,7 +44,10 @@ def labelled(
 
 
 def distinct_values(codes: npt.NDArray[np.int32], values: list[str], valid: BoolArray) -> pa.DictionaryArray:
-    """Return a dictionary column in which each value occurs once; `codes` may be anything where `valid` is false."""
+    """Return a dictionary column in which each value occurs once.
+
+    `codes` may be anything where `valid` is false.
+    """
     unique = list(dict.fromkeys(values))
     numbers = {value: number for number, value in enumerate(unique)}
     if len(unique) != len(values) and values:
@@ -49,7 +58,10 @@ def distinct_values(codes: npt.NDArray[np.int32], values: list[str], valid: Bool
 
 
 def combined(keys: Sequence[Int64Array]) -> tuple[npt.NDArray[np.int32], list[tuple[int, ...]]]:
-    """Return which of the distinct tuples of keys each row has, and those tuples; `keys` has one column for each key."""
+    """Return which of the distinct tuples of keys each row has, and those tuples.
+
+    `keys` has one column for each key.
+    """
     codes = np.zeros(len(keys[0]), np.int64)
     known: list[tuple[int, ...]] = [()] if len(codes) else []
     for key in keys:

@@ -1,4 +1,4 @@
-"""Calls of the C library, on files and otherwise, and of the system: the tables `osrt`, `file_access` and `syscalls`."""
+"""Calls of the C library and of the system: the tables `osrt`, `file_access` and `syscalls`."""
 
 from __future__ import annotations
 

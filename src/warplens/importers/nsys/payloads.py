@@ -108,7 +108,10 @@ class NsysPayloads:
 
 
 def _definitions(context: NsysContext) -> dict[tuple[int, int], _Row]:
-    """Return each layout by domain and number, as the spool would have it; a later one of the same number counts."""
+    """Return each layout by domain and number, as the spool would have it.
+
+    A later one of the same number counts.
+    """
     database, definitions = context.database, {}
     context.tally.used |= {
         _SCHEMAS,

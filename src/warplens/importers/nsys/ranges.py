@@ -42,7 +42,10 @@ _COLUMNS = (
 
 @dataclass
 class ThreadRanges:
-    """The push/pop ranges of one thread, sorted by start; `parent` is a place in these arrays, -1: none."""
+    """The push/pop ranges of one thread, sorted by start.
+
+    `parent` is a place in these arrays, -1: none.
+    """
 
     id: Int64Array
     start: Int64Array
@@ -59,7 +62,10 @@ class NsysRanges:
     def add(
         self, thread: Int64Array, ids: Int64Array, start: Int64Array, end: Int64Array, parent: Int64Array
     ) -> None:
-        """Add one process's ranges, sorted by start; `parent` is a place in these arrays, -1: none."""
+        """Add one process's ranges, sorted by start.
+
+        `parent` is a place in these arrays, -1: none.
+        """
         for key in np.unique(thread).tolist():
             mine = np.flatnonzero(thread == key)
             within = np.full(len(thread) + 1, -1, np.int64)
@@ -102,7 +108,10 @@ class Annotations:
             self._write_marks(self._happened(owner, _MARKS))
 
     def _owners(self) -> list[int | None]:
-        """Return whose rows are read together: of a large table one process's after the other's, else all (None)."""
+        """Return the processes whose rows are read together.
+
+        Of a large table one process after another, else all (None).
+        """
         few = self.context.database.count(TABLE) < _MANY or not self.context.database.has(TABLE, "globalTid")
         return [None] if few else list(self.context.identity.keys)
 
@@ -233,7 +242,10 @@ class Annotations:
     def _looked_up(
         self, keys: list[Int64Array], valid: BoolArray, names: dict[Any, str], unknown: str
     ) -> pa.DictionaryArray:
-        """Return the name that each row's keys have in `names`; `unknown` with the last key where there is none."""
+        """Return the name that each row's keys have in `names`.
+
+        `unknown` with the last key where there is none.
+        """
         if not valid.any():
             return pa.nulls(len(valid), pa.string()).dictionary_encode()
         codes, distinct = combined([key[valid] for key in keys])

@@ -1,4 +1,4 @@
-"""Rows of one table of a foreign database, whatever of it is there: what is absent reads as null."""
+"""Reads rows of one table of a foreign database. Absent columns read as null."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ FLAG = "?"  # behind a column's name: the column that says where it has a value
 
 
 class NsysRows:
-    """Rows of one table: integers and reals as NumPy, texts as Arrow. `texts`: which of the columns `names` are texts.
+    """Rows of one table: integers and reals as NumPy, texts as Arrow.
+
+    `texts`: which of the columns `names` are texts.
 
     Columns that `table` lacks are null throughout.
     """

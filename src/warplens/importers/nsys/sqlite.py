@@ -1,4 +1,4 @@
-"""Reads tables of a SQLite file whatever its schema: what is there has the type asked for."""
+"""Reads tables of a SQLite file of any schema, as the requested types."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ class SqliteFile(Database):
         return list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
 
     def _select(self, table: str, ints: Sequence[str], reals: Sequence[str], texts: Sequence[str]) -> str:
-        """Return the columns of a SELECT: those that have a value anywhere, and beside reals and texts with nulls where they have one."""
+        """Return the columns of a SELECT that have a value anywhere.
+
+        Beside reals and texts with nulls where they have one.
+        """
         rows, values = self._filled(table)
         select = [f"CAST({quoted(name)} AS INTEGER) AS {quoted(name)}" for name in ints if values.get(name)]
         # The driver takes a column's type from its first rows: none may be null where the type is not that of integers.

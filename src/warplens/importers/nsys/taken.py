@@ -1,4 +1,4 @@
-"""Columns that all tables of GPU work share: time, order, device, context, stream, and the API call that launched it."""
+"""Common columns of GPU work: time, order, device, context, stream, and the API call that launched it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ class NsysContext:
     def read(
         self, table: str, ints: Sequence[str], texts: Sequence[str] = (), *, where: Where = ()
     ) -> NsysRows:
-        """Return the rows of a table that have a time; those without one, or with an impossible one, are counted as left out."""
+        """Return the rows of a table that have a time.
+
+        Those without one, or with an impossible one, are counted as left out.
+        """
         rows = self.database.read(table, ints, texts=texts, where=where)
         self.tally.used.add(table)
         times = rows.ints("start")
@@ -124,7 +127,10 @@ class NsysEvents:
         end: str | None = "end",
         table: str = "",
     ) -> NsysEvents:
-        """Sort rows by process and start, the longer first. No end means the start; one before it too, and is counted."""
+        """Sort rows by process and start, the longer first.
+
+        No end means the start; one before it too, and is counted.
+        """
         begins = rows.ints(start)
         ends = begins if end is None else np.where(rows.valid(end), rows.ints(end), begins)
         wrong = ends < begins

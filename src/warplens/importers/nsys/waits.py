@@ -40,7 +40,10 @@ def syncs(context: NsysContext) -> None:
 
 
 def cuda_events(context: NsysContext) -> None:
-    """Write `cuda_events`; where the file does not say when the GPU came to one, that of the API call counts."""
+    """Write `cuda_events`.
+
+    Where the file does not say when the GPU came to one, that of the API call counts.
+    """
     table = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
     rows = context.database.read(table, ["timestamp", *_PLACE])
     context.tally.used.add(table)

@@ -78,7 +78,10 @@ def kernels(context: NsysContext) -> None:
 
 
 def copies(context: NsysContext) -> None:
-    """Write `memcpys`; what nsys lists among them but is a migration of unified memory goes to `um_events`."""
+    """Write `memcpys`.
+
+    What nsys lists among them but is a migration of unified memory goes to `um_events`.
+    """
     table = "CUPTI_ACTIVITY_KIND_MEMCPY"
     more = ("bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "copyCount")
     taken = context.read(table, [*_COMMON, *more])

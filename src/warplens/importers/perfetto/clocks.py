@@ -16,7 +16,10 @@ NAMES = {REALTIME: "realtime", MONOTONIC: "monotonic", BOOTTIME: "boottime"}
 
 
 class Clocks:
-    """The clocks of a trace; `key` is the one of the report. `unknown`: events on a clock that nothing connects with it."""
+    """The clocks of a trace; `key` is the one of the report.
+
+    `unknown`: events on a clock that nothing connects with it.
+    """
 
     def __init__(self, trace: PerfettoTrace) -> None:
         self._trace = trace
@@ -73,7 +76,7 @@ class Clocks:
         return time
 
     def at(self, time: int, clock: int) -> int:
-        """Return one time that was told on a clock, by its number."""
+        """Return one time of a clock, which is given by its number, on the report's clock."""
         known = self._maps.get(self._trace.clocks[clock]) if clock < len(self._trace.clocks) else None
         if known is None or self._trace.clocks[clock] == self.key:
             return time

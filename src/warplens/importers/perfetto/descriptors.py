@@ -35,7 +35,10 @@ class TrackDescriptor:
 
 @dataclass
 class Described:
-    """Tracks by uuid; names and commands of processes by pid; names of threads and their process by tid."""
+    """Tracks by uuid; names and commands of processes by pid.
+
+    Names of threads and their process by tid.
+    """
 
     tracks: dict[int, TrackDescriptor] = field(default_factory=dict)
     processes: dict[int, str] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Described:
 
 
 def described(trace: PerfettoTrace) -> Described:
-    """Read the descriptors of a trace; later ones of a track add to what was said."""
+    """Read the descriptors of a trace; later ones of a track add to the earlier ones."""
     result = Described()
     for packet in trace.others(_TREE, _PROCESS, _THREAD, _TRACK):
         try:

@@ -13,7 +13,10 @@ from warplens.importers.perfetto.trace import BOOL, DOUBLE, JSON, TEXT, UINT, Pe
 
 
 class Details:
-    """Finds the annotations of a name; those that came with the end of a slice count as those of the slice."""
+    """Finds the annotations of a name.
+
+    Those that came with the end of a slice count as those of the slice.
+    """
 
     def __init__(self, trace: PerfettoTrace, partner: Int64Array) -> None:
         self._trace = trace
@@ -26,7 +29,10 @@ class Details:
         self._place = np.full(len(trace.events["time"]), -1, np.int64)
 
     def of(self, rows: Int64Array, name: str) -> DetailColumn | None:
-        """Return what the events `rows` (rows of events) say under a name; None where none says anything."""
+        """Return what the events `rows` (rows of events) say under a name.
+
+        None where none says anything.
+        """
         number = self._trace.number(name)
         first, last = (int(np.searchsorted(self._sorted, number, side=side)) for side in ("left", "right"))
         if first == last:

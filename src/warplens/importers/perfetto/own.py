@@ -1,4 +1,7 @@
-"""Attributes that warplens writes into a trace because Perfetto has no field for them; see `exporters/perfetto/attributes.py`."""
+"""Attributes that warplens writes into a trace because Perfetto has no field for them.
+
+See `exporters/perfetto/attributes.py`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ _SPAN = 1 << 62
 
 @dataclass(frozen=True)
 class SliceKind:
-    """What the events of a category are: rows of `table`, called by its column `name` (None: the details say it)."""
+    """The events of a category: rows of `table`, named by its column `name`.
+
+    None: the details have the name.
+    """
 
     table: str
     name: str | None
@@ -25,7 +31,10 @@ class SliceKind:
 
 @dataclass
 class Own:
-    """One or several reports in a trace. `tracks`, `counters`: by uuid, what they show; `which`: of which report they are."""
+    """One or several reports in a trace.
+
+    `tracks`, `counters`: by uuid, what they show; `which`: of which report they are.
+    """
 
     reports: list[dict[str, Any]] = field(default_factory=list)
     tracks: dict[int, Mapping[str, Any]] = field(default_factory=dict)

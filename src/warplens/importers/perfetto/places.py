@@ -1,4 +1,4 @@
-"""Which process, thread and task each track is of, and the keys that these get in the report."""
+"""Maps each track to a process, thread and task, with their keys in the report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class _TrackProcess:
 
 @dataclass(frozen=True)
 class TrackPlace:
-    """Where the events of a track go. `task`, `thread` may be NONE; `about`: what warplens says that the track shows."""
+    """Where the events of a track go.
+
+    `task`, `thread` may be NONE; `about`: what warplens says that the track shows.
+    """
 
     process: int
     thread: int
@@ -63,7 +66,10 @@ class TrackPlaces:
         return np.array([NONE if place is None else getattr(place, name) for place in self.of], np.int64)
 
     def key(self, what: str, report: int, old: Any) -> int:
-        """Return the key in this report of a `process`, `thread` or `task` of a report in the trace; NONE where it is of none."""
+        """Return the key of a `process`, `thread` or `task` of a report in the trace.
+
+        NONE where it is of none.
+        """
         return self._own_keys.get((what, report, old), NONE) if isinstance(old, int) else NONE
 
     def process_of(self, pid: int) -> int:
@@ -75,7 +81,10 @@ class TrackPlaces:
         return self._thread(pid, tid)
 
     def finish(self, first: int, last: int, host: str) -> None:
-        """Write the rows; `first`, `last`: when the trace began and ended. Of a trace without a process there is one all the same."""
+        """Write the rows; `first`, `last`: when the trace began and ended.
+
+        Of a trace without a process there is one all the same.
+        """
         if not self.process_rows:
             self._process(0)
         for row in self.process_rows:
@@ -174,7 +183,10 @@ class TrackPlaces:
         return TrackPlace(process, thread, task, about={**about, "report": number}, loose=loose)
 
     def _beside(self, pid: int, tid: int | None, name: str, key: Any) -> TrackPlace:
-        """Return the place of a track that is no thread's: a task of the thread that it is below, else of the process's first."""
+        """Return the place of a track that is no thread's.
+
+        A task of the thread that it is below, else of the process's first.
+        """
         process, state = self._process(pid)
         main = (
             pid

@@ -1,4 +1,4 @@
-"""NVTX ranges and marks: the slices and instants that are of no table of their own."""
+"""NVTX ranges and marks: the slices and instants that belong to no other table."""
 
 from __future__ import annotations
 
@@ -223,7 +223,10 @@ def _flag(context: PerfettoContext, rows: Int64Array, name: str) -> npt.NDArray[
 
 
 def _threads(context: PerfettoContext, rows: Int64Array) -> Int64Array:
-    """Return the thread of each event: its track's, or the one that a start/end range says; else its process's first."""
+    """Return the thread of each event: its track's, or the one that a start/end range says.
+
+    Else its process's first.
+    """
     thread, process = context.place("thread", rows), context.place("process", rows)
     detail = context.details.of(rows, "thread") if _is_own(context) else None
     if detail is not None:
@@ -250,7 +253,10 @@ def _task(context: PerfettoContext, rows: Int64Array) -> pa.Array:
 
 
 def _payloads(context: PerfettoContext, events: dict[str, tuple[Int64Array, Int64Array]]) -> None:
-    """Write what events carry beyond a number: of warplens's own the payloads, of others all of their annotations as one."""
+    """Write the data of events beyond a number.
+
+    Of warplens's own the payloads, of others all of their annotations as one.
+    """
     for kind, (rows, ids) in events.items():
         if not _is_own(context):
             _annotations(context, kind, rows, ids=ids)

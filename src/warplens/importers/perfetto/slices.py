@@ -1,4 +1,4 @@
-"""The events of a trace with begin, end and place, from which all tables are made, and the diagnostics of the import."""
+"""The events of a trace with begin, end and place, for all tables, and the diagnostics of the import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages of GPUs (GpuRenderStageEvent) as what ran on them: kernels, copies, memsets."""
+"""Converts stages of GPUs (GpuRenderStageEvent) to kernels, copies and memsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tables of warplens's own, from the events of their category: what is in their annotations goes back to where it was."""
+"""Tables of warplens's own exports, from the events of their category.
+
+Annotations go back to their columns.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ _NESTED = ("depth", "parent")
 
 
 def write(context: PerfettoContext) -> None:
-    """Write all tables that the trace has events of; API calls first, so that what they started finds them."""
+    """Write all tables that the trace has events of.
+
+    API calls first, so that what they started finds them.
+    """
     kinds = sorted(
         context.own.kinds.items(),
         key=lambda item: (item[1].table != "cuda_api", item[1].table == "collectives"),

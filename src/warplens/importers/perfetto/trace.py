@@ -1,4 +1,4 @@
-"""A trace as columns: what the native decoder (native/reader/perfetto/decoder.h) makes of a file."""
+"""A trace as columns, from the native decoder (native/reader/perfetto/decoder.h)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class Other:
 
 
 class PerfettoTrace:
-    """The columns of a trace: `events`, `notes`, `flows`, `samples`, `tracks` by name; texts by number. They live as long as it."""
+    """The columns of a trace: `events`, `notes`, `flows`, `samples`, `tracks` by name.
+
+    Texts by number. They live as long as it.
+    """
 
     def __init__(self, source: Path, progress: Callable[[float], None]) -> None:
         self.source = source
@@ -83,13 +86,19 @@ class PerfettoTrace:
         self.close()
 
     def pair(self, time: Int64Array) -> tuple[Int64Array, int]:
-        """Return the row of the other half of each event, -1: none; and how many ends end nothing. `time`: of all, on one clock."""
+        """Return the row of the other half of each event, -1: none; and how many ends end nothing.
+
+        `time`: of all, on one clock.
+        """
         partner = np.full(len(time), -1, np.int64)
         without = native.call("perfetto_reader_pair", self._reader, time, partner)
         return partner, int(without)
 
     def json(self, skipped: npt.NDArray[np.uint8]) -> tuple[Int64Array, pa.Array]:
-        """Return the events that have annotations but those whose name (by number) is skipped, and these as JSON objects."""
+        """Return the events with annotations, and these as JSON objects.
+
+        Without those whose name (by number) is skipped.
+        """
         native.call("perfetto_reader_json", self._reader, skipped)
         parts = (
             native.call(f"perfetto_reader_json_{name}", self._reader)

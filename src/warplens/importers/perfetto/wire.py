@@ -1,4 +1,7 @@
-"""The few pieces of the protobuf wire format that the rare packets of a trace need; the frequent ones are read natively."""
+"""The few pieces of the protobuf wire format that the rare packets of a trace need.
+
+The frequent ones are read natively.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ Value = int | bytes
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Value]]:
-    """Yield the fields of a message: number, and an integer or bytes. Raises ValueError where it is no message."""
+    """Yield the fields of a message: number, and an integer or bytes.
+
+    Raises ValueError where it is no message.
+    """
     at, size = 0, len(data)
     while at < size:
         tag, at = _varint(data, at)

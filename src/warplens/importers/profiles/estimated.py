@@ -1,6 +1,6 @@
 """Estimates who called whom all the way up, where only direct callers are known.
 
-A function is taken to do the same whoever called it: of the time of what it calls, each of its callers gets the part that it has of the
+A function is taken to do the same for every caller: of the time of what it calls, each of its callers gets the part that it has of the
 function's own total. So sums by function are exact, and so is what a caller has directly below it unless functions call themselves;
 how time is spread over longer stacks is a guess.
 """
@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MOST = 50_000  # places of functions in stacks
-_LEAST = 1e-6  # of all time: what is rarer has no place of its own
+_LEAST = 1e-6  # of all time: rarer functions get no separate place
 
 
 @dataclass
 class ProfiledFunction:
-    """Times in ns: by itself, with all that it called, and of the latter what each caller (its position) had."""
+    """Times in ns: self, total, and the total by caller (its position)."""
 
     own: int
     total: float
@@ -26,7 +26,10 @@ class ProfiledFunction:
 
 @dataclass
 class CallTreeNode:
-    """A function in a stack. `parent`: position of the caller's place, -1 for the outermost one; `own`: ns that ended there."""
+    """A function in a stack.
+
+    `parent`: position of the caller's place, -1 for the outermost one; `own`: ns that ended there.
+    """
 
     function: int
     parent: int
@@ -35,7 +38,10 @@ class CallTreeNode:
 
 
 def places(functions: Sequence[ProfiledFunction], most: int = MOST) -> list[CallTreeNode]:
-    """Return the tree, each place behind its caller's. The own times of a function's places add up to its own time."""
+    """Return the tree, each place behind its caller's.
+
+    The own times of a function's places add up to its own time.
+    """
     tree = _grown(functions, most)
     of: dict[int, list[int]] = {}
     for number, place in enumerate(tree):

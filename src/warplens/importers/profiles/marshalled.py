@@ -1,4 +1,6 @@
-"""Reads what `marshal` wrote, as far as profiles need it: dicts, tuples, texts and numbers. Whatever else is in a file is refused.
+"""Reads files of `marshal` as far as profiles need it: dicts, tuples, texts and numbers.
+
+Whatever else is in a file is refused.
 
 Python's own `marshal.load` may crash on a file that somebody made for that.
 """

@@ -32,7 +32,10 @@ class FrameTree(Generic[Key]):
         self._python: list[bool] = []  # of each row, whether it or a caller is Python's
 
     def add(self, stack: Iterable[Key]) -> int:
-        """Take a stack, the outermost frame first; the key of its innermost frame, -1 for an empty stack."""
+        """Take a stack, the outermost frame first.
+
+        The key of its innermost frame, -1 for an empty stack.
+        """
         parent = -1
         for key in stack:
             parent = self.below(parent, key)
@@ -74,7 +77,10 @@ class ThreadSamples:
         gil: bool | None = None,
         exception: bool | None = None,
     ) -> None:
-        """Take ticks with the same stack: first and last one, how many, ns that they stand for, key of the innermost frame (-1: none)."""
+        """Take ticks with the same stack.
+
+        First and last one, how many, ns that they stand for, key of the innermost frame (-1: none).
+        """
         row = (
             begin,
             end,
@@ -102,7 +108,10 @@ class SampledThread:
 
 @dataclass(frozen=True)
 class ImportedProfile:
-    """What a file of samples says, beside its stacks. `by`: what wrote it. Times are ns; `end`: of the recording."""
+    """What a file of samples says, beside its stacks.
+
+    `by`: what wrote it. Times are ns; `end`: of the recording.
+    """
 
     by: str
     threads: Sequence[SampledThread]
@@ -112,7 +121,10 @@ class ImportedProfile:
 
 
 def write(part: PartWriter, source: Path, tree: FrameTree[Any], profile: ImportedProfile) -> Facts:
-    """Write the tables of the part. Its only process has the name of the file, as profiles do not say which program it was."""
+    """Write the tables of the part.
+
+    Its only process has the name of the file, as profiles do not say which program it was.
+    """
     process, host = part.key(0), profile.by
     keys = {
         id(thread): process * THREADS_PER_PROCESS + number for number, thread in enumerate(profile.threads)

@@ -1,4 +1,4 @@
-"""Reads what Python 3.15's sampling profiler writes with `--binary`: a header, samples, texts, frames, a footer.
+"""Reads the `--binary` files of Python 3.15's sampling profiler: a header, samples, texts, frames, a footer.
 
 All numbers of a fixed size are in the byte order of the machine that wrote the file, which its first four bytes show. Others are seven
 bits a byte, the lowest first; those with a sign alternate: 0, -1, 1, -2. A sample says how its stack differs from the one before of
@@ -48,7 +48,10 @@ class TachyonHeader:
 
 @dataclass
 class TachyonThread:
-    """A thread of an interpreter, as of the sample that was read last. `stack`: frames, the outermost first."""
+    """A thread of an interpreter, as of the sample that was read last.
+
+    `stack`: frames, the outermost first.
+    """
 
     id: int
     interpreter: int
@@ -76,7 +79,10 @@ class TachyonFile:
         self.frames = self._frames(frames, strings)
 
     def samples(self) -> Iterator[tuple[TachyonThread, int, list[tuple[int, int]]]]:
-        """Yield ticks of a thread in which its stack was the same: the thread, how many frames it kept, time (us) and status of each."""
+        """Yield ticks of a thread with the same stack.
+
+        The thread, how many frames it kept, time (us) and status of each.
+        """
         data = self._samples()
         threads: dict[tuple[int, int], TachyonThread] = {}
         at, seen = 0, 0
@@ -113,7 +119,7 @@ class TachyonFile:
             raise Broken(f"its header counts {self.header.samples:,} samples, and there are {seen:,}")
 
     def _changed(self, thread: TachyonThread, kind: int, data: bytes, at: int) -> tuple[int, int]:
-        """Read how a stack changed: how many frames, from the outermost on, it kept, and where the next sample is."""
+        """Read a change of a stack: how many outer frames it kept, and where the next sample is."""
         depth = len(thread.stack)
         if kind == _FULL:
             kept = 0

@@ -1,4 +1,7 @@
-"""Kernels in CUDA C++ from their source, on a GPU (nvcc or NVRTC, and the driver) or on the CPU (the compiler of the host)."""
+"""Compiles and runs kernels in CUDA C++, on a GPU or on the CPU.
+
+With nvcc or NVRTC and the driver, or with the compiler of the host.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ def _run(command: list[str]) -> None:
 
 
 def compile_gpu(source: str, arch: str, options: Sequence[str] = (), compiler: str | None = None) -> bytes:
-    """Compile for an architecture such as `sm_90a`; return the cubin. CaptureError with what the compiler said."""
+    """Compile for an architecture such as `sm_90a`; return the cubin.
+
+    CaptureError with what the compiler said.
+    """
     compiler = compiler or gpu_compiler()
     if compiler is None:
         raise CaptureError(
@@ -90,7 +96,10 @@ def _three(size: Size) -> tuple[int, int, int]:
 
 
 def _packed(arguments: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The addresses of the arguments, and what has to live as long: numbers, ctypes values, buffers of warplens."""
+    """The addresses of the arguments, and the objects that must live as long.
+
+    Numbers, ctypes values, buffers of warplens.
+    """
     values: list[Any] = []
     for value in arguments:
         if hasattr(value, "pointer"):
@@ -106,7 +115,9 @@ def _packed(arguments: Sequence[Any]) -> tuple[Any, list[Any]]:
 
 
 class HostKernels:
-    """Kernels that run on the CPU: `HostKernels(source, ["scale"]).launch("scale", 4, 64, array, 1.5, buffer)`.
+    """Kernels that run on the CPU.
+
+    `HostKernels(source, ["scale"]).launch("scale", 4, 64, array, 1.5, buffer)`.
 
     Numbers are passed as `int` and `float`; anything else as the ctypes value it is; ctypes arrays and buffers as addresses.
     """
@@ -146,7 +157,10 @@ class HostKernels:
 
 
 class GpuKernels:
-    """Kernels of a cubin, on the device that `pointer` is on: `GpuKernels(cubin, buffer.pointer).launch(…)` as above."""
+    """Kernels of a cubin, on the device that `pointer` is on.
+
+    `GpuKernels(cubin, buffer.pointer).launch(…)` as above.
+    """
 
     def __init__(self, cubin: bytes, pointer: int) -> None:
         """Load. CaptureError where the driver refuses."""

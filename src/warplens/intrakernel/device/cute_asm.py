@@ -1,4 +1,7 @@
-"""The recorder's PTX as operations of CuTe DSL: side effects and a memory clobber keep them where the source has them."""
+"""The recorder's PTX as operations of CuTe DSL.
+
+Side effects and a memory clobber keep them where the source has them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def _asm(result: Any, values: list[Any], text: str, constraints: str, loc: Any, 
 
 @dsl_user_op
 def begin(plan: Plan, buffer: Int64, *, text: str = "", loc: Any = None, ip: Any = None) -> tuple[Any, ...]:
-    """Kernel entry: (place of the first record, limit, generation), in mode `smem` also the ring's address. `text`: another prologue."""
+    """Kernel entry: (place of the first record, limit, generation), in mode `smem` also the ring.
+
+    The ring by its address. `text`: another prologue.
+    """
     count = 4 if plan.mode == "smem" else 3
     packed = llvm.StructType.get_literal([T.i32()] * count)
     result = _asm(packed, [buffer], text or ptx.begin(plan), "=&r," * count + "l,~{memory}", loc, ip)
@@ -95,13 +101,19 @@ def ring_record(
 
 @dsl_user_op
 def end(plan: Plan, values: tuple[Any, ...], *, loc: Any = None, ip: Any = None) -> None:
-    """Kernel end: values are buffer, limit, place and, where it is known, the place of the first record; in mode `smem` also the ring."""
+    """Kernel end: values are buffer, limit, place, and the place of the first record if known.
+
+    In mode `smem` also the ring.
+    """
     text = ptx.ring_end(plan) if plan.mode == "smem" else ptx.end(first_known=len(values) > 3)
     _asm(None, list(values), text, "l" + ",r" * (len(values) - 1) + ",~{memory}", loc, ip)
 
 
 def in_loop() -> bool:
-    """Whether what is emitted now goes into a loop of the kernel; False where this release does not tell."""
+    """Whether what is emitted now goes into a loop of the kernel.
+
+    False where this release does not tell.
+    """
     try:
         op = ir.InsertionPoint.current.block.owner
         while op is not None:

@@ -1,4 +1,7 @@
-"""A buffer as an argument of CuTe DSL functions: its address when the kernel runs, its plan while the kernel is compiled."""
+"""A buffer as an argument of CuTe DSL functions.
+
+Its address when the kernel runs, its plan while the kernel is compiled.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class CuteBinding:
-    """What `bind` returns. Its methods are those that CuTe DSL asks of arguments; a function gets one 64-bit parameter for it.
+    """What `bind` returns.
+
+    Its methods are those that CuTe DSL asks of arguments; a function gets one 64-bit parameter for
+    it.
 
     Attributes:
         plan: how to record.

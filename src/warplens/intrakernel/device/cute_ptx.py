@@ -1,9 +1,11 @@
-"""PTX of the CuTe DSL recorder: what a warp does at kernel entry, per record and at the end. Text only, so it needs no package.
+"""PTX of the CuTe DSL recorder: what a warp does at kernel entry, per record and at the end.
+
+Text only, so it needs no package.
 
 Places are counted in 16-byte steps from the buffer's address: this takes one 32-bit register where a pointer takes two, and
 the address itself stays a kernel parameter, which costs none. Units beyond the first 32 GiB record nothing. Lanes that record
 nothing have a limit of 0, so one comparison says both who records and whether there is room. The cursor is not here: it is a
-value of CuTe DSL, which carries it through loops and branches (`warplens.intrakernel.ptx` keeps it in registers of its own,
+value of CuTe DSL, which carries it through loops and branches (`warplens.intrakernel.ptx` keeps it in separate registers,
 for languages that cannot).
 """
 
@@ -46,7 +48,10 @@ def _lines(*parts: str) -> str:
 
 
 def _leave_unless(test: str) -> str:
-    """Leave the prologue where `test` does not set p. Branches also bound how many registers it needs at a time."""
+    """Leave the prologue where `test` does not set p.
+
+    Branches also bound how many registers it needs at a time.
+    """
     return f"{test} @!p bra wl_out;"
 
 
@@ -58,7 +63,10 @@ def _linear(name: str, at: str, of: str) -> str:
 
 
 def _place(plan: Plan) -> str:
-    """Set warp and place (its number among the warps that record); leave where it is none of them."""
+    """Set warp and place (its number among the warps that record).
+
+    Leave where it is none of them.
+    """
     if not plan.warp_mask:
         chosen = f"{_leave_unless(f'setp.lt.u32 p, warp, {plan.warps};')} mov.u32 place, warp;"
     else:
@@ -70,7 +78,10 @@ def _place(plan: Plan) -> str:
 
 
 def _number(plan: Plan) -> str:
-    """Set cta and number, the unit's; leave where this CTA is not sampled or the buffer has no such unit."""
+    """Set cta and number, the unit's.
+
+    Leave where this CTA is not sampled or the buffer has no such unit.
+    """
     every = plan.sample_blocks
     sampled = f"rem.u32 x, cta, {every}; {_leave_unless('setp.eq.u32 p, x, 0;')}" if every > 1 else ""
     if plan.mode == "claim":
@@ -96,7 +107,9 @@ _LEADS = {
 
 
 def begin(plan: Plan, *, leader: str = LANE_0) -> str:
-    """Find the unit of this warp (or of each thread) and write the begin of its header. `leader`: who records, a key of _LEADS.
+    """Find the unit of this warp (or of each thread) and write the begin of its header.
+
+    `leader`: the recording lanes, a key of _LEADS.
 
     $0 u32 place of the first record, $1 u32 limit (place behind the last; 0: this thread does not record), $2 u32
     generation, $3 u64 buffer. With mode `smem` $1 is 1 where the thread records, $3 the ring's address in shared memory and

@@ -1,9 +1,11 @@
-"""The reference design's device functions for CuTe DSL, under their own names; `warplens.intrakernel.nuggets` has the host's.
+"""The reference design's device functions for CuTe DSL, under their own names.
+
+`warplens.intrakernel.nuggets` has the host's.
 
     with profile_region(prof_buf, max_events, Int32(TAG), bidx): …
     eid = lane0_warp0_start(prof_buf, max_events) … lane0_warp0_stop(prof_buf, eid, Int32(TAG), bidx, max_events)
 
-`prof_buf` is the kernel's parameter for `prof.tensor`. Whoever records claims a slice of it at kernel entry, with one atomic; what a
+`prof_buf` is the kernel's parameter for `prof.tensor`. A recording lane claims a slice of it at kernel entry, with one atomic; what a
 start returns is only to be handed to its stop. In new code `warplens.intrakernel.dsl.cute` costs a fraction of this, since
 its units are completed once and not after each event.
 """
@@ -35,7 +37,10 @@ def read_globaltimer() -> Int64:
 
 
 class profile_region:
-    """Time a block, by lane 0 of warp 0 of each CTA: `with profile_region(prof_buf, max_events, tag, tid):`."""
+    """Time a block, by lane 0 of warp 0 of each CTA.
+
+    `with profile_region(prof_buf, max_events, tag, tid):`.
+    """
 
     __dsl_trace_time_ctxmgr__ = True
 
@@ -75,7 +80,10 @@ def warp_stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any, target_wa
 
 
 def elected_start(buf: Any, max_events: Any) -> Int32:
-    """Begin an event of each warp, by the lane that `elect_one` picks (before Hopper by lane 0); within `elect_one` or outside."""
+    """Begin an event of each warp, by the lane that `elect_one` picks (before Hopper by lane 0).
+
+    Within `elect_one` or outside.
+    """
     return _start(buf, max_events, _ELECTED)
 
 
@@ -95,7 +103,10 @@ def profile_stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any) -> Non
 
 
 def _constant(value: Any) -> int | None:
-    """The number that a Python int or an Int32 of one stands for; None for a value of the running kernel."""
+    """The number that a Python int or an Int32 of one stands for.
+
+    None for a value of the running kernel.
+    """
     number = getattr(value, "value", value)
     return number if isinstance(number, int) else None
 
@@ -121,7 +132,7 @@ def _stop(buf: Any, eid: Any, tag: Any, tid: Any, max_events: Any, who: Who, tar
     limit = unit.limit if target is None else asm.only_warp(unit.limit, Int32(target))
     place = unit.place()
     asm.record(unit.plan, (unit.buffer, limit, place, word), payload=Int32(tid), begin=eid)
-    # Who does not record, does not count either: another warp may be the target next time.
+    # A lane that does not record does not count either: another warp may be the target next time.
     place = place + Int32(1) if target is None else place + asm.one_if(limit)
     unit.advance(place)
     asm.end(unit.plan, (unit.buffer, limit, place, unit.first))

@@ -1,4 +1,6 @@
-"""Units for functions that are given a buffer and nothing else: they begin where the kernel begins, wherever the first use stands.
+"""Units for functions that only get a buffer.
+
+They begin where the kernel begins, at any place of the first use.
 
 A use may stand in a loop, and its unit must not be claimed in every pass. So its prologue goes to the kernel's first block, and
 the kernel's own operations say whether it is there: what is compiled is kept nowhere else, and two compilations never meet.
@@ -28,7 +30,10 @@ def _is_hopper() -> bool:
 
 @dataclass(frozen=True)
 class Who:
-    """Which threads of a CTA have a unit: the leaders of all warps (lane 0, or the one that is elected), of one, or every thread."""
+    """The threads of a CTA that have a unit: leaders of all warps, of one, or every thread.
+
+    A leader is lane 0, or the one that is elected.
+    """
 
     warp: int | None = None
     leader: str = ptx.LANE_0
@@ -48,7 +53,10 @@ class Who:
 
 @dataclass(frozen=True)
 class NuggetsUnit:
-    """One thread's slice while a kernel is compiled: values of its first block, and the memory of the cursor."""
+    """One thread's slice while a kernel is compiled.
+
+    Values of its first block, and the memory of the cursor.
+    """
 
     plan: Plan
     buffer: Any

@@ -49,14 +49,20 @@ def _given(kind: Any) -> Any:
 
 
 def _constant(kind: Any) -> Any:
-    """The value of a literal or of an omitted default; None where it is known only when the kernel runs."""
+    """The value of a literal or of an omitted default.
+
+    None where it is known only when the kernel runs.
+    """
     if isinstance(kind, types.Omitted):
         return kind.value
     return getattr(kind, "literal_value", None)
 
 
 def _put(p: Any, began: Any, tag: Any, payload: Any, crossing: Any) -> tuple[bool, _Emit]:
-    """Check the words of a record; whether there is any, and what emits it from the values of `began` and `payload`."""
+    """Check the words of a record.
+
+    Whether there is any, and what emits it from the values of `began` and `payload`.
+    """
     plan, name = _plan(p), _constant(tag)
     if not isinstance(name, int | str):
         raise errors.TypingError("a tag is a name or a number that is known while the kernel is compiled")
@@ -91,7 +97,10 @@ def _put(p: Any, began: Any, tag: Any, payload: Any, crossing: Any) -> tuple[boo
 
 @intrinsic(target="cuda", prefer_literal=True)
 def profiler(context: Any, prof: Any) -> Any:
-    """Begin the recording of this warp, once and at the top of the kernel; `prof` is the argument that `bind` made."""
+    """Begin the recording of this warp, once and at the top of the kernel.
+
+    `prof` is the argument that `bind` made.
+    """
     plan = _plan(prof)
 
     def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -115,7 +124,10 @@ def start(context: Any, p: Any) -> Any:
 
 @intrinsic(target="cuda", prefer_literal=True)
 def stop(context: Any, p: Any, began: Any, tag: Any, payload: Any = None, crossing: Any = False) -> Any:
-    """End the region that began at `began`. `payload`: 32 bits to keep with it; `crossing`: it may end within another one."""
+    """End the region that began at `began`.
+
+    `payload`: 32 bits to keep with it; `crossing`: it may end within another one.
+    """
     payload, crossing = _given(payload), _given(crossing)
     on, put = _put(p, began, tag, payload, crossing)
 

@@ -1,4 +1,7 @@
-"""Recording functions for kernels in Numba's simulator; each simulated thread is a host thread and keeps its unit."""
+"""Recording functions for kernels in Numba's simulator.
+
+Each simulated thread is a host thread and keeps its unit.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,10 @@ _Any = TypeVar("_Any", bound=Callable[..., Any])
 
 
 def _device(function: _Any) -> _Any:
-    """Let kernels call `function`. Compilers pass `_semantic`; the interpreter calls it as it is."""
+    """Let kernels call `function`.
+
+    Compilers pass `_semantic`; the interpreter calls it as it is.
+    """
 
     @wraps(function)
     def call(*words: Any, **named: Any) -> Any:
@@ -77,7 +80,10 @@ def _emit(text: str, operands: list[Any], semantic: Any) -> Any:
 
 @_device
 def profiler(prof: Any, _semantic: Any = None) -> Any:
-    """Begin the recording of this program, once and at the top of the kernel; `prof` is the argument that `bind` made."""
+    """Begin the recording of this program, once and at the top of the kernel.
+
+    `prof` is the argument that `bind` made.
+    """
     try:
         plan = _plain(prof[1])
     except Exception:  # whatever was passed, and however it answers
@@ -95,7 +101,10 @@ def profiler(prof: Any, _semantic: Any = None) -> Any:
 
 @_device
 def start(p: Any, _semantic: Any = None) -> Any:
-    """Read the clock for a region that `stop` ends: a 32-bit number, which may be carried through loops and branches."""
+    """Read the clock for a region that `stop` ends.
+
+    A 32-bit number, which may be carried through loops and branches.
+    """
     if isinstance(p, _Compiled):
         return _emit(ptx.now(p.plan), [], _semantic) if p.plan.enabled else _semantic.to_tensor(0)
     return p.now()
@@ -105,7 +114,10 @@ def start(p: Any, _semantic: Any = None) -> Any:
 def stop(
     p: Any, began: Any, tag: Any, payload: Any = None, crossing: Any = False, _semantic: Any = None
 ) -> None:
-    """End the region that began at `began`. `payload`: 32 bits to keep with it; `crossing`: it may end within another one."""
+    """End the region that began at `began`.
+
+    `payload`: 32 bits to keep with it; `crossing`: it may end within another one.
+    """
     _put(p, tag, began, payload, crossing, _semantic)
 
 

@@ -1,4 +1,6 @@
-"""The languages that kernels are written in, one file each; `warplens.catalog` finds them (family `intrakernel.dsl`).
+"""The languages that kernels are written in, one file each.
+
+`warplens.catalog` finds them (family `intrakernel.dsl`).
 
 Besides its entry `bind`, each file has what `python -m warplens.intrakernel.example` asks of it:
 
@@ -10,7 +12,7 @@ Besides its entry `bind`, each file has what `python -m warplens.intrakernel.exa
     def example(way: str) -> Buffer: …
         # Runs the example kernel that way and returns its buffer, after one `with buffer.launch("example"):`. It may set
         # variables of the environment (TRITON_INTERPRET, NUMBA_ENABLE_CUDASIM) before it imports its package: it is called once,
-        # in a process of its own.
+        # in a separate process.
 
 The example kernel is the same in all languages. Buffer: `allocate(grid=EXAMPLE_GRID, warps=…, slots=32, tags=EXAMPLE_TAGS)`; a
 language without warps has one. Each unit does EXAMPLE_TILES tiles: region `tile` with `load`, `compute` and `store` one after

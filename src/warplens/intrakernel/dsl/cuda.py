@@ -79,7 +79,7 @@ _TAGS = re.compile(r"^[ \t]*WARPLENS_TAGS\s*\(\s*(\w+)\s*,([^)]*)\)", re.MULTILI
 
 
 class CudaBinding(NamedTuple):
-    """What a compiler and a launch need: the buffer's address, options of the compiler, the line that names the tags."""
+    """The inputs of a compiler and a launch: address of the buffer, compiler options, the line of tags."""
 
     pointer: int
     options: tuple[str, ...]
@@ -95,7 +95,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> C
     Args:
         buffer: what `warplens.intrakernel.allocate` made.
         enabled: False compiles to what the kernel is without regions.
-        generation: put the launch's number into every record, so that those of an older launch are told one by one.
+        generation: put the launch's number into every record, so that records of an older launch are recognized one by one.
     """
     plan = plan_of(buffer, enabled=enabled, generation=generation)
     # No -std: C++17 is the default of CUDA 12 and later, and extensions of newer PyTorch need C++20.
@@ -118,7 +118,9 @@ def _tag_line(table: TagTable) -> str:
 
 
 def tags(source: str, type: str = "") -> TagTable:
-    """Read the names of a kernel's regions from its source: those of the one `WARPLENS_TAGS` in it, or of the one for `type`.
+    """Read the names of a kernel's regions from its source.
+
+    Those of the one `WARPLENS_TAGS` in it, or of the one for `type`.
 
     UsageError where there is none, or more than one, or where a name is given a number: numbers follow the order.
     """

@@ -79,7 +79,9 @@ if TYPE_CHECKING:
 
 
 def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> CuteBinding:
-    """Return the argument that lets kernels record into `buffer`; compiled once, they take that of any buffer of the same kind.
+    """Return the argument that lets kernels record into `buffer`.
+
+    Compiled once, they take that of any buffer of the same kind.
 
     Args:
         buffer: of `allocate`.
@@ -141,7 +143,10 @@ def profiler(prof: CuteBinding, *, enabled: bool = True) -> Profiler:
 
 
 class _Region:
-    """A region as a block. It opens no scope of the compiler's, so what is bound inside lives on."""
+    """A region as a block.
+
+    It opens no scope of the compiler's, so what is bound inside lives on.
+    """
 
     __dsl_trace_time_ctxmgr__ = True  # how CuTe DSL calls managers that only run while a kernel is compiled
 
@@ -171,7 +176,10 @@ def region(prof: Profiler, tag: str | int, payload: Any = None) -> _Region:
 
 
 def start(prof: Profiler) -> Any:
-    """Begin a region that is no block of code; the token (an Int32) is for `stop`. It may cross other regions."""
+    """Begin a region that is no block of code; the token (an Int32) is for `stop`.
+
+    It may cross other regions.
+    """
     return asm.timer(prof.plan) if prof.plan.enabled else Int32(0)
 
 
@@ -186,7 +194,9 @@ def mark(prof: Profiler, tag: str | int, payload: Any = None) -> None:
 
 
 def finish(prof: Profiler) -> None:
-    """Complete the recording of this warp, where its kernel ends. Without it records are kept, but not how many were dropped.
+    """Complete the recording of this warp, where its kernel ends.
+
+    Without it records are kept, but not how many were dropped.
 
     In mode `smem` without it nothing is kept.
     """

@@ -43,7 +43,7 @@ buffer has places. `bind(buffer, enabled=False)` compiles to the same machine co
 ## What the compiler may move
 
 Clock reads and records keep their order among each other and with loads and stores. A load that is started before or inside
-a region and first used behind it is charged to whoever waits for it; arithmetic that touches no memory may cross a border.
+a region and first used behind it is charged to the region that waits for it; arithmetic that touches no memory may cross a border.
 Software pipelining, where the compiler does it, may move loads across marks. The cursor lives in registers of the kernel:
 a device function that records must be inlined into it, as small ones are (`@cuda.jit(device=True, inline="always")`),
 otherwise the assembler refuses it. `debug=True` and `opt=False` inline nothing.
@@ -69,7 +69,10 @@ __all__ = ["bind", "profiler", "start", "stop", "mark", "finish", "ways", "examp
 
 
 class NumbaBinding(NamedTuple):
-    """A buffer as a kernel's argument: its address. How to record is in the class of its own that each plan has."""
+    """A buffer as a kernel's argument: its address.
+
+    Each plan has a class that knows how to record.
+    """
 
     pointer: int
 
@@ -86,14 +89,17 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> N
     Args:
         buffer: what `warplens.intrakernel.allocate` made.
         enabled: False records nothing, and the kernel compiles to what it is without regions.
-        generation: put the launch's number into every record, so that those of an older launch are told one by one.
+        generation: put the launch's number into every record, so that records of an older launch are recognized one by one.
     """
     _device()  # Numba looks for what is new before it compiles a kernel, not while it does
     return _binding_of(plan_of(buffer, enabled=enabled, generation=generation))(buffer.pointer)
 
 
 def __getattr__(name: str) -> Any:
-    """Import what kernels call when a kernel first does: it needs Numba, and describing this language does not."""
+    """Import the functions for kernels at their first use.
+
+    They need Numba, and describing this language does not.
+    """
     if name in __all__:
         return getattr(_device(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

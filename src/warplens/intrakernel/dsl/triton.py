@@ -81,7 +81,7 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> T
     Args:
         buffer: what `warplens.intrakernel.allocate` made.
         enabled: False records nothing, and the kernel compiles to what it is without regions.
-        generation: put the launch's number into every record, so that those of an older launch are told one by one.
+        generation: put the launch's number into every record, so that records of an older launch are recognized one by one.
     """
     import triton.language as tl
 
@@ -91,7 +91,10 @@ def bind(buffer: Buffer, *, enabled: bool = True, generation: bool = False) -> T
 
 
 def __getattr__(name: str) -> Any:
-    """Import what kernels call when a kernel first does: it needs Triton, and describing this language does not."""
+    """Import the functions for kernels at their first use.
+
+    They need Triton, and describing this language does not.
+    """
     if name in __all__:
         return getattr(import_module("warplens.intrakernel.device.triton"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

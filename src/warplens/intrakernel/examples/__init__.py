@@ -1,1 +1,4 @@
-"""The example kernel in each language: what `python -m warplens.intrakernel.example` runs, by the language's `example`."""
+"""The example kernel in each language.
+
+`python -m warplens.intrakernel.example` runs it, by the language's `example`.
+"""

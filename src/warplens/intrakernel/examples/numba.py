@@ -1,4 +1,7 @@
-"""The example kernel in Numba-CUDA: tiles that are loaded, computed and stored. Whether it is simulated is decided on import."""
+"""The example kernel in Numba-CUDA: tiles that are loaded, computed and stored.
+
+Whether it is simulated is decided on import.
+"""
 
 from __future__ import annotations
 

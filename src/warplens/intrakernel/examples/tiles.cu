@@ -1,4 +1,4 @@
-// The kernel of the example in CUDA C++; what it records is told in warplens/intrakernel/dsl/__init__.py.
+// The kernel of the example in CUDA C++; warplens/intrakernel/dsl/__init__.py describes its records.
 #include "warplens.cuh"
 
 WARPLENS_TAGS(Tag, tile, load, compute, store, done)

@@ -1,4 +1,7 @@
-"""The example kernel in Triton: tiles that are loaded, computed and stored. Whether it is interpreted is decided on import."""
+"""The example kernel in Triton: tiles that are loaded, computed and stored.
+
+Whether it is interpreted is decided on import.
+"""
 
 from __future__ import annotations
 

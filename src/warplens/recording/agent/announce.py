@@ -1,4 +1,7 @@
-"""How NVTX and the CUDA driver are told of the agent: variables of the environment. Imports next to nothing, for `prepare`."""
+"""Environment variables that make NVTX and the CUDA driver load the agent.
+
+Imports next to nothing, for `prepare`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ CUDA_CHAIN = "WARPLENS_CUDA_CHAIN"
 CUPTI = "WARPLENS_CUPTI"  # the libcupti that the user wants, and no other
 CUPTI_SEARCH = "WARPLENS_CUPTI_SEARCH"  # libraries to try, separated by colons, where the process has loaded none: best first
 SPOOL = "WARPLENS_SPOOL"
-# Who loads a tool -> the variable that names it, and where the one goes whose place the agent takes.
+# Loader of a tool -> the variable that names it, and the one that keeps the tool whose place the agent takes.
 WAYS = {"nvtx": (INJECTION, CHAIN), "cuda": (CUDA_INJECTION, CUDA_CHAIN)}
 TOOLS = (INJECTION, CHAIN, CUDA_INJECTION, CUDA_CHAIN)
 AGENT = os.path.join(
@@ -44,7 +47,10 @@ def announce(
 
 
 class Announcement:
-    """What a recording sets in this process's environment, for its children and for libraries that come; undone by `withdraw`."""
+    """Set this process's environment for its children and for libraries that load later.
+
+    `withdraw` undoes it.
+    """
 
     def __init__(self, agent: str, spool: str) -> None:
         self._before = {name: os.environ.get(name) for name in (*TOOLS, SPOOL)}
@@ -53,7 +59,7 @@ class Announcement:
         self._set = {name: os.environ.get(name) for name in self._before}
 
     def withdraw(self, keep: tuple[str, ...] = ()) -> None:
-        """Put back what was there, except for the names in `keep` and where the program set something else meanwhile."""
+        """Restore the environment, except for the names in `keep` and variables that the program changed."""
         for name, before in self._before.items():
             if name in keep or os.environ.get(name) != self._set[name]:
                 continue

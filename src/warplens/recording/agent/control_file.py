@@ -1,4 +1,4 @@
-"""The control file, kept mapped so that its counts survive the deletion of the spool directory."""
+"""Maps the control file, so that its counts survive the deletion of the spool directory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ _RECORDS, _STRINGS, _NO_THREAD = 1, 2, 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Agents that started; agents that could not open a spool, the errno of the first of those, and the records they lost.
+    """Agents that started.
+
+    Agents that could not open a spool, the errno of the first of those, and the records they lost.
 
     `not_chained` libraries are heard by the agent alone, although another NVTX tool is configured too.
     """
@@ -70,7 +72,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time in which everything is recorded, from `open_ns` to `close_ns` (0: it is open). The causes are of `control_layout.CAUSES`."""
+    """A time in which everything is recorded, from `open_ns` to `close_ns` (0: it is open).
+
+    The causes are of `control_layout.CAUSES`.
+    """
 
     open_ns: int
     close_ns: int
@@ -80,7 +85,10 @@ class Window:
 
 
 class ControlPage:
-    """A view of one control file and, after it had to be written anew, of its successors. `address` is where the latest is mapped."""
+    """A view of one control file and, after it had to be written anew, of its successors.
+
+    `address` is where the latest is mapped.
+    """
 
     def __init__(self, path: Path) -> None:
         self._pages = [self._map(path)]
@@ -104,7 +112,10 @@ class ControlPage:
 
     @property
     def addresses(self) -> tuple[int, ...]:
-        """Where all of them are: who changes one changes all, for the processes that began before it was written anew."""
+        """The addresses of all copies.
+
+        A change goes to all of them, for the processes that began before it was written anew.
+        """
         return tuple(self._pages)
 
     def gate(self) -> int:
@@ -112,7 +123,10 @@ class ControlPage:
         return int(ctypes.c_uint32.from_address(self.address + GATE).value)
 
     def arm(self, trigger: int) -> None:
-        """Let processes open windows by `trigger` from now on, a Trigger of format.h; a full disk may keep that from being written."""
+        """Let processes open windows by `trigger` from now on, a Trigger of format.h.
+
+        A full disk may keep that from being written.
+        """
         for page in filter(_can_write, self._pages):
             ctypes.c_uint32.from_address(page + TRIGGER).value = trigger
 
@@ -155,7 +169,10 @@ class ControlPage:
         return list(WINDOW.iter_unpack(ctypes.string_at(address + WINDOWS, count * WINDOW.size)))
 
     def write_again(self, path: Path) -> None:
-        """Write a fresh page with the same clock constants to `path`, for processes that start from now on; OSError if not."""
+        """Write a fresh page with the same clock constants to `path`.
+
+        For processes that start from now on; OSError if not.
+        """
         content = bytearray(ctypes.string_at(self.address, FILE_SIZE))
         content[PROCESSES:GATE] = bytes(GATE - PROCESSES)
         with files.create(path) as file:
@@ -183,23 +200,32 @@ class ControlPage:
 
 
 def _can_write(page: int, size: int = PAGE) -> bool:
-    """Whether a control file can be written now, as can_write in native/spool/window.h; looks at its first `size` bytes."""
+    """Whether a control file can be written now, as can_write in native/spool/window.h.
+
+    Looks at its first `size` bytes.
+    """
     if ctypes.c_uint32.from_address(page + HAS_SPACE).value:
         return True
     return bool(_LIBC.madvise(page, size, _POPULATE_WRITE) == 0 or ctypes.get_errno() != errno.EFAULT)
 
 
 def ended_orderly(descriptor: int) -> bool:
-    """Whether the process of an open spool file noted when it ended. OSError where it cannot be read."""
+    """Whether the process of an open spool file noted when it ended.
+
+    OSError where it cannot be read.
+    """
     return any(os.pread(descriptor, 8, END_NS))
 
 
 def holds_events(spool: Path) -> bool:
-    """Whether a spool file holds more than what a process knew and who took part: names of an earlier recording stand in each later one."""
+    """Say whether a spool file holds events, beyond facts about its process and threads.
+
+    Each later recording repeats the names of earlier ones.
+    """
     with spool.open("rb") as file:
         header = file.read(CHUNK_END + 8)
         if len(header) < CHUNK_END + 8:
-            return True  # broken: that is told elsewhere
+            return True  # broken: other code reports that
         (at,), (end,) = (
             struct.unpack_from("<I", header, FIRST_CHUNK),
             struct.unpack_from("<Q", header, CHUNK_END),

@@ -1,4 +1,7 @@
-"""Finds libcupti for a program that is about to start: in LD_LIBRARY_PATH, in its Python's packages, then in CUDA's toolkits."""
+"""Finds libcupti for a program that will start.
+
+Searches LD_LIBRARY_PATH, its Python's packages, then CUDA's toolkits.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _MOST = 8
 
 
 def cupti_variables(wanted: Path | None, program: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what the environment of `program` is to say of libcupti: that it is `wanted`, or which there are."""
+    """Return the variables for `program` that name the `wanted` libcupti, or the copies that it could use."""
     if wanted is not None:
         return {CUPTI: str(wanted)}
     listed = [str(path) for path in libraries(program, environment) if ":" not in str(path)]
@@ -32,7 +35,10 @@ def cupti_variables(wanted: Path | None, program: str, environment: Mapping[str,
 def libraries(
     program: str, environment: Mapping[str, str], installed: tuple[str, ...] = _INSTALLED
 ) -> list[Path]:
-    """Return the copies of libcupti that `program` could use, the most likely first, of each folder the newest version first."""
+    """Return the copies of libcupti that `program` could use, the most likely first.
+
+    Of each folder the newest version first.
+    """
     found: dict[str, Path] = {}
     for folder in _folders(program, environment, installed):
         for path in _in(folder):
@@ -77,7 +83,10 @@ def _newest(path: Path) -> tuple[list[int], int]:
 
 
 def existing_cupti(wanted: Path) -> Path:
-    """Return the absolute path of the libcupti that `wanted` is, or holds; UsageError where there is none."""
+    """Return the absolute path of the libcupti that `wanted` is, or holds.
+
+    UsageError where there is none.
+    """
     candidates = _in(wanted) if os.path.isdir(wanted) else [wanted]
     if not candidates or not os.path.isfile(candidates[0]):
         raise UsageError(

@@ -1,4 +1,7 @@
-"""Which Python runs a program, and where its packages lie: found by looking at files, without running anything."""
+"""Finds the Python that runs a program, and its package folders.
+
+It only looks at files, and runs nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*t?")
 
 
 def interpreter_of(program: str, environment: Mapping[str, str]) -> Path | None:
-    """Return the Python that the file `program` is, or that its first line names; else the one that its PATH finds. None without any."""
+    """Return the Python that the file `program` is, or that its first line names.
+
+    Else the one that its PATH finds. None without any.
+    """
     path = Path(program)
     if _PYTHON.fullmatch(path.name):
         return path
@@ -24,7 +30,10 @@ def interpreter_of(program: str, environment: Mapping[str, str]) -> Path | None:
 
 
 def package_folders(interpreter: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the folders that `interpreter` imports packages from, those that win first; some may not be there."""
+    """Yield the folders that `interpreter` imports packages from, those that win first.
+
+    Some may not be there.
+    """
     for entry in environment.get("PYTHONPATH", "").split(os.pathsep):
         if entry:
             yield Path(entry)
@@ -51,7 +60,10 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def prefixes(interpreter: Path) -> list[Path]:
-    """Return the folders that hold `bin` and `lib` of an interpreter: its environment's, and those that this one looks into, too."""
+    """Return the folders that hold `bin` and `lib` of an interpreter.
+
+    Those of its environment, and those of its base.
+    """
     try:
         own = Path(os.path.abspath(interpreter)).parent.parent
         real = interpreter.resolve().parent.parent

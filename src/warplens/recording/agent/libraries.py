@@ -1,4 +1,4 @@
-"""The libraries of a process that carry NVTX: how they are called, and which of them a recording cannot hear."""
+"""Finds the loaded libraries that carry NVTX, and those that a recording cannot hear."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _PIECE = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A loaded library: `name` is a Python module's name (`nvtx._lib.lib`), or the name of the file (`libnccl.so.2`)."""
+    """A loaded library.
+
+    `name` is a Python module's name (`nvtx._lib.lib`), or the name of the file (`libnccl.so.2`).
+    """
 
     path: str
     name: str
@@ -26,7 +29,10 @@ class Library:
 
 
 def named(path: str, search: Sequence[str] | None = None) -> Library:
-    """Return the library at `path`, named as Python imports it where it lies below an entry of `search` (default: sys.path)."""
+    """Return the library at `path`.
+
+    It has its Python name if it is below an entry of `search` (default: sys.path).
+    """
     file = os.path.basename(path)
     stem = re.fullmatch(r"(\w+)\.(?:cpython-\d+\w*-[\w-]+|abi3)\.so", file)
     folders = _below(path, search)
@@ -34,7 +40,10 @@ def named(path: str, search: Sequence[str] | None = None) -> Library:
 
 
 def package_of(path: str, search: Sequence[str] | None = None) -> str | None:
-    """Return the Python package that `path` belongs to, e.g. `torch` for `…/torch/lib/libtorch.so`; None if to none."""
+    """Return the Python package that `path` belongs to, or None.
+
+    `torch` for `…/torch/lib/libtorch.so`.
+    """
     folders = _below(path, search)
     return folders[0] if folders is not None and len(folders) > 1 else None
 
@@ -49,7 +58,9 @@ def _below(path: str, search: Sequence[str] | None) -> list[str] | None:
 
 
 def silent(before: Iterable[str], attached: Iterable[str], agent: str) -> list[str]:
-    """Return which libraries of `before` carry NVTX without having found the agent: they called NVTX too early, or never.
+    """Return libraries of `before` with NVTX that have not loaded the agent.
+
+    They called NVTX too early, or never.
 
     Reads each file's constants, so it belongs into another process than the program.
     """
@@ -58,7 +69,10 @@ def silent(before: Iterable[str], attached: Iterable[str], agent: str) -> list[s
 
 
 def carries_nvtx(path: str) -> bool:
-    """Say whether the ELF file at `path` was built with NVTX in it; False for what cannot be read."""
+    """Say whether the ELF file at `path` was built with NVTX in it.
+
+    False for what cannot be read.
+    """
     try:
         with open(path, "rb") as file:
             return any(_holds(file, offset, size) for offset, size in _constants(file))

@@ -1,4 +1,4 @@
-"""The agent library, as the launcher uses it: clocks, the control page, and what recording a range costs."""
+"""Loads the agent library for the launcher: clocks, the control page, the cost of a range."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class ClockSample:
 
 @dataclass(frozen=True, slots=True)
 class CudaSettings:
-    """What is recorded of CUDA: `CudaSettings` in `format.h`, whose bits `flags` and `backtrace` hold; `backtrace_ns` by category."""
+    """CUDA recording settings: `CudaSettings` in `format.h`.
+
+    `flags` and `backtrace` hold its bits, `backtrace_ns` is by category.
+    """
 
     flags: int = 0
     flush_ms: int = 200
@@ -50,7 +53,10 @@ class CpuSettings:
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """What the control file tells the agents; the names are those of `WarplensCapture` in `warplens.h`, times in ns."""
+    """What the control file tells the agents.
+
+    The names are those of `WarplensCapture` in `warplens.h`, times in ns.
+    """
 
     open: bool = True
     trigger: int = 0
@@ -117,7 +123,10 @@ class _Capture(ctypes.Structure):
 
 
 class Agent:
-    """The loaded library. Loading it records nothing: recording starts only where NVTX initialises it."""
+    """The loaded library.
+
+    Loading it records nothing: recording starts only where NVTX initialises it.
+    """
 
     def __init__(self, path: Path, library: ctypes.CDLL) -> None:
         self.path = path
@@ -179,7 +188,9 @@ class Agent:
         return bool(self._python_known() == 1)
 
     def create_control(self, path: Path, early: ClockSample, capture: CaptureSettings | None = None) -> None:
-        """Create the control file at `path`, with clock constants measured from `early` to now; OSError if it cannot be.
+        """Create the control file at `path`, with clock constants measured from `early` to now.
+
+        OSError if it cannot be.
 
         E2BIG: the texts of `capture` take more than a page together.
         """
@@ -214,7 +225,10 @@ class Agent:
             raise OSError(error, os.strerror(error), str(path))
 
     def open_window(self, control: int, cause: int, open_ns: int = 0) -> int:
-        """Open a window in the control file mapped at `control`; its number, 0 when one is open. OSError: no room for another."""
+        """Open a window in the control file mapped at `control`; its number, 0 when one is open.
+
+        OSError: no room for another.
+        """
         number = int(self._window_open(control, cause, open_ns))
         if number < 0:
             raise OSError(-number, os.strerror(-number))
@@ -225,11 +239,16 @@ class Agent:
         return int(self._window_close(control, cause))
 
     def close_abandoned_window(self, control: int) -> int:
-        """Close the window that is open if the process that opened it is gone; its number, 0 when it is not."""
+        """Close the window that is open if the process that opened it is gone.
+
+        Its number, 0 when it is not.
+        """
         return int(self._window_close_abandoned(control))
 
     def keep_window(self, control: int, cause: int, span_ns: int, *, go_on: bool) -> int:
-        """Close the window that is open, cut to its last `span_ns`; its number, 0 when none is. OSError: no room for another.
+        """Close the window that is open, cut to its last `span_ns`; its number, 0 when none is.
+
+        OSError: no room for another.
 
         With `go_on` the next one begins at once.
         """
@@ -239,22 +258,33 @@ class Agent:
         return number
 
     def charge(self, control: int, count: int) -> bool:
-        """Count bytes of a file against the limit of the run; False where they do not fit. Below 0: they are free again."""
+        """Count bytes of a file against the limit of the run; False where they do not fit.
+
+        Below 0: they are free again.
+        """
         return bool(self._charge(control, count) == 0)
 
     def pair_cost(self, directory: Path, pairs: int = 20_000) -> float | None:
-        """Return what one push/pop costs here, in ns; None where it cannot be measured in `directory`."""
+        """Return what one push/pop costs here, in ns.
+
+        None where it cannot be measured in `directory`.
+        """
         cost = float(self._pair_cost(os.fsencode(directory), pairs))
         return cost if cost > 0 else None
 
     def start(self, spool: Path) -> None:
-        """Record this process into `spool`, which holds a control page; OSError, with EBUSY where it is recorded already."""
+        """Record this process into `spool`, which holds a control page.
+
+        OSError, with EBUSY where it is recorded already.
+        """
         error = self._start(os.fsencode(spool))
         if error:
             raise OSError(error, os.strerror(error), str(spool))
 
     def observe(self, spool: Path, pid: int, stop: int) -> int:
-        """Record the process `pid` into `spool` from outside, until it ends or `stop` can be read; return 0 or an errno.
+        """Record the process `pid` into `spool` from outside, until it ends or `stop` can be read.
+
+        Return 0 or an errno.
 
         For a process that does nothing else, and ends with `os._exit`.
         """
@@ -265,7 +295,10 @@ class Agent:
         return bool(self._stop() == 0)
 
     def examine(self, program: str) -> int:
-        """Return why `program` must not get our stub, as a WarplensForeign of `registry.h`; 0 when nothing speaks against it."""
+        """Return why `program` must not get our stub, as a WarplensForeign of `registry.h`.
+
+        0 when nothing speaks against it.
+        """
         return int(self._examine(os.fsencode(program)))
 
     def attached(self) -> tuple[str, ...]:

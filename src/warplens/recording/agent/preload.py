@@ -1,4 +1,4 @@
-"""LD_PRELOAD: how the dynamic loader puts our stub into every program, whatever the path of the stub."""
+"""Sets LD_PRELOAD, so that the dynamic loader puts our stub into every program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _EXPANDED = "$"  # $ORIGIN, $LIB and $PLATFORM mean something to the loader
 
 
 def added(value: str | None, stub: str) -> str:
-    """Return the value of LD_PRELOAD with `stub` behind what the user has there; once, also for a launcher in a launcher."""
+    """Return the value of LD_PRELOAD with `stub` behind what the user has there.
+
+    Once, also for a launcher in a launcher.
+    """
     if not value:
         return stub
     return value if stub in value.replace(" ", ":").split(":") else f"{value}:{stub}"
@@ -33,7 +36,10 @@ def listable(path: str) -> bool:
 
 
 class StubPath:
-    """The path of the stub for LD_PRELOAD; where the real one cannot stand there, a link in a private directory."""
+    """The path of the stub for LD_PRELOAD.
+
+    Where the real one cannot stand there, a link in a private directory.
+    """
 
     def __init__(self, stub: str = STUB, environment: Mapping[str, str] | None = None) -> None:
         self.path: str | None = None
@@ -59,7 +65,11 @@ class StubPath:
                 self.remove()
 
     def remove(self) -> None:
-        """Remove the link. Not while programs run that have it in their environment: the loader would complain in their children."""
+        """Remove the link.
+
+        Not while programs run that have it in their environment: the loader would complain in their
+        children.
+        """
         if self._folder is not None:
             remove_tree(Path(self._folder))
         self.path = self._folder = None

@@ -1,4 +1,4 @@
-"""`warplens.prepare()`: makes every NVTX call of this process from now on heard by a recording that begins later."""
+"""`warplens.prepare()`: lets a later recording hear all NVTX calls of this process from now on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The child that writes the report while the program runs: started when there is enough to write, and told when the program has ended."""
+"""Starts and stops the child that writes the report while the program runs.
+
+It starts when there is enough to write.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ _LEAST = 8 << 20  # bytes of all spools together
 
 
 class Converting:
-    """Belongs to the recording with the given note and spool. `look` now and then, from one thread; then `over`, then `finish`.
+    """Belongs to the recording with the given note and spool.
+
+    `look` now and then, from one thread; then `over`, then `finish`.
 
     `quiet`: nobody wants to hear about the report.
     """
@@ -52,7 +57,9 @@ class Converting:
                 self._pid = 0  # it has ended: all is as if it had never been
 
     def finish(self, progress: Callable[[str, float], None]) -> list[str] | None:
-        """Wait until the child has finished the report; return its lines about it, None where it could not. Also in a fork of the launcher.
+        """Wait until the child has finished the report.
+
+        Return its lines about it, None where it could not. Also in a fork of the launcher.
 
         `progress` hears a stage and how far it is. Ctrl-C ends the child; then, nothing is finished yet.
         """

@@ -1,4 +1,7 @@
-"""Work in a forked child that may be lost: the system ends it first where memory gets short, and our exit code stays our own."""
+"""Runs expendable work in a forked child.
+
+If memory gets short, the kernel ends the child first, and our exit code stays the same.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ Aside = Callable[[], AbstractContextManager[Callable[[int], None]]]
 def run_expendable(
     work: Callable[[], bool], aside: Aside = lambda: nullcontext(lambda pid: None)
 ) -> tuple[bool, str | None]:
-    """Call `work` in a child; return what it returns, or False and how the child ended, where it ended without an answer.
+    """Call `work` in a child.
+
+    Return what it returns, or False and how the child ended, where it ended without an answer.
 
     A fork, not a new interpreter: that would cost each recording 0.1 s more. Ctrl-C reaches `work` as KeyboardInterrupt, once, and
     is raised here when the child has ended. The child does not outlive us. Where there cannot be one, `work` is called here.
@@ -56,7 +61,10 @@ def run_expendable(
 
 
 def how_it_ended(code: int | None) -> str:
-    """Say how a child ended: `code` is that of `subprocess`, negative for a signal, None where it is not known."""
+    """Describe how a child ended.
+
+    `code` is that of `subprocess`, negative for a signal, None if unknown.
+    """
     if code is None:
         return "no exit code"
     if code == -signal.SIGKILL:

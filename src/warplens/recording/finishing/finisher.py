@@ -1,4 +1,4 @@
-"""Finishing a report in a child process, so that the traced one never loads what that takes."""
+"""Finishes a report in a child process, so that the traced one never loads the packages for it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ _KEPT = {
 
 
 class Finisher:
-    """One child that finishes one report. OSError where it cannot be started. `died` says how, where it ended without an answer.
+    """One child that finishes one report.
+
+    OSError where it cannot be started. `died` says how, where it ended without an answer.
 
     `module` is the one whose `main` the child calls; `passed` are descriptors that it gets.
     """
@@ -102,7 +104,11 @@ class Finisher:
         return self._answer is not None
 
     def wait(self) -> dict[str, Any]:
-        """Wait for its end; return what it found: `silent` (paths), `finished`, and `said`, lines for people. Empty where it died."""
+        """Wait for its end.
+
+        Return what it found: `silent` (paths), `finished`, and `said`, lines for people. Empty
+        where it died.
+        """
         self._child.wait()
         self._read()
         return self._answer or {}
@@ -125,7 +131,10 @@ class Finisher:
 
 
 def python() -> str:
-    """Return the interpreter that can run the child; FileNotFoundError where this program is none, or an application made of one."""
+    """Return the interpreter that can run the child.
+
+    FileNotFoundError where this program is none, or an application made of one.
+    """
     name = sys.executable or ""
     if "python" not in os.path.basename(name).lower() or getattr(sys, "frozen", False):
         raise FileNotFoundError(2, "this program is no Python interpreter", name)

@@ -1,4 +1,7 @@
-"""The few functions of NVIDIA's management library that tell how GPUs are doing. Own declarations: no package, no header is needed."""
+"""Calls the few functions of NVIDIA's management library that read the state of GPUs.
+
+Own declarations: no package, no header is needed.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +162,10 @@ class Nvml:
     def gpm_between(
         self, first: ctypes.c_void_p, second: ctypes.c_void_p, metrics: Sequence[int]
     ) -> list[float | None]:
-        """Return what NVML's `metrics` were between two readings; None where this GPU has no such."""
+        """Return what NVML's `metrics` were between two readings.
+
+        None where this GPU has no such.
+        """
         asked = _Metrics(_GPM_VERSION, len(metrics))
         asked.samples[0], asked.samples[1] = first, second
         for place, metric in enumerate(metrics):

@@ -1,4 +1,4 @@
-"""What is read of each GPU: NVML's figures, and with GPM what the parts of a GPU did between two readings."""
+"""Reads each GPU: NVML's figures, and with GPM the activity of its parts between two readings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warplens.recording.gpu.nvml import NOT_SUPPORTED, Gpu, Nvml, NvmlError
 Value = float | None
 _MIB = float(1 << 20)
 
-THROTTLE = "throttle reasons"  # bits; whoever reads them makes metrics of them
+THROTTLE = "throttle reasons"  # bits; the reader makes metrics of them
 _PLAIN = (
     ("GPU Utilization", "%"),
     ("Memory Utilization", "%"),
@@ -41,7 +41,10 @@ _GPM_NUMBERS = [number for number, *_ in _GPM]
 
 
 class Readings:
-    """Reads one GPU again and again. What it does not know is None in each reading, and not asked for again."""
+    """Reads one GPU again and again.
+
+    What it does not know is None in each reading, and not asked for again.
+    """
 
     def __init__(self, nvml: Nvml, gpu: Gpu, *, gpm: bool) -> None:
         self.gpu = gpu

@@ -1,4 +1,7 @@
-"""Samples the GPUs of this host while a recording runs: a thread of the launcher, a file in the spool directory."""
+"""Samples the GPUs of this host during a recording.
+
+A thread of the launcher, a file in the spool directory.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ _NONE_FOUND = "There is no GPU here, or none that this user may see."
 
 
 class GpuSampler:
-    """Samples from `start` to `stop`, while `recording` says so. Nothing is raised: what goes wrong is in `problem`.
+    """Samples from `start` to `stop`, while `recording` says so.
+
+    Nothing is raised: what goes wrong is in `problem`.
 
     `charge` and `is_wanted` are those of `SampleFile`.
 

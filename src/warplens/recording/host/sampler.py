@@ -1,4 +1,7 @@
-"""Samples the memory of the program's processes and the load of the machine: a thread of the launcher, a file in the spool directory."""
+"""Samples the memory of the program's processes and the load of the machine.
+
+A thread of the launcher, a file in the spool directory.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,16 @@ from warplens.recording.sample_file import SampleFile
 FILE = "host_metrics.jsonl"
 _PERIOD_S = 0.25
 _FIRST_S = 0.05  # short programs have a sample, too
-_SPARING = 500  # a look at all processes takes at most one part in so many of a CPU
+_SPARING = 500  # a look at all processes takes at most 1/500 of a CPU
 _PATIENCE_S = 1.0
 _IDLE, _IO_WAIT, _GUEST = 3, 4, 8  # fields of the line `cpu` in /proc/stat; guest time is part of user time
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class HostSampler:
-    """Samples from `start` to `stop`, while `recording` says so. Nothing is raised: `missed` samples are counted.
+    """Samples from `start` to `stop`, while `recording` says so.
+
+    Nothing is raised: `missed` samples are counted.
 
     `pids` gives the processes, and `also_look` hears of them at each look. `charge` and `is_wanted` are those of `SampleFile`.
 
@@ -106,7 +111,10 @@ class HostSampler:
 
 
 def resident(pid: int) -> int | None:
-    """Return the memory of a process that is resident, bytes; None where it is gone, or is a zombie."""
+    """Return the memory of a process that is resident, bytes.
+
+    None where it is gone, or is a zombie.
+    """
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE or None

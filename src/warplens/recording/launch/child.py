@@ -1,4 +1,4 @@
-r"""Running the program: its terminal and process group are ours, its signals reach it, its exit code is ours.
+r"""Runs the program in our terminal and process group: passes on signals, returns its exit code.
 
 The signals that mean something to programs are blocked and read one by one, which tells who sent them: what the terminal
 sends (Ctrl-C, Ctrl-\, hang-up) the program has got itself, what another process sent only to us is passed on.
@@ -39,7 +39,10 @@ _ROUNDS = 20
 
 
 def children() -> list[int]:
-    """Return the ids of our direct children (with the subreaper set: also of orphans of their descendants)."""
+    """Return the ids of our direct children.
+
+    With the subreaper set, also those of orphans of their descendants.
+    """
     return _children_of("self")
 
 
@@ -60,7 +63,9 @@ def exit_status(wait_status: int) -> int:
 
 
 class Child:
-    """One program, from `start` to `wait`. Use from the main thread, before other threads start: it blocks signals.
+    """One program, from `start` to `wait`.
+
+    Use from the main thread, before other threads start: it blocks signals.
 
     `reaped` hears the ids and exit statuses of the program and of orphans that it left behind.
     """
@@ -111,9 +116,11 @@ class Child:
     def wait(
         self, mode: Wait, waiting: Callable[[list[int]], None], over: Callable[[], bool] = lambda: False
     ) -> list[int]:
-        """Wait for the program, with `mode` "all" for its descendants too; return what still runs of them, the program first.
+        """Wait for the program, with `mode` "all" for its descendants too.
 
-        `waiting` is told once, when descendants outlive the program by more than a second. A second Ctrl-C then ends the
+        Return what still runs of them, the program first.
+
+        `waiting` is called once, when descendants outlive the program by more than a second. A second Ctrl-C then ends the
         waiting; after a SIGTERM or hang-up it ends within five seconds. Once `over` says so, the waiting ends, of what was
         killed after five seconds at the latest; `wake` makes it look.
         """
@@ -139,7 +146,10 @@ class Child:
                 self._pass_on(info)
 
     def kill(self, number: int) -> None:
-        """Send a signal to the program and all its descendants, from any thread. `killed_by` is it if the program had not ended yet."""
+        """Send a signal to the program and all its descendants, from any thread.
+
+        `killed_by` is it if the program had not ended yet.
+        """
         self._kill_deadline = time.monotonic() + _GRACE_S
         self.killed_all_by = number
         if self.status is None:
@@ -164,7 +174,10 @@ class Child:
 
     @contextmanager
     def aside(self) -> Iterator[Callable[[int], None]]:
-        """Yield what is told the pid of a child of ours that the block starts: it is none of the program's. From any thread."""
+        """Yield a function that takes the pid of a child of this process, started by the block.
+
+        Such a child does not count as the program's. From any thread.
+        """
         with self._starting:
             yield self._ours.add
 
@@ -187,7 +200,10 @@ class Child:
             return [pid for pid in children() if pid != self.pid and pid not in self._ours]
 
     def descendants(self) -> list[int]:
-        """Return the processes that come of the program and run, parents before their children. From any thread."""
+        """Return the processes that come of the program and run, parents before their children.
+
+        From any thread.
+        """
         with self._starting:
             found = [pid for pid in children() if pid not in self._ours]
         for pid in found:
@@ -228,7 +244,9 @@ class Child:
             self.usage[name] = self.usage.get(name, 0) + value
 
     def _add_size(self, used: resource.struct_rusage) -> None:
-        """Note the most memory of the program and what it waited for; it began as a copy of us, and up to our size it is ours.
+        """Note the peak memory and the waits of the program.
+
+        It began as a copy of this process: memory up to our size is ours.
 
         Our own `ru_maxrss` says too much: it goes on through `exec`, so that it may be the size of the process that started us.
         """

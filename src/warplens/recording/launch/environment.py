@@ -1,4 +1,7 @@
-"""The environment of the traced program: a few variables, and nothing of warplens has to be importable there."""
+"""Builds the environment of the traced program: a few variables.
+
+Nothing of warplens has to be importable there.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def launch_environment(initial: Path = Path("/proc/self/environ")) -> dict[str, str]:
-    """Return this process's environment as its caller made it: Python itself sets LC_CTYPE where the locale is C (PEP 538).
+    """Return this process's environment as its caller made it.
+
+    Python itself sets LC_CTYPE if the locale is C (PEP 538).
 
     `initial` is what the kernel knows of the environment that the process was started with.
     """

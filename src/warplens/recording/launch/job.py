@@ -1,4 +1,4 @@
-"""Which job this process belongs to, so that the ranks of one job finish into one report."""
+"""Finds the parallel job of this process, so that its ranks finish into one report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _MOST_ANCESTORS = 16
 
 
 def job_id(environment: Mapping[str, str] | None = None, parent: int | None = None) -> str | None:
-    """Return a text that is equal in all ranks of one job step and differs between steps; None outside of jobs.
+    """Return a text that is equal in all ranks of one job step and differs between steps.
+
+    None outside of jobs.
 
     A batch script or an allocation alone is no step: two programs started one after the other in it do not belong
     together, so `SLURM_JOB_ID` counts only with `SLURM_STEP_ID`. MPICH's mpirun sets no variable that names the job:
@@ -46,7 +48,10 @@ def job_id(environment: Mapping[str, str] | None = None, parent: int | None = No
 
 
 def _hydra(parent: int | None) -> str | None:
-    """Return what names one run of MPICH's mpirun: on every host its proxy is told where mpirun listens."""
+    """Return the name of one run of MPICH's mpirun.
+
+    On each host its proxy knows where mpirun listens.
+    """
     pid = os.getppid() if parent is None else parent
     for _ in range(_MOST_ANCESTORS):
         try:

@@ -1,4 +1,4 @@
-"""One recording of a program that we start: the program with the agent in it, from its start to its end."""
+"""Records one program from its start to its end: starts it with the agent in it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from warplens.recording.spool.writeback import Writeback
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the run went: the exit status to return, and the pids of what still runs; without a status the program is among them.
+    """How the run went: the exit status to return, and the pids of what still runs.
+
+    Without a status the program is among them.
 
     `over_by` says what ended the recording before the program, `killed_by` which signal the program got for it, `killed_all_by` its
     descendants.
@@ -53,7 +55,7 @@ class Recording:
     """Runs `command` so that the agent records it into the existing directory `spool`.
 
     `early` is a clock sample taken as early as possible: the longer ago, the better the clock's rate is known.
-    `waiting` is told the pids of descendants that outlive the program. `attend` is entered with the run and its program before
+    `waiting` gets the pids of descendants that outlive the program. `attend` is entered with the run and its program before
     that starts, and left when the recording is over. `converting`, where there is one, writes the report meanwhile. `begun`: it was tried
     to start the program.
     """
@@ -76,10 +78,12 @@ class Recording:
         self.facts = RunFacts(self.spool, self.command, self.options.trace, job=self.job)
 
     def run(self) -> Outcome:
-        """Run the program until it or its recording ends; NotStarted or CaptureError when it never began.
+        """Run the program until it or its recording ends.
+
+        NotStarted or CaptureError when it never began.
 
         Where the recording ends first, the program goes on: call `rest` when its report is finished. Signals stay blocked: `release`
-        them where an interruption can be told.
+        them where the caller can report an interruption.
         """
         environment = child_environment(
             launch_environment(),
@@ -191,7 +195,10 @@ class Recording:
         )
 
     def release(self) -> None:
-        """Let signals reach us again; those for a program that goes on are passed on to it until `rest` is over."""
+        """Let signals reach us again.
+
+        Those for a program that goes on are passed on to it until `rest` is over.
+        """
         if self._child is not None and self._rest is None:
             self._child.release()
 
@@ -216,7 +223,10 @@ class Recording:
         return sampler
 
     def _observe(self, child: Child) -> Observers | None:
-        """Record processes without Python from outside, where native samples or states are wanted and not all have the agent."""
+        """Record processes without Python from outside.
+
+        If native samples or states are wanted and not all have the agent.
+        """
         cpu = cpu_settings(self.options)
         if not self.options.cpu.python_only or not cpu.flags & (NATIVE_SAMPLES | STATES):
             return None
@@ -239,13 +249,19 @@ class Recording:
         return sampler
 
     def rest(self) -> int:
-        """Wait for the end of a program that goes on after its recording; return the exit status to return."""
+        """Wait for the end of a program that goes on after its recording.
+
+        Return the exit status to return.
+        """
         assert self._rest is not None
         return self._rest.wait()
 
 
 class _Rest:
-    """The end of a program without recording: a thread passes signals on to it, while this one finishes the report."""
+    """The rest of a program after its recording ended.
+
+    A thread passes signals on to it, while this one finishes the report.
+    """
 
     def __init__(self, child: Child) -> None:
         self._child = child

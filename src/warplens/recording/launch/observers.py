@@ -1,4 +1,7 @@
-"""Records processes without our agent from outside, each by a child of ours: nothing is started or loaded in them."""
+"""Records processes without our agent from outside, each by a child of ours.
+
+Nothing is started or loaded in them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ _AGENT = b"/libwarplens_agent.so"
 
 
 class Observers:
-    """Belongs to a recording into `spool`. `look` now and then, from one thread; then `stop`. Nothing is raised.
+    """Belongs to a recording into `spool`.
+
+    `look` now and then, from one thread; then `stop`. Nothing is raised.
 
     A process is left alone until the second look that sees it: what a compiler or a shell starts a thousand times has ended by then.
     One that has the agent records itself. `aside` is that of `Child`.
@@ -78,7 +83,10 @@ class Observers:
 
 
 def _observe(agent: Agent, spool: Path, pid: int, stop: int, living: int) -> NoReturn:
-    """What the child does. Of the launcher it has its memory and no more: what it held open, others wait to see closed."""
+    """What the child does.
+
+    Of the launcher it has its memory and no more: what it held open, others wait to see closed.
+    """
     code = 1
     try:
         null = os.open(os.devnull, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Finding the program to run, with the exit codes that shells use when it cannot be."""
+"""Finds the program to run, with the exit codes that shells use if it cannot be found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ NOT_EXECUTABLE = 126
 
 
 def find_program(name: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return the path that `name` stands for, searched in PATH as `execvp` does; NotStarted says why there is none."""
+    """Return the path that `name` stands for, searched in PATH as `execvp` does.
+
+    NotStarted says why there is none.
+    """
     environ = os.environ if environment is None else environment
     if not name:
         raise NotStarted("The program's name is empty.", NOT_FOUND)

@@ -1,4 +1,7 @@
-"""The launcher's end of the register of processes: it makes the file, keeps room in it, and adds what only it knows."""
+"""The launcher's end of the register of processes.
+
+It makes the file, reserves room in it, and adds what only it knows.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _LIBC.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_
 
 
 class Register:
-    """`processes.log` in the spool directory; `failed` is the error where it could not be made. Nothing here raises OSError."""
+    """`processes.log` in the spool directory; `failed` is the error where it could not be made.
+
+    Nothing here raises OSError.
+    """
 
     def __init__(self, spool: Path) -> None:
         self.failed: OSError | None = None
@@ -31,7 +37,10 @@ class Register:
         self._open()
 
     def look(self) -> None:
-        """Reserve more room where it gets scarce, and make the file anew where somebody deleted it with its directory."""
+        """Reserve more room if it gets scarce.
+
+        Makes the file anew if it was deleted with its directory.
+        """
         if not self._held:
             return
         try:

@@ -1,4 +1,4 @@
-"""Following every process of a program's tree: the stub in their environment, and the register of those that there were."""
+"""Follows every process of a program's tree, by the stub in their environment and the register."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _NO_ELF = 6
 
 
 class Tree:
-    """The processes that come of one launched program. Raises nothing: what cannot be followed becomes a note in `facts`."""
+    """The processes that come of one launched program.
+
+    Raises nothing: what cannot be followed becomes a note in `facts`.
+    """
 
     def __init__(self, spool: Path, agent: Agent, facts: RunFacts, stub: str = STUB) -> None:
         self._agent = agent

@@ -1,4 +1,4 @@
-"""Running a program that nothing can be recorded of, because the disk is full: what somebody started runs all the same."""
+"""Runs a program without recording because the disk is full."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What to record: the options of a recording, and the settings that the agents read."""
+"""The options of a recording, and the settings that the agents read."""

@@ -1,4 +1,4 @@
-"""What a recording is asked to do, and what it does when nothing is asked."""
+"""Recording options and their defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agents are told of the CPU side: the flags of `CpuSettings` in format.h."""
+"""Encodes CPU options as `CpuSettings` flags (format.h)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording is asked to record of CUDA, and what it records of it when nothing is asked."""
+"""CUDA recording options and their defaults."""
 
 from __future__ import annotations
 

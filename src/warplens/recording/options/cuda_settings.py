@@ -1,4 +1,4 @@
-"""What the agents are told of CUDA: the flags of `CudaSettings` in format.h."""
+"""Encodes CUDA options as `CudaSettings` flags (format.h)."""
 
 from __future__ import annotations
 

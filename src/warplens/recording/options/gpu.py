@@ -1,4 +1,4 @@
-"""What a recording is asked to sample of the GPUs."""
+"""Options of GPU sampling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ Kind = Literal["none", "nvml", "gpm"]
 
 @dataclass(frozen=True, slots=True)
 class GpuMetrics:
-    """`kind`: nothing, NVML's figures, or those and what GPM counts. `frequency` in Hz. `devices`: numbers of GPUs, none = all of them.
+    """`kind`: nothing, NVML's figures, or those and what GPM counts.
+
+    `frequency` in Hz. `devices`: numbers of GPUs, none = all of them.
 
     `chosen`: the user asked for it, and hears where it does not work.
     """

@@ -1,4 +1,4 @@
-"""Libraries of NVIDIA that annotate themselves with NVTX, and the variables that make them do so."""
+"""NVIDIA libraries that annotate themselves with NVTX, and the variables that switch it on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _SILENCERS = {"nccl": "NCCL_NVTX_DISABLE"}
 
 
 def switched_on(traces: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that let the libraries of `traces` speak; what the user has set counts more than we do."""
+    """Return the variables that let the libraries of `traces` speak.
+
+    What the user has set counts more than we do.
+    """
     levels: dict[str, str] = {}
     for trace in traces:
         for name in SWITCHES.get(VERBOSE.get(trace, trace), ()):

@@ -1,4 +1,4 @@
-"""Which Python functions are to be traced: read from a file in nsys's format, and written down for the agents."""
+"""Reads the list of Python functions to trace (nsys's format) and writes it for the agents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class PythonFunction:
 
 
 def read_functions(path: Path) -> tuple[PythonFunction, ...]:
-    """Return the functions that a file names; UsageError for one that cannot be read, or is not in nsys's format."""
+    """Return the functions that a file names.
+
+    UsageError for one that cannot be read, or is not in nsys's format.
+    """
     try:
         given = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

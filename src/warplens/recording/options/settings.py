@@ -1,4 +1,4 @@
-"""What the agents are told of the options of a recording, and how a capture range is named."""
+"""Encodes recording options for the agents, and names capture ranges."""
 
 from __future__ import annotations
 

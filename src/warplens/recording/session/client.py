@@ -1,4 +1,4 @@
-"""Asking a running session from another terminal."""
+"""Sends requests to a running session from another terminal."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MOST = 1 << 20
 def ask(session: str | None, request: dict[str, Any], *, timeout: float | None = ANSWER_S) -> dict[str, Any]:
     """Send `request` to the session of that name, or to the only one; return its answer.
 
-    `timeout` (s) None waits for as long as the launcher lives. UsageError where there is no such session, or which one is meant
-    is not said; CaptureError where its launcher does not answer, or says that it cannot be done.
+    `timeout` (s) None waits for as long as the launcher lives. UsageError if there is no such session, or if several run and none
+    is named; CaptureError if its launcher does not answer, or refuses.
     """
     with entries() as found:
         entry = chosen(found, session)
@@ -37,7 +37,10 @@ def ask(session: str | None, request: dict[str, Any], *, timeout: float | None =
 
 
 def chosen(found: Sequence[Entry], session: str | None) -> Entry:
-    """Return the entry that is meant; UsageError where that is not clear, with a list of what there is."""
+    """Return the entry that is meant.
+
+    UsageError where that is not clear, with a list of what there is.
+    """
     alive = [entry for entry in found if entry.alive]
     if session is not None:
         for entry in found:
@@ -92,7 +95,10 @@ def _listing(alive: Sequence[Entry]) -> str:
 
 
 def exchange(entry: Entry, request: dict[str, Any], timeout: float | None) -> dict[str, Any]:
-    """Send `request` to one session and return its answer, whatever that says; CaptureError where there is none in time."""
+    """Send `request` to one session and return its answer, whatever that says.
+
+    CaptureError where there is none in time.
+    """
     note = entry.note
     end = None if timeout is None else time.monotonic() + timeout
     if suspended(note):  # what is sent now is answered when it wakes up; better say so now

@@ -1,4 +1,4 @@
-"""What other terminals can do with a recording: its session, from before the program starts until the report is written."""
+"""Serves start, stop, status and shutdown requests for one recording over its control socket."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ _LONGEST_KEEP_S = 1e9
 
 
 class Attendant:
-    """Answers requests for one recording. Make it before anything is written, then `describe`, `attend` and, at the very end, `close`.
+    """Answers requests for one recording.
 
-    UsageError where the session's own name is taken, CaptureError where it cannot be entered under it. Without a name of its own
+    Make it before anything is written, then `describe`, `attend` and, at the very end, `close`.
+
+    UsageError where the session's own name is taken, CaptureError where it cannot be entered under it. Without a given name
     a recording goes on without session; `problem` then says why. `tell` prints a message beside the program's output.
     """
 
@@ -74,7 +76,10 @@ class Attendant:
 
     @contextlib.contextmanager
     def attend(self, run: Run, child: Child) -> Iterator[None]:
-        """Answer what is asked of the recording `run`; the signals of this thread are blocked by now."""
+        """Answer what is asked of the recording `run`.
+
+        The signals of this thread are blocked by now.
+        """
         self._run, self._child = run, child
         self._snapshots = snapshots = Snapshots(Path(self._note.part), child.aside)
         run.is_read = lambda: snapshots.busy
@@ -184,7 +189,10 @@ class Attendant:
         self._snapshots.ask(done)
 
     def _save(self) -> None:
-        """The signal came: keep the last seconds, and say where they are. In the main thread, which has a program to wait for."""
+        """The signal came: keep the last seconds, and say where they are.
+
+        In the main thread, which has a program to wait for.
+        """
         if self._server is None or not self._server.post(self._save_and_tell):
             self._tell(
                 "warplens: the last seconds cannot be saved: the launcher has too many threads or files open."
@@ -244,7 +252,10 @@ class Attendant:
             done({"lines": [], "said": [said], "finished": finished, "final": True})
 
     def _look(self) -> float:
-        """Pass on snapshots, and keep the session where it is found; return for how long (s) there is nothing to look at."""
+        """Pass on snapshots, and keep the session where it is found.
+
+        Return for how long (s) there is nothing to look at.
+        """
         if self._snapshots is not None and self._snapshots.busy:
             self._snapshots.look()
             if self._snapshots.busy:

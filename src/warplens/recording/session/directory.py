@@ -1,4 +1,6 @@
-"""The running sessions of a user: for each a lock that its launcher holds while it lives, a note about it, and its socket.
+"""The running sessions of a user: for each a lock, a note and a socket.
+
+The launcher holds the lock while it lives.
 
 A launcher that was killed leaves its files behind; the kernel has dropped the lock, which tells. They stay for as long as the
 report of that session is not finished, so that `warplens status` can say so, and go with the next session that begins.
@@ -28,7 +30,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A session: its name, the process of its launcher, the report and the part of it that is recorded, and the command line."""
+    """A session: its name, the process of its launcher, the report and the recorded part, the command line."""
 
     name: str
     pid: int
@@ -92,13 +94,19 @@ class Membership:
             self._enter()
 
     def describe(self, note: Note) -> None:
-        """Replace what the entry says. OSError where that cannot be written; the entry then says what it said before."""
+        """Replace what the entry says.
+
+        OSError where that cannot be written; the entry then says what it said before.
+        """
         self.note = note
         with self._directory.locked():
             self._write()
 
     def in_place(self) -> bool:
-        """Whether others can still find it: whole directories get deleted, when a user logs out or by those who tidy up."""
+        """Whether others can still reach it.
+
+        Directories get deleted at logout or by cleanup jobs.
+        """
         if not self._directory.in_place():
             return False
         for name in (f"{self.note.name}.lock", f"{self.note.name}.sock", f"{self.note.name}.json"):
@@ -126,7 +134,10 @@ class Membership:
         self._directory.close()
 
     def _enter(self) -> None:
-        """Make the three files. The lock gets its name last, and locked: who lists sessions meets whole ones."""
+        """Make the three files.
+
+        The lock gets its name last, and locked: a listing shows only complete sessions.
+        """
         name = self.note.name
         temporary = f".{name}.{os.getpid()}.lock"
         _unlink(self._directory, name)  # a socket whose lock somebody deleted would be in the way
@@ -181,7 +192,9 @@ class Membership:
 
 
 def join(name: str | None, default: str) -> Membership:
-    """Enter this process as the session `name`, or, without one, as `default`, with a number behind it where that is taken.
+    """Enter this process as the session `name`, or as `default`.
+
+    `default` gets a number if it is taken.
 
     UsageError where a session of that name runs; CaptureError where there is no place for it.
     """
@@ -236,7 +249,10 @@ def _listed(directory: RuntimeDir) -> Iterator[Entry]:
 
 
 def _sweep(directory: RuntimeDir, also: str) -> None:
-    """Remove what dead launchers left, apart from those whose report is not finished; `also` goes in any case. Under the lock."""
+    """Remove what dead launchers left, apart from those whose report is not finished.
+
+    `also` goes in any case. Under the lock.
+    """
     for entry in list(_listed(directory)):
         if not entry.alive and (entry.note.name == also or not entry.note.unfinished()):
             _unlink(directory, entry.note.name)
@@ -272,7 +288,10 @@ def _is_locked(directory: RuntimeDir, name: str) -> bool | None:
 
 
 def _read(directory: RuntimeDir, name: str) -> Note:
-    """Return the note of the session `name`; one that says nothing more where it is missing or makes no sense."""
+    """Return the note of the session `name`.
+
+    One that says nothing more where it is missing or makes no sense.
+    """
     nothing = Note(name, 0, 0)
     try:
         descriptor = os.open(

@@ -1,4 +1,4 @@
-"""One recording that a process makes of itself, from the first step to the handing over of what it recorded."""
+"""One recording that a process makes of itself, from the first step to the handover."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class AlreadyRecorded(Exception):
 
 
 class Session:
-    """Records from here to `stop`. CaptureError, ReportError or UsageError where it cannot begin; AlreadyRecorded."""
+    """Records from here to `stop`.
+
+    CaptureError, ReportError or UsageError where it cannot begin; AlreadyRecorded.
+    """
 
     def __init__(
         self, output: str | None, *, force: bool, spool_dir: Path | None, keep_raw: bool, renew: bool
@@ -78,12 +81,18 @@ class Session:
         return self._place.report
 
     def attached(self) -> list[str]:
-        """Return the paths of the libraries that the agent hears; the loader has no path for the program itself."""
+        """Return the paths of the libraries that the agent hears.
+
+        The loader has no path for the program itself.
+        """
         paths = self.agent.attached()
         return [os.path.realpath(path if os.path.exists(path) else "/proc/self/exe") for path in paths]
 
     def stop(self) -> Finisher:
-        """End the recording and start the child that finishes the report; OSError where there cannot be one."""
+        """End the recording and start the child that finishes the report.
+
+        OSError where there cannot be one.
+        """
         end = time.monotonic_ns()
         self.agent.stop()
         attached = self.attached()
@@ -135,7 +144,7 @@ class Session:
         self._before = prepared() or loaded_libraries()
         spool = self._place.spool.path
         if renew:
-            self.agent.stop()  # a fork child of a recording that is over goes on with it until it is told
+            self.agent.stop()  # a fork child continues an ended recording until the agent stops
         try:
             self.agent.start(spool)
         except OSError as error:
@@ -181,7 +190,10 @@ def _part(pid: int) -> str:
 
 
 def _early_sample(agent: Agent) -> ClockSample:
-    """Return a clock sample, where there is one that of an earlier recording: else there is a short wait until it is old enough."""
+    """Return a clock sample, that of an earlier recording if there is one.
+
+    Otherwise it waits shortly until the sample is old enough.
+    """
     global _early
     if _early is None or time.monotonic_ns() - _early.monotonic > _TOO_OLD_NS:
         _early = agent.clock_sample()

@@ -1,4 +1,4 @@
-"""The private directory of a user in which running sessions can be found.
+"""The private directory of a user that lists the running sessions.
 
 The names are predictable, so that another terminal finds them, and anybody may have taken them before: what counts is what
 lies there. A directory is opened once, without following a link, its owner and mode are asked of the open descriptor, and all
@@ -36,7 +36,10 @@ class RuntimeDir:
         return Folder.of(self.path, self.descriptor)
 
     def address(self, name: str) -> str:
-        """Return a path of the entry `name` that is short enough for a socket (107 bytes), however long the directory's is."""
+        """Return a path of the entry `name` that is short enough for a socket (107 bytes).
+
+        The directory's own path may be longer.
+        """
         short = f"/proc/self/fd/{self.descriptor}"
         return f"{short}/{name}" if os.path.isdir(short) else os.path.join(self.path, name)
 
@@ -51,7 +54,10 @@ class RuntimeDir:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from adding and removing sessions meanwhile; not for ever, should one of them be suspended in the middle."""
+        """Keep others from adding and removing sessions meanwhile.
+
+        Not for ever, should one of them be suspended in the middle.
+        """
         with _descriptor(f"/proc/self/fd/{self.descriptor}", self.path) as own:
             end = time.monotonic() + _PATIENCE_S
             while True:
@@ -72,7 +78,10 @@ class RuntimeDir:
 
 
 def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
-    """Open the directory for sessions that begin now, and create it where there is none; CaptureError where none can be had."""
+    """Open the directory for sessions that begin now, and create it where there is none.
+
+    CaptureError where none can be had.
+    """
     environ = os.environ if environment is None else environment
     failures = []
     for path, parent_is_ours in _candidates(environ):
@@ -104,7 +113,7 @@ def runtime_dir(environment: Mapping[str, str] | None = None) -> RuntimeDir:
 
 
 def runtime_dirs(environment: Mapping[str, str] | None = None) -> list[RuntimeDir]:
-    """Open all directories in which sessions of ours may be, whatever the environment of their launchers was."""
+    """Open all directories that may hold the user's sessions, for any environment of their launchers."""
     environ = os.environ if environment is None else environment
     found: list[RuntimeDir] = []
     for path, parent_is_ours in _candidates(environ):
@@ -162,7 +171,10 @@ def _made_beside(path: str) -> RuntimeDir | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether nobody else can put anything into the directory `path`: with `sudo -E`, $XDG_RUNTIME_DIR is another user's."""
+    """Whether no other user can write into the directory `path`.
+
+    With `sudo -E`, $XDG_RUNTIME_DIR is another user's.
+    """
     status = os.stat(path)
     return status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o022
 

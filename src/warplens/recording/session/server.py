@@ -1,4 +1,6 @@
-"""The launcher's thread that answers other terminals: one JSON object a line, from the same user only.
+"""Answers other terminals on a thread of the launcher: one JSON object a line.
+
+Only for the same user.
 
 It never waits for anybody: slow, silent, too many or too talkative clients lose their connection. What takes long is answered
 later, with `Connection.answer`.
@@ -39,7 +41,10 @@ class Connection:
         self._since = time.monotonic()
 
     def answer(self, content: dict[str, Any]) -> None:
-        """Send the answer to the request that was read last; nothing happens where the client has gone."""
+        """Send the answer to the request that was read last.
+
+        Nothing happens where the client has gone.
+        """
         self.waiting = False
         self._since = time.monotonic()
         self._output += json.dumps(content).encode() + b"\n"
@@ -125,7 +130,10 @@ class Server:
         self._listening = listening
 
     def post(self, call: Callable[[], None]) -> bool:
-        """Have `call` called in the server's thread, soon; False where that does not run. From any thread."""
+        """Have `call` called in the server's thread, soon; False where that does not run.
+
+        From any thread.
+        """
         if not self._running:
             return False
         self._calls.append(call)
@@ -134,7 +142,10 @@ class Server:
         return True
 
     def stop(self) -> None:
-        """End the thread once the answers are sent that are there; wait no longer than two seconds for it."""
+        """End the thread once the answers are sent that are there.
+
+        Wait no longer than two seconds for it.
+        """
         if self._running:
             self.post(self._stop)
             self._running = False

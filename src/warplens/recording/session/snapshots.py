@@ -1,4 +1,7 @@
-"""Snapshots of a report whose recording goes on: written one at a time, by child processes, so that nothing heavy enters the launcher."""
+"""Writes snapshots of a report during its recording: one at a time, in child processes.
+
+So nothing heavy runs in the launcher.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,12 @@ class Snapshots:
         return self._child is not None
 
     def ask(self, done: Callable[[Answer], None]) -> None:
-        """Have a snapshot written that holds all that is recorded by now, then call `done` with what its child says: `said` and `lines`."""
+        """Start a snapshot of all that is recorded by now, then call `done` with its child's answer."""
         self._next.append(done)
         self.look()
 
     def look(self) -> None:
-        """Pass on what is done, and begin what is asked for."""
+        """Pass on finished snapshots, and begin requested ones."""
         if self._child is not None and self._child.done():
             child, waiting = self._child, self._now
             self._child, self._now = None, []

@@ -1,4 +1,4 @@
-"""Where the spool goes: a directory on this node, because the agent maps its files into memory."""
+"""Chooses the spool directory: on this node, because the agent maps its files into memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class SpoolDirectory:
-    """The chosen directory (it exists, is empty and private), its filesystem, and a warning where it is second best."""
+    """The chosen directory, its filesystem, and a warning if it is second best.
+
+    It exists, is empty and private.
+    """
 
     path: Path
     filesystem: str
@@ -37,7 +40,9 @@ def choose_spool(
     environment: Mapping[str, str] | None = None,
     wording: Wording = COMMAND_LINE,
 ) -> SpoolDirectory:
-    """Create and return the spool directory of the recording `name`; CaptureError where nothing can be written.
+    """Create and return the spool directory of the recording `name`.
+
+    CaptureError where nothing can be written.
 
     `explicit` is taken as it is, but for one on NFS. Else it lies in `report` unless the filesystem there is known to be slow, else under
     `$TMPDIR`, else in the usual temporary directories.

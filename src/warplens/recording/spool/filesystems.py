@@ -1,4 +1,4 @@
-"""Which filesystem holds a path, and whether a spool there is known to be slow."""
+"""Finds the filesystem of a path, and whether it is known to be slow for a spool."""
 
 from __future__ import annotations
 
@@ -46,12 +46,18 @@ _REFUSED = frozenset({"nfs", "nfs4"})
 
 
 def is_refused(filesystem: str) -> bool:
-    """Tell whether nobody may name a filesystem of this type for a spool: a server that is gone would stop the program itself."""
+    """Say whether a filesystem of this type must not hold a spool.
+
+    A server that is gone would stop the program itself.
+    """
     return filesystem in _REFUSED
 
 
 def is_slow(filesystem: str) -> bool:
-    """Tell whether a spool is slow on a filesystem of this type. Of a type that nobody knows it is not assumed."""
+    """Tell whether a spool is slow on a filesystem of this type.
+
+    Of a type that nobody knows it is not assumed.
+    """
     return filesystem in _SLOW or filesystem.startswith("fuse.")
 
 

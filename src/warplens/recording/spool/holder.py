@@ -1,4 +1,4 @@
-"""Holding on to the spool files while the program runs, in case somebody deletes the directory under it.
+"""Keeps spool files open so that a deleted spool directory can be restored.
 
 A deleted file lives as long as somebody has it open. The keeper opens each new spool file, makes the directory anew when
 it is gone, so that processes started from then on record again, and at the end copies back what was deleted.
@@ -18,7 +18,10 @@ _SETTLE_NS = 50_000_000  # directory times are coarse: a listing younger than th
 
 
 class SpoolKeeper:
-    """Watches one spool directory; `look` is called a few times a second from one thread, `rescue` at the end."""
+    """Watches one spool directory.
+
+    `look` is called a few times a second from one thread, `rescue` at the end.
+    """
 
     def __init__(self, spool: Path, control: ControlPage, *, limit: int = 256) -> None:
         self.deleted = 0
@@ -34,7 +37,10 @@ class SpoolKeeper:
         self._listed_ns = 0
 
     def look(self) -> None:
-        """Open the spool files that are new, and bring the directory back if it is gone; see who lives. Never raises OSError."""
+        """Open the spool files that are new, and bring the directory back if it is gone.
+
+        See who lives. Never raises OSError.
+        """
         self._see_who_lives()
         try:
             changed_ns = self._spool.stat().st_mtime_ns
@@ -66,7 +72,7 @@ class SpoolKeeper:
                 self.not_held += 1
 
     def killed(self) -> dict[str, int]:
-        """Return when (ns, CLOCK_MONOTONIC) the processes of the spool files were last seen alive that did not say when they ended."""
+        """Return the last time each process was seen alive (ns, CLOCK_MONOTONIC), if it did not report its end."""
         found = {}
         for name, time_ns in self._last_alive.items():
             held = self._held.get(name)
@@ -78,7 +84,10 @@ class SpoolKeeper:
         return found
 
     def rescue(self) -> int:
-        """Copy deleted spool files back into the directory, release all, and return how many were brought back."""
+        """Copy deleted spool files back into the directory, release all.
+
+        Return the number of copied files.
+        """
         rescued = 0
         for name, (descriptor, identity) in self._held.items():
             path = self._spool / name

@@ -1,4 +1,4 @@
-"""The recorder's thread: a line of clocks a second, and an eye on the spool files."""
+"""Watches the spool on the recorder's thread: a line of clocks a second, and the spool files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class Monitor:
         self._log.add(self._agent.clock_sample())
 
     def pause(self) -> None:
-        """End the thread, and wait until the system has forgotten it: Python 3.12 warns programs that fork with threads."""
+        """End the thread, and wait until the system has removed it.
+
+        Python 3.12 warns programs that fork with threads.
+        """
         if not self._tid:
             return
         self._stop.set()

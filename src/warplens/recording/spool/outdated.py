@@ -1,4 +1,7 @@
-"""Under --keep-last: removes the spools of processes that ended long ago, so that a server may start new ones for days."""
+"""Under --keep-last: removes the spools of processes that ended long ago.
+
+So a server may start new processes for days.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ _QUIET_NS = 60_000_000_000
 
 
 class OutdatedSpools:
-    """Looks at the spool files of one recording that keeps its last `keep_ns`. `look` is called from one thread and raises no OSError.
+    """Looks at the spool files of one recording that keeps its last `keep_ns`.
+
+    `look` is called from one thread and raises no OSError.
 
     What a closed window holds stays. `let_go` is called with the name of each file before it is removed; `removed` counts them, `newest_ns`
     is when the last of their processes was seen to have ended, ns of CLOCK_MONOTONIC.
@@ -46,7 +51,10 @@ class OutdatedSpools:
         self._next_ns = self._quiet_until_ns = 0
 
     def look(self) -> bool:
-        """Remove what is outdated by now, if it is time to look; say whether there was anything, and nothing in the last minute."""
+        """Remove what is outdated by now, if it is time to look.
+
+        Say whether there was anything, and nothing in the last minute.
+        """
         now = time.monotonic_ns()
         if now < self._next_ns:
             return False
@@ -87,7 +95,10 @@ class OutdatedSpools:
             self.newest_ns = max(self.newest_ns, ended)
 
     def _is_wanted(self, begun_ns: int, ended_ns: int) -> bool:
-        """Whether a window that is closed holds a part of that time; a process that was killed did not say when it ended (0)."""
+        """Whether a window that is closed holds a part of that time.
+
+        A process that was killed did not say when it ended (0).
+        """
         return any(
             window.close_ns and window.close_ns >= begun_ns and (not ended_ns or window.open_ns <= ended_ns)
             for window in self._control.windows()
@@ -95,7 +106,7 @@ class OutdatedSpools:
 
 
 def _facts(folder: Folder, name: str) -> tuple[int, int, int]:
-    """Return the size that a file was charged with, and when its process began and ended, ns of the spool's clock; 0: not known."""
+    """Return the charged size of a file, and begin and end of its process (ns, the spool's clock; 0: unknown)."""
     with folder.read(name) as file:
         head = file.read(END_NS + 8)
         if len(head) < END_NS + 8:

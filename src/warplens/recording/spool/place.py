@@ -1,4 +1,4 @@
-"""Where a recording goes: its report, its spool, and the note in the report that it is not finished yet."""
+"""Chooses and creates the place of a recording: its report, its spool, the note that it is unfinished."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def take_place(
     part: str,
     wording: Wording,
 ) -> Place:
-    """Choose and create the directories of the recording `part`; ReportError, CaptureError or UsageError where that is refused."""
+    """Choose and create the directories of the recording `part`.
+
+    ReportError, CaptureError or UsageError where that is refused.
+    """
     # before anything is overwritten: a slip in an option must not cost a report
     named = None if spool_dir is None else choose_spool(Path(), part, explicit=spool_dir, wording=wording)
     try:

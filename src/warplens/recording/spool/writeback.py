@@ -1,4 +1,7 @@
-"""Has the kernel write a spool to the disk while it grows, so that little of it waits in memory; never in the program."""
+"""Makes the kernel write a spool to the disk while it grows, so that little of it waits in memory.
+
+Never in the program.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ _SYNC_FILE_RANGE_WRITE = 2
 
 
 class Writeback:
-    """Looks at the files of `spool` from `start` to `stop`, on a thread of the launcher: a slow disk may keep it waiting."""
+    """Looks at the files of `spool` from `start` to `stop`, on a thread of the launcher.
+
+    A slow disk may keep it waiting.
+    """
 
     def __init__(self, spool: Path) -> None:
         self._spool = spool

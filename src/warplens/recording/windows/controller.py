@@ -1,4 +1,7 @@
-"""Opens and closes the windows of one recording: at times, at commands, at limits; and says when the recording is over."""
+"""Opens and closes the windows of one recording: at times, at commands, at limits.
+
+And says when the recording is over.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,11 @@ CUDA_S = 0.3  # after a window, agents fetch from CUPTI what ran on GPUs for so 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a recording stands. `over_by` is why it is over, `full` that it has reached its `max_size`, `killed` that the program was."""
+    """How a recording stands.
+
+    `over_by` is why it is over, `full` that it has reached its `max_size`, `killed` that the
+    program was.
+    """
 
     phase: Phase
     windows: tuple[Window, ...]
@@ -40,7 +47,9 @@ class State:
 
 
 class Director:
-    """Directs one recording; all methods may be called from any thread. `begin` it when the program starts, `end` it when that ends.
+    """Directs one recording; all methods may be called from any thread.
+
+    `begin` it when the program starts, `end` it when that ends.
 
     `kill` is called with a signal's number when the options want the program dead; `finished` is set when the recording is over,
     before that: by `shutdown`, by its duration or by the end of its last capture range. Without need there is no thread.
@@ -71,7 +80,7 @@ class Director:
         self._killed = False
 
     def begin(self) -> None:
-        """Count the delay from now on, and start the thread if the options ask for anything that needs one."""
+        """Start counting the delay, and start the thread if an option needs one."""
         with self._lock:
             if self._options.delay:
                 self._delay_end_ns = time.monotonic_ns() + round(self._options.delay * 1e9)
@@ -80,7 +89,10 @@ class Director:
                 self._thread.start()
 
     def start(self, cause: Cause = "command") -> int:
-        """Open a window; return its number (from 1), 0 when one is open already. CaptureError when no other can be opened."""
+        """Open a window; return its number (from 1), 0 when one is open already.
+
+        CaptureError when no other can be opened.
+        """
         with self._lock:
             if self._over_by is not None:
                 raise CaptureError("This recording is over; start the program again for another one.")
@@ -97,7 +109,10 @@ class Director:
             return number
 
     def stop(self, cause: Cause = "command") -> int:
-        """Close the window that is open; return its number, 0 when none is. Of a flight recorder its last seconds stay."""
+        """Close the window that is open; return its number, 0 when none is.
+
+        Of a flight recorder its last seconds stay.
+        """
         with self._lock:
             self._delay_end_ns = None
             if (span := self._options.keep_last) is not None:
@@ -105,7 +120,9 @@ class Director:
             return self._each(lambda control: self._agent.close_window(control, CAUSES.index(cause)))
 
     def save(self, seconds: float) -> int:
-        """Keep the last `seconds` of the window that is open; return the number of the window that holds them, 0 when none is open.
+        """Keep the last `seconds` of the window that is open.
+
+        Return the number of the window that holds them, 0 when none is open.
 
         A flight recorder goes on in a new window, and has nothing older than its `keep_last`; what an earlier window holds is
         not in this one again. Any other recording stops here. CaptureError when there is no room for another window.
@@ -118,7 +135,10 @@ class Director:
             return self._keep(min(seconds, recorder), "keep", go_on=self._over_by is None and not self._full)
 
     def shutdown(self, cause: Cause = "command", *, kill: int | None = None) -> None:
-        """End the recording for good: close the window, let none open again, signal the program (`kill` None: as the options say)."""
+        """End the recording for good: close the window, let none open again, signal the program.
+
+        `kill` None: as the options say.
+        """
         with self._lock:
             if self._over_by is not None:
                 return
@@ -136,7 +156,10 @@ class Director:
         self._wake()
 
     def end(self) -> None:
-        """The program has ended: close the window, and end the thread. `finished` stays as it is."""
+        """The program has ended: close the window, and end the thread.
+
+        `finished` stays as it is.
+        """
         with self._lock:
             self._control.disarm()
             self.stop("end")
@@ -170,9 +193,7 @@ class Director:
                 )
             )
         except OSError as error:
-            raise CaptureError(
-                f"The last seconds cannot be kept in a window of their own: {_NO_MORE}"
-            ) from error
+            raise CaptureError(f"The last seconds cannot be kept in a separate window: {_NO_MORE}") from error
 
     def _each(self, change: Callable[[int], int]) -> int:
         """Make one change in every control file there is; return what the latest says."""
@@ -229,7 +250,10 @@ class Director:
             self.shutdown("nvtx" if self._options.capture_range == "nvtx" else "cudaProfilerApi")
 
     def _ends_full(self) -> bool:
-        """Whether the recording is to stop when it is full. A flight recorder goes on: it writes over what is oldest."""
+        """Whether the recording is to stop when it is full.
+
+        A flight recorder goes on: it writes over what is oldest.
+        """
         return self._options.max_size is not None and self._options.keep_last is None and not self._full
 
     def _begin_after_delay(self) -> None:
@@ -241,13 +265,16 @@ class Director:
             self.start("time")
 
     def _first_open_ns(self) -> int | None:
-        # whoever opens a window moves the gate first, and takes the time then
+        # a process that opens a window moves the gate first, and takes the time then
         if self._begun_ns is None and self._control.gate() and (begun := self._control.windows()[0].open_ns):
             self._begun_ns = begun
         return self._begun_ns
 
     def _ranges(self) -> int:
-        """How many windows of the capture range have closed; of those that are just being opened nobody may know who does."""
+        """How many windows of the capture range have closed.
+
+        Of those that are just being opened nobody may know who does.
+        """
         causes = (self._options.capture_range, CAUSES[0])
         return sum(
             window.opened_by in causes for window in self._control.windows()[: self._control.gate() // 2]

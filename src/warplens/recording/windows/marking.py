@@ -1,4 +1,4 @@
-"""`warplens.capture()`: what to capture of this program, in a run that waits to be told."""
+"""`warplens.capture()`: chooses what to capture of this program, in a run that waits for a start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _depth = 0
 
 
 class Capture:
-    """What `warplens.capture()` returns: for a `with` block, or as a decorator. It can be used again, and inside of itself."""
+    """What `warplens.capture()` returns: for a `with` block, or as a decorator.
+
+    It can be used again, and inside of itself.
+    """
 
     def __enter__(self) -> Capture:
         global _depth
@@ -48,7 +51,10 @@ class Capture:
                 tell_run("stop")
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Return `function` so that it is captured whenever it runs; coroutine functions and generators while they last."""
+        """Return `function` so that it is captured whenever it runs.
+
+        Coroutine functions and generators while they last.
+        """
         return _decorated(self, function)
 
 
@@ -61,7 +67,7 @@ if TYPE_CHECKING:
 
 
 def capture(function: Callable[..., Any] | None = None) -> Capture | Callable[..., Any]:
-    """Capture what happens in a `with` block, or in the decorated function, in all threads and processes of the run.
+    """Capture a `with` block, or the decorated function, in all threads and processes of the run.
 
         with warplens.capture():
             train_step()

@@ -1,4 +1,4 @@
-"""The names in the spool of a recording, to say which ones there were when the one that was waited for never came."""
+"""Reads the names in a spool, for the message that the awaited range never came."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _NEAR = 3
 
 
 def names_seen(spool: Path) -> set[str]:
-    """Return names of ranges, domains and the like that processes recorded into `spool`: of a large spool, the first ones."""
+    """Return the names of ranges, domains and the like in `spool`.
+
+    Of a large spool, the first ones.
+    """
     names: set[str] = set()
     left = _BYTES
     for path in sorted(spool.glob("*.spool"))[:_FILES]:

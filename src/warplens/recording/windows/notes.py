@@ -1,4 +1,4 @@
-"""What there is to tell about the windows of a recording when it has ended."""
+"""Notes about the windows of a recording after its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""cudaProfilerStart and cudaProfilerStop from Python, for the tools that listen to them and for the run that records this process."""
+"""cudaProfilerStart and cudaProfilerStop from Python.
+
+For the tools that listen to them and for the run that records this process.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ _libraries: dict[str, ctypes.CDLL] = {}
 
 
 class CudaProfiler:
-    """Marks what to capture of this process, like `torch.cuda.profiler`: in a `with` block, or from `start` to `stop`.
+    """Marks what to capture of this process, like `torch.cuda.profiler`.
+
+    In a `with` block, or from `start` to `stop`.
 
         with warplens.CudaProfiler():
             train_step()
@@ -49,7 +54,10 @@ class CudaProfiler:
 
 
 def tell_run(what: str) -> bool:
-    """Tell the run that records this process of a `start` or `stop`; return whether that opened or closed a window."""
+    """Tell the run that records this process of a `start` or `stop`.
+
+    Return whether that opened or closed a window.
+    """
     spool = os.environ.get(SPOOL)
     if not spool or not os.path.exists(os.path.join(spool, "control")):
         return False  # nobody does, or does no longer
@@ -61,7 +69,10 @@ def tell_run(what: str) -> bool:
 
 
 def _tell_cuda(what: str) -> None:
-    """Call CUDA's own function if CUDA is in this process. It never creates a context: a program that forks later could use it no more."""
+    """Call CUDA's own function if CUDA is in this process.
+
+    It never creates a context: a program that forks later could use it no more.
+    """
     try:
         driver = _loaded("libcuda.so")
         if driver is None:

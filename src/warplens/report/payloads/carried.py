@@ -1,4 +1,4 @@
-"""What events carry: the payloads of ranges, marks and samples, by event, as Python values."""
+"""Payloads of events (ranges, marks, samples), by event, as Python values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ WHERE event_type = $kind AND event BETWEEN $low AND $high
 
 @dataclass
 class Carried:
-    """The payloads of one event: given with it, and given when it ended. `cut`: one of them was longer in truth."""
+    """The payloads of one event: given with it, and given when it ended.
+
+    `cut`: one of them was longer in truth.
+    """
 
     begin: list[Any]
     end: list[Any]
@@ -35,7 +38,9 @@ class Carried:
 
 
 def carried(report: Report, kind: str, ids: Int64Array, shape: Callable[[Carried], T]) -> dict[int, T]:
-    """Return what the events `ids` of one kind (`range`, `mark`, `sample`) carry; those without a payload are left out.
+    """Return what the events `ids` of one kind (`range`, `mark`, `sample`) carry.
+
+    Those without a payload are left out.
 
     `shape` makes of each what is wanted: the values of many payloads at once would take a lot of memory.
     """

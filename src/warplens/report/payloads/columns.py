@@ -1,4 +1,7 @@
-"""Extended payloads as Arrow columns: those of a fixed layout all at once, the others one by one."""
+"""Extended payloads as Arrow columns.
+
+Those of a fixed layout all at once, the others one by one.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,10 @@ def fixed(struct: Struct) -> bool:
 
 
 def structs(struct: Struct, data: pa.Array, strings: Mapping[int, str]) -> pa.Array:
-    """Decode the bytes of many payloads of one structure into a struct array; fields that are cut off are null."""
+    """Decode the bytes of many payloads of one structure into a struct array.
+
+    Fields that are cut off are null.
+    """
     kind = kind_of(struct)
     if not fixed(struct):
         return _slowly(struct, data, strings, kind=kind)

@@ -1,4 +1,4 @@
-"""The layouts of a report's payloads, from its table of schemas."""
+"""Reads the layouts of a report's payloads from its table of schemas."""
 
 from __future__ import annotations
 

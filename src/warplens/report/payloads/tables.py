@@ -56,7 +56,7 @@ def table(report: AskedReport, name: str | None = None) -> pa.Table:
 
 
 def decoded(report: AskedReport, rows: pa.Table) -> list[Any]:
-    """Return the value of each payload in rows with schema, type, data and json: dicts, lists, numbers, texts.
+    """Return the payloads of rows with schema, type, data and json as dicts, lists, numbers and texts.
 
     What has no layout that can be read is bytes; JSON is decoded.
     """
@@ -78,7 +78,7 @@ def decoded(report: AskedReport, rows: pa.Table) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return what a payload is about: the value of a structure that only wraps one, the values of an array with its lengths."""
+    """Return the value of a structure that only wraps one, or of an array with its lengths."""
     if isinstance(value, list):
         return [plain(item) for item in value] if value and isinstance(value[0], dict) else value
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Payloads as short text, for people."""
+"""Formats payloads as short text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _BYTES = 32
 
 
 def text(value: Any) -> str:
-    """Write a payload for reading: `{batch: 3, loss: 0.25}`, `[1, 2, 3]`, `0x0a0b`; long ones say how much is left out."""
+    """Write a payload for reading: `{batch: 3, loss: 0.25}`, `[1, 2, 3]`, `0x0a0b`.
+
+    Long ones say how much is left out.
+    """
     if isinstance(value, str):
         return value
     return _text(value)

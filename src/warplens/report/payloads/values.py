@@ -1,4 +1,4 @@
-"""Extended payloads as Python values, one at a time: whatever the layout, however short the bytes."""
+"""Decodes extended payloads to Python values, one at a time: any layout, truncated bytes too."""
 
 from __future__ import annotations
 
@@ -193,7 +193,10 @@ class Reader:
 
 
 def meaning(scalar: Scalar, value: Any, strings: Mapping[int, str]) -> Any:
-    """Return what a number stands for: a name of an enumeration, the text of a registered string, …; else the number."""
+    """Return the meaning of a number: a name of an enumeration, a registered string, ….
+
+    Else the number.
+    """
     if scalar.names is not None:
         return enumerated(scalar.names, value)
     name = scalar.type.name
@@ -209,7 +212,10 @@ def meaning(scalar: Scalar, value: Any, strings: Mapping[int, str]) -> Any:
 
 
 def enumerated(names: Enumeration, value: int) -> Any:
-    """Return the name of a value, the names of its bits, or its number; True and False where these are the names."""
+    """Return the name of a value, the names of its bits, or its number.
+
+    True and False where these are the names.
+    """
     if is_truth(names):
         return bool(value)
     known = names.values.get(value)
@@ -236,7 +242,10 @@ Decoder = Callable[[bytes], Any]
 
 
 def decoder(element: Element, strings: Mapping[int, str]) -> Decoder:
-    """Return a function from a payload's bytes to its value; bytes that say they hold too much stay bytes."""
+    """Return a function from a payload's bytes to its value.
+
+    Bytes that say they hold too much stay bytes.
+    """
 
     def decode(data: bytes) -> Any:
         try:

@@ -149,7 +149,7 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
 
 
 def _emptying(report: Report, some: HostCalls) -> tuple[float, str]:
-    """Return in what share of the calls' time Python samples were in `empty_cache`, and the line that called it."""
+    """Return the share of the calls' time with Python samples in `empty_cache`, and the line that called it."""
     frames = FrameTable.of(report)
     functions, code_of_function = frames.texts("function")
     within = nearest(
@@ -178,7 +178,10 @@ def _frees(some: HostCalls) -> BoolArray:
 
 
 def _bursts(some: HostCalls) -> tuple[int, int]:
-    """Return how often a thread freed at least three times in a row and then allocated, and how many calls freed there."""
+    """Return how often a thread freed at least three times in a row and then allocated.
+
+    And the calls that freed.
+    """
     bursts = calls_of = 0
     frees = _frees(some)
     for thread in np.unique(some.thread).tolist():

@@ -6,11 +6,12 @@ longest aside, more than 5 % of the time that is looked at. Within NVTX ranges; 
 steps, while a GPU had nothing to do. Needs the calls of the C library (`-t osrt`).
 
 ## Why it costs time
-An answer needs its time to travel. Who asks, waits, and only then asks again pays that time for each question, whatever the bandwidth is.
+An answer needs its time to travel. A thread that waits for each answer before its next request pays
+that time per request, at any bandwidth.
 
 ## What to do
 Send the questions ahead and collect the answers later, ask for many things in one question, use several connections or asyncio, or keep
-answers. Where a tracker or logger sends its metrics in the loop: let a thread of its own do that.
+answers. Where a tracker or logger sends its metrics in the loop: let a separate thread do that.
 
 ## When it is wrong
 Where a thread is there to wait, such as a server's, and its NVTX range only says so. Where the next question depends on the answer.

@@ -6,7 +6,7 @@ number in its group where the report tells it (the table `collectives`), else by
 Point-to-point operations are left out. The time from the first rank's begin to the last one's is the skew.
 
 ## Why it costs time
-A collective ends when all ranks have taken part. Who comes early keeps a GPU busy with waiting, which looks like communication.
+A collective ends when all ranks have taken part. A rank that comes early keeps a GPU busy with waiting, which looks like communication.
 
 ## What to do
 Find what the last rank did before: the rules and `warplens stats --by rank` compare them. Typical: unequal work (sequence lengths,

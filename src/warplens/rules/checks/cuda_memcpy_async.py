@@ -5,7 +5,7 @@ Calls of `cudaMemcpyAsync` and its kin whose source or destination is pageable m
 nsys's rule of this name.
 
 ## Why it costs time
-The GPU can only reach memory that is page-locked. CUDA first copies pageable memory into a buffer of its own (to the host: waits for the
+The GPU can only reach memory that is page-locked. CUDA first copies pageable memory into an internal buffer (to the host: waits for the
 copy and empties that buffer), and the call returns when that is done: it is asynchronous by name only. While the host waits it launches
 nothing, so that the GPU runs dry after it; and the copy itself takes longer, so that host and GPU stand still together, though the GPU
 counts as busy. The estimate is the greater of the two, up to the time that the host waited.
@@ -69,7 +69,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             "asynchronous copies",
             f"{number_of_copies(len(copies), 'asynchronous')} of pageable memory",
             f"The calls moved {size(int(copies.bytes.sum()))} from or to memory that is not page-locked, so each returned only when CUDA "
-            f"had passed the data through a buffer of its own. With page-locked memory the host would go on at once, and the copies "
+            f"had passed the data through an internal buffer. With page-locked memory the host would go on at once, and the copies "
             f"would be done sooner: {duration(spent.estimate)} of its waiting is lost.{single_values(report, selection, pageable)}",
             "Copy from and to page-locked memory (pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc) with "
             "non_blocking=True; read single values (item(), cpu()) less often.",

@@ -9,7 +9,7 @@ The call returns when the copy is done, and with the default stream that is when
 so that the GPU runs dry after it, and the copy cannot run beside a kernel.
 
 ## What to do
-Use `cudaMemcpyAsync` with page-locked memory in a stream of its own, and let the stream that needs the data wait for an event. In PyTorch:
+Use `cudaMemcpyAsync` with page-locked memory in a separate stream, and let the stream that needs the data wait for an event. In PyTorch:
 `tensor.to(device, non_blocking=True)` from pinned memory; a copy to the host only where the value is needed, and late.
 
 ## When it is wrong
@@ -61,7 +61,7 @@ def check(
             f"Afterwards "
             f"the GPU had nothing to do for {duration(spent.estimate)} that the host could have used to launch."
             f"{single_values(report, selection, blocking)}",
-            "Use cudaMemcpyAsync with page-locked memory in a stream of its own (PyTorch: to(device, non_blocking=True) from pinned "
+            "Use cudaMemcpyAsync with page-locked memory in a separate stream (PyTorch: to(device, non_blocking=True) from pinned "
             "memory), and wait for an event where the data is needed.",
         )
 

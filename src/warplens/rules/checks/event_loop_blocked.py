@@ -51,7 +51,7 @@ _TICKS = 2.5  # intervals between two samples of one callback, at most
 
 @dataclass
 class _Callback:
-    """A callback that kept its loop: the stretches, the functions that they were in, the tasks that had it."""
+    """A callback that kept its loop: the stretches, their functions, and the tasks that had it."""
 
     stretches: list[tuple[int, int, int]] = field(default_factory=list)  # begin, end, id of the first sample
     inside: dict[str, int] = field(default_factory=dict)
@@ -77,7 +77,11 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
     loops = np.array([text.endswith("asyncio/base_events.py") for text in files] + [False], bool)[file]
     if not runs.any() and not loops.any():
         raise MissingData(f"does not contain samples of asyncio{selection.place(report)}.")
-    handle = nearest(code.frames.parent, runs)
+    # A process that a callback forked has the loop in its stack, and below it begins anew.
+    forked = np.array([text.rpartition(".")[2] == "_bootstrap" for text in texts] + [False], bool)[name]
+    forked &= np.array([text.endswith("multiprocessing/process.py") for text in files] + [False], bool)[file]
+    handle = nearest(code.frames.parent, runs | forked)
+    handle = np.where((handle >= 0) & runs[handle], handle, -1)
     findings = []
     for time in threads:
         inside = (handle[time.stack] >= 0) & ~code.importing[time.stack]
@@ -107,7 +111,7 @@ def check(report: Report, selection: Selection, *, longest: float = 100, least: 
 def _callbacks(
     code: OwnCode, handle: Int64Array, time: ThreadTime, inside: npt.NDArray[np.bool_], longest: int
 ) -> tuple[dict[str, _Callback], int]:
-    """Return the callbacks that kept the loop for so many ns, by function, and how many callbacks were seen in all."""
+    """Return slow callbacks by function, and the number of all callbacks."""
     rows_inside = np.flatnonzero(inside)
     tasks = pc.cast(time.samples["task"], "string").to_pylist()
     positions, which = np.unique(time.stack[rows_inside], return_inverse=True)
@@ -148,7 +152,10 @@ def _callbacks(
 
 
 def _outermost(code: OwnCode, handle: Int64Array, position: int) -> str:
-    """Return the callback of a stack: its outermost own function below the loop, else its outermost one of Python."""
+    """Return the callback of a stack.
+
+    Its outermost own function below the loop, else its outermost one of Python.
+    """
     top, own, at = -1, -1, position
     while at >= 0 and at != handle[position]:
         if code.python[at] == at:
@@ -167,7 +174,10 @@ def _named(code: OwnCode, at: int) -> str:
 
 
 def _waiting(report: Report, selection: Selection, callback: _Callback, cover: Cover) -> str:
-    """Say which tasks could not go on meanwhile, where tasks were sampled; who awaits the blocking one does so in any case."""
+    """Say which tasks could not go on meanwhile, where tasks were sampled.
+
+    Tasks that await the blocking one wait in any case.
+    """
     if not report.tables["task_samples"]:
         return "No other task of this loop went on meanwhile."
     where = f"state <> 'running' AND NOT \"outer\" AND thread = {callback.thread}"

@@ -105,7 +105,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
 
 
 def _late(report: Report, selection: Selection) -> tuple[dict[int, int], str]:
-    """Return when the last rank came to the collective of each kernel, ns, and which rank was the last most often."""
+    """Return when the last rank came to the collective of each kernel (ns), and the rank that was last most often."""
     try:
         known = collectives(report, selection)
     except MissingData:

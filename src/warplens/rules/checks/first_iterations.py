@@ -2,8 +2,8 @@
 
 ## What it looks for
 Training steps (NVTX ranges such as `step` or `iteration`, or PyTorch's `ProfilerStep#N`), at least five. The first ones that take more
-than 1.5 times what is usual later (the median of the later half), where with them the mean is more than 5 % too high. What the host did
-longer in them than usual is said.
+than 1.5 times what is usual later (the median of the later half), where with them the mean is more than 5 % too high. The finding names
+the host work that took longer in them than usual.
 
 ## Why it costs time
 In the first steps libraries are loaded, kernels compiled (JIT, torch.compile, Triton) and tried out (cuDNN's autotuning), modules

@@ -1,9 +1,10 @@
 """Long pauses of Python's garbage collector.
 
 ## What it looks for
-Collections that each took longer than 10 ms, where together they take more than 2 % of the time that is looked at. Where there is a GPU,
-only while it had nothing to do. What freeing objects takes (0.5 us each) does not count, nor do pauses outside of all NVTX ranges, where
-a process has ranges.
+Collections that each took longer than 10 ms, where together they take more than 2 % of the time that is
+looked at. Where there is a GPU, only while it had nothing to do. What freeing objects takes (0.5 us each)
+does not count, nor does time in which the collecting thread had no CPU, nor do pauses outside of all NVTX
+ranges, where a process has ranges.
 
 ## Why it costs time
 A collection holds the GIL: every thread of Python stands still until it is over. The thread that launches work for the GPU is one of
@@ -60,9 +61,14 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     ).to_pylist()
     gpu = idle(report, selection)
     collections = _in_the_work(report, selection, collections)
+    starved = _starved(report, selection, {row["thread"] for row in collections})
+    collections = [row for row in collections if _worked(row, starved) > longest * 1e6]
     if not collections:
         return []
     pauses = Cover([row["start"] for row in collections], [row["end"] for row in collections])
+    for thread, cover in starved.items():
+        own = [row for row in collections if row["thread"] == thread]
+        pauses = pauses.without(cover.both(Cover([row["start"] for row in own], [row["end"] for row in own])))
     freed = sum(row["collected"] for row in collections) * _OF_AN_OBJECT
     lost = pauses if gpu is None else pauses.both(gpu)
     begin, end = edges(report, selection)
@@ -107,8 +113,27 @@ def check(report: Report, selection: Selection, *, longest: float = 10, least: f
     ]
 
 
+def _starved(report: Report, selection: Selection, threads: set[int]) -> dict[int, Cover]:
+    """Return when threads could run and had no CPU, where every switch is known: a collection cannot be blamed for that."""
+    listed = ", ".join(map(str, sorted(threads))) or "NULL"
+    waits = rows(
+        report, selection, "thread", "thread_states", f"state = 'runnable' AND exact AND thread IN ({listed})"
+    )
+    thread, start, end = (numbers(waits, name) for name in ("thread", "start", "end"))
+    return {own: Cover(start[thread == own], end[thread == own]) for own in threads}
+
+
+def _worked(row: dict[str, Any], starved: dict[int, Cover]) -> int:
+    """Return how long a collection had a CPU, ns."""
+    begin, end = (np.array([row[edge]], np.int64) for edge in ("start", "end"))
+    return int(row["end"] - row["start"] - starved[row["thread"]].within(begin, end)[0])
+
+
 def _advice(report: Report, selection: Selection) -> str:
-    """Return what helps, by how the pauses of generation 2 change over the run of the process that has most of them, and its price."""
+    """Return the fix and its price, by the trend of generation 2's pauses.
+
+    In the process that has most of them.
+    """
     everything = rows(report, selection, "process, generation, collected", table="gc")
     process, generation, start, end = (
         numbers(everything, name) for name in ("process", "generation", "start", "end")
@@ -141,7 +166,10 @@ def _price(freed: int) -> str:
 
 
 def _in_the_work(report: Report, selection: Selection, pauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out what lies in none of the NVTX ranges of its process: it may be the start-up. Without ranges, everything counts."""
+    """Leave out what lies in none of the NVTX ranges of its process: it may be the start-up.
+
+    Without ranges, everything counts.
+    """
     if not pauses:
         return []
     ranges = rows(report, selection, "process", table="nvtx_ranges", where="depth = 0")

@@ -5,7 +5,8 @@ Threads for whose holds of the global lock others waited for more than 5 % of th
 program has steps: only waits of the thread that launches, or steps, count.
 
 ## Why it costs time
-One thread at a time runs Python. Whoever wants the lock waits until its holder lets go: after 5 ms (the switch interval) where that runs
+One thread at a time runs Python. A thread that wants the lock waits until its holder releases it: after 5 ms (the switch
+interval) where that runs
 Python, but as long as it takes where it is in C code that does not release the lock. Each wait delays what the thread does next,
 launching work for the GPU among it.
 
@@ -150,7 +151,7 @@ def _finding(
         kind = (
             "It holds the lock for short times, again and again: it runs Python, and so do those that wait."
         )
-        fix = "Move its work into a process of its own, or into code that releases the lock."
+        fix = "Move its work into a separate process, or into code that releases the lock."
     return Finding(
         rule="gil_contention",
         subject=name,

@@ -111,7 +111,10 @@ def check(
 
 
 def _spent_before(start: Int64Array, end: Int64Array, times: Int64Array) -> Int64Array:
-    """Return the sum of what of each operation lies before each time: operations that run at once count each."""
+    """Return the sum of all operations' time before each time.
+
+    Operations that run at once count each.
+    """
     begun, ended = np.sort(start), np.sort(end)
     # what has begun counts up to the time, what has ended no further than its end
     since = _sums(begun, times)

@@ -74,7 +74,7 @@ _ADVICE = {
     API: "Call it less often or ahead of time: memory from a pool, modules loaded before the loop, launches together in a CUDA graph.",
     IMPORT: "Import at the top of the program.",
     OS: "Take this call off the launching thread, or make it ahead of time.",
-    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to CPUs of its own.",
+    CPU: "Too many threads for the CPUs: fewer workers, OMP_NUM_THREADS, or pin the launching thread to separate CPUs.",
     RANGE: "Do this part ahead of time, in another thread, or on the GPU.",
     OP: "The framework itself is what takes so long: torch.compile, CUDA graphs, larger batches.",
     FUNCTION: "Do this ahead of time, in another thread, or on the GPU.",
@@ -100,7 +100,7 @@ def check(
         selection: which part of it.
         gap: how long gaps must be, us.
         least: percent of the time looked at that something must take; what takes less is put together.
-        share: percent of all such time that a function, range or call must take to be a finding of its own.
+        share: percent of all such time that a function, range or call must take to be a separate finding.
         most_of: how many findings there are of one thing each.
     """
     gpus(report, selection)  # says what is missing
@@ -200,7 +200,10 @@ def check(
 
 
 def _stretches(gaps: pa.Table) -> pa.Table:
-    """Return when each thread was late for any of its GPUs: time that two of them lost at once is lost once."""
+    """Return when each thread was late for any of its GPUs.
+
+    Time that two of them lost at once is lost once.
+    """
     thread, start, end = (numbers(gaps, name) for name in ("thread", "start", "end"))
     parts = []
     for own in np.unique(thread).tolist():
@@ -291,7 +294,10 @@ def _finding(
 def _ceiling(
     report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int
 ) -> int:
-    """Return what can be won at most without it: all of its time on the thread, also where a GPU still had work; and all idle time."""
+    """Return the bound and the idle time without it.
+
+    The bound is all of its time on the thread, also where a GPU still had work.
+    """
     thread = finding.evidence[0].thread
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {

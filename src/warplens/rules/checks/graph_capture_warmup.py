@@ -117,7 +117,10 @@ def check(
 
 
 def _first_series(own: HostCalls, fewest: int) -> HostCalls:
-    """Return the calls that make graphs before graphs are launched more often than they were made; none where these are few."""
+    """Return the calls that make graphs before graphs are launched more often than made.
+
+    None if these are few.
+    """
     launches = _launches(own)
     makes = np.array(["Instantiate" in name for name in own.name], bool)
     used = np.flatnonzero(np.cumsum(launches) > np.cumsum(makes))
@@ -127,7 +130,10 @@ def _first_series(own: HostCalls, fewest: int) -> HostCalls:
 
 
 def _capturing(series: HostCalls, made: HostCalls) -> int:
-    """Return for how long graphs were captured and instantiated, ns: each from the begin of the last capture before its end."""
+    """Return how long graphs were captured and instantiated, ns.
+
+    Each from the begin of the last capture before its end.
+    """
     begins = series.start[np.array(["Begin" in name for name in series.name], bool)]
     before = np.searchsorted(begins, made.start, "right") - 1
     begin = np.where(before >= 0, begins[np.maximum(before, 0)], made.start) if len(begins) else made.start

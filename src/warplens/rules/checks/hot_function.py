@@ -84,7 +84,10 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A function that holds the time: `bound` ns of it; `rows`: its samples of each thread, by position."""
+    """A function that holds the time: `bound` ns of it.
+
+    `rows`: its samples of each thread, by position.
+    """
 
     key: FunctionKey
     held: _Held
@@ -168,7 +171,10 @@ def _together(rows: list[tuple[ThreadTime, Int64Array]], ran: dict[int, Float64A
 def _ran(
     report: Report, selection: Selection, code: OwnCode, threads: tuple[ThreadTime, ...]
 ) -> dict[int, Float64Array]:
-    """Return for how long each sample's thread ran its own work, ns: no imports, no collections, no time in which a GPU is busy."""
+    """Return for how long each sample's thread ran its own work, ns.
+
+    No imports, no collections, no time in which a GPU is busy.
+    """
     gpu = idle(report, selection, whole=True)
     collections: dict[int, tuple[list[int], list[int]]] = {}
     for row in report.table("gc", ["thread", "start", "end"]).to_pylist() if report.tables["gc"] else ():
@@ -208,7 +214,10 @@ def _add(own: dict[FunctionKey, _Held], code: OwnCode, time: ThreadTime, ran: Fl
 def _with_callees(
     code: OwnCode, threads: tuple[ThreadTime, ...], ran: dict[int, Float64Array]
 ) -> tuple[dict[FunctionKey, _Held], dict[FunctionKey, int]]:
-    """Return what own functions hold with all that they call, and how deep they lie at most; the module: 1."""
+    """Return what own functions hold with all that they call, and how deep they lie at most.
+
+    The module: 1.
+    """
     held: dict[FunctionKey, _Held] = {}
     depth: dict[FunctionKey, int] = {}
     for time in threads:
@@ -224,7 +233,10 @@ def _with_callees(
 
 
 def _own_path(code: OwnCode, position: int) -> list[tuple[FunctionKey, int, str]]:
-    """Return the own functions of a stack from the outermost: key, line, name of the own function that it called."""
+    """Return the own functions of a stack from the outermost.
+
+    Key, line, name of the own function that it called.
+    """
     path: list[tuple[FunctionKey, int, str]] = []
     callee, at = "", int(code.own[position])
     while at >= 0:

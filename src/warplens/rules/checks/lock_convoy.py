@@ -10,7 +10,7 @@ While one thread works under the lock the others stand still, so that several th
 thread on top of it.
 
 ## What to do
-Work outside the lock and hold it only to note the result; give each thread data of its own and put it together at the end; or split the
+Work outside the lock and hold it only to note the result; give each thread its own data and put it together at the end; or split the
 lock.
 
 ## When it is wrong
@@ -115,7 +115,7 @@ def _finding(
         subject=function,
         title=f"{counted(who, 'thread')} waited for a lock in {function}, {counted(waits.num_rows, 'time')}",
         cause=f"In {duration(cover.total)} at least one of them stood still there; who waited longest lost {duration(alone)}.",
-        fix="Do the work outside the lock and take it only to note the result, or give each thread data of its own.",
+        fix="Do the work outside the lock and take it only to note the result, or give each thread its own data.",
         evidence=most(evidence),
         occurrences=waits.num_rows,
         bound=cover.total,

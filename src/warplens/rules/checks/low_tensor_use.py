@@ -14,7 +14,7 @@ Train in `torch.autocast("cuda", dtype=torch.bfloat16)`, allow TF32 (`torch.set_
 
 ## When it is wrong
 Where the numbers must be exact. Where the products are limited by memory, as with a batch of one: then tensor cores have little to do.
-Metrics are of the whole GPU, whoever uses it.
+Metrics describe the whole GPU, with the work of every process.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def check(
 def _products(
     report: Report, selection: Selection, uuid: str | None, rows: int
 ) -> tuple[int, int, int, tuple[Evidence, ...]] | None:
-    """Return of a GPU the time of matrix products and of all kernels, the number of products, and the longest."""
+    """Return the time of a GPU's matrix products and of all kernels, the number of products, and the longest."""
     on = "true" if uuid is None else f"uuid = {quoted(uuid)}"
     of = f"FROM kernels k JOIN devices d USING (process, device) WHERE {on} AND {during(report, selection, 'k.')}"
     names = report.sql(f"SELECT DISTINCT k.demangled AS name {of}").column(0).to_pylist()

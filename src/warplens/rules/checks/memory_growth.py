@@ -43,7 +43,7 @@ from warplens.rules.python_time import called, python_time
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
-SCOPE = "run"  # what the start-up loads is told apart by its shape
+SCOPE = "run"  # growth at start-up is recognized by its shape
 LINK = "https://bloomberg.github.io/memray/memory.html"
 _READINGS = 5  # of a process: fewer say nothing about growth
 _END = 0.05  # share of the readings, and 2 at least, in which a process may be giving back its memory
@@ -56,7 +56,10 @@ _HIGH, _MEDIUM = 0.10, 0.02  # share of the machine's memory
 
 @dataclass(frozen=True)
 class _Growth:
-    """How a process grew: from `first` to `last` bytes, in the time from `begin` to `end`; the steps that did not come back."""
+    """How a process grew: from `first` to `last` bytes, in the time from `begin` to `end`.
+
+    The steps that did not come back.
+    """
 
     begin: int
     end: int
@@ -164,7 +167,10 @@ def _finding(
 
 
 def _function(report: Report, selection: Selection, process: int, growth: _Growth) -> tuple[str, float]:
-    """Return the function during which most of the growth was, and its share; empty where no Python was sampled."""
+    """Return the function during which most of the growth was, and its share.
+
+    Empty where no Python was sampled.
+    """
     try:
         code, threads = python_time(report, selection)
     except MissingData:
@@ -199,7 +205,10 @@ def _add(sums: dict[str, float], code: OwnCode, time: ThreadTime, growth: _Growt
 
 
 def _range(report: Report, selection: Selection, process: int, growth: _Growth) -> tuple[str, float]:
-    """Return the name of the shortest NVTX ranges during which most of the growth was, and its share; empty where there are none."""
+    """Return the shortest NVTX ranges during most of the growth, and their share.
+
+    By name; empty where there are none.
+    """
     if not report.tables["nvtx_ranges"]:
         return "", 0.0
     ranges = rows(

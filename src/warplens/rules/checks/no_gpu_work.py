@@ -39,7 +39,7 @@ _ISSUES = "regexp_matches(a.name::VARCHAR, '^(cuda|cu|hip)(Module|Ext)?(Launch|G
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, fewest: int = 10) -> list[Finding]:
-    """Return a finding about processes whose calls failed, and one about those whose GPU work was not recorded.
+    """Return a finding about failed calls, and one about unrecorded GPU work, by process.
 
     Args:
         report: the report.

@@ -2,8 +2,9 @@
 
 ## What it looks for
 Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop
-ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where most
-ranges have a name of their own (those that PyTorch numbers do not count).
+ranges that cross: one that ends within another that began in it, three times or more. A domain with more than 1,000 names, where
+most ranges
+have a unique name (those that PyTorch numbers do not count).
 
 ## Why it costs time
 It costs none, but figures are wrong: a range that is never popped takes in everything that comes after it on its thread, and each pop
@@ -132,7 +133,10 @@ def _crossing(report: Report, selection: Selection, least: int) -> list[Finding]
 
 
 def _some_at_once(threads: pa.Table) -> Iterator[list[int]]:
-    """Return the threads in groups that have few enough ranges to be looked at together; a thread with many stands alone."""
+    """Return the threads in groups that have few enough ranges to be looked at together.
+
+    A thread with many stands alone.
+    """
     group: list[int] = []
     ranges = 0
     for row in threads.to_pylist():
@@ -162,7 +166,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                 rule="nvtx_mistakes",
                 subject=f"names in {place}",
                 title=f"{row['names']:,} different names for {counted(row['ranges'], 'range')} in {place}",
-                cause=f"Most ranges have a name of their own, such as {row['example']}: nothing is summed by name, and each takes memory.",
+                cause=f"Most ranges have a unique name, such as {row['example']}: nothing is summed by name, and each takes memory.",
                 fix='Put what changes into the payload: annotate("step", payload=7).',
                 evidence=(
                     Evidence(

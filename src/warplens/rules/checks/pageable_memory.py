@@ -5,7 +5,7 @@ Copies from or to pageable memory, for each direction, and the time in which a G
 would give is taken from the copies of page-locked memory in the same report; where there are none, twice the rate is assumed.
 
 ## Why it costs time
-CUDA copies pageable memory piece by piece through a small buffer of its own: the data is moved twice, by the CPU first. The GPU's copy
+CUDA copies pageable memory piece by piece through a small internal buffer: the data is moved twice, by the CPU first. The GPU's copy
 engine waits for the CPU, and nothing can run beside.
 
 ## What to do
@@ -116,8 +116,8 @@ def _of(
         subject=direction,
         title=f"{number_of_copies(number, 'pageable')} {_DIRECTIONS[direction]} took {duration(bound)} with the GPU doing nothing else",
         cause=f"{size(total)} went between pageable memory and the GPU at {rate:.1f} GB/s; {measured}. "
-        "CUDA moves such data through a buffer of "
-        "its own, piece by piece.",
+        "CUDA moves such data through an internal "
+        "buffer, piece by piece.",
         fix="Page-lock the memory once and use it again: pin_memory=True of the DataLoader, tensor.pin_memory(), cudaHostAlloc or "
         "cudaHostRegister.",
         evidence=tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:rows]),

@@ -139,7 +139,10 @@ def _costs(report: Report) -> dict[str, float]:
 
 
 def _work(report: Report, selection: Selection) -> Cover:
-    """Return when the program did what it is for: its steps, and from the first to the last operation of each GPU; else all the time."""
+    """Return when the program did its main work, else all the time.
+
+    Its steps, and from the first to the last operation of each GPU.
+    """
     begin, end = edges(report, selection)
     starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     with suppress(MissingData):

@@ -98,7 +98,10 @@ def check(
 
 
 def _work(report: Report, process: int, own: pa.Table, between: str) -> tuple[Int64Array, Int64Array]:
-    """Return for each step how long GPUs of the process did what it launched (ns), without communication, and how many kernels it was."""
+    """Return the GPU time (ns) of a process's launches in each step, and its number of kernels.
+
+    Without communication.
+    """
     ran = report.sql(
         f"""SELECT o."start", o."end", coalesce(a."start", o."start") AS called, o.kernel FROM (
               SELECT "start", "end", api, true AS kernel FROM kernels WHERE process = {process} AND demangled::VARCHAR NOT IN ({between})

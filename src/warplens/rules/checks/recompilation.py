@@ -89,7 +89,10 @@ def _working(report: Report) -> set[int]:
 
 
 def _again(report: Report, own: list[Compiling]) -> list[Compiling]:
-    """Return the stretches of a process in which it compiled after the start for a line that had been compiled for."""
+    """Return the stretches in which a process compiled again after the start.
+
+    Again: for a line that had been compiled for.
+    """
     sums: dict[str, int] = {}
     for stretch in own:
         sums[stretch.line] = sums.get(stretch.line, 0) + stretch.end - stretch.start
@@ -109,7 +112,10 @@ def _again(report: Report, own: list[Compiling]) -> list[Compiling]:
 
 
 def _third_step(report: Report, process: int, compiled: Cover) -> int | None:
-    """Return when the third step of a process began, ns; None where neither names nor kernels say it. `compiled`: when it compiled."""
+    """Return when the third step of a process began, ns.
+
+    None where neither names nor kernels say it. `compiled`: when it compiled.
+    """
     try:
         known = steps(report, Selection())
         start = numbers(known, "start")[numbers(known, "process") == process]
@@ -127,7 +133,9 @@ def _third_step(report: Report, process: int, compiled: Cover) -> int | None:
 
 
 def third_of_loop(start: Int64Array, name: Int64Array) -> int | None:
-    """Return when the third iteration began of a loop that most kernels are in; None where there is none.
+    """Return when the third iteration began of a loop that most kernels are in.
+
+    None where there is none.
 
     `start`, `name`: of the kernels, in order. A kernel runs once in each iteration where it comes again after the same number of others.
     The main loop of `analysis.steps.loops` begins later: with the longest run of iterations that nothing breaks, as compiling does.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/stream-sync-behavior.html"
-_AT_ONCE = 10_000  # ns: who begins that soon after another has ended has waited for it
+_AT_ONCE = 10_000  # ns: work that begins this soon after other work ended has waited for it
 
 
 def check(
@@ -107,7 +107,10 @@ def _streams(report: Report, text: str) -> set[tuple[int, int]]:
 
 
 def _small(report: Report, gpu: GpuOperations) -> BoolArray:
-    """Return which operations are kernels with at most half as many blocks as there are multiprocessors; none where that is not known."""
+    """Return which operations are kernels with few blocks.
+
+    At most half as many as there are multiprocessors; none where that is unknown.
+    """
     text = f"""SELECT k.id FROM kernels k JOIN devices d USING (process, device) WHERE process = {gpu.process} AND device = {gpu.device}
                AND k.grid_x::BIGINT * k.grid_y * k.grid_z * 2 <= d.multiprocessors"""
     return np.asarray((gpu.kind == KERNEL) & np.isin(gpu.id, report.sql(text).column(0).to_numpy()), bool)

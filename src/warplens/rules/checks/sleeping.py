@@ -15,7 +15,7 @@ The thread does nothing until the time is over, even where what it waits for is 
 ## What to do
 Wait for the thing itself: an event, a condition, a future, `select`. A busy database: one
 connection that writes, shorter transactions, SQLite's `journal_mode=WAL`. Many fsyncs: one for many
-writes, in a thread of its own.
+writes, in a separate thread.
 
 ## When it is wrong
 Where the program is to wait, such as between two measurements or before it asks a service again.
@@ -60,7 +60,7 @@ _LIBRARY = re.compile(r"sqlite|libpq|duckdb|lmdb|libdb-")
 _WORK = 0.1  # of the time that a thread sleeps: one that runs for less has nothing else to do
 _FIXES = {
     SLEEP: "Wait for the thing itself (an event, a condition, a future), or sleep in a thread that has nothing else to do.",
-    DISK: "Sync once for many writes, or in a thread of its own.",
+    DISK: "Sync once for many writes, or in a separate thread.",
     BASE: "Shorter transactions, one connection that writes, WAL mode of SQLite: while one writes, the others sleep and try again.",
 }
 
@@ -88,7 +88,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     recorded = _recorded if _traced(report) else _sampled
     ran = _ran(report, selection)
     for name, kind, thread, still in recorded(report, selection):
-        # who waits for a disk or a database has work; who sleeps may have none
+        # a thread that waits for a disk or a database has work; one that sleeps may have none
         if kind != SLEEP or thread in lead or ran.get(thread, 0) >= _WORK * still.lost:
             place = places.setdefault((name, kind), _Still())
             place.spans += still.spans
@@ -211,7 +211,10 @@ class _Lines:
         self._files: dict[str, list[str] | None] = {}
 
     def kind(self, position: int) -> str | None:
-        """Return what the innermost line of Python in a stack waits for; None where it says nothing of it."""
+        """Return what the innermost line of Python in a stack waits for.
+
+        None where it says nothing of it.
+        """
         at = int(self._code.python[position])
         if at < 0 or self._code.importing[position]:
             return None

@@ -104,7 +104,10 @@ def check(
 
 
 def _advice(report: Report, selection: Selection) -> str:
-    """Return what helps: what is compiled already need not be compiled, and what is launched as graphs need not become graphs."""
+    """Return the fix.
+
+    Compiled code need not be compiled, and launched graphs need not become graphs.
+    """
     (row,) = report.sql(
         f"""SELECT count(*) FILTER (starts_with(coalesce(name, demangled)::VARCHAR, 'triton_')) AS inductor, count(graph) AS graphs,
             count(*) AS kernels FROM kernels WHERE {during(report, selection)}"""
@@ -126,7 +129,7 @@ def _advice(report: Report, selection: Selection) -> str:
 
 
 def _late(gpu: GpuOperations, made: KernelLaunches, apart: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which gaps of a GPU were ended by a kernel that was launched too late by a thread that did nothing but launch."""
+    """Return the gaps of a GPU that a late kernel ended. Its thread did nothing but launch."""
     if not len(made.id):
         return np.zeros(max(len(gpu.busy.start) - 1, 0), bool)
     # Gap i lies between the busy stretches i and i + 1.

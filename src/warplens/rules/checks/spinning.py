@@ -55,7 +55,10 @@ _SHORTAGE = 0.01  # share of the time from which on the leading thread lacks a C
 
 @dataclass(frozen=True)
 class _Kind:
-    """Code that spins: functions of a library, and what it calls to give the CPU away; without one, of any library."""
+    """Code that spins: functions of a library, and what it calls to give the CPU away.
+
+    Without one, of any library.
+    """
 
     name: str
     library: str
@@ -117,7 +120,10 @@ def _spins(frames: FrameTable, native: pa.Table, kind: _Kind) -> BoolArray:
 
 
 def _matching(frames: FrameTable, column: str, pattern: str) -> BoolArray:
-    """Return of each frame whether its text in a column matches; the last element is that of no frame."""
+    """Return of each frame whether its text in a column matches.
+
+    The last element is that of no frame.
+    """
     texts, code = frames.texts(column)
     matches: Callable[[str], object] = re.compile(pattern).fullmatch
     return np.array([bool(matches(text.rpartition("/")[2])) for text in texts] + [False], bool)[code]
@@ -125,7 +131,9 @@ def _matching(frames: FrameTable, column: str, pattern: str) -> BoolArray:
 
 @dataclass(frozen=True)
 class _Lost:
-    """What the leading thread of a process lost, ns: without the CPUs that others spun on, spinning, asleep in the same calls.
+    """The losses of a process's leading thread, ns.
+
+    Without the CPUs that others spun on, spinning, asleep in the same calls.
 
     `work`: CPU time of the process in which nobody spun; `cover`: when it lost time.
     """
@@ -164,7 +172,7 @@ def _lost(report: Report, selection: Selection, native: pa.Table, spins: BoolArr
         work = int(weight[(process == own) & ~spins].sum())
         start = np.asarray(native["start"].to_numpy(), np.int64)[spins & mine]
         spun = start, start + weight[spins & mine]
-        # who spins keeps a CPU from the leading thread for no longer than it spins
+        # a thread takes a CPU from the leading thread for no longer than it spins
         lacked = min(states.get(leader, 0), int(weight[spins & ~mine & (process == own)].sum()))
         parts = [
             spun,
@@ -187,7 +195,10 @@ def _lacked(report: Report, selection: Selection, leader: int) -> tuple[Int64Arr
 def _slept(
     report: Report, selection: Selection, native: pa.Table, spins: BoolArray, leader: int
 ) -> tuple[int, Int64Array, Int64Array]:
-    """Return for how long, and when, the leading thread was asleep in functions of Python in which it mostly spins when it runs."""
+    """Return how long, and when, the leading thread slept in functions that mostly spin.
+
+    Functions of Python in which it spins when it runs.
+    """
     nothing = np.empty(0, np.int64)
     try:
         code, threads = python_time(report, selection)

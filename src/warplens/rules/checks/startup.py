@@ -145,7 +145,10 @@ def _imports(report: Report, selection: Selection) -> list[Finding]:
 
 
 def _first_thread(report: Report) -> int:
-    """Return the main thread of the program that was started first, else its first thread; -1: none is known."""
+    """Return the main thread of the program that was started first, else its first thread.
+
+    -1: none is known.
+    """
     order = 'p."start" NULLS LAST, p.process, t.tid = p.pid DESC, t.thread'
     starts = f"SELECT t.thread FROM threads t JOIN processes p USING (process) ORDER BY {order} LIMIT 1"
     known = report.sql(starts).column(0).to_pylist()

@@ -7,7 +7,7 @@ communication, which take few multiprocessors on purpose.
 
 ## Why it costs time
 A block runs on one multiprocessor. A grid of one block leaves the other 131 of an H100 idle, and a block of
-one thread leaves 31 of 32 lanes of its own idle as well. The GPU counts as busy all the while: tables of
+one thread leaves 31 of the 32 lanes of its warp idle as well. The GPU counts as busy all the while: tables of
 utilization say 100 %.
 
 ## What to do

@@ -9,7 +9,7 @@ A GPU has engines for copies beside its multiprocessors: data for the next step 
 nothing, as long as there is enough to compute.
 
 ## What to do
-Copy the next batch in a stream of its own while this one computes (a prefetcher; in PyTorch page-locked memory, `non_blocking=True` and
+Copy the next batch in a separate stream while this one computes (a prefetcher; in PyTorch page-locked memory, `non_blocking=True` and
 `torch.cuda.stream`); split large copies into pieces that are used one by one; keep what comes back every step on the GPU. What is moved
 between host and GPU in each step because memory is short (offloading) must be prefetched a layer ahead.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
-_AT_ONCE = 20_000  # ns: who begins that soon after a copy has waited for it
+_AT_ONCE = 20_000  # ns: work that begins this soon after a copy has waited for it
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 1.0) -> list[Finding]:
@@ -67,7 +67,7 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
     if len(start) < 2 or alone.total < least or not alone.total:
         return None
     free = gpu.running.without(copying).total
-    # whoever begins right after a copy is taken to have waited for it
+    # work that begins right after a copy counts as having waited for it
     begins = np.append(gpu.running.start, np.iinfo(np.int64).max)
     waited = begins[np.searchsorted(begins, alone.end, "left")] - alone.end <= _AT_ONCE
     estimate = min(int((alone.end - alone.start)[waited].sum()), free)
@@ -94,7 +94,7 @@ def _of(gpu: GpuOperations, moved: Copies, rows: int, least: float) -> tuple[Fin
         title=f"{gpu.label} only copied for {duration(alone.total)}, with no kernel beside it",
         cause=f"{number:,} {'copy' if number == 1 else 'copies'} between host and GPU ({total}) ran while no kernel did: "
         f"{duration(alone.total)} of {duration(copying.total)} of copying. {' '.join(why)}",
-        fix="Copy the next data in a stream of its own, from page-locked memory, while the GPU computes (PyTorch: pin_memory=True, "
+        fix="Copy the next data in a separate stream, from page-locked memory, while the GPU computes (PyTorch: pin_memory=True, "
         "non_blocking=True and a prefetching stream); keep on the GPU what is moved every step.",
         evidence=evidence,
         occurrences=number,

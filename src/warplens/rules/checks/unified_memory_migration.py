@@ -51,7 +51,9 @@ _ALLOCATES = "regexp_matches(name::VARCHAR, '^(cuda|cu|hip)(Malloc|MemAlloc)Mana
 
 @dataclass(frozen=True, eq=False)
 class _Slow:
-    """Slow launches of one GPU, by start. `longer`: than usual, `pause`: how long the GPU had had nothing to do before, ns.
+    """Slow launches of one GPU, by start.
+
+    `longer`: than usual, `pause`: how long the GPU had had nothing to do before, ns.
 
     `compared`: with other launches of the same kernel; else by what was recorded of pages.
     """
@@ -144,7 +146,10 @@ def _pages(report: Report, selection: Selection, gpu: GpuOperations) -> Cover:
 
 
 def _pauses(gpu: GpuOperations, start: Int64Array) -> Int64Array:
-    """Return for how long (ns) the GPU had had nothing to do before each kernel; -1: another one ran. Migrations and faults are no work."""
+    """Return for how long (ns) the GPU had had nothing to do before each kernel.
+
+    -1: another one ran. Migrations and faults are no work.
+    """
     work = Cover(gpu.start[gpu.kind != MIGRATION], gpu.end[gpu.kind != MIGRATION])
     if not len(work.start):  # kernels that last no time
         return np.full(len(start), -1)

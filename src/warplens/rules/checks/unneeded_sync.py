@@ -112,7 +112,10 @@ def check(
 
 
 def _places(waiting: HostCalls) -> npt.NDArray[np.str_]:
-    """Return the place of each call: of names that are numbered, such as `step 12` and `aten::item, op_id = 4711`, without the number."""
+    """Return the place of each call, without the number in its name.
+
+    `step 12` and `aten::item, op_id = 4711` have one.
+    """
     known: dict[str | None, str] = {
         name: _NUMBER.sub("N", _DETAILS.sub("", name))
         for name in set(waiting.place.tolist())

@@ -107,7 +107,10 @@ def _words(
     names: dict[int, str],
     span: int,
 ) -> tuple[str, str]:
-    """Return the cause and the fix: this run wants more CPUs than there are, others use them, or a limit keeps them away."""
+    """Return the cause and the fix.
+
+    This run wants more CPUs than there are, others use them, or a limit keeps them away.
+    """
     there = cpus(report)
     wanted = sum(load.running + load.runnable for load in known) / span
     own, others = used(report, selection, sum(load.running for load in known))
@@ -131,7 +134,7 @@ def _words(
     if others is not None and others >= _BUSY * there:
         return (
             cause,
-            "Run it while others do not use the machine, or give it CPUs of its own (taskset, a cgroup).",
+            "Run it while others do not use the machine, or reserve CPUs for it (taskset, a cgroup).",
         )
     if others is not None and own + others < _FULL * there:
         cause += f" Only {own + others:.1f} of the CPUs were in use in all."

@@ -1,4 +1,7 @@
-"""What launches wrote into their buffers, piece by piece: each piece is a buffer of its own, and of a size that fits into memory."""
+"""Reads the buffers of kernel launches, piece by piece.
+
+A piece is a separate buffer that fits into memory.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ class Pieces:
         self.lost = 0  # blobs that are not where they should be
 
     def of(self, index: int) -> Iterator[npt.NDArray[np.uint8]]:
-        """Return the pieces whose places stand in the blob at `index` (IntrakernelReadRecord::blob); none for 0."""
+        """Return the pieces listed in the blob at `index` (IntrakernelReadRecord::blob).
+
+        None for 0.
+        """
         if not index:
             return
         places = self._blob(index)
@@ -70,7 +76,10 @@ class Pieces:
 
 
 def tag_names(text: str | None) -> dict[int, str]:
-    """Return the names of tags by their numbers: lines `number name`. Lines that are none are left out."""
+    """Return the names of tags by their numbers: lines `number name`.
+
+    Lines that are none are left out.
+    """
     tags = {}
     for line in (text or "").splitlines():
         number, _, name = line.partition(" ")

@@ -1,4 +1,4 @@
-"""What decoding a buffer of in-kernel records gives: units, events, and what was lost."""
+"""The result of decoding a buffer of in-kernel records: units, events, and losses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ EVENT = np.dtype(
 
 @dataclass(repr=False)
 class Decoded:
-    """One launch out of a buffer. Times are ns of the GPU's global timer (or of whatever clock a simulator has).
+    """One launch out of a buffer.
+
+    Times are ns of the GPU's global timer (or of whatever clock a simulator has).
 
     Attributes:
         units: a row for each unit that ran in the launch: its number (`index`), CTA, warp, SM at begin and end, whether it came to its

@@ -1,4 +1,7 @@
-"""Decodes buffers that kernels recorded into (docs/dev/formats/intrakernel.md): array operations only, no loop over records."""
+"""Decodes the buffers that kernels recorded into (docs/dev/formats/intrakernel.md).
+
+Array operations only, no loop over records.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +151,10 @@ def _claims(head: Array) -> bool:
 
 
 def _wanted(head: Array, generation: int) -> int:
-    """How many slices the launch wanted, as far as a kernel said so: the highest number of a unit without a slice, and one."""
+    """Return how many slices the launch wanted, as far as a kernel reported it.
+
+    The highest number of a unit without a slice, plus one.
+    """
     generation_then, wanted = divmod(int(head["wanted"]), 1 << 32)
     return wanted if generation_then == generation else 0
 
@@ -173,7 +179,10 @@ def _ran(heads: Array, generation: int, decoded: Decoded) -> Array:
 
 
 def _spans(own: Array, decoded: Decoded) -> tuple[Array, Array, Array]:
-    """Which units ended, when each began in ticks of the buffer's clock, and how many ticks it lasted (0: not known)."""
+    """Return which units ended, when each began, and how long it lasted.
+
+    In ticks of the buffer's clock; 0: unknown.
+    """
     ended = (own["flags"] & layout.ENDED) != 0
     backwards = ended & ((own["time_end"] < own["time_begin"]) | (own["clock_end"] < own["clock_begin"]))
     if backwards.any():
@@ -187,7 +196,10 @@ def _spans(own: Array, decoded: Decoded) -> tuple[Array, Array, Array]:
 
 
 def _limits(own: Array, ended: Array, span: Array, decoded: Decoded) -> Array:
-    """How many ticks after a unit's begin its records can lie; of one without end, what is farther is left from an older launch."""
+    """How many ticks after a unit's begin its records can lie.
+
+    Of one without end, what is farther is left from an older launch.
+    """
     limit = np.where(ended, span + np.uint64(_SLACK), np.uint64(1 << 31)).astype(np.int64)
     if decoded.clock == "globaltimer" and ended.any() and not ended.all():
         last = int(own["time_end"][ended].max())

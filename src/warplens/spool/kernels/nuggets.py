@@ -1,4 +1,7 @@
-"""Decodes the reference design's buffers: int64 words, a count, then start, duration, tag and thread of each event."""
+"""Decodes the reference design's buffers.
+
+They hold int64 words: a count, then start, duration, tag and thread of each event.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from warplens.spool.kernels.decoded import EVENT, UNIT, Array, Decoded
 
 
 def decode_nuggets(raw: Array) -> Decoded:
-    """Decode the bytes of such a buffer: a unit for each thread number, which is the payload of its events, too."""
+    """Decode the bytes of such a buffer.
+
+    A unit for each thread number, which is the payload of its events, too.
+    """
     if len(raw) % 8 or len(raw) < 8 or (len(raw) // 8 - 1) % 4:
         raise SpoolError(f"no buffer of 1 + 4 x events int64 words: it has {len(raw)} bytes")
     words: Array = raw.view("<i8") if raw.ctypes.data % 8 == 0 else np.frombuffer(raw.tobytes(), "<i8")

@@ -128,7 +128,10 @@ def _at_starts(total: Array, counts: Array) -> Array:
 
 
 def _wraps(offset: Array, unit: Array, counts: Array, long: Array) -> Array:
-    """Ticks of whole turns of the 32-bit timer before each record: records of a unit are in order, so going back is a turn."""
+    """Return the ticks of whole turns of the 32-bit timer before each record.
+
+    Records of a unit are in order, so going back is a turn.
+    """
     turned = np.zeros(len(offset), np.int64)
     turned[1:] = (np.diff(offset) < -_BACK) & (unit[1:] == unit[:-1])
     total = np.cumsum(turned)
@@ -168,7 +171,7 @@ def _sift(records: Records, words: Array, word: Array, units: Slices, limit: Arr
 
 
 def _behind_the_last(words: Array, offset: Array, wrong: Array, unit: Array, counts: Array) -> Array:
-    """What was never written, or lies at or behind the first record of its unit that is not of this launch."""
+    """Say of each record whether to drop it: never written, or behind the first one of another launch."""
     bad: Array = wrong | ~words.any(axis=1)
     bad[1:] |= (np.diff(offset) < 0) & (unit[1:] == unit[:-1])
     total = np.cumsum(bad)

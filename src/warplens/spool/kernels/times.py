@@ -1,4 +1,7 @@
-"""From cycles of an SM to ns: each unit's own rate where it ran long enough to tell, else that of the launch."""
+"""Converts cycles of an SM to ns.
+
+Uses each unit's own rate if it ran long enough, else that of the launch.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ _LONG = 10_000  # ns: below it, the timer's steps make a rate of one unit wrong 
 
 
 def ns_per_tick(own: Array, ended: Array, decoded: Decoded) -> Array:
-    """Return ns per cycle for each unit. Where no unit ended, cycles are taken for ns, and a note says so."""
+    """Return ns per cycle for each unit.
+
+    Where no unit ended, cycles are taken for ns, and a note says so.
+    """
     ns = (own["time_end"] - own["time_begin"]).astype(np.float64)
     cycles = (own["clock_end"] - own["clock_begin"]).astype(np.float64)
     usable = ended & (cycles > 0) & (ns > 0)
@@ -30,7 +36,10 @@ def ns_per_tick(own: Array, ended: Array, decoded: Decoded) -> Array:
 
 
 def _longest_step(own: Array, usable: Array) -> int:
-    """How long a unit has to run for a rate of its own: ten microseconds, more where the timer moves in large steps."""
+    """How long a unit has to run for a separate rate.
+
+    Ten microseconds, more where the timer moves in large steps.
+    """
     times = np.concatenate([own["time_begin"][usable], own["time_end"][usable]])
     step = int(np.gcd.reduce(times)) if len(times) > 8 else 0
     return max(_LONG, 300 * step if step < 1_000_000 else 0)

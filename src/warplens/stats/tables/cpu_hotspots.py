@@ -17,15 +17,16 @@ else Python samples of threads that ran; `:wall` takes the Python samples of thr
 waiting: where the calls of the C library came from that were longer than --osrt-backtrace-threshold. A function that calls itself counts
 once in its Total. Frames are the same function where name, library and (Python) file and first line are; processes are put together.
 Rows with less than `:min-percent` of all samples are left out, and with it what a tree has below them.
-With --filter-nvtx: what threads did in such ranges of their own, in all of that name or in the one whose index is given. Of a sample
+With --filter-nvtx: what threads did in their own ranges of that name, in all of them or in the one whose index is given. Of a sample
 that lasts over an edge, its share.
 
 ## Traps
 - It is a sample: a row with n samples is off by about the square root of n. Below 10 samples, believe nothing.
 - Self adds up to 100 %, Total does not.
 - Without :wall, a thread that waits is not there: thread_state_sum and osrt_sum say for what it waits.
-- `[no stack]`: the thread was seen, its stack could not be read. What Python calls in C is in the Total of the Python function, and in its
-  Self where samples are Python's alone.
+- `[no stack]`: the thread was seen, its stack could not be read. Stacks with Python in them begin with Python: what called
+  the interpreter is left out. What Python calls in C is in the Total of the Python function, and in its Self where samples
+  are Python's alone.
 - In a bottom-up tree the Total of a caller is the root's own time when called this way.
 """
 

@@ -10,7 +10,7 @@ Every stretch in which a GPU did nothing, in order of time, and why: the rows of
 - TID, Thread: who launched what ended the gap. CorrId, Call: the call: its row in cuda_api_trace, and of what ran then in cuda_gpu_trace.
 
 ## How it is computed
-As gpu_utilization. `:longer-than=20000` leaves out gaps that do not last longer than so many ns.
+As gpu_utilization. `:longer-than=20000` leaves out gaps of at most 20,000 ns.
 
 ## Traps
 - There may be as many rows as kernels: take `:longer-than`, or --filter-time.

@@ -29,7 +29,7 @@ The rows of a GPU add up to its time exactly. `:by=process` and `:by=rank` add u
   what ran.
 - A GPU whose streams wait for one another is busy: `copy-bound`, `collective wait` and `dependency` show with `:by=stream`.
 - Idle time at the end of a recording may be that of the program's own end: look at it with --filter-time or --filter-nvtx.
-- What a stream waited for is told by events where they were recorded; else by what ended within 10 µs before it went on.
+- Recorded events show which work a stream waited for; without them, the work that ended within 10 µs before it went on.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ How long two things went on at the same time in a block: does the load of the ne
 - Of First (%), Of Second (%): that as part of the time in which each of them was active.
 - First (ns), Second (ns): that time.
 - Host, Rank, PID, Device: where it ran; each only where rows differ in it.
-- Kernel: as in intrakernel_sum. First, Second: roles, or what else was asked for.
+- Kernel: as in intrakernel_sum. First, Second: roles, or the chosen grouping.
 
 ## How it is computed
 At each moment a warp does what its innermost region says, so that a region and what is nested in it never overlap; asynchronous regions

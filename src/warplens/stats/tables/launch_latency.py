@@ -91,7 +91,7 @@ def table(
 
 
 class _Seen(NamedTuple):
-    """What is kept of the launches into a stream: ns from call to begin where the stream was free, and where it was not; and counts."""
+    """Launches into a stream: ns from call to begin where the stream was free, and where it was not; and counts."""
 
     direct: Int64Array
     behind: Int64Array

@@ -117,7 +117,10 @@ def _row(parts: list[Moved], window: tuple[int, int]) -> dict[str, Any]:
 
 
 def _peak(report: Report, parts: list[Moved]) -> float | None:
-    """What the devices' memory can do; None where it is not known, or not what limits the operation."""
+    """What the devices' memory can do.
+
+    None where it is not known, or not what limits the operation.
+    """
     if parts[0].operation not in _WITHIN:
         return None
     known = report.table("devices", ["process", "device", "memory_bandwidth"])

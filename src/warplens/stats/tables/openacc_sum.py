@@ -18,7 +18,7 @@ greatest total comes first.
 
 ## Traps
 - It is time of the host: what a launch started may run on the GPU long after the row has ended. cuda_gpu_sum shows that.
-- A construct and what is done for it are rows of their own: their times overlap, do not add them up.
+- A construct and what is done for it are separate rows: their times overlap, do not add them up.
 """
 
 from __future__ import annotations

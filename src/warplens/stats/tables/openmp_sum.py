@@ -17,7 +17,7 @@ apart. With --filter-time, those that overlap the time; with --filter-nvtx, thos
 greatest total comes first.
 
 ## Traps
-- A region, the work in it and the waits in it are rows of their own: their times overlap, do not add them up.
+- A region, the work in it and the waits in it are separate rows: their times overlap, do not add them up.
 - Time in `sync region wait` is that of threads that were done early; the imbalance lies in the work before it.
 """
 

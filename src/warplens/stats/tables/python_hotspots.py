@@ -14,7 +14,7 @@ traced.
 From samples as cpu_hotspots:only-python does it, native ones where there are any (their Python frames), else Python ones of threads that
 ran, with `:wall` also of those that waited. In a report without samples, or with `:calls`, from `python_calls`: traced functions, such as
 those in a trace of PyTorch's profiler with stacks. A function that calls itself counts once in its Total. Percentages are of all samples,
-or of the time in which a traced function was running on a thread. With --filter-nvtx: what threads did in such ranges of their own.
+or of the time in which a traced function was running on a thread. With --filter-nvtx: what threads did in their own ranges of that name.
 Functions with less than `:min-percent` of the time, by themselves and in total, are left out.
 
 ## Traps
@@ -48,7 +48,9 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 def table(
     report: Report, selection: Selection, *, calls: bool = False, wall: bool = False, min_percent: float = 0.5
 ) -> pa.Table:
-    """Return the functions, the most own time first; MissingData where there are neither samples nor traced calls.
+    """Return the functions, the most own time first.
+
+    MissingData where there are neither samples nor traced calls.
 
     Args:
         report: the report.

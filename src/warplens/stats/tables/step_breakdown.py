@@ -72,7 +72,7 @@ def table(
         selection: steps that overlap it count whole.
         steps: a row for each step.
         step: name of the ranges that are steps.
-        skip: leave out so many steps at the begin of each process.
+        skip: number of steps to leave out at the begin of each process.
         data: name of a range in which data is loaded.
         forward: name of a range that is the forward pass.
         backward: name of a range that is the backward pass.

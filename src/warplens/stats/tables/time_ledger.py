@@ -5,7 +5,7 @@ Each nanosecond of the time that was looked at, once for each GPU and once for t
 
 ## Columns
 - Time (%): of the time that was looked at; the rows of a GPU, or thread, add up to 100.
-- Time (ns): the sum.
+- Time (ns): the sum; with `:per-step` that of one step, on average.
 - Where: the GPU, or the process and its leading thread.
 - Cause: of a GPU `compute`, `communication alone`, `copies alone`, or why it was idle, as in gpu_utilization. Of a thread what it did, as
   gpu_waits_for_cpu divides it: collections, waits for the GIL, calls of CUDA, imports, calls of the C library, no free CPU, NVTX ranges,
@@ -18,7 +18,8 @@ What overlaps on a GPU counts as compute first, then as communication, then as c
 a moment has it, in the order above. The leading thread is that of the steps, else the first one that launches kernels, else the first one.
 
 ## Traps
-- It is about the whole recording, where `analyze` looks at the main loop: --filter-time gives its part.
+- It is about the whole recording, where `analyze` looks at the main loop: `:per-step` divides the time of
+  that by the number of its steps or iterations, --filter-time gives any part.
 - Reports of more than a million ranges, calls and switches have no rows of threads.
 - A thread that waits for the GPU is in a call of CUDA: that is no loss while the GPU computes.
 """
@@ -47,12 +48,14 @@ from warplens.analysis.cpu.culprits import (
 from warplens.analysis.gpu.time import parted, spent
 from warplens.analysis.gpu.work import gpus
 from warplens.analysis.steps.leading import leading
+from warplens.analysis.steps.loops import main_loop
 from warplens.errors import MissingData
+from warplens.report.selection import Selection
 from warplens.stats.base import noted
 from warplens.stats.by import percent
 
 if TYPE_CHECKING:
-    from warplens.report import Report, Selection
+    from warplens.report import Report
 
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 _DIVIDED = ("nvtx_ranges", "python_calls", "osrt", "cuda_api", "thread_states")
@@ -90,13 +93,22 @@ class _Row(NamedTuple):
     time: int
 
 
-def table(report: Report, selection: Selection) -> pa.Table:
+def table(report: Report, selection: Selection, *, per_step: bool = False) -> pa.Table:
     """Return the ledger; MissingData where the report has neither GPUs nor threads.
 
     Args:
         report: the report.
         selection: which part of it.
+        per_step: of one step, or iteration of the main loop.
     """
+    steps, told = 1, ""
+    if per_step:
+        loop = main_loop(report, selection)
+        if loop is None:
+            raise MissingData(f"does not contain a main loop{selection.place(report)}.")
+        steps = loop.iterations
+        told = f"Times are of one of {steps:,} {loop.name or 'iterations of the main loop'}, on average."
+        selection = Selection(time=(loop.begin - report.origin, loop.end - report.origin))
     begin, end = selection.window(report) or report.span
     many = sum(report.tables[name] for name in _DIVIDED) > _MOST
     rows = [
@@ -114,14 +126,15 @@ def table(report: Report, selection: Selection) -> pa.Table:
     ledger = pa.table(
         {
             "Time (%)": percent(times, [wholes[row.where] for row in rows]),
-            "Time (ns)": pa.array(times, pa.int64()),
+            "Time (ns)": pa.array([round(time / steps) for time in times], pa.int64()),
             "Where": pa.array([row.where for row in rows]),
             "Cause": pa.array([row.cause for row in rows]),
             "Most": pa.array([row.most for row in rows], pa.string()),
             "Rules": pa.array([RULES.get(row.cause, _NOT_JUDGED) for row in rows]),
         }
     )
-    return noted(ledger, "Threads are left out: they have too many rows to be divided by." if many else "")
+    left_out = "Threads are left out: they have too many rows to be divided by." if many else ""
+    return noted(ledger, " ".join(text for text in (told, left_out) if text))
 
 
 def _of_gpus(report: Report, selection: Selection) -> Iterator[_Row]:

@@ -44,7 +44,7 @@ def table(report: Report, selection: Selection, *, rows: int = 10) -> pa.Table:
     Args:
         report: the report.
         selection: which part of it.
-        rows: at most so many rows; -1: all.
+        rows: maximum number of rows; -1: all.
     """
     by_address = report.sql(f"""
     SELECT process, address, {SIZES}, {FAULTS}, {MOVED} / nullif({TAKEN}, 0) * 1e9 AS throughput

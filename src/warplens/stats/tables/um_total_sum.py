@@ -11,7 +11,7 @@ How much unified memory moved between host and GPUs, and how many page faults th
 
 ## How it is computed
 From the rows of `um_events`; with a filter, those that overlap the selected time, with --window those that overlap the window: each with
-its whole size. A row that stands for several faults counts as so many.
+its whole size. A row that stands for several faults counts each of them.
 
 ## Traps
 - Migrations from GPU to GPU are not in these columns; cuda_gpu_mem_size_sum has them.

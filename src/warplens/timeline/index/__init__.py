@@ -1,4 +1,7 @@
-"""The level-of-detail index of a part: every slice of the timeline in lanes, so that any view of any size is drawn at once."""
+"""The level-of-detail index of a part: every slice of the timeline in lanes.
+
+So any view of any size is drawn at once.
+"""
 
 from warplens.timeline.index.answers import Cells, Hit, Sums, Viewport
 from warplens.timeline.index.builder import IndexBuilder

@@ -1,4 +1,7 @@
-"""What an index answers: rectangles of a view, slices that were looked up, sums over a time. Times are ns on the report's clock."""
+"""Answers of an index: rectangles of a view, slices, sums over a time.
+
+Times are ns on the report's clock.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class Sums:
-    """Of each name: how many slices overlap a time, and what of them lies in it: together, and the longest (ns)."""
+    """For each name: how many slices overlap a time, and their time in it: sum, and longest (ns)."""
 
     count: Int64Array
     total: Int64Array
@@ -58,7 +61,9 @@ class Sums:
 
 @dataclass(frozen=True)
 class Cells:
-    """What occupied each column of a row: the group of names with most of its time. In order of column, only those that hold something.
+    """What occupied each column of a row: the group of names with most of its time.
+
+    In order of column, only those that hold something.
 
     `busy`: share of the column's time (0 to 1), slices that are there at once counted each; `covered`: counted once. `number`: slices that
     touch it; `begun`: slices of the group that begin in it; `group`: its number; `row`, `name`, `track`, `start`: of the group's longest

@@ -1,4 +1,4 @@
-"""What the native functions of the index take: a batch of rows, numbers of tracks and names."""
+"""Batches for the native functions of the index: rows, numbers of tracks and names."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ class Batch(ctypes.Structure):
 
 
 def numbers(values: Any) -> npt.NDArray[np.uint32]:
-    """Return numbers of tracks or names as the library takes them; those that do not fit are left out."""
+    """Return numbers of tracks or names as the library takes them.
+
+    Those that do not fit are left out.
+    """
     wanted = np.asarray(values if isinstance(values, np.ndarray) else list(values), np.int64).ravel()
     return np.ascontiguousarray(wanted[(wanted >= 0) & (wanted < 1 << 32)], np.uint32)

@@ -22,7 +22,7 @@ from warplens.timeline.index.batch import KEYS, Batch
 from warplens.timeline.index.layout import HEADER, SECTIONS, Header
 
 _LONGEST = 1024  # characters of a text; details have the whole one
-_ABANDONED_S = 3600.0  # whoever writes does so more often
+_ABANDONED_S = 3600.0  # a living writer writes more often
 
 
 def _clear(folder: Folder) -> None:
@@ -36,7 +36,10 @@ def _clear(folder: Folder) -> None:
 
 
 class IndexBuilder:
-    """Takes batches of rows, writes an index. `layers`: the names of the layers that may come, and the keys of the tracks of each."""
+    """Takes batches of rows, writes an index.
+
+    `layers`: the names of the layers that may come, and the keys of the tracks of each.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,10 @@ class IndexBuilder:
         *,
         most_names: int | None = None,
     ) -> None:
-        """Raises OSError where nothing can be written beside `target`. `most_names`: so many have room; more are a MemoryError."""
+        """Raises OSError where nothing can be written beside `target`.
+
+        `most_names`: maximum number of names; more raise MemoryError.
+        """
         self.target, self._most_names = target, most_names
         self._layers = {name: tuple(keys) for name, keys in layers.items()}
         self._numbers = {name: number for number, name in enumerate(layers)}

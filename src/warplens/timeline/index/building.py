@@ -1,4 +1,4 @@
-"""Where the index of a part lies, whether it is of the files that are there, and how it is made of them."""
+"""Builds the index of a part, finds it, and checks that it belongs to the present files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from warplens.timeline.index.inside import Insides
 from warplens.timeline.index.layers import LAYERS, TABLES
 from warplens.timeline.index.rows import Frames, Rows
 
-LARGE = (
-    1 << 21
-)  # rows: fewer are indexed within half a second by whoever looks at them first, and finishing need not take longer
+LARGE = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
 _BYTES_PER_ROW = 1.6  # that an index takes until it is whole
 _BYTES_PER_NAME = 600
 _SHARE = 0.75  # of the budget: row groups take the rest
@@ -77,7 +75,11 @@ def build(
     *,
     most_names: int | None = None,
 ) -> None:
-    """Write the index of a part. Raises OSError, pyarrow's errors, MemoryError (for too many names, too); nothing is left of it then."""
+    """Write the index of a part.
+
+    Raises OSError, pyarrow's errors, MemoryError (for too many names, too); nothing is left of it
+    then.
+    """
     there = [layer for layer in LAYERS if manifest.rows(layer.table)]
     total, done = max(events(manifest), 1), 0
     insides = _insides(report, manifest)
@@ -111,7 +113,10 @@ def _insides(report: Path, manifest: Manifest) -> Insides | None:
 
 
 def prepare(report: Path, manifest: Manifest, progress: Progress | None = None) -> bool:
-    """Make the index of a large part that was just written. False: there is none, and whoever looks at the part first makes it."""
+    """Make the index of a large part that was just written.
+
+    False: there is none, and the first viewer of the part makes it.
+    """
     room, rows = int(budget() * _SHARE), events(manifest)
     if rows < LARGE or rows * _BYTES_PER_ROW > room:
         return False

@@ -49,7 +49,10 @@ def coded(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
 
 
 def put_together(columns: list[pa.ChunkedArray | pa.Array], wording: Any) -> pa.DictionaryArray:
-    """Return the texts that `wording` makes of a row's texts ("" where one has none), each combination asked for once."""
+    """Return the texts that `wording` makes of a row's texts.
+
+    "" where one has none, each combination once.
+    """
     arrays = [coded(column) for column in columns]
     combined = np.zeros(len(arrays[0]), np.int64)
     sizes = [len(array.dictionary) + 1 for array in arrays]
@@ -86,7 +89,10 @@ class Words:
         self._known: dict[str, int] = {}
 
     def codes(self, column: pa.ChunkedArray) -> Int64Array:
-        """Return a column of numbers as it is, and of texts their numbers; -1 where there is nothing."""
+        """Return a column of numbers as it is, and of texts their numbers.
+
+        -1 where there is nothing.
+        """
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return integers(column, np.int64)

@@ -1,4 +1,7 @@
-"""An index of lanes: opened, made where there is none, and asked. Times are ns on the report's clock."""
+"""An index of lanes: opened, made where there is none, and asked.
+
+Times are ns on the report's clock.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ _KEPT = 1 << 28  # bytes of the file in our memory
 
 @dataclass(frozen=True)
 class IndexTrack:
-    """A track. `number`: within the index; `key`: process, thread, device, kind, … as its layer has them.
+    """A track.
+
+    `number`: within the index; `key`: process, thread, device, kind, … as its layer has them.
 
     `lanes` is how many it has, `events` how many slices; `busy`: how long at least one ran, `begin` and `end`: when they did (ns).
     """
@@ -71,7 +76,10 @@ class _Mapped:
         self._before = _resident()
 
     def trim(self) -> None:
-        """Give slices back to the system that were looked at, when they have become many: the file's own copy in memory stays."""
+        """Give the pages of slices back to the system when they have become many.
+
+        The file's own copy in memory stays.
+        """
         if _resident() - self._before > _KEPT and hasattr(mmap, "MADV_DONTNEED"):
             offset, size = self.header.sections["slices"]
             begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
@@ -87,7 +95,11 @@ class LaneIndex:
     """The index of one part. Safe to ask from several threads at once."""
 
     def __init__(self, path: Path, shift: int = 0) -> None:
-        """Open the file. `shift`: what its times are behind the report's clock (ns). Raises ReportError where it cannot be read."""
+        """Open the file.
+
+        `shift`: what its times are behind the report's clock (ns). Raises ReportError where it
+        cannot be read.
+        """
         self.path, self.shift = path, shift
         try:
             self._mapped: _Mapped | None = _Mapped(path)
@@ -104,7 +116,10 @@ class LaneIndex:
     def open(
         cls, store: Stored, part: Part, cache: Path | None, progress: building.Progress | None = None
     ) -> LaneIndex:
-        """Open the index of a part; where there is none, or one of other files, it is made: in one's own report, or in the folder `cache`.
+        """Open the index of a part.
+
+        Where there is none, or one of other files, it is made: in one's own report, or in the
+        folder `cache`.
 
         Raises ReportError where the tables cannot be read, or the index can be written nowhere.
         """
@@ -228,7 +243,10 @@ class LaneIndex:
         return next(iter(room.hits(count, self.shift)), None)
 
     def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Hit | None:
-        """Return where a row of a layer's table lies, by the low half of its id; `start` (when it begins) makes that faster."""
+        """Return where a row of a layer's table lies, by the low half of its id.
+
+        `start` (when it begins) makes that faster.
+        """
         tracks = numbers(
             track.number
             for track in self.tracks
@@ -242,7 +260,7 @@ class LaneIndex:
     def busy(
         self, tracks: Sequence[int] | None, begin: int, end: int
     ) -> tuple[npt.NDArray[np.float64], Int64Array]:
-        """Return of each track the share of [begin, end) in which something ran, and how many slices overlap it."""
+        """Return the busy share of [begin, end) of each track, and how many slices overlap it."""
         asked = self._numbers(tracks)
         busy, events = np.zeros(len(asked), np.int64), np.zeros(len(asked), np.int64)
         span = _cut(begin - self.shift), _cut(end - self.shift)
@@ -250,7 +268,7 @@ class LaneIndex:
         return busy / max(end - begin, 1), events
 
     def sums(self, tracks: Sequence[int] | None, begin: int, end: int) -> Sums:
-        """Return of each name how many slices overlap [begin, end), and what of them lies in it. Looks at every one of them."""
+        """Return for each name how many slices overlap [begin, end), and their time in it. Reads every slice."""
         asked = self._numbers(tracks)
         total, longest, count = (np.zeros(len(self.names), np.int64) for _ in range(3))
         span = _cut(begin - self.shift), _cut(end - self.shift)
@@ -267,7 +285,7 @@ class LaneIndex:
         columns: int,
         groups: npt.NDArray[np.uint32],
     ) -> Cells:
-        """Return what occupied each of `columns` columns of [begin, end) in a row that some lanes (track, lane) make.
+        """Return the slices in each of `columns` columns of [begin, end) in a row. Some lanes (track, lane) make the row.
 
         `groups`: of each name the number that it counts as, NONE: it does not count. Looks at every slice.
         """

@@ -1,4 +1,6 @@
-"""Where on the timeline the warps of kernels that time themselves are: below their kernel's name by SM, block at once, and warp.
+"""Places the warps of kernels that time themselves on the timeline.
+
+Below their kernel's name by SM, block at once, and warp.
 
 Rows are the places where warps run, not the warps: a launch of a million blocks needs no more rows than one that fills the GPU.
 """
@@ -23,11 +25,13 @@ SLOTS = (
     256  # blocks of a kernel that one SM has at once: no GPU has more than 32, but damaged times may overlap
 )
 _ROW = 0xFFFFFFFF
-_NAMED = 4096  # numbers of blocks that are names of their own
+_NAMED = 4096  # blocks up to this number have separate names
 
 
 class Insides:
-    """The places of units. A group is what a kernel's name did on a stream; its number is the row of its first launch.
+    """The places of units.
+
+    A group is what a kernel's name did on a stream; its number is the row of its first launch.
 
     `sm` of a place is `SM * SLOTS + slot`: blocks that one SM runs at once have different slots.
     """
@@ -70,7 +74,7 @@ class Insides:
         )
 
     def names(self, ctas: Int64Array) -> pa.DictionaryArray:
-        """Return what blocks are called: by their number, where those are few enough to be told apart."""
+        """Return the names of blocks: their numbers, where those are few enough for separate names."""
         numbers, codes = np.unique(ctas, return_inverse=True)
         if not self._few:
             numbers, codes = np.array([-1]), np.zeros(len(ctas), np.int64)
@@ -89,7 +93,10 @@ class Insides:
 
 
 def _groups(launches: pa.Table) -> dict[int, int]:
-    """Return the group of each launch by its id: the row of the first launch of that process, device, stream and name."""
+    """Return the group of each launch by its id: the row of the group's first launch.
+
+    Groups have one process, device, stream and name.
+    """
     names = ("id", "process", "device", "stream")
     ids, *keys = (columns.integers(launches.column(name), np.int64).tolist() for name in names)
     texts = launches.column("name").to_pylist()
@@ -124,7 +131,7 @@ def _spans(units: dict[str, Int64Array], block: Int64Array) -> tuple[Int64Array,
 
 
 def _slots(group: Int64Array, sm: Int64Array, start: Int64Array, end: Int64Array) -> Int64Array:
-    """Return a number for each block so that those of one are not at the same time on an SM: the lowest that is free."""
+    """Return a number for each block: the lowest that no other block of the SM has at the same time."""
     slots = np.zeros(len(group), np.int64)
     taken: dict[tuple[int, int], list[int]] = {}
     order = np.lexsort((start, sm, group))

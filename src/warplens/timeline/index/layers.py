@@ -1,4 +1,7 @@
-"""What there is on a timeline: from which table, on which tracks, under which name. One line for each layer."""
+"""The layers of a timeline: for each its table, tracks and names.
+
+One line for each layer.
+"""
 
 from __future__ import annotations
 

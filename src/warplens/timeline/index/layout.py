@@ -1,4 +1,4 @@
-"""How the file of an index begins: what it is, and where its sections lie (docs/dev/formats/index.md)."""
+"""The head of an index file: its kind, and the offsets of its sections (docs/dev/formats/index.md)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ from warplens.timeline.index.layout import NAME, NONE
 
 
 class Names:
-    """Names by number. A name is a text in a layer with a color; the same text may be there in several."""
+    """Names by number.
+
+    A name is a text in a layer with a color; the same text may be there in several.
+    """
 
     def __init__(
         self,
@@ -66,7 +69,10 @@ class Names:
         return int(self._records["count"][number]) if 0 <= number < len(self) else 0
 
     def search(self, text: str, regex: bool = False) -> npt.NDArray[np.uint32]:
-        """Return the numbers of the names whose text has `text` in it, in capitals or not. Raises UsageError for a broken expression."""
+        """Return the numbers of the names whose text has `text` in it, in capitals or not.
+
+        Raises UsageError for a broken expression.
+        """
         import pyarrow.compute as pc  # finishing a report needs the rest of this file, and not these 50 ms
 
         try:

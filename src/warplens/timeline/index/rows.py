@@ -1,4 +1,4 @@
-"""The rows of a layer, read from the files of a part row group by row group, with the columns that the builder takes."""
+"""Reads the rows of a layer from the files of a part, by row group, with the builder's columns."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _OF_INSIDE = {"regions": ("unit", "kind"), "marks": ("unit", "kind")}
 
 
 def _placed(rows: pa.Table, what: str, insides: Insides) -> pa.Table:
-    """Return the rows of kernels that time themselves which the layer shows, with the keys of their tracks."""
+    """Return the rows of kernels that time themselves for the layer, with the keys of their tracks."""
     if what == "launches":
         return rows.append_column(
             "inside", pa.array(insides.of_launches(columns.integers(rows.column("id"), np.int64)))
@@ -168,7 +168,10 @@ def _nothing(rows: pa.Table) -> pa.Array:
 
 
 def _styled(rows: pa.Table, made: dict[str, Any]) -> dict[str, Any]:
-    """Sort ranges into those of threads, of tasks, and start/end ones of none: `kind`, and what goes with it."""
+    """Sort ranges into those of threads, of tasks, and start/end ones of none.
+
+    Returns `kind`, and its keys.
+    """
     styles = columns.coded(rows.column("style"))
     task = rows.column("task") if "task" in rows.column_names else None
     tasks = task is not None and task.null_count < rows.num_rows

@@ -78,7 +78,10 @@ def _answer(name: str, lengths: Int64Array, longest: list[dict[str, Any]]) -> di
 
 
 def _edges(least: int, most: int) -> npt.NDArray[np.float64]:
-    """Return the edges of the bins: of equal width, or of equal ratio where lengths differ by more than a factor of 50."""
+    """Return the edges of the bins.
+
+    Of equal width, or of equal ratio where lengths differ by more than a factor of 50.
+    """
     if least > 0 and most / least > 50:
         return np.geomspace(least, most + 1, _BINS + 1)
     return np.linspace(least, most + 1, min(_BINS, most - least + 1) + 1)

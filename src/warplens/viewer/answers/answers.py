@@ -1,4 +1,7 @@
-"""What the page can ask, a method for each: answers are plain values or bytes; who may ask, and how long it may take, is not known here."""
+"""The requests of the page, a method for each. Answers are plain values or bytes.
+
+Who may ask, and how long it may take, is not known here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Asks SQL of the page in processes that end at their time: what is asked there takes neither the server's memory nor its threads."""
+"""Runs the page's SQL in separate processes with a time limit.
+
+So it takes neither the server's memory nor its threads.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ _BESIDE = "ask about less time, or add LIMIT and WHERE"
 
 
 class SqlProcesses:
-    """Processes that answer SQL; each is kept for the next question, as one takes most of a second to begin."""
+    """Processes that answer SQL.
+
+    Each is kept for the next question, as one takes most of a second to begin.
+    """
 
     def __init__(self, most: int = limits.SQL_AT_ONCE) -> None:
         self._places = threading.BoundedSemaphore(most)
@@ -34,7 +40,10 @@ class SqlProcesses:
         self._closed = False
 
     def ask(self, opened: Opened, text: str) -> dict[str, Any]:
-        """Return `table` and `places` of the answer to one SELECT. Raises QueryError, MissingData, ReportError."""
+        """Return `table` and `places` of the answer to one SELECT.
+
+        Raises QueryError, MissingData, ReportError.
+        """
         stored = pickle.dumps(replace(opened.report.stored, held=(), _checked={}))
         question = pickle.dumps({"report": opened.number, "stored": stored, "text": text})
         with self._places:
@@ -94,7 +103,10 @@ class SqlProcesses:
 
 
 class _Process:
-    """One process. `fresh`: it may answer the next question, too; `late`: it was ended because it took too long."""
+    """One process.
+
+    `fresh`: it may answer the next question, too; `late`: it was ended because it took too long.
+    """
 
     def __init__(self) -> None:
         self._child = elsewhere.start(_MODULE)
@@ -111,7 +123,10 @@ class _Process:
         return self._ready
 
     def answer(self, question: bytes | None, seconds: float) -> bytes | None:
-        """Return what it says to a question; None, and it has to be ended, where it says nothing for so long, or more than it may."""
+        """Return what it says to a question.
+
+        None, and it has to be ended, where it says nothing for so long, or more than it may.
+        """
         timer = threading.Timer(seconds, self._end_late)
         timer.daemon = True
         timer.start()

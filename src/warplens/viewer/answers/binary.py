@@ -1,4 +1,7 @@
-"""The answers that are not JSON: rectangles and plots as columns of little-endian numbers, which a browser reads without parsing."""
+"""Binary answers: rectangles and plots as columns of little-endian numbers.
+
+A browser reads them without parsing.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,16 @@ _COLUMNS = (
     ("busy", "<f4"),
     ("link", "<u4"),
 )
-# A clock that counts from 1970 has more digits than a float: times become floats when they are told from the origin.
+# A clock that counts from 1970 has more digits than a float: times become floats relative to the origin.
 _JOINED = (("start", "<i8"), *_COLUMNS[1:])
 
 
 @dataclass(frozen=True)
 class Rects:
-    """Rectangles of tracks; `lanes`: rows of track, lane, first, count. `names`: text in UTF-8 and colour of each number in `name`."""
+    """Rectangles of tracks; `lanes`: rows of track, lane, first, count.
+
+    `names`: text in UTF-8 and colour of each number in `name`.
+    """
 
     grain: float
     lanes: npt.NDArray[np.uint32]
@@ -45,7 +51,7 @@ class Rects:
     def seen(
         cls, lanes: Lanes, begin: int, end: int, width: int, tracks: Collection[int], limit: int
     ) -> Rects:
-        """Return what is seen of some tracks in [begin, end) (ns) on `width` columns: together about `limit` rectangles."""
+        """Return the view of some tracks in [begin, end) (ns) on `width` columns. Together about `limit` rectangles."""
         return cls.joined(
             [
                 (base, index.names, view)
@@ -55,7 +61,10 @@ class Rects:
 
     @classmethod
     def joined(cls, found: Sequence[tuple[int, Names, Viewport]]) -> Rects:
-        """Put the answers of several indexes together; their tracks begin at the number before each."""
+        """Put the answers of several indexes together.
+
+        Their tracks begin at the number before each.
+        """
         lanes, columns = [np.empty((0, 4), np.uint32)], {name: [np.empty(0, kind)] for name, kind in _JOINED}
         names: list[tuple[bytes, int]] = []
         first, grain = 0, 0.0
@@ -79,7 +88,10 @@ class Rects:
         )
 
     def encoded(self, begin: float, end: float, origin: int) -> bytes:
-        """Return the bytes of the answer; `begin` and `end` as asked, the rectangles' times from `origin`."""
+        """Return the bytes of the answer.
+
+        `begin` and `end` as asked, the rectangles' times from `origin`.
+        """
         columns = dict(self.columns, start=self.columns["start"] - origin)
         texts = [text for text, _ in self.names]
         offsets = np.cumsum([0, *map(len, texts)]).astype("<u4")
@@ -107,7 +119,10 @@ class Rects:
 def plots(
     series: Sequence[tuple[int, tuple[npt.NDArray[np.float64], ...]]], begin: float, end: float, origin: int
 ) -> bytes:
-    """Return the bytes of plots: of each its track, and columns time (ns, the report's clock), low, high and last."""
+    """Return the bytes of plots.
+
+    Of each its track, and columns time (ns, the report's clock), low, high and last.
+    """
     heads, first = [], 0
     for track, (time, *_) in series:
         heads.append((track, first, len(time), 0))
@@ -130,7 +145,7 @@ def _name(table: Names, number: int) -> tuple[bytes, int]:
 
 
 def short(text: str) -> bytes:
-    """Return a name in UTF-8 of at most so many bytes, cut between characters."""
+    """Return a name in UTF-8 of limited length, cut between characters."""
     whole = text[: limits.NAME + 1].encode("utf-8", "replace")
     if len(whole) <= limits.NAME and len(text) <= limits.NAME:
         return whole

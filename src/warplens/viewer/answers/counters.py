@@ -1,4 +1,4 @@
-"""What is drawn as a plot: counters of programs, metrics of GPUs, memory of processes and of tensors."""
+"""Plots: CPUs that processes used, memory of processes and of tensors, counters of programs, metrics of GPUs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.analysis.counters import all_series
+from warplens.analysis.cpu.used import cpus_used
+from warplens.analysis.memory import size_over_time, sizes
 from warplens.arrays import Float64Array, Int64Array
 from warplens.timeline.tree import Where
 
@@ -29,7 +31,10 @@ _BLOCK = 256  # samples that are summed up at a time
 
 
 class Counter:
-    """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`; NaN: nothing is known."""
+    """One counter: from `times[i]` (ns, the report's clock, rising) on its value is `values[i]`.
+
+    NaN: nothing is known.
+    """
 
     def __init__(
         self, layer: str, key: str, name: str, unit: str, where: Where, times: Any, values: Any
@@ -51,7 +56,7 @@ class Counter:
     def plot(
         self, begin: int, end: int, width: int
     ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-        """Return time, lowest, highest and last value of each of `width` columns of [begin, end) that has a sample.
+        """Return time, lowest, highest and last value of each column of [begin, end) with a sample. There are `width` columns.
 
         Before them comes the value that holds at `begin`, at the time of its sample.
         """
@@ -99,11 +104,31 @@ class Counter:
 def counters(report: Report) -> Iterator[Counter]:
     """Yield all counters of a report."""
     counts = report.tables
+    if counts["thread_states"] or counts["samples"]:
+        yield from _cpus(report)
+    if counts["host_metrics"]:
+        yield from _resident(report)
     yield from _of_programs(report)
     if counts["gpu_metrics"]:
         yield from _metrics(report)
     if counts["gpu_memory"] or counts["tensor_memory"]:
         yield from _memory(report)
+    if counts["tensor_memory"]:
+        yield from _tensors_of_cpus(report)
+
+
+def _cpus(report: Report) -> Iterator[Counter]:
+    for process, times, values in cpus_used(report):
+        yield Counter("cpu_use", str(process), "CPUs used", "CPUs", Where(process), times, values)
+
+
+def _resident(report: Report) -> Iterator[Counter]:
+    """Memory of processes; of one that was read once there is nothing to draw."""
+    readings = sizes(report)
+    for process in np.unique(np.asarray(readings["process"].to_numpy(), np.int64)).tolist():
+        times, values = size_over_time(readings, process)
+        if len(times) > 1:
+            yield Counter("memory", str(process), "Memory", "bytes", Where(process), times, values)
 
 
 def _of_programs(report: Report) -> Iterator[Counter]:
@@ -148,7 +173,10 @@ def _metrics(report: Report) -> Iterator[Counter]:
 
 
 def _memory(report: Report) -> Iterator[Counter]:
-    """The levels of memory as the stats have them; pinned and pageable memory of the host as CUDA told its totals."""
+    """The levels of memory as the stats have them.
+
+    Pinned and pageable memory of the host as CUDA told its totals.
+    """
     from warplens.analysis.gpu.memory_levels import levels
 
     names = {"CUDA": "Memory", "tensors": "Memory of tensors", "reserved": "Memory reserved for tensors"}
@@ -165,6 +193,19 @@ def _memory(report: Report) -> Iterator[Counter]:
         )
 
 
+def _tensors_of_cpus(report: Report) -> Iterator[Counter]:
+    """What tensors have in the memory of the CPU, which is of no device."""
+    rows = report.sql(
+        """SELECT process, "start", coalesce(allocated, sum(bytes) OVER (PARTITION BY process ORDER BY "start", id))::DOUBLE AS value
+           FROM tensor_memory WHERE device IS NULL ORDER BY process, "start", id"""
+    )
+    process = np.asarray(rows["process"].to_numpy(), np.int64)
+    keys, first = np.unique(process, return_index=True)
+    for key, own in zip(keys.tolist(), np.split(np.arange(len(process)), first[1:]), strict=True):
+        times, values = (np.asarray(rows[name].to_numpy())[own] for name in ("start", "value"))
+        yield Counter("tensor_memory", str(key), "Memory of tensors", "bytes", Where(key), times, values)
+
+
 def _since_last(times: Any, values: Any) -> tuple[Any, Any]:
     """Values that hold since the sample before as values that hold from their time on."""
     if len(times) < 2:
@@ -173,7 +214,10 @@ def _since_last(times: Any, values: Any) -> tuple[Any, Any]:
 
 
 def _split(report: Report, table: str, keys: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
-    """Yield times and values of a table by what they belong to. Without SQL: loading DuckDB takes longer than sorting."""
+    """Yield times and values of a table by what they belong to.
+
+    Without SQL: loading DuckDB takes longer than sorting.
+    """
     rows = report.table(table, [*keys, "start", "value"])
     times, values = (np.asarray(rows.column(name).to_numpy()) for name in ("start", "value"))
     of = np.zeros(len(times), np.int64)

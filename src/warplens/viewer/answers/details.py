@@ -1,7 +1,11 @@
-"""One event: everything that its row says, its payload and stack, the ranges around it, and what belongs to it on other tracks."""
+"""The details of one event.
+
+All of its row, its payload and stack, the ranges around it, and its relatives on other tracks.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +67,19 @@ def event(opened: Opened, table: str, process: int, row: int) -> dict[str, Any]:
         return _Details(opened, report, table, table=TABLES[source], id_=id_).as_json()
 
 
+def read_ahead(opened: Opened, events: Iterable[tuple[str, int, int]]) -> None:
+    """Read the rows of events that `event` will be asked for, with one question for each table: table, process and row of each."""
+    wanted: dict[str, list[int]] = {}
+    for layer, process, row in events:
+        if (source := table_of(layer)) in TABLES:
+            wanted.setdefault(source, []).append(id_of(process, row))
+    with opened.asking() as report:
+        for source, ids in wanted.items():
+            key = _KEYS.get(source, "id")
+            rows = report.sql(f"SELECT * FROM {source} WHERE {key} IN (SELECT unnest($ids))", {"ids": ids})
+            opened.rows |= {(source, values[key]): values for values in rows.to_pylist()}
+
+
 class _Details:
     def __init__(self, opened: Opened, report: Report, layer: str, table: Table, id_: int) -> None:
         self._opened, self._report, self._layer, self._table, self._id = opened, report, layer, table, id_
@@ -90,6 +107,8 @@ class _Details:
         }
 
     def _row(self, table: Table, id_: int) -> dict[str, Any] | None:
+        if (known := self._opened.rows.get((table.name, id_))) is not None:
+            return known
         rows = self._report.sql(
             f"SELECT * FROM {table.name} WHERE {_KEYS.get(table.name, 'id')} = $id LIMIT 1", {"id": id_}
         ).to_pylist()
@@ -171,7 +190,10 @@ class _Details:
         ]
 
     def _links(self) -> list[dict[str, Any]]:
-        """Launch, work and waits of one API call; the range that it was made in; what a collective is."""
+        """Launch, work and waits of one API call; the range that it was made in.
+
+        What a collective is.
+        """
         values, name = self._values, self._table.name
         found: list[tuple[str, str, int | None, int | None]] = []
         api = self._id if name == "cuda_api" else values.get("api")
@@ -281,7 +303,10 @@ class _Details:
         return found
 
     def _parents(self) -> list[dict[str, Any]]:
-        """The ranges around it, the outermost first: of its own table where that nests, else the NVTX ranges that it was in."""
+        """The ranges around it, the outermost first.
+
+        Of its table if that nests, else the NVTX ranges around it.
+        """
         lanes = self._opened.every_lane
         if self._launched is not None:
             return self._regions_around(self._launched)

@@ -1,4 +1,4 @@
-"""Flame graphs: samples of threads and of tasks by stack, ranges and Python calls by who encloses whom, kernels by class and function."""
+"""Flame graphs of stacks (threads, tasks), nested ranges, Python calls and kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _MOST = 8_000_000  # ranges whose nesting is looked at
 
 
 def flame(opened: Opened, kind: str, selection: Selection) -> dict[str, Any]:
-    """Return `Flame` of a kind. Raises UsageError for one that there is not, MissingData where the report has nothing of it."""
+    """Return `Flame` of a kind.
+
+    Raises UsageError for one that there is not, MissingData where the report has nothing of it.
+    """
     if kind not in KINDS:
         raise UsageError(f"there is no flame graph of {kind!r}; there are {', '.join(KINDS)}")
     with opened.asking() as report:
@@ -179,7 +182,10 @@ def _tree(
     names: Sequence[str],
     places: Sequence[str | None] = (),
 ) -> dict[str, Any]:
-    """Return the nodes as one tree: of very many the heaviest; a node is kept only with all above it. `places`: file and line of each."""
+    """Return the nodes as one tree: of very many the heaviest.
+
+    A node is kept only with all above it. `places`: file and line of each.
+    """
     order = np.argsort(-totals, kind="stable")[: limits.FLAME_NODES]
     root: dict[str, Any] = {"name": name, "value": int(totals[parents < 0].sum()), "self": 0, "children": []}
     made: dict[int, dict[str, Any]] = {-1: root}

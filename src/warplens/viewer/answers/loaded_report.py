@@ -1,4 +1,7 @@
-"""One report in the view: its indexes, its counters and the tree of its rows, each made when first asked for."""
+"""One report in the view: its indexes, its counters and the tree of its rows.
+
+Each is made at its first use.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ FIRST_COUNTER = 1 << 24  # tracks that are counters are numbered from here
 
 
 class Opened:
-    """One report, as it was when it was opened. `number`: its place in the view; `generation`: grows when it is opened anew.
+    """One report, as it was when it was opened.
+
+    `number`: its place in the view; `generation`: grows when it is opened anew.
 
     `cache`: where indexes go that have no place in the report; `progress` hears how far their making is. `projecting`: whether rows that
     take long to compute are computed where they are missing.
@@ -58,6 +63,7 @@ class Opened:
         )
         self.live = bool(report.snapshots or report.waiting)
         self.growing = False  # rows are being computed that come later
+        self.rows: dict[tuple[str, int], dict[str, Any]] = {}  # of tables, by their ids: what was read ahead
         self.cache, self._progress, self._projecting = cache, progress, projecting
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
@@ -65,7 +71,7 @@ class Opened:
 
     @property
     def origin(self) -> int:
-        """What times are told from, ns on the report's clock."""
+        """The origin of times, ns on the report's clock."""
         return self.report.origin
 
     @property
@@ -80,7 +86,10 @@ class Opened:
 
     @property
     def every_lane(self) -> Lanes:
-        """Those, and behind them the tracks that are computed: NVTX ranges on the GPU. Of large reports, these come later."""
+        """Those, and behind them the tracks that are computed: NVTX ranges on the GPU.
+
+        Of large reports, these come later.
+        """
 
         def made() -> Lanes:
             if not projecting.has_projection(self.report):
@@ -122,7 +131,7 @@ class Opened:
 
     @property
     def entities(self) -> Entities:
-        """Who is who in it. Raises ReportError as `lanes` does."""
+        """The processes, threads, tasks and GPUs in it. Raises ReportError as `lanes` does."""
 
         def made() -> Entities:
             weigh(self.report)
@@ -190,7 +199,7 @@ class Opened:
             self._free.append(report)
 
     def close(self) -> None:
-        """Close the connections; whoever asks meanwhile opens new ones."""
+        """Close the connections; a request that comes meanwhile opens new ones."""
         while self._free:
             self._free.pop().close()
         self.report.close()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WHOLE_ROWS = 1 << 20  # of a table that is read whole
 _WHOLE_BYTES = 1 << 28
 _COUNTERS = 1 << 26
-# Read whole, row by row: who is who. Frames and samples of counters are columns of numbers.
+# Read whole, row by row: the entities. Frames and samples of counters are columns of numbers.
 _WHOLE = (
     "processes",
     "threads",
@@ -34,7 +34,7 @@ _SERIES = ("nvtx_counter_samples", "gpu_metrics", "gpu_memory", "tensor_memory",
 
 
 def weigh(report: Report) -> None:
-    """Raise ReportError for a report whose tables are larger than any that we write, or than a page could show."""
+    """Raise ReportError for a report with larger tables than we write, or than a page could show."""
     for table in TABLES:
         rows = size = 0
         for piece in report.stored.pieces(table):

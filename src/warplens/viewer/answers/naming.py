@@ -1,4 +1,4 @@
-"""What the events of a layer are rows of, and which column says what they are called."""
+"""The table behind each layer's events, and the column with their name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ _TABLES = {**{layer.name: layer.table for layer in LAYERS}, LAYER: "nvtx_ranges"
 
 
 def table_of(layer: str) -> str:
-    """Return the table that the events of a layer are rows of; what is no layer is a table itself."""
+    """Return the table that the events of a layer are rows of.
+
+    What is no layer is a table itself.
+    """
     return _TABLES.get(layer, layer)
 
 
 def name_column(table: str) -> str | None:
-    """Return the column that says what an event of a table is called; None where it is in no column of its own."""
+    """Return the column with the name of an event of a table.
+
+    None if the table has no such column.
+    """
     if table not in TABLES or table in ("samples", "task_samples"):
         return None
     columns = {column.name for column in TABLES[table].columns}

@@ -12,7 +12,10 @@ _WHOLE = 1 << 53  # JavaScript's numbers are exact up to here
 
 
 def encoded(answer: Any) -> bytes:
-    """Return an answer as JSON in ASCII: whatever characters a name has, lone surrogates included, they arrive as they are."""
+    """Return an answer as JSON in ASCII.
+
+    All characters of a name, lone surrogates included, arrive unchanged.
+    """
     return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
@@ -22,7 +25,10 @@ def cut(text: str, most: int = limits.CELL) -> str:
 
 
 def plain(value: Any, most: int = limits.CELL) -> str | int | float | bool | None:
-    """Return a value of a cell. Whole numbers that JavaScript cannot hold, and what JSON has no word for, are texts."""
+    """Return a value of a cell.
+
+    Whole numbers that JavaScript cannot hold, and what JSON has no word for, are texts.
+    """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -42,7 +48,10 @@ def number(value: float) -> float | None:
 
 
 def tree(value: Any, depth: int = 8, items: int = 1_000) -> Any:
-    """Return nested values as JSON holds them: at most so deep, at most so many of a list or structure."""
+    """Return nested values as JSON holds them.
+
+    At most `depth` levels and `items` of a list or structure.
+    """
     if isinstance(value, dict):
         if depth == 0:
             return "…"

@@ -1,4 +1,7 @@
-"""NVTX ranges on the GPU as tracks of streams: computed once for a report, and kept in an index of their own."""
+"""NVTX ranges on the GPU as tracks of streams.
+
+Computed once for a report, and kept in a separate index.
+"""
 
 from __future__ import annotations
 

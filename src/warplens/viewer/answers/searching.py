@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def search(opened: Opened, text: str, regex: bool, around: float, limit: int) -> dict[str, Any]:
-    """Return `SearchAnswer`: events before and behind `around` (ns from the origin), `limit` of each. Raises UsageError."""
+    """Return `SearchAnswer`: events before and behind `around`, `limit` of each.
+
+    Raises UsageError. `around`: ns from the origin.
+    """
     if not text:
         return {"total": 0, "before": 0, "names": [], "events": []}
     lanes = opened.every_lane

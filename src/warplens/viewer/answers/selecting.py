@@ -1,4 +1,4 @@
-"""A part of time, selected by dragging: how busy each track was, and what ran, by name."""
+"""A selected stretch of time: busy share of each track, and time by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _NAMES = 1_000
 
 
 def selected(opened: Opened, begin: int, end: int, tracks: Collection[int]) -> dict[str, Any]:
-    """Return `Selected`; `begin` and `end` in ns from the report's origin. Of events that reach out of it, what lies inside counts."""
+    """Return `Selected`; `begin` and `end` in ns from the report's origin.
+
+    Of events that reach out of it, what lies inside counts.
+    """
     lanes = opened.every_lane
     window = (opened.origin + begin, opened.origin + max(end, begin + 1))
     sums: dict[tuple[str, str], list[int]] = {}

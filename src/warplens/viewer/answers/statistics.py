@@ -1,4 +1,4 @@
-"""Stats, findings, steps, diagnostics: what other commands print as tables, as the page's panels have them."""
+"""The tables of other commands for the page's panels: stats, findings, steps, diagnostics."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ def selection(opened: Opened, begin: int | None, end: int | None) -> Selection:
 
 
 def stat_list(opened: Opened) -> list[dict[str, Any]]:
-    """Return `StatInfo` of all stats; one is available where the report has rows of what it looks at."""
+    """Return `StatInfo` of all stats.
+
+    One is available where the report has rows of what it looks at.
+    """
     tables = opened.report.tables
     return [
         {"name": unit.id, "title": unit.summary.rstrip("."), "available": _has(tables, unit)}
@@ -149,7 +152,10 @@ def findings(opened: Opened) -> dict[str, Any]:
 
 
 def steps(opened: Opened, name: str = "") -> dict[str, Any]:
-    """Return `Steps`: what each training step is made of; where there are none, `note` says why. `name`: what its ranges are called."""
+    """Return `Steps`: what each training step is made of; where there are none, `note` says why.
+
+    `name`: what its ranges are called.
+    """
     from warplens.analysis.steps.names import PARTS
     from warplens.analysis.steps.parts import parts
     from warplens.analysis.steps.steps import base_name
@@ -159,7 +165,7 @@ def steps(opened: Opened, name: str = "") -> dict[str, Any]:
         try:
             found = find(report, Selection(), name or None).slice(0, limits.ROWS)
         except MissingData as error:
-            what = str(error).partition(";")[0].rstrip(".")  # behind it is how a command is told their name
+            what = str(error).partition(";")[0].rstrip(".")  # behind it is an option of the command line
             return {"name": name, "steps": [], "note": cut(f"The report {what}.")}
         taken = parts(report, found)
     host = taken.time.sum(axis=2).tolist()
@@ -192,7 +198,10 @@ def diagnostics(opened: Opened) -> dict[str, Any]:
 
 
 def _has(tables: Mapping[str, int], unit: Unit) -> bool:
-    """Whether a stat may have an answer; of one that is not known here it is found out by asking."""
+    """Whether a stat may have an answer.
+
+    Of one that is not known here it is found out by asking.
+    """
     needed = next((names for start, names in _NEEDS if unit.id.startswith(start)), ())
     return not needed or any(tables.get(name) for name in needed)
 

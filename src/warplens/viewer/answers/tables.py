@@ -1,4 +1,7 @@
-"""Arrow tables as the page shows them: columns with unit and kind, cells as JSON, and where each row is on the timeline."""
+"""Arrow tables as the page shows them.
+
+Columns with unit and kind, cells as JSON, and where each row is on the timeline.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _CLOCK = frozenset(("start", "end", "time"))
 def shown(
     title: str, table: pa.Table, *, links: Sequence[Link] | None = None, cut_: bool = False, note: str = ""
 ) -> dict[str, Any]:
-    """Return a table of at most so many rows as `Table`."""
+    """Return a table of limited length as `Table`."""
     import pyarrow as pa
 
     rows = table.slice(0, limits.ROWS)
@@ -58,7 +61,10 @@ def shown(
 
 
 def with_origin(table: pa.Table, origin: int) -> pa.Table:
-    """Return rows of SQL with the columns start, end and time told from the report's origin, and called so: `start (ns)`."""
+    """Return rows of SQL with the columns start, end and time relative to the report's origin.
+
+    Their names become `start (ns)` and so on.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -86,7 +92,10 @@ def _number(value: Any) -> int | None:
 
 
 def sql_links(opened: Opened, text: str, rows: Sequence[tuple[int | None, int | None]]) -> list[Link]:
-    """Say where rows of SQL lie, by their `places`: by `id` of a table that the question names, else by `start`."""
+    """Return the places of SQL rows on the timeline, by their `places`.
+
+    By `id` of a table that the query names, else by `start`.
+    """
     words = set(re.findall(r"\w+", text.lower()))
     layers = [layer for layer in opened.every_lane.layers if layer in words and layer in TABLES]
     return [_row_link(opened, layers, id_, begin=start) for id_, start in rows] if layers else []

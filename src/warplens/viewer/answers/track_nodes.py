@@ -1,4 +1,7 @@
-"""The rows of a report as the page has them: `TrackNode`s, many of a kind below one row that can be opened."""
+"""The rows of a report as the page has them.
+
+`TrackNode`s, many of a kind below one row that can be opened.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ _NAME = 300
 def track_nodes(
     report: int, origin: int, entities: Entities, lanes: Lanes, counters: Mapping[int, Counter]
 ) -> list[dict[str, Any]]:
-    """Return the tree of a report, its hosts first. `report`: its number in the view; `origin`: what times are counted from (ns)."""
+    """Return the tree of a report, its hosts first.
+
+    `report`: its number in the view; `origin`: what times are counted from (ns).
+    """
     tree = Tree(entities)
     for lane in lanes.all:
         tree.add(lane)
@@ -97,7 +103,10 @@ def _fold_insides(node: Row) -> None:
 
 
 def _fold(node: Row, kind: str, group: str, most: int) -> None:
-    """Put the children of a kind that did least below one row, where there are many of them; the first stays where it is."""
+    """Put the children of a kind that did least below one row, where there are many of them.
+
+    The first stays where it is.
+    """
     own = [child for child in node.sorted() if child.kind == kind]
     if len(own) <= most:
         return

@@ -1,4 +1,4 @@
-"""What a page that has no server is given to answer from: the answers of `Answers`, for all of the report at several zooms.
+"""The answers for a page without a server: those of `Answers`, for all of the report at several zooms.
 
 Keys are those that `web/src/data/embedded.ts` asks for. Nothing is computed here: each level is a viewport of the index over the whole
 report, the finest one of single events; the page only picks a level and cuts it.
@@ -6,14 +6,16 @@ report, the finest one of single events; the page only picks a level and cuts it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warplens.errors import UsageError, WarplensError
 from warplens.viewer.answers.binary import Rects
+from warplens.viewer.answers.details import read_ahead
 from warplens.viewer.answers.flames import KINDS
 from warplens.viewer.answers.plain import encoded
 
@@ -25,18 +27,21 @@ MOST_EVENTS = 2_000_000  # of all reports of a page: far more than the few MB th
 _DETAILED = 1_000  # events that come with all that is known of them
 _NAMES = 500  # of which there are statistics
 _COARSEST = 2_048  # columns of the whole report
-_ZOOM = 4  # from level to level: a view draws at most so many times the rectangles that it has columns for
+_ZOOM = 4  # from level to level: a view draws at most this number of rectangles per column
 _WORTH = 0.6  # a level with more than this share of the events is left out: the finest does for it
 _Told = Callable[[str, float], None]
 
 
 def baked(answers: Answers, told: _Told | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield every answer with its key. Raises UsageError where the reports are too long for a page; `told` hears how far it is."""
+    """Yield every answer with its key.
+
+    Raises UsageError where the reports are too long for a page; `told` hears how far it is.
+    """
     reports = answers.view.reports
     total = sum(lane.events for opened in reports for lane in opened.every_lane.all)
     if total > MOST_EVENTS:
         raise UsageError(
-            f"there are {total:,} events, and a page of its own holds {MOST_EVENTS:,} at most. {INSTEAD}"
+            f"there are {total:,} events, and a single file holds {MOST_EVENTS:,} at most. {INSTEAD}"
         )
     yield "meta", encoded(answers.meta())
     for opened in reports:
@@ -83,7 +88,8 @@ def _report(answers: Answers, opened: Opened, told: _Told) -> Iterator[tuple[str
     )
     slices = _Slices(opened, levels[-1])
     yield f"alike/{number}", encoded(dict(_alike(answers, slices, told)))
-    wanted = [*_evidence(kept["findings"]), *slices.longest()]
+    wanted = list(islice(dict.fromkeys([*_evidence(kept["findings"]), *slices.longest()]), _DETAILED))
+    read_ahead(opened, wanted)
     yield f"events/{number}", encoded(dict(_events(answers, number, wanted, told=told)))
 
 
@@ -123,7 +129,7 @@ def _levels(opened: Opened) -> list[Rects]:
 
 
 def _plots(answers: Answers, opened: Opened) -> Iterator[tuple[float, bytes]]:
-    """All counters, likewise: what is asked for on more columns than there are samples comes as samples."""
+    """All counters, likewise: a request for more columns than there are samples gets the samples."""
     if not opened.counters:
         return
     begin, end = _span(opened)
@@ -188,16 +194,10 @@ def _alike(answers: Answers, slices: _Slices, told: _Told) -> Iterator[tuple[str
 
 
 def _events(
-    answers: Answers, number: int, wanted: Iterable[tuple[str, int, int]], told: _Told
+    answers: Answers, number: int, wanted: Sequence[tuple[str, int, int]], told: _Told
 ) -> Iterator[tuple[str, Any]]:
-    seen: set[tuple[str, int, int]] = set()
-    for ref in wanted:
-        if len(seen) == _DETAILED:
-            return
-        if ref in seen:
-            continue
-        seen.add(ref)
-        told("collecting details", len(seen) / _DETAILED)
+    for place, ref in enumerate(wanted):
+        told("collecting details", place / len(wanted))
         answer = _answer(partial(answers.event, number, *ref))
         if "error" not in answer:
             yield "/".join(map(str, ref)), answer

@@ -1,4 +1,6 @@
-"""The page that hands a trace to a Perfetto UI: it opens the UI and sends the file by postMessage, so that the trace leaves no machine.
+"""The page that hands a trace to a Perfetto UI.
+
+It opens the UI and sends the file by postMessage, so that the trace leaves no machine.
 
 https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui has the protocol: `PING` until `PONG`, then the buffer.
 """

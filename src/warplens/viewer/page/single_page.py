@@ -1,4 +1,7 @@
-"""One file of HTML from the built page and the answers it would ask a server for: it runs from disk, and asks nobody for anything."""
+"""One HTML file from the built page and the answers of a server.
+
+It runs from disk, without any request.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,14 @@ _OUTSIDE = re.compile(
     r'<script\b[^>]*\bsrc="(?P<script>[^"]+)"[^>]*>\s*</script>|<link\b[^>]*\brel="(?P<link>[^"]+)"[^>]*>|<title>(?P<title>[^<]*)</title>'
 )
 _HREF = re.compile(r'\bhref="([^"]+)"')
+_LEVEL = 6  # a sixth of the time of 9, and 2 % more bytes
 _BREAKS_OUT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, bytes]) -> bytes:
-    """Return the page of `files(single=True)` with everything in it; `answers`: by the keys that `web/src/data/embedded.ts` asks for.
+    """Return the page of `files(single=True)` with everything in it.
+
+    `answers`: by the keys that `web/src/data/embedded.ts` asks for.
 
     Answers are gzipped and in base64, so that no name of a report is ever read as HTML. Raises UsageError where the page is not built.
     """
@@ -73,7 +79,7 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
 
 def packed(answer: bytes) -> str:
     """Return an answer as the page holds it. The same answer gives the same text."""
-    return base64.b64encode(gzip.compress(answer, 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(answer, _LEVEL, mtime=0)).decode()
 
 
 def _block(key: str, answer: bytes) -> str:
@@ -99,7 +105,10 @@ def _content(files: Mapping[str, File], reference: str) -> str:
 
 
 def _safe_script(text: str) -> str:
-    """Return a script that means the same and cannot end its element: what could stands in strings and patterns only."""
+    """Return an equal script that cannot end its HTML element.
+
+    Characters that could are in strings and patterns only.
+    """
     return _BREAKS_OUT.sub(r"\\x3c", text).replace("\0", "\\x00")
 
 

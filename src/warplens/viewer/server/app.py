@@ -1,4 +1,7 @@
-"""The server's addresses: the page, and `/api/1/` with one for each thing that the page asks (docs/dev/formats/viewer.md)."""
+"""The server's addresses: the page, and `/api/1/` with one for each request of the page.
+
+See docs/dev/formats/viewer.md.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ _Ask = Callable[[Parameters], Callable[[], Any]]
 
 
 class Site:
-    """Answers requests: quick ones, heavy ones and SQL each in threads of their own."""
+    """Answers requests: quick ones, heavy ones and SQL each in separate threads."""
 
     def __init__(
         self, answers: Answers, workers: Workers, pages: Mapping[str, File | Path], news: News
@@ -171,7 +174,7 @@ class Site:
         return _response(await self._news.newer(known))
 
     def _computed(self, method: str, report: int, *arguments: Any) -> Callable[[], Any]:
-        """Return what computes an answer: here, or of a large report in a process of its own."""
+        """Return what computes an answer: here, or of a large report in a separate process."""
 
         def work() -> Any:
             opened = self._answers.view.report(report)
@@ -286,9 +289,7 @@ async def _safely(path: str, answer: Awaitable[Response]) -> Response:
     except OSError as error:
         what = f"cannot read {error.filename or 'the report'}: {error.strerror or type(error).__name__}"
         return _failure(500, what + _GONE)
-    except (
-        Exception
-    ) as error:  # a mistake of ours: the page goes on, and whoever started the server sees where it was
+    except Exception as error:  # a bug: the page goes on, and the terminal of the server shows where it was
         _log.exception("%s failed", path)
         return _failure(500, f"this went wrong in the server: {type(error).__name__}")
 

@@ -1,4 +1,7 @@
-"""Quick questions over one WebSocket: a browser has an answer milliseconds sooner there than that of a request of its own."""
+"""Quick requests over one WebSocket.
+
+A browser has such an answer milliseconds sooner than over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,11 @@ Ask = Callable[[str, dict[str, str]], Awaitable["Response"]]
 
 
 class Channel:
-    """A question is the text `NUMBER NAME?QUERY`, its answer one message: u32 number, u32 status, and the body of the answer."""
+    """Answers requests on the socket.
+
+    A question is the text `NUMBER NAME?QUERY`, its answer one message: u32 number, u32 status, and
+    the body of the answer.
+    """
 
     def __init__(self, ask: Ask) -> None:
         """`ask` answers by name and parameters, and raises nothing."""

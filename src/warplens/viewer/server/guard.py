@@ -1,4 +1,7 @@
-"""Who may ask: the browser that has the token, from our own page, by a name of this machine. All others are refused unread."""
+"""Admits only the browser that has the token, from our own page, by a name of this machine.
+
+All others are refused unread.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ _NO_TOKEN = "This is a timeline of warplens. Open the address that `warplens vie
 
 
 class Keys:
-    """The token of the address, and the cookie's value that it is exchanged for. `cookie`: its name, one for each port."""
+    """The token of the address, and the cookie's value that it is exchanged for.
+
+    `cookie`: its name, one for each port.
+    """
 
     def __init__(self, port: int) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -81,7 +87,7 @@ class Keys:
 
 
 class Guard:
-    """Lets requests through to `app` that may be answered, and puts the headers of a careful server on every answer.
+    """Passes permitted requests to `app`, and puts the headers of a careful server on every answer.
 
     `names`: of this machine, beside those of its loopback; any address written as a number too where `remote`.
     """

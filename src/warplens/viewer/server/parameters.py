@@ -1,4 +1,7 @@
-"""Reads what a request asks for: each parameter with its type and bounds; UsageError says which one is wrong."""
+"""Reads the parameters of a request, each with its type and bounds.
+
+UsageError names a wrong one.
+"""
 
 from __future__ import annotations
 

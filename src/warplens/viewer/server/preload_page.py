@@ -1,4 +1,4 @@
-"""The page with its first answers in it: what it would ask for before it can show anything need not be asked for."""
+"""Embeds the first API responses in the HTML, so that the page renders without a round trip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _MOST = 2 << 20  # bytes; rows of thousands of ranks come after the page
 
 
 def arriving(page: bytes, answers: Answers) -> bytes:
-    """Return `page` with `Meta` and the rows of all reports as JSON; as it is while a report is being opened, or where that is too much."""
+    """Return `page` with `Meta` and the rows of all reports as JSON.
+
+    As it is while a report is being opened, or where that is too much.
+    """
     before, end, after = page.rpartition(_END)
     reports = list(answers.view.reports)
     generations = [opened.generation for opened in reports]

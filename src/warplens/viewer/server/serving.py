@@ -1,4 +1,4 @@
-"""Runs the server: a port of its own, the guard in front, until it is interrupted."""
+"""Runs the server: its own port, the guard in front, until it is interrupted."""
 
 from __future__ import annotations
 
@@ -61,11 +61,14 @@ class Door:
 
 
 def listen(host: str = LOCAL, port: int = 0, *, allow_remote: bool = False) -> Door:
-    """Begin to listen on a port, 0: a free one. Raises UsageError where that is not allowed or not possible."""
+    """Begin to listen on a port, 0: a free one.
+
+    Raises UsageError where that is not allowed or not possible.
+    """
     if host not in _LOCALS and not allow_remote:
         raise UsageError(
             f"--host {host} lets other machines in: say --allow-remote as well, or stay here and forward the port with ssh.\n"
-            "Whoever has the address with its token can then read the report; nothing on the way is encrypted."
+            "Anyone with the address and its token can then read the report; the connection is not encrypted."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -155,7 +158,10 @@ class Server:
 
     @property
     def busy(self) -> bool:
-        """Whether threads compute what may take seconds: they cannot be interrupted, and Python ends badly under them."""
+        """Whether threads compute slow answers.
+
+        They cannot be interrupted, and Python ends badly under them.
+        """
         return self.workers.busy or any(opened.growing for opened in self.view.reports)
 
     @property
@@ -165,7 +171,7 @@ class Server:
 
 
 def background(server: Server) -> threading.Thread:
-    """Run a server in a thread of its own: for tests and notebooks."""
+    """Run a server in a separate thread: for tests and notebooks."""
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     return thread

@@ -1,4 +1,7 @@
-"""Ends connections that begin a request and do not go on: some hundred of them would keep everybody else out."""
+"""Ends connections that begin a request and do not continue.
+
+Some hundred of them would keep everybody else out.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,19 @@ _UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # the head is not there yet; part of th
 
 
 class Impatient(H11Protocol):
-    """A connection whose requests have to be there within a while, however slowly their bytes drip. Between requests, uvicorn waits."""
+    """A connection whose requests have to be there within a while, however slowly their bytes drip.
+
+    Between requests, uvicorn waits.
+    """
 
     _end: asyncio.TimerHandle | None = None
     _number = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request. Of many that have made none, the oldest goes: any user of the machine may connect."""
+        """Begin to wait for the first request.
+
+        Of many that have made none, the oldest goes: any user of the machine may connect.
+        """
         super().connection_made(transport)
         self._number = next(_numbers)
         self._watch()

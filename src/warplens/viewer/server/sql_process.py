@@ -1,6 +1,9 @@
-"""Answers SQL of the page, one question after the other, in a process that has little memory, writes no file and is ended at its time.
+"""Answers SQL of the page, one query after another, in a limited process.
 
-Each message is a length (8 bytes, little-endian), then so many bytes: questions pickled by the server, answers `+` or `-` (it was the last
+It has little memory, writes no file and has a time limit.
+
+Each message is a length (8 bytes, little-endian), then that number of bytes: questions pickled by the server, answers `+` or `-` (it
+was the last
 one) and JSON. The server believes nothing that a process says in which somebody's SQL runs. The first message says that it has begun.
 """
 
@@ -34,7 +37,7 @@ _WORN = 0.5  # of the memory that it may have: what took that much makes way for
 
 
 def room() -> int:
-    """Return the bytes of memory that questions may take: a quarter of what is free now, at most so many."""
+    """Return the bytes of memory that questions may take: a quarter of the free memory, up to a limit."""
     return min(limits.SQL_MEMORY, max(available() // 4, _LEAST))
 
 
@@ -84,7 +87,10 @@ def _cut(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _address_space() -> int:
-    """Return the bytes of address space that this process has now; 0 where the system does not say."""
+    """Return the bytes of address space that this process has now.
+
+    0 where the system does not say.
+    """
     with contextlib.suppress(OSError, ValueError):
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf(
             "SC_PAGE_SIZE"
@@ -93,7 +99,7 @@ def _address_space() -> int:
 
 
 def _confine(memory: int) -> None:
-    """Have no more than so much memory beyond what there is now, write no file, and leave no picture of the memory behind."""
+    """Limit memory to a given amount beyond the present, forbid files and core dumps."""
     if sys.platform != "win32":
         import resource
 

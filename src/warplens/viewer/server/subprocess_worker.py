@@ -1,4 +1,6 @@
-"""Heavy questions about large reports, in a process of their own: it gives its memory back, can be ended, and delays no viewport.
+"""Runs heavy requests about large reports in a separate process.
+
+It gives its memory back, can be ended, and delays no viewport.
 
 python -m warplens.viewer.server.subprocess_worker    reads one question from stdin as JSON, writes the answer to stdout
 """
@@ -47,7 +49,10 @@ class Apart:
         self._closed = False
 
     def wanted(self, opened: Opened, method: str, *arguments: Any) -> bool:
-        """Whether a question is better asked in another process: not about rows that only this one has computed."""
+        """Whether another process should answer a question.
+
+        Not about rows that only this one has computed.
+        """
         return (
             method in _METHODS
             and not (method == "alike" and arguments[0] == LAYER)
@@ -55,18 +60,27 @@ class Apart:
         )
 
     def ask(self, opened: Opened, method: str, *arguments: Any) -> Any:
-        """Return what `Answers.METHOD(report, *arguments)` returns. Raises what that raises, QueryError where it takes too long."""
+        """Return what `Answers.METHOD(report, *arguments)` returns.
+
+        Raises what that raises, QueryError where it takes too long.
+        """
         return self._ask([opened], method, arguments)
 
     def difference(self, view: View) -> Any:
-        """Return how two reports differ: of large ones, from another process. Raises what `View.compare` raises, and QueryError."""
+        """Return how two reports differ: of large ones, from another process.
+
+        Raises what `View.compare` raises, and QueryError.
+        """
         compare = view.compare
         if compare is None or sum(map(_events, view.reports)) <= LARGE:
             return None if compare is None else compare(view.reports)
         return self._ask(view.reports, _DIFFERENCE, (compare.__module__, compare.__qualname__))
 
     def project(self, opened: Opened) -> None:
-        """Index the NVTX ranges on the GPU, which takes 120 bytes of memory for each event of a process. Raises QueryError."""
+        """Index the NVTX ranges on the GPU.
+
+        Takes 120 bytes of memory for each event of a process. Raises QueryError.
+        """
         try:
             self._ask([opened], _PROJECT, ())
         except errors.QueryError:
@@ -161,7 +175,7 @@ def _answered(question: dict[str, Any], reports: Sequence[Report]) -> Any:
 
 
 def end_with(server: int) -> None:
-    """End when the server is gone: killed, it ends nobody, and an answer that nobody waits for may take minutes and gigabytes."""
+    """Exit when the server dies. A killed server cannot stop its workers."""
     while os.getppid() == server:
         time.sleep(_LOOK_S)
     os._exit(1)
@@ -170,7 +184,7 @@ def end_with(server: int) -> None:
 def main() -> None:
     """Answer one question."""
     warnings.simplefilter("ignore")
-    step_back(_NICE, batch=True)  # whoever opened the page is looking around meanwhile
+    step_back(_NICE, batch=True)  # the user of the page is looking around meanwhile
     question = json.load(sys.stdin)
     if question["method"] not in (*_METHODS, _PROJECT, _DIFFERENCE):
         raise SystemExit(2)

@@ -1,4 +1,7 @@
-"""Who computes: what is quick, what may take seconds, and SQL have threads of their own, so that a viewport waits for none of them."""
+"""Runs requests in separate threads.
+
+Quick ones, those of seconds, and SQL have their own, so that no viewport waits.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ class Busy(Exception):
 
 
 class Workers:
-    """Threads for three sorts of work. Answers of heavy work are kept: who asks again, or asks the same meanwhile, gets that one."""
+    """Threads for three sorts of work.
+
+    Answers of heavy work are kept: the same request, later or meanwhile, gets the same answer.
+    """
 
     def __init__(self, quick: int = 4, heavy: int = 2, sql: int = 2) -> None:
         self._quick = ThreadPoolExecutor(quick, "quick")
@@ -35,11 +41,17 @@ class Workers:
         return await asyncio.wrap_future(self._quick.submit(work))
 
     async def sql(self, work: Work) -> Any:
-        """Return what a question returns that ends itself when it takes too long; Busy where too many wait."""
+        """Return what a question returns that ends itself when it takes too long.
+
+        Busy where too many wait.
+        """
         return await asyncio.wrap_future(self._submit(self._sql, work))
 
     async def heavy(self, key: Hashable, work: Work, seconds: float = limits.HEAVY_S) -> Any:
-        """Return what work of seconds returns; Busy when it takes longer, and goes on for who asks again."""
+        """Return the result of work of seconds.
+
+        Busy if it takes longer, and it goes on for the next request.
+        """
         with self._lock:
             found = self._answers.get(key)
             if found is not None and found.done() and (found.cancelled() or found.exception() is not None):
@@ -56,7 +68,7 @@ class Workers:
             raise Busy("this takes long, and goes on: ask again in a while") from None
 
     def begin(self, work: Work) -> None:
-        """Do what nobody waits for yet; what goes wrong is for whoever asks for the same."""
+        """Do work that nobody waits for yet; its errors go to the next caller of the same work."""
         self._submit(self._heavy, work)
 
     def _submit(self, pool: ThreadPoolExecutor, work: Work) -> Future[Any]:

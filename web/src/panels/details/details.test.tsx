@@ -58,7 +58,7 @@ test("its time is marked, all like it are searched", async () => {
   await until(() => found()?.total === 4);
 });
 
-test("a failure is said and can be tried again; a late answer to an old question is dropped", async () => {
+test("a failure is shown and can be tried again; a late answer to an old question is dropped", async () => {
   let fail = true;
   load(fake({ event: async () => (fail ? Promise.reject(new Error("no such row")) : ALL) }));
   const place = draw(Details);

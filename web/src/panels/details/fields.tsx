@@ -3,7 +3,7 @@ import type { Field } from "../../data/types";
 import { Section } from "../parts/section";
 import { shown } from "../parts/table/units";
 
-// Points in time are told with all their digits, lengths with three.
+// Points in time have all their digits, durations have three.
 const POINT = /^(start|end|time)$/i;
 
 export function Fields({ fields }: { fields: Field[] }) {

@@ -59,7 +59,7 @@ test("arrows choose, Enter jumps", async () => {
   expect(selected.value).toEqual(HITS[1]);
 });
 
-test("no findings, and a failure that can be tried again, are said in words", async () => {
+test("shows a message without findings, and a failure with a button to try again", async () => {
   let fail = true;
   load(fake({ findings: async () => (fail ? Promise.reject(new Error("out of memory")) : { findings: [], notJudged: [], silent: [] }) }));
   const place = draw(FindingsPanel);

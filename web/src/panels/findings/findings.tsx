@@ -9,6 +9,7 @@ import { remembered } from "../parts/remembered";
 import { ReportChoice, generation, panelReport } from "../parts/report";
 import { time } from "../parts/table/units";
 import { FindingDetails } from "./finding";
+import { Ledger } from "./ledger";
 import { ranked, shares } from "./ranking";
 import { Severity } from "./severity";
 import { Name } from "../parts/name";
@@ -62,6 +63,7 @@ function Judged({ found, report }: { found: Findings; report: number }) {
             ))}
           </ul>
         )}
+        <Ledger found={found} report={report} onChoose={(finding) => (chosen.value = Math.max(list.indexOf(finding), 0))} />
         <Others found={found} />
       </div>
       {one && <FindingDetails key={`${one.rule}\n${one.subject}`} finding={one} report={report} span={span} />}

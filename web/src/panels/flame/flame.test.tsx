@@ -12,7 +12,7 @@ test("shows the first kind that has something", async () => {
   expect(tab(place, "NVTX").getAttribute("aria-selected")).toBe("true");
 });
 
-test("keys walk the boxes, which are said in words, and zoom", async () => {
+test("keys select boxes, announce them to screen readers, and zoom", async () => {
   load(fake());
   const place = draw(FlamePanel);
   const graph = await until(() => place.querySelector('[role="tree"]'));

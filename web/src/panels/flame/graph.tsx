@@ -1,4 +1,4 @@
-/** A flame graph or tree map that is zoomed by click and by keys; what has the focus is said to screen readers. */
+/** A flame graph or tree map that is zoomed by click and by keys; screen readers get the focused box. */
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { theme } from "../../app/state";
 import type { Flame, FlameNode } from "../../data/types";

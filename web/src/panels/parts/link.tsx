@@ -1,4 +1,4 @@
-/** A link to another page: only of http(s), in a tab of its own that knows nothing of this one; anything else is words. */
+/** A link to another page: only of http(s), in a separate tab that knows nothing of this one; anything else is plain text. */
 import type { ComponentChildren } from "preact";
 
 export function SafeLink({ href, children }: { href: string; children: ComponentChildren }) {

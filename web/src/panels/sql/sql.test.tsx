@@ -1,4 +1,4 @@
-/** SQL: run by Ctrl+Enter, rows lead to the timeline, refusals are said. */
+/** SQL: run by Ctrl+Enter, rows lead to the timeline, refusals are shown. */
 import { expect, test } from "vitest";
 import { selected } from "../../app/state";
 import { draw, fake, load, press, type, until } from "../testing/fake";
@@ -16,7 +16,7 @@ test("tables with columns, a question, its rows", async () => {
   expect(selected.value?.row).toBe(2);
 });
 
-test("what the server refuses is said", async () => {
+test("shows why the server refuses a query", async () => {
   const good = fake();
   load(fake({ sql: (report, text) => (text.includes("COPY") ? Promise.reject(new Error("only one SELECT is allowed")) : good.sql(report, text)) }));
   const place = draw(SqlPanel);

@@ -4,7 +4,7 @@ import type { Steps } from "../../data/types";
 
 export type Step = Steps["steps"][number];
 
-/** How processes are told apart: by rank where they have one. */
+/** Label of a process: its rank if it has one. */
 export function owner(step: Pick<Step, "process" | "rank">): string {
   return step.rank === null ? `process ${step.process}` : `rank ${step.rank}`;
 }
@@ -91,7 +91,7 @@ export function spread(steps: readonly Step[]): Spread | null {
 /** Of usual steps, in medians. */
 const USUAL = 4;
 
-/** How high a plot has to be so that usual steps can be told apart, ns, where a few are so long that they would all lie at the bottom; else null. */
+/** Top of the plot in ns, if a few long steps would press all others to the bottom; else null. */
 export function ceiling(steps: readonly Step[]): number | null {
   const all = spread(steps);
   if (all === null) return null;

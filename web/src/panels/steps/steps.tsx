@@ -105,7 +105,7 @@ function Drawn({ steps, report }: { steps: Steps; report: number }) {
             {!whole && who.length > MOST_LINES && <li class="p-dim">and {who.length - MOST_LINES} more: choose one</li>}
           </ul>
           {high !== null && (
-            <label class="p-choice" title="Where a few steps are far longer than all others, these could not be told apart">
+            <label class="p-choice" title="A few far longer steps would hide the differences between all others">
               <input type="checkbox" checked={top !== null} onChange={(event) => (uncut.value = !event.currentTarget.checked)} />
               {" "}cut at {time(high)}{above > 0 && `: ${count(above)} ${above === 1 ? "is" : "are"} higher`}
             </label>

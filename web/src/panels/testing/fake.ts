@@ -72,10 +72,10 @@ export function draw(component: ComponentType): HTMLElement {
   return place;
 }
 
-// Far beyond what any of it takes, below where the test itself is given up: so the reason is told.
+// Far beyond what any of it takes, below the test's own timeout, so that the failure shows its reason.
 const LIMIT = Number(process.env.WARPLENS_TEST_WAIT ?? 50_000);
 
-/** Wait until `what` gives something; the reason is told where it never does. */
+/** Wait until `what` gives something; throws the reason if it never does. */
 export async function until<T>(what: () => T | null | undefined | false, limit = LIMIT): Promise<T> {
   const end = Date.now() + limit;
   for (;;) {

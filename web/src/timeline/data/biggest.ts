@@ -8,7 +8,7 @@ import { type Store, pieces } from "./tiles";
 
 export interface Listed {
   event: Located;
-  /** More than one: it stands for so many. */
+  /** Number of slices that it stands for. */
   slices: number;
 }
 

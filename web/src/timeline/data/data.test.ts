@@ -4,7 +4,7 @@ import { layOut } from "../layout/rows";
 import { node, rects, track } from "../testing";
 import { biggest } from "./biggest";
 import { correlated, linkOf } from "./correlated";
-import { busyOf, sidesOf } from "./overview";
+import { busyOf, sidesOf, usedOf } from "./overview";
 import { Store } from "./tiles";
 
 const TREE = [
@@ -59,6 +59,21 @@ describe("overview", () => {
     expect(Math.max(...busy)).toBeLessThanOrEqual(1);
     expect(busy[6]).toBeCloseTo(0.5);
     expect(busy[9]).toBe(0);
+  });
+  it("takes the CPUs that processes used in place of samples, of which some only wait", () => {
+    const samples = node("t", { track: track(4, { layer: "samples", events: 9 }) });
+    const used = node("u", { track: track(5, { layer: "cpu_use", kind: "counter", events: 3, high: 2 }) });
+    const sides = sidesOf([node("p", { open: true, children: [samples, used] })]);
+    expect(sides.cpu.size).toBe(0);
+    expect(sides.used.map((one) => one.track)).toEqual([5]);
+  });
+  it("adds up what processes used, each value until the next", () => {
+    const plot = (time: number[], value: number[]) => {
+      const column = new Float64Array(value);
+      return { track: 5, begin: 0, end: 100, time: new Float64Array(time), low: column, high: column, last: column };
+    };
+    const used = usedOf([plot([0, 25, 50], [2, 1, NaN]), plot([50], [0.5])], 0, 100, 4);
+    expect([...used]).toEqual([2, 1, 0.5, 0.5]);
   });
   it("has nothing for no tracks", () => expect(Math.max(...busyOf(ANSWER, new Map(), 4))).toBe(0));
 });

@@ -150,7 +150,7 @@ describe("Loader", () => {
     expect(loader.want(middle)).toBe(false);
     expect(waiting.length).toBe(5);
   });
-  it("gives up what was asked ahead for what is waited for", async () => {
+  it("cancels a prefetch for a request that the view waits for", async () => {
     const asked: { query: ViewportQuery; signal: AbortSignal | undefined }[] = [];
     const source = {
       viewport: (query: ViewportQuery, signal?: AbortSignal) => {

@@ -24,9 +24,10 @@ export interface Wish {
 export const NEAR = 0.1;
 export const OVER = 1;
 export const AHEAD = 0.35;
-/** Asked for again once rectangles are joined over so many pixels: before zooming on makes them too coarse. */
+/** Rectangles joined over this many pixels are requested again, before zooming on makes them too
+ * coarse. */
 export const SOON = 1.25;
-/** So many times nearer is asked for, too. */
+/** The loader also requests tiles of this many times the zoom. */
 export const DEEPER = 2;
 /** No view is asked for ahead that is narrower, ns. */
 const NARROW = 40;

@@ -5,7 +5,7 @@
  *  `warplens:first`: a mark, when data were painted for the first time.
  */
 
-/** The browser keeps entries until somebody clears them: so many of ours at most. */
+/** The browser keeps entries until the page clears them: this is our maximum. */
 const MOST = 4000;
 let frames = 0;
 let isFirst = true;

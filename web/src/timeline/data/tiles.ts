@@ -26,11 +26,11 @@ export interface Piece {
   tile: Tile;
 }
 
-/** Rectangles that are joined over so many pixels do. */
+/** Rectangles joined over at most this many pixels are fine enough. */
 export const SLACK = 1.6;
 /** Tiles of a track that are kept beside the whole one: zooming back and forth needs no new answers. */
 const KEPT = 10;
-/** What would fill less than this part of the view is not worth a piece of its own. */
+/** A gap that fills less than this part of the view gets no separate tile. */
 const CRUMB = 1 / 200;
 
 export class Store {

@@ -3,7 +3,7 @@ import type { ColorBy, Found } from "../../app/state";
 import type { Rects } from "../../data/types";
 import type { Palette } from "./palette";
 
-/** Names in viewports are cut at about so many bytes; longer hits are compared by their beginning. */
+/** Names in viewports are cut at about this number of bytes; longer hits are compared by their beginning. */
 const CUT = 60;
 
 export class Lights {

@@ -4,7 +4,8 @@ import type { Rects } from "../../data/types";
 import { type Scale, toPixel } from "../layout/scale";
 import { DIM, FULL, LEVELS } from "./palette";
 
-/** What was joined and is wider than so many columns of its answer is one long slice with crumbs beside it: it has that one's name. */
+/** A joined rectangle wider than this many columns of its answer is one long slice with crumbs
+ * beside it: it has that slice's name. */
 const CARRIED = 8;
 
 /** Four numbers for each rectangle: x, y, width, height. */
@@ -89,7 +90,7 @@ export interface LaneStyle {
   lit: Uint8Array | null;
   /** Events are points: they keep their width of a few pixels. */
   point: number;
-  /** A label needs so many pixels; 0: no labels. */
+  /** Minimum width of a label in pixels; 0: no labels. */
   labels: number;
 }
 

@@ -6,7 +6,7 @@ import { Pixels } from "./pixels";
 
 const GROUND = 0x102030;
 const RED = 0xff0000;
-/** Every shade is a colour of its own. */
+/** Every shade is a different colour. */
 const PALETTE = { pixel: (shade: number) => pixel(shade) };
 
 /** jsdom has none. */

@@ -12,7 +12,7 @@ export class Pixels {
   #top = 0;
   #bottom = 0;
 
-  /** Paints from now on between two rows of a canvas of so many pixels: what is to be painted outside of them is cut off. */
+  /** Clips all further painting to the rows between two pixels of the canvas. */
   within(width: number, height: number, top: number, bottom: number): void {
     const [wide, high] = [Math.max(width, 1), Math.max(height, 1)];
     if (this.#image?.width !== wide || this.#image.height !== high) {

@@ -2,7 +2,7 @@
 import type { Scale } from "../layout/scale";
 import { type DrawList, type LaneStyle, type Run, firstAfter, packRun } from "./pack";
 
-/** A name beside a mark needs so many times its tick's width, and gets at most so many. */
+/** Least and greatest width of a name beside a mark, in widths of its tick. */
 const LEAST = 20;
 const MOST = 110;
 

@@ -3,7 +3,7 @@ import { short, shortest } from "../../base/names";
 
 /** Names beyond this are measured by their beginning: nobody sees more. */
 const LONGEST = 160;
-/** Forgotten all at once beyond so many names. */
+/** Size of the cache; a full cache is emptied at once. */
 const MOST = 20_000;
 
 interface Measured {
@@ -23,7 +23,7 @@ export class TextFit {
     this.#measure = measure;
   }
 
-  /** What to write of a name in so many pixels; empty where not even three letters fit. */
+  /** Cut a name to fit into a width in pixels; empty if not even three letters fit. */
   fit(text: string, room: number): string {
     let one = this.#known.get(text);
     if (one === undefined) {

@@ -11,7 +11,7 @@ import { pointer, size } from "../local";
 import type { Located } from "../../data/types";
 import { snap } from "../layout/navigate";
 
-/** Narrow events are hit from so many CSS pixels beside, edges are snapped to from so many. */
+/** Distance in CSS pixels at which the pointer hits narrow events, and at which it snaps to edges. */
 const REACH = 3;
 const SNAP = 7;
 

@@ -50,7 +50,7 @@ describe("layOut", () => {
     expect(open.map((row) => row.id).slice(-3)).toEqual(["gpu", "s7", "proj"]);
     expect(open.find((row) => row.id === "gpu")!.tracks).toEqual([]);
   });
-  it("puts pinned nodes into a zone of their own as well", () => {
+  it("puts pinned nodes into a separate zone as well", () => {
     const { pinned } = layOut([TREE], NOTHING, ["s7", "gone", "states"]);
     expect(pinned.rows.map((row) => [row.id, row.process, row.pinned])).toEqual([["s7", 4, true], ["states", 4, true]]);
     expect(pinned.rows[0]!.y).toBe(0);

@@ -122,7 +122,7 @@ export function rootKey(report: number): string {
   return `report:${report}`;
 }
 
-/** Lays out the trees of all reports, one under the other, and the pinned nodes in a zone of their own. Ids of reports must differ: see `own`. */
+/** Lays out the trees of all reports, one under the other, and the pinned nodes in a separate zone. Ids of reports must differ: see `own`. */
 export function layOut(trees: readonly (readonly TrackNode[])[], toggled: ReadonlySet<string>, pinned: readonly string[]): Layout {
   const main: Zone = { rows: [], height: 0 };
   const top: Zone = { rows: [], height: 0 };

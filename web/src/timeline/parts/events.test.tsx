@@ -39,7 +39,7 @@ async function arrive(): Promise<void> {
   await expect.poll(() => options().length, { timeout: 60_000 }).toBe(3);
 }
 
-it("lists what came after it was asked for, as text", async () => {
+it("lists events that arrive after the request, as text", async () => {
   expect(options()).toEqual([]);
   await arrive();
   expect(options()).toEqual(["forward, 50 ns from 100 ns", "<b>backward</b>, 80 ns from 200 ns", "12 events, longest rest, 500 ns from 400 ns"]);

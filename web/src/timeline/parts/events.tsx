@@ -34,7 +34,7 @@ interface Walk {
 export function Events({ stage }: { stage: Stage | null }) {
   const key = focusedRow.value;
   const [made, set] = useState<Walk>({ of: key, list: [], at: 0 });
-  // Of another row: whoever goes on by keys must not select its events.
+  // Of another row: keys must not select its events.
   const { list, at }: Omit<Walk, "of"> = made.of === key ? made : { list: [], at: 0 };
   const row = [...layout.value.pinned.rows, ...layout.value.main.rows].find((one) => one.key === key);
   const { begin, end } = view.value;
@@ -43,7 +43,7 @@ export function Events({ stage }: { stage: Stage | null }) {
     const make = (): void => {
       const offset = row === undefined ? 0 : (offsets.value[row.report] ?? 0);
       const next = stage === null || row === undefined ? [] : biggest(stage.store, row, { begin: begin - offset, end: end - offset });
-      // Whoever stands on an event stays on it.
+      // A selected event stays selected.
       set((before) => ({ of: key, list: next, at: Math.max(next.findIndex((one) => isOne(one, before.list[before.at])), 0) }));
     };
     if (made.of !== key) return make();

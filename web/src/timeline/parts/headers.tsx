@@ -9,14 +9,14 @@ import { valueLabel } from "../draw/plots";
 import { focusedRow, headerWidth, layout, rested } from "../local";
 import { dragRow } from "./drag";
 
-/** Beyond so many rows, and at first, only those near the screen are in the page. */
+/** With more rows than this, and at first, the page has only those near the screen. */
 export const ALL_IN_PAGE = 400;
 
 /** What a screen reader says of a row. */
 export function describe(row: Row): string {
   const { node } = row;
   const track = node.track;
-  // As it stands there: whoever speaks to the page names what they see.
+  // Equal to the visible text: voice control uses the words on the screen.
   const words = [[visible(node.name), visible(node.detail ?? "")].filter((word) => word !== "").join(" ")];
   if (track !== undefined && track.kind === "counter") words.push(`counter from ${valueLabel(track.low ?? 0, track.unit)} to ${valueLabel(track.high ?? 0, track.unit)}`);
   else if (track !== undefined) words.push(`${count(track.events)} events`, `busy ${percent(track.end > track.begin ? Math.min(track.busy / (track.end - track.begin), 1) : 0)}`);

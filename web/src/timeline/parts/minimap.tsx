@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { effect, signal } from "@preact/signals";
 import { everything } from "../../app/actions";
 import { marks, meta, offsets, ranges, source, trees, view } from "../../app/state";
-import { busyOf, sidesOf } from "../data/overview";
+import { busyOf, sidesOf, usedOf } from "../data/overview";
 import { css, mix } from "../../base/rgb";
 import { DARK, LIGHT } from "../../base/canvas";
 import { font } from "../draw/frame";
@@ -25,6 +25,8 @@ interface Overview {
   end: number;
   gpu: Float32Array | null;
   cpu: Float32Array | null;
+  /** What the top of the strip of CPUs stands for; 0: all of the time of one thread. */
+  cpus: number;
 }
 
 const overviews = signal<readonly Overview[]>([]);
@@ -36,10 +38,17 @@ async function load(): Promise<Overview[]> {
     (meta.peek()?.reports ?? []).map(async ({ report, begin, end, generation }) => {
       const sides = sidesOf(trees.peek()[report] ?? []);
       const tracks = [...sides.gpu.values(), ...sides.cpu.values()].flat().map((one) => one.track);
-      if (tracks.length === 0 || !(end > begin)) return { report, begin, end, gpu: null, cpu: null };
-      const rects = await from.viewport({ report, begin, end, width: COLUMNS, tracks, limit: MOST, generation });
-      const busy = (side: typeof sides.gpu): Float32Array | null => (side.size === 0 ? null : busyOf(rects, side, COLUMNS));
-      return { report, begin, end, gpu: busy(sides.gpu), cpu: busy(sides.cpu) };
+      if (tracks.length + sides.used.length === 0 || !(end > begin)) return { report, begin, end, gpu: null, cpu: null, cpus: 0 };
+      const query = { report, begin, end, width: COLUMNS, limit: MOST, generation };
+      const [rects, plots] = await Promise.all([
+        tracks.length > 0 ? from.viewport({ ...query, tracks }) : null,
+        sides.used.length > 0 ? from.plots({ ...query, tracks: sides.used.map((one) => one.track) }) : [],
+      ]);
+      const busy = (side: typeof sides.gpu): Float32Array | null => (side.size === 0 || rects === null ? null : busyOf(rects, side, COLUMNS));
+      if (plots.length === 0) return { report, begin, end, gpu: busy(sides.gpu), cpu: busy(sides.cpu), cpus: 0 };
+      const used = usedOf(plots, begin, end, COLUMNS);
+      const cpus = Math.max(...used, 1);
+      return { report, begin, end, gpu: busy(sides.gpu), cpu: used.map((one) => one / cpus), cpus };
     }),
   );
 }
@@ -55,7 +64,7 @@ function paintStrips(canvas: HTMLCanvasElement): void {
   const perNs = canvas.width / Math.max(whole.end - whole.begin, 1);
   const strips = overviews.value.flatMap((one) => [
     ...(one.gpu === null ? [] : [{ one, busy: one.gpu, name: "GPU", color: theme.kinds["compute"]! }]),
-    ...(one.cpu === null ? [] : [{ one, busy: one.cpu, name: "CPU", color: theme.kinds["range"]! }]),
+    ...(one.cpu === null ? [] : [{ one, busy: one.cpu, name: one.cpus > 0 ? `CPU ${one.cpus.toFixed(1)}` : "CPU", color: theme.kinds["range"]! }]),
   ]);
   const high = canvas.height / Math.max(strips.length, 1);
   strips.forEach(({ one, busy, name, color }, place) => {
@@ -205,5 +214,5 @@ export function Minimap() {
       for (const end of ends) end();
     };
   }, []);
-  return <canvas ref={canvas} class="tl-minimap" role="img" aria-label="The whole recording: busy share of GPUs and CPUs. Drag to choose what is shown." />;
+  return <canvas ref={canvas} class="tl-minimap" role="img" aria-label="The whole recording: busy share of GPUs, and CPUs used. Drag to choose what is shown." />;
 }

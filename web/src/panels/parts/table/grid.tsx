@@ -153,7 +153,7 @@ function Cell({ column, value, most }: { column: Column; value: string | number 
   );
 }
 
-/** Whoever marks text to copy it does not want to go elsewhere. */
+/** A click that selects text for copying must not navigate. */
 function hasSelection(): boolean {
   return (globalThis.getSelection?.()?.toString() ?? "") !== "";
 }
