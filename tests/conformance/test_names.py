@@ -23,7 +23,6 @@ TWICE = {
             "Asked",
             "Calls",
             "Counter",
-            "Entry",
             "GpuMetrics",
             "Kernels",
             "Note",

@@ -95,7 +95,7 @@ class Begun:
             frames = len(spool.wide.get("cpu_frame", ()))
             if frames > _MORE * self._looked_up.get(path.name, 0):
                 self._looked_up[path.name] = frames
-                look_up(spool.wide, spool.strings, spool.process, self.ended.processes.symbols)
+                look_up(spool.wide, spool.strings, spool.process, symbols=self.ended.processes.symbols)
 
     def _is_large(self, path: Path) -> bool:
         """Say whether a file is worth a follower, or has one."""

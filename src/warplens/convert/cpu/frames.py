@@ -95,7 +95,7 @@ class Frames:
             return
         place, offsets = self._place, self._records.offsets()[self._order]
         known = modules(mapped, place.strings)
-        natives = _natives(self._records, self._order, known, self._process, symbols)
+        natives = _natives(self._records, self._order, known, process=self._process, symbols=symbols)
         functions, files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
         for rows in place.groups(len(self)):
             found = self._records.rows(offsets[rows])
@@ -128,12 +128,12 @@ class Frames:
         return self._node[place] == numbers if len(self._node) else np.zeros(len(numbers), bool)
 
 
-def look_up(wide: Mapping[str, WideRecords], strings: Strings, process: Process, symbols: Symbols) -> None:
+def look_up(wide: Mapping[str, WideRecords], strings: Strings, process: Process, *, symbols: Symbols) -> None:
     """Look up native code of files, of a process that goes on, so that `symbols` knows it later."""
     if (records := wide.get("cpu_frame")) is not None:
         known = modules(wide.get("cpu_module"), strings)
         files = {number: one for number, one in known.items() if one.path != ANONYMOUS}
-        _natives(records, np.arange(len(records)), files, process, symbols)
+        _natives(records, np.arange(len(records)), files, process=process, symbols=symbols)
 
 
 def _natives(

@@ -117,7 +117,11 @@ def _starved(report: Report, selection: Selection, threads: set[int]) -> dict[in
     """Return when threads could run and had no CPU, where every switch is known: a collection cannot be blamed for that."""
     listed = ", ".join(map(str, sorted(threads))) or "NULL"
     waits = rows(
-        report, selection, "thread", "thread_states", f"state = 'runnable' AND exact AND thread IN ({listed})"
+        report,
+        selection,
+        "thread",
+        table="thread_states",
+        where=f"state = 'runnable' AND exact AND thread IN ({listed})",
     )
     thread, start, end = (numbers(waits, name) for name in ("thread", "start", "end"))
     return {own: Cover(start[thread == own], end[thread == own]) for own in threads}

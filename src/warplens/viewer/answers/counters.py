@@ -119,7 +119,15 @@ def counters(report: Report) -> Iterator[Counter]:
 
 def _cpus(report: Report) -> Iterator[Counter]:
     for process, times, values in cpus_used(report):
-        yield Counter("cpu_use", str(process), "CPUs used", "CPUs", CounterOwner(process), times, values)
+        yield Counter(
+            "cpu_use",
+            str(process),
+            "CPUs used",
+            unit="CPUs",
+            where=CounterOwner(process),
+            times=times,
+            values=values,
+        )
 
 
 def _resident(report: Report) -> Iterator[Counter]:
@@ -128,7 +136,15 @@ def _resident(report: Report) -> Iterator[Counter]:
     for process in np.unique(np.asarray(readings["process"].to_numpy(), np.int64)).tolist():
         times, values = size_over_time(readings, process)
         if len(times) > 1:
-            yield Counter("memory", str(process), "Memory", "bytes", CounterOwner(process), times, values)
+            yield Counter(
+                "memory",
+                str(process),
+                "Memory",
+                unit="bytes",
+                where=CounterOwner(process),
+                times=times,
+                values=values,
+            )
 
 
 def _of_programs(report: Report) -> Iterator[Counter]:
@@ -204,7 +220,13 @@ def _tensors_of_cpus(report: Report) -> Iterator[Counter]:
     for key, own in zip(keys.tolist(), np.split(np.arange(len(process)), first[1:]), strict=True):
         times, values = (np.asarray(rows[name].to_numpy())[own] for name in ("start", "value"))
         yield Counter(
-            "tensor_memory", str(key), "Memory of tensors", "bytes", CounterOwner(key), times, values
+            "tensor_memory",
+            str(key),
+            "Memory of tensors",
+            unit="bytes",
+            where=CounterOwner(key),
+            times=times,
+            values=values,
         )
 
 

@@ -17,7 +17,7 @@ NOTICES = [
     (7, 3_500_000, "warning", "cupti-clock", "off by 3.500 ms: libx.so"),
     (8, 250, "info", "cupti-converted", "known to 250 ns"),
     (9, 2_000, "warning", "cupti-flush", "within 2,000 ms"),
-    (10, 22, "warning", "cupti-too-old", "missing: libx.so"),
+    (10, 22, "warning", "cupti-too-old", "lacks a requested feature: libx.so"),
     (11, 130000, "info", "cupti-gated", "with CUPTI 13.0 (130000)"),
     (12, 700, "warning", "cupti-finalized", "(libx.so; error 700 of CUPTI)"),
     (99, 5, "info", "cuda-notice", "notice 99, 5 libx.so"),

@@ -3,10 +3,10 @@ import { useSignal } from "@preact/signals";
 import { source } from "../../app/state";
 import type { Finding, Findings, Table } from "../../data/types";
 import { Answered, useAnswer } from "../parts/answer";
-import { Bar } from "../parts/bar";
+import { Bar } from "../parts/drawing/bar";
 import { Name } from "../parts/name";
 import { generation } from "../parts/report";
-import { time } from "../parts/units";
+import { time } from "../parts/table/units";
 
 interface Props {
   found: Findings;

@@ -9,7 +9,7 @@ import { Grid } from "./grid";
 import { goTo } from "../jump";
 import type { Order } from "./sorting";
 import { arranged } from "./sorting";
-import { count } from "./units";
+import { count, many } from "./units";
 
 interface Props {
   table: Table;
@@ -48,7 +48,7 @@ export function TableView({ table, onOpen, opens, openTitle, empty = "No rows.",
         <input type="search" value={filter} placeholder="Filter: words or /regex/" aria-label={`Filter the rows of ${table.title}`}
           onInput={(event) => setFilter(event.currentTarget.value)} />
         <span class="p-dim" role="status">{counted(order.length, table)}</span>
-        <button type="button" disabled={order.length === 0} onClick={() => void copy(csv(table, order), `${count(order.length)} rows as CSV`)}>
+        <button type="button" disabled={order.length === 0} onClick={() => void copy(csv(table, order), `${many(order.length, "row")} as CSV`)}>
           Copy CSV
         </button>
       </div>
