@@ -1,8 +1,7 @@
 """Cost of a run with default options, beside the plain program and `--light`: a Python loop, a NumPy loop, whole commands.
 
 Each program does fixed work and prints the CPU time of its whole process, threads of ours included; all take turns. Trees of programs that
-are not Python's (a shell loop, `make -j2` of C files) count the CPU time of all that they start; what watches them from outside counts
-in the row of a C program, whose whole command is measured.
+are not Python's (a shell loop, `make -j2` of C files) count the CPU time of all that they start, without that of our launcher.
 """
 
 from __future__ import annotations

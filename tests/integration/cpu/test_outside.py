@@ -14,6 +14,7 @@ import pytest
 
 from tests.integration.cpu.test_perf import CHAIN, holds, may_sample, stacks
 from tests.support.programs.launching import COMMAND, environment
+from warplens.analysis.cpu.whereabouts import whereabouts
 from warplens.report import open as open_report
 
 Target = Callable[..., Path]
@@ -31,6 +32,17 @@ def hot(seconds):
     while time.process_time() < end:
         sum(range(1000))
 hot(1.0)
+"""
+LATE = """
+#include <pthread.h>
+#include <unistd.h>
+static void *sleeper(void *none) { for (int i = 0; i < 100; i++) usleep(10000); return none; }
+int main(void) {
+  pthread_t threads[2];
+  usleep(1000000);
+  for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, sleeper, NULL);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+}
 """
 SHELL = """
 for i in $(seq 40); do /bin/true; done
@@ -76,13 +88,37 @@ def test_a_c_program_says_where_its_time_goes(
         assert report.table("processes").num_rows == 1
 
 
-def test_threads_that_begin_later_are_recorded_and_so_is_their_waiting(
-    target: Target, tmp_path: Path
-) -> None:
-    _, report = profile(tmp_path, "sh", "-c", f"sleep 0.4; {target('perf_work', '-O1')} states")
+def test_the_screen_divides_the_time_of_a_c_program(target: Target, tmp_path: Path) -> None:
+    # `exec` makes the shell that program: its pid is the launched one.
+    words = ["sh", "-c", f"sleep 0.5; exec {target('perf_work', '-O1')} calls"]
+    _, report = profile(tmp_path, *words)
     with report:
-        assert len({row["thread"] for row in report.table("thread_states").to_pylist()}) >= 3
-        assert time_of(report, "thread_states", "blocked")["perf_work"] > 20 * 5_000_000 / 2
+        times = whereabouts(report)
+        assert times is not None
+        assert not times.python
+        kinds = {piece.kind: piece.text for piece in times.pieces}
+        assert kinds["function"] == CHAIN[0]
+        spent = sum(piece.ns for piece in times.pieces)
+        assert 0.9 * times.whole < spent <= times.whole
+        hot = times.hot
+        assert hot is not None
+        assert hot.ns > 0.2e9, "what ran before the first look is missing"
+
+
+def test_a_shell_of_many_programs_has_them_by_name(target: Target, tmp_path: Path) -> None:
+    program = target("perf_work", "-O1")
+    _, report = profile(tmp_path, "sh", "-c", f"{program} calls & {program} calls & {program} calls & wait")
+    with report:
+        assert whereabouts(report) is None, "no thread stands for the run"
+
+
+def test_threads_that_begin_later_are_recorded_and_so_is_their_waiting(tmp_path: Path) -> None:
+    (tmp_path / "late.c").write_text(LATE)
+    subprocess.run(["gcc", "-pthread", "-o", "late", "late.c"], cwd=tmp_path, check=True)
+    _, report = profile(tmp_path, "./late")
+    with report:
+        assert len({row["thread"] for row in report.table("thread_states").to_pylist()}) == 3
+        assert time_of(report, "thread_states", "blocked")["late"] > 2e9
 
 
 def test_short_programs_of_a_shell_are_left_alone_and_nothing_is_in_it(

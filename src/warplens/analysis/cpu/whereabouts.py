@@ -1,4 +1,4 @@
-"""Divides the time of a program, from samples of Python.
+"""Divides the time of a program: from samples of Python, else from native ones.
 
 Functions, imports, start-up, waiting, waiting for a CPU.
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import warplens.report.arrow_compute as pc
 from warplens.analysis.cpu.native_places import NativePlaces
+from warplens.analysis.cpu.native_time import native_time
 from warplens.analysis.cpu.others import others
 from warplens.analysis.cpu.own_code import OwnCode
 from warplens.analysis.cpu.pieces import MOSTLY, Piece, functions, imported, waits
@@ -38,6 +39,7 @@ class Whereabouts:
     pid: int
     whole: int
     pieces: tuple[Piece, ...]
+    python: bool = True  # whether samples of Python divide it, not native ones
 
     @property
     def hot(self) -> Piece | None:
@@ -48,12 +50,12 @@ class Whereabouts:
 def whereabouts(report: Report, low: int = 0, high: int = 1 << 62, most: int = _MOST) -> Whereabouts | None:
     """Return where the time of the processes with keys from `low` to `high` went.
 
-    None where no Python was sampled.
+    None where neither Python was sampled nor the main thread of one program without it.
     """
     threads = thread_times(report, (low, high))
     main = next((time for time in threads if time.main), None)
     if main is None:
-        return None
+        return _without_python(report, low, high, most=most)
     code = own_code(report)
     samples = of_kind(read_samples(report, low, high), "native")
     mine = pc.equal(samples["thread"], main.thread)
@@ -83,11 +85,25 @@ def _pieces(
         *functions(code, stack, time.ran[~loading], native=native),
         *waits(code, stack, time.waited[~loading]),
     ]
-    least = _LEAST * max(time.whole - time.starved, 0)
+    return _largest(pieces, time.whole, time.starved, most=most)
+
+
+def _without_python(report: Report, low: int, high: int, most: int) -> Whereabouts | None:
+    native = native_time(report, low, high)
+    if native is None:
+        return None
+    pid, whole, pieces = native
+    starved = sum(piece.ns for piece in pieces if piece.kind == "cpu")
+    return Whereabouts(pid, whole, _largest(pieces, whole, starved, most=most), python=False)
+
+
+def _largest(pieces: list[Piece], whole: int, starved: int, most: int) -> tuple[Piece, ...]:
+    """Return the pieces that are worth a line, the largest first, and what remains as the last one."""
+    least = _LEAST * max(whole - starved, 0)
     kept = sorted(
         (piece for piece in pieces if piece.ns >= least and piece.ns > 0), key=lambda piece: -piece.ns
     )
-    return _fewer(tuple(kept), time.whole, most)
+    return _fewer(tuple(kept), whole, most)
 
 
 def _fewer(pieces: tuple[Piece, ...], whole: int, most: int) -> tuple[Piece, ...]:

@@ -296,6 +296,8 @@ def _next(
     if any(facts[name] for name in ("ranges", "marks", "samples", "API calls", "kernels", "inside")):
         commands.append("timeline")
         commands.append("stats")
+    elif times is not None and not times.python:
+        commands += ["flame", "timeline"]
     elif times is not None and times.hot is not None:
         looks = ["flame --kind python", "source"]
         commands += looks[::-1] if times.hot.ns >= _PYTHON_FUNCTION * times.whole else looks

@@ -29,7 +29,8 @@ class HostSampler:
 
     Nothing is raised: `missed` samples are counted.
 
-    `pids` gives the processes, and `also_look` hears of them at each look. `charge` and `is_wanted` are those of `SampleFile`.
+    `pids` gives the processes. `also_look` hears of them at each look, and returns the CPU seconds that its forks took: they are
+    rare, and do not delay the next look. `charge` and `is_wanted` are those of `SampleFile`.
 
     Each line of the file is JSON: the first is `{"cpus": N}`, the others are readings, `[ns of CLOCK_MONOTONIC, % of the machine's CPUs
     that were busy since the reading before or null, [[pid, bytes], …]]`.
@@ -41,7 +42,7 @@ class HostSampler:
         pids: Callable[[], Sequence[int]],
         recording: Callable[[], bool],
         *,
-        also_look: Callable[[Sequence[int]], None] = lambda pids: None,
+        also_look: Callable[[Sequence[int]], float] = lambda pids: 0.0,
         charge: Callable[[int], bool] = lambda count: True,
         is_wanted: Callable[[int], bool] | None = None,
     ) -> None:
@@ -77,14 +78,16 @@ class HostSampler:
                 self._path, json.dumps({"cpus": os.cpu_count() or 1}), self._charge, is_wanted=self._is_wanted
             )
             self._load()
-            wait = _FIRST_S
+            wait, before = _FIRST_S, 0.0
             while not self._stop.wait(wait):
                 begun = time.thread_time()
                 pids = self._pids()
-                self._also_look(pids)
+                begun += self._also_look(pids)
                 if self._recording() and not file.add(json.dumps(self._reading(pids), separators=(",", ":"))):
                     self.missed += 1
-                wait = max(_PERIOD_S, (time.thread_time() - begun) * _SPARING)
+                spent = time.thread_time() - begun
+                # One slow look, as the first one is, does not delay the next.
+                wait, before = max(_PERIOD_S, min(spent, before) * _SPARING), spent
         except OSError:
             self.missed += 1
         finally:

@@ -48,9 +48,15 @@ def children() -> list[int]:
 
 def _children_of(process: int | str) -> list[int]:
     pids: list[int] = []
-    for path in Path(f"/proc/{process}/task").glob("*/children"):
+    tasks = f"/proc/{process}/task"
+    try:
+        threads = os.listdir(tasks)
+    except OSError:
+        return pids
+    for thread in threads:
         try:
-            pids += [int(pid) for pid in path.read_text(encoding="ascii").split()]
+            with open(f"{tasks}/{thread}/children", "rb") as file:  # several times as fast as pathlib
+                pids += map(int, file.read().split())
         except OSError:
             continue
     return pids

@@ -241,7 +241,7 @@ class Recording:
             self.spool,
             child.descendants,
             run.is_recording,
-            also_look=lambda pids: None if observers is None else observers.look(child.pid, pids),
+            also_look=lambda pids: 0.0 if observers is None else observers.look(child.pid, pids),
             charge=run.charge,
             is_wanted=is_wanted,
         )

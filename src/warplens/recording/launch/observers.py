@@ -10,6 +10,7 @@ import os
 import resource
 import select
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -42,8 +43,12 @@ class Observers:
             int, int
         ] = {}  # process -> our child; 0: it records itself, or cannot be observed
 
-    def look(self, primary: int, pids: Sequence[int]) -> None:
-        """Begin to record those of `pids` that have lived for a while; `primary` at once."""
+    def look(self, primary: int, pids: Sequence[int]) -> float:
+        """Begin to record those of `pids` that have lived for a while; `primary` at once.
+
+        Return the CPU seconds that forks took.
+        """
+        forking = 0.0
         for pid in [pid for pid in self._seen if pid not in pids]:
             self._forget(pid)
         for pid in pids:
@@ -55,7 +60,10 @@ class Observers:
                 self._forget(pid)  # it is another program now, or a library of the agent came into it
             self._seen[pid] = program
             if pid not in self._observed and (pid == primary or before == program):
+                begun = time.thread_time()
                 self._observed[pid] = self._begin(pid)
+                forking += time.thread_time() - begun
+        return forking
 
     def stop(self) -> None:
         """End them, and wait until all is written."""
