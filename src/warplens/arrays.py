@@ -9,3 +9,11 @@ Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 Float64Array = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+def positions_in(ids: Int64Array, wanted: Int64Array) -> tuple[Int64Array, BoolArray]:
+    """Return where each id of `wanted` stands in `ids` (rising; 0 where it does not), and whether it does."""
+    place = np.searchsorted(ids, wanted)
+    known = place < len(ids)
+    known[known] = ids[place[known]] == wanted[known]
+    return np.where(known, place, 0), known

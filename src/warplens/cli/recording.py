@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ from warplens.cli.options.nsys_options import (
 from warplens.cli.options.presets import PRESETS
 from warplens.cli.printing.messages import complain, tell
 from warplens.cli.printing.unfinished import leave_for_later
-from warplens.cli.printing.words import short_path
+from warplens.cli.printing.words import short_path, signal_name
 from warplens.disk.full import is_full
 from warplens.errors import CaptureError, UsageError, WarplensError
 from warplens.handover import pending
@@ -388,7 +387,7 @@ def _say_over(request: Request, outcome: Outcome) -> None:
     name = Path(request.program[0]).name
     if outcome.killed_by:
         alive = f", and has not ended yet ({outcome.still_running[0]})" if outcome.exit_status is None else ""
-        tell(f"warplens: the recording is over; {name} got {_signal_name(outcome.killed_by)}{alive}.")
+        tell(f"warplens: the recording is over; {name} got {signal_name(outcome.killed_by)}{alive}.")
     elif outcome.exit_status is None:
         tell(
             "warplens: the recording is over, and its report is being written.\n"
@@ -396,14 +395,7 @@ def _say_over(request: Request, outcome: Outcome) -> None:
         )
     elif outcome.killed_all_by:
         tell(
-            f"warplens: the recording is over; what {name} left running got {_signal_name(outcome.killed_all_by)}."
+            f"warplens: the recording is over; what {name} left running got {signal_name(outcome.killed_all_by)}."
         )
     elif outcome.still_running:
         tell(f"warplens: the recording is over; what {name} left running goes on.")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

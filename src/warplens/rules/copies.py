@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.analysis.gpu.ops import during
-from warplens.arrays import Int64Array
+from warplens.arrays import Int64Array, positions_in
 from warplens.errors import MissingData
 from warplens.rules.gpus import COPY, GpuOperations
 
@@ -33,10 +33,7 @@ class Copies:
 
     def find(self, ids: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
         """Return for each id the place of its copy, and whether there is one."""
-        place = np.searchsorted(self.id, ids)
-        known = place < len(self.id)
-        known[known] = self.id[place[known]] == ids[known]
-        return np.where(known, place, 0), known
+        return positions_in(self.id, ids)
 
 
 def moving_copies(report: Report) -> Copies:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from warplens.arrays import Int64Array
+from warplens.arrays import Int64Array, positions_in
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -31,10 +31,7 @@ class KernelLaunches:
 
     def find(self, ids: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
         """Return for each id of a call its place, and whether it is a launch that is known."""
-        place = np.searchsorted(self.id, ids)
-        known = place < len(self.id)
-        known[known] = self.id[place[known]] == ids[known]
-        return np.where(known, place, 0), known
+        return positions_in(self.id, ids)
 
 
 def launches(report: Report) -> KernelLaunches:

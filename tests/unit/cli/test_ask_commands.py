@@ -188,7 +188,9 @@ def test_export_writes_beside_the_report_and_says_what_is_lost(report: str, tmp_
     result = call("export", report)
     assert result.exit_code == 0, result.output
     assert (tmp_path / "run.perfetto-trace").stat().st_size > 100
-    assert "not in it: " in result.stderr
+    assert "not in it: " not in result.stderr, "nothing of this report is lost"
+    table = call("export", "-t", "arrow", "-o", str(tmp_path / "ranges.arrow"), report)
+    assert "not in it: all tables but one" in table.stderr
     assert "exists" in refused("export", report)
     assert call("export", report, "-f", "-q").stderr == ""
     chosen = tmp_path / "trace.json"

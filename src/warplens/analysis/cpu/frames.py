@@ -14,6 +14,7 @@ import pyarrow as pa
 import warplens.report.arrow_compute as pc
 from warplens.arrays import Int64Array
 from warplens.errors import UsageError
+from warplens.report.columns import as_numbers
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -69,10 +70,10 @@ class FrameTable:
         """
         blank = pa.Table.from_pylist([{"frame": None, "kind": "native", "function": NO_STACK}], rows.schema)
         self._rows = pa.concat_tables([rows, blank]).unify_dictionaries().combine_chunks()
-        keys = _numbers(rows.column("frame"))
+        keys = as_numbers(rows.column("frame"))
         self._order = np.argsort(keys, kind="stable")  # a part's are sorted already
         self._keys = keys[self._order]
-        self.parent = np.append(self._find(_numbers(rows.column("parent"))), np.int64(-1))
+        self.parent = np.append(self._find(as_numbers(rows.column("parent"))), np.int64(-1))
         self._texts = {name: self._rows.column(name).combine_chunks() for name in _TEXTS}
         self._made: dict[int, Frame] = {}
         self._stands: Int64Array | None = None  # of each frame the one that has its place
@@ -136,7 +137,7 @@ class FrameTable:
 
         That of `[no stack]` for null, and for what is not in the table.
         """
-        position = self._find(_numbers(stacks))
+        position = self._find(as_numbers(stacks))
         # The last frame is `[no stack]`.
         position = np.where(position < 0, len(self) - 1, position)
         return position if self._stands is None else self._stands[position]
@@ -155,7 +156,7 @@ class FrameTable:
         Columns: `kind`, `function`, `module`, `file`.
         """
         column = self._texts[name]
-        return [str(text) for text in column.dictionary.to_pylist()], _numbers(column.indices)
+        return [str(text) for text in column.dictionary.to_pylist()], as_numbers(column.indices)
 
     def path(self, position: int) -> tuple[Frame, ...]:
         """Return the stack that ends in a frame, the outermost first."""
@@ -179,8 +180,8 @@ class FrameTable:
 
     def _code(self, name: str) -> Int64Array:
         if name in _LINES:
-            return _numbers(self._rows.column(name))
-        return _numbers(self._texts[name].indices)
+            return as_numbers(self._rows.column(name))
+        return as_numbers(self._texts[name].indices)
 
     def _place(self) -> Int64Array:
         """Number the modules, and below 0 the files of what has none."""
@@ -230,11 +231,3 @@ def _combined(columns: Sequence[Int64Array]) -> Int64Array:
         values, codes = np.unique(column, return_inverse=True)
         number = np.unique(number * len(values) + codes, return_inverse=True)[1]
     return number.astype(np.int64)
-
-
-def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
-    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
-    return np.asarray(
-        filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False),
-        np.int64,
-    )

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from warplens.analysis.ranges.durations import Durations
 from warplens.analysis.ranges.phases import chosen
 from warplens.arrays import Int64Array
+from warplens.report.columns import as_numbers
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -55,9 +56,9 @@ def nested(
         flat = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
         return _renamed(flat, renamed) if renamed is not None and name == "name" else flat
 
-    ids = _numbers(column("id"))
+    ids = as_numbers(column("id"))
     kept = _chosen(report, selection, table, ids=ids)
-    above = places(ids, _numbers(column("parent")))
+    above = places(ids, as_numbers(column("parent")))
     del ids
     label = _combined([_codes(column(name)) for name in keys])
     group = (_combined([_codes(column(name)) for name in per] + [label]) if per else label)[kept]
@@ -65,7 +66,7 @@ def nested(
     sums = {name: np.zeros(len(groups), np.int64) for name in ("own", "whole", "failed")}
     outer = outermost(above, label)[kept]
     del label
-    start, end = _numbers(column("start")), _numbers(column("end"))
+    start, end = as_numbers(column("start")), as_numbers(column("end"))
     # `own` starts as the length of each row; the length of each child is taken from its parent's below.
     length = end - start
     statistics = figures(start[kept], end[kept], group)
@@ -133,7 +134,7 @@ def _chosen(report: Report, selection: Selection, table: str, ids: Int64Array) -
     if selection.time is None and selection.nvtx is None:
         return np.arange(len(ids))
     place = places(
-        ids, _numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id"))
+        ids, as_numbers(report.sql(f"SELECT id FROM {chosen(report, selection, table)}").column("id"))
     )
     return np.sort(place[place >= 0])
 
@@ -151,7 +152,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 def _codes(column: pa.ChunkedArray) -> Int64Array:
     flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return _numbers(flat.indices if pa.types.is_dictionary(flat.type) else flat)
+    return as_numbers(flat.indices if pa.types.is_dictionary(flat.type) else flat)
 
 
 def _combined(columns: Sequence[Int64Array]) -> Int64Array:
@@ -163,11 +164,3 @@ def _combined(columns: Sequence[Int64Array]) -> Int64Array:
             pa.array(number * (int(values.max(initial=0)) + 1) + values).dictionary_encode().indices, np.int64
         )
     return number
-
-
-def _numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
-    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
-    return np.asarray(
-        filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False),
-        np.int64,
-    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.samples import kind_of, sampled
 from warplens.analysis.cpu.stacks import StackTree, Weights, bottom_up, top_down
+from warplens.cli.options.matching import matches, process_name
 from warplens.errors import MissingData, UsageError
 
 if TYPE_CHECKING:
@@ -127,25 +127,15 @@ def wanted_threads(report: Report, rows: pa.Table, wish: Wish) -> tuple[pa.Table
     for key in sums.column("thread").to_pylist():
         thread = threads.get(key) or {"tid": key, "name": None, "process": -1}
         process = processes.get(thread["process"]) or {"pid": 0, "executable": "", "command": ""}
-        if _matches(thread, "tid", wish.threads, name=thread["name"] or "") and _matches(
-            process, "pid", wish.processes, name=_name(process)
+        if matches(thread, "tid", wish.threads, name=thread["name"] or "") and matches(
+            process, "pid", wish.processes, name=process_name(process)
         ):
             own = f"{thread['name'] or 'thread'} {thread['tid']}"
-            names[key] = f"{_name(process)} {process['pid']}: {own}" if several else own
+            names[key] = f"{process_name(process)} {process['pid']}: {own}" if several else own
     if not names:
         named = ", ".join((*wish.processes, *wish.threads))
         raise MissingData(f"no process or thread of {report.path.name} with samples is called {named}.")
     return rows.filter(pc.is_in(rows.column("thread"), value_set=pa.array(list(names), pa.int64()))), names
-
-
-def _matches(row: dict[str, Any], id: str, wanted: Sequence[str], name: str) -> bool:
-    return not wanted or any(
-        text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted
-    )
-
-
-def _name(process: dict[str, Any]) -> str:
-    return Path(process["executable"]).name or str(process["command"])
 
 
 def _no_tasks(report: Report, selection: Selection, wish: Wish) -> str:

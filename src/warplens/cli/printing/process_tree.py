@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from warplens.cli.printing.tables import printable, shorten
-from warplens.cli.printing.words import counted, duration
+from warplens.cli.printing.words import counted, duration, signal_name
 
 MOST_LINES = 60
 _ALIKE = 3  # number of similar processes that are listed in full
@@ -231,16 +230,9 @@ def _state(row: Row, hosts: bool) -> Iterator[str]:
             else ""
         )
     elif row["ended"] == "signal":
-        yield f"killed by {_signal(status - 128)}"
+        yield f"killed by {signal_name(status - 128)}"
     else:
         yield f"exit {status}"
     if row["not_recorded"] and row["ended"] != "exec":
         why = printable(row["not_recorded"])
         yield why if why.startswith("made no") else f"not recorded: {why}"
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 from pathlib import Path
 
 from warplens.model.words import counted, duration, size
 
-__all__ = ["counted", "duration", "short_path", "size"]
+__all__ = ["counted", "duration", "short_path", "signal_name", "size"]
 
 
 def short_path(path: Path) -> str:
@@ -19,3 +20,11 @@ def short_path(path: Path) -> str:
     except (OSError, ValueError):
         relative = text
     return shlex.quote(min(text, relative, key=len))
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, as `SIGTERM`."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -13,6 +13,7 @@ from warplens.analysis.cpu.occupancy import ThreadActivity, cpu_threads
 from warplens.analysis.gpu.occupancy import api_threads
 from warplens.analysis.intrakernel.occupancy import inside_launches
 from warplens.analysis.occupancy import Window, crowd, mark_cells
+from warplens.cli.options.matching import matches, process_name
 from warplens.cli.printing.words import counted
 from warplens.cli.timeline.bars import bars_of
 from warplens.cli.timeline.cpu import ROWS, cpu_rows
@@ -216,7 +217,7 @@ class _Loader:
         """Return what a track is called, without numbers."""
         process, thread, _ = key
         name = str(self.threads[thread]["name"] or "") if thread is not None else "start/end"
-        command = str(self.processes[process]["command"] or _process_name(self.processes[process]))
+        command = str(self.processes[process]["command"] or process_name(self.processes[process]))
         own = Path(command.split(" ", 1)[0]).name
         return re.sub("[0-9]+", "#", command if name in ("", own, own[:15]) else f"{name} of {command}")
 
@@ -255,9 +256,9 @@ class _Loader:
             return [], 0, 0
         several = len(self.processes) > 1
         labels = {
-            key: f"pid {row['pid']}" if several else _process_name(row)
+            key: f"pid {row['pid']}" if several else process_name(row)
             for key, row in self.processes.items()
-            if _matches(row, self.wish.processes, "pid", name=_process_name(row))
+            if matches(row, "pid", self.wish.processes, name=process_name(row))
         }
         return gpu_groups(
             self.report,
@@ -271,14 +272,14 @@ class _Loader:
 
     def _wanted(self, key: _Key) -> bool:
         process, thread, _ = key
-        if not _matches(
-            self.processes[process], self.wish.processes, "pid", name=_process_name(self.processes[process])
+        if not matches(
+            self.processes[process], "pid", self.wish.processes, name=process_name(self.processes[process])
         ):
             return False
         if not self.wish.threads:
             return True
-        return thread is not None and _matches(
-            self.threads[thread], self.wish.threads, "tid", name=self.threads[thread]["name"] or ""
+        return thread is not None and matches(
+            self.threads[thread], "tid", self.wish.threads, name=self.threads[thread]["name"] or ""
         )
 
     def _group(self, groups: dict[int, Group], process: int) -> Group:
@@ -346,7 +347,7 @@ class _Loader:
             row = self.processes.get(process)
             if row is None:
                 raise ReportError(f"{self.report.path} is broken: its counters name a process that it lacks")
-            if _matches(row, self.wish.processes, "pid", name=_process_name(row)):
+            if matches(row, "pid", self.wish.processes, name=process_name(row)):
                 self._group(groups, process).gauges = items[: self.wish.counters]
                 unseen += max(len(items) - self.wish.counters, 0)
         return unseen
@@ -374,19 +375,9 @@ def load(report: Report, window: Window, columns: int, wish: Wish) -> Picture:
     return _Loader(report, window, columns, wish=wish).picture()
 
 
-def _matches(row: dict[str, Any], wanted: Sequence[str], id: str, name: str) -> bool:
-    return not wanted or any(
-        text == str(row[id]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted
-    )
-
-
-def _process_name(row: dict[str, Any]) -> str:
-    return Path(row["executable"]).name or str(row["command"])
-
-
 def _process_label(row: dict[str, Any], hosts: bool) -> str:
     where = f" on {row['host']}" if hosts else ""
-    return f"{rank_label(row)}{row['command'] or _process_name(row)} (pid {row['pid']}{where})"
+    return f"{rank_label(row)}{row['command'] or process_name(row)} (pid {row['pid']}{where})"
 
 
 def _thread_label(row: dict[str, Any]) -> tuple[str, str]:

@@ -45,6 +45,7 @@ from warplens.importers.kineto.pieces import TextPieces
 from warplens.importers.kineto.sniff import is_readable, is_trace, traces
 from warplens.importers.kineto.trace import KinetoTrace
 from warplens.importers.kineto.work import KinetoWork
+from warplens.importers.rows import whole_window
 from warplens.storage.memory import give_back
 
 if TYPE_CHECKING:
@@ -117,7 +118,10 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         facts.counted(trace)
         part_facts = facts.facts(trace, source)
         trace.identity.write(rank_of(trace.header, source.name), part_facts.host)
-        part.write("capture_windows", facts.windows(part.part, part_facts))
+        part.write(
+            "capture_windows",
+            whole_window(part.part, part_facts.host, begin=part_facts.origin, end=part_facts.end),
+        )
         part.write("targets", [facts.target(part_facts)])
         part.write("diagnostics", [{**row, "process": trace.identity.main} for row in trace.rows])
         progress("write", 1.0)

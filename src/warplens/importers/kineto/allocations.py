@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from warplens.importers.kineto.columns import dictionary, numbered, optional, ordered
+from warplens.importers.kineto.columns import dictionary, optional, ordered
 from warplens.importers.kineto.layout import NULL32
+from warplens.importers.rows import numbered
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.ranges import KinetoRanges

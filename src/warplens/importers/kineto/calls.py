@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.arrays import BoolArray, Int64Array
-from warplens.importers.kineto.columns import dictionary, filled, numbered, ordered, taken, where_known
+from warplens.importers.kineto.columns import dictionary, filled, ordered, taken, where_known
+from warplens.importers.rows import numbered
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.ranges import KinetoRanges

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.arrays import Int32Array
-from warplens.importers.kineto.columns import numbered, where_known
+from warplens.importers.kineto.columns import where_known
 from warplens.importers.kineto.layout import KINDS
+from warplens.importers.rows import numbered
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:

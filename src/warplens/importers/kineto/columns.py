@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from warplens.arrays import Int32Array, Int64Array
 from warplens.importers.kineto.layout import NULL, NULL32
-from warplens.storage.writer import RANGES_PER_PROCESS
 
 ROWS_PER_GROUP = 1 << 18
 
@@ -107,18 +106,6 @@ def ordered(process: Int64Array, start: Int64Array, end: Int64Array | None = Non
 def taken(order: Int64Array | None, *columns: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     """Return columns in an order; None: as they are."""
     return list(columns) if order is None else [column[order] for column in columns]
-
-
-def numbered(process: Int64Array) -> Int64Array:
-    """Return ids for rows that are sorted by process: `process * 2^32` and their number within it."""
-    if not len(process):
-        return process
-    # Processes [3, 3, 5] get the ids 3 << 32, (3 << 32) + 1, 5 << 32.
-    first = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
-    lengths = np.diff(np.append(first, len(process)))
-    return np.asarray(
-        process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64
-    )
 
 
 def groups(count: int) -> Iterator[slice]:

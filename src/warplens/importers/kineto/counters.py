@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
-from warplens.importers.kineto.columns import dictionary, numbered, ordered, taken
+from warplens.importers.kineto.columns import dictionary, ordered, taken
+from warplens.importers.rows import numbered
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:

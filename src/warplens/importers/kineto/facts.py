@@ -142,14 +142,6 @@ def facts(trace: KinetoTrace, source: Path) -> Facts:
     )
 
 
-def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
-    """Return the one window of the capture."""
-    span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
-    return [
-        {"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}
-    ]
-
-
 def target(part_facts: Facts) -> dict[str, Any]:
     """Return the row of `targets`: a trace says nothing about its host."""
     return {

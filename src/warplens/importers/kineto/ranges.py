@@ -15,8 +15,9 @@ import pyarrow as pa
 from warplens import native
 from warplens.arrays import BoolArray, Int32Array, Int64Array
 from warplens.convert.enclosing import Enclosing
-from warplens.importers.kineto.columns import dictionary, numbered, ordered, taken, where_known
+from warplens.importers.kineto.columns import dictionary, ordered, taken, where_known
 from warplens.importers.kineto.layout import NULL32
+from warplens.importers.rows import numbered
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.trace import KinetoTrace

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from warplens import native
 from warplens.arrays import Int32Array, Int64Array
-from warplens.importers.kineto.columns import constant, dictionary, numbered, ordered, taken, where_known
+from warplens.importers.kineto.columns import constant, dictionary, ordered, taken, where_known
 from warplens.importers.kineto.layout import NULL32
+from warplens.importers.rows import numbered
 from warplens.storage.writer import RANGES_PER_PROCESS
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from warplens.arrays import Int32Array, Int64Array
 from warplens.convert.cuda import names
-from warplens.importers.kineto.columns import Texts, filled, numbered, optional, ordered, where_known
+from warplens.importers.kineto.columns import Texts, filled, optional, ordered, where_known
 from warplens.importers.kineto.layout import NULL, NULL32
+from warplens.importers.rows import numbered
 
 if TYPE_CHECKING:
     from warplens.importers.kineto.calls import KinetoCalls

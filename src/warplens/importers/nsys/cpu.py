@@ -11,7 +11,8 @@ from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.names import distinct_values, labelled
 from warplens.importers.nsys.ranges import NsysRanges
 from warplens.importers.nsys.rows import NsysRows
-from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow, numbered
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow
+from warplens.importers.rows import numbered
 from warplens.model.nsys_labels import SAMPLE_INTERVAL
 
 _SAMPLES, _CHAINS, _SWITCHES = "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS", "SCHED_EVENTS"

@@ -125,14 +125,6 @@ def targets(host: str, boot_id: str, known: dict[int, dict[str, str]]) -> list[d
     return rows
 
 
-def windows(part: int, part_facts: Facts) -> list[dict[str, Any]]:
-    """Return the one window of the capture."""
-    span = {"start": part_facts.origin, "end": max(part_facts.end, part_facts.origin)}
-    return [
-        {"part": part, "number": 1, "host": part_facts.host, **span, "opened_by": "start", "closed_by": "end"}
-    ]
-
-
 def diagnostics(context: NsysContext) -> None:
     """Take over nsys' own diagnostics; its warnings and errors count, the rest is information."""
     table = "DIAGNOSTIC_EVENT"

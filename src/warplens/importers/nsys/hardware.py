@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from warplens.importers.nsys.taken import NsysContext, numbered
+from warplens.importers.nsys.taken import NsysContext
+from warplens.importers.rows import numbered
 from warplens.model.nsys_labels import STREAM_KINDS
 
 _PARTS = ("hwId", "vmId", "processId")

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from warplens.arrays import BoolArray, Int64Array
 from warplens.importers.nsys.conditions import Among
 from warplens.importers.nsys.names import encoded, labelled
-from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow, numbered
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow
+from warplens.importers.rows import numbered
 from warplens.model import nsys_labels as labels
 from warplens.storage import schema
 

@@ -14,7 +14,8 @@ from warplens.importers.nsys.chains import Chains
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import encoded
 from warplens.importers.nsys.ranges import NsysRanges
-from warplens.importers.nsys.taken import NsysContext, NsysEvents, numbered
+from warplens.importers.nsys.taken import NsysContext, NsysEvents
+from warplens.importers.rows import numbered
 
 _ACCESS, _OPENED = "OSRT_FILE_ACCESS_EVENTS", "OSRT_FILE_ACCESS_DESCRIPTORS"
 _LIBRARY, _SYSTEM = "OSRT_API", "SYSCALL"

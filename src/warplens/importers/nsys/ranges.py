@@ -17,7 +17,8 @@ from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import combined, distinct_values, encoded
 from warplens.importers.nsys.payloads import NsysPayloads
 from warplens.importers.nsys.rows import NsysRows
-from warplens.importers.nsys.taken import NsysContext, numbered
+from warplens.importers.nsys.taken import NsysContext
+from warplens.importers.rows import numbered
 
 TABLE = "NVTX_EVENTS"
 _PUSH_POP, _START_END, _MARKS = (59, 70), (60, 71), (34, 65)

@@ -14,7 +14,8 @@ from warplens.importers.nsys.conditions import Where
 from warplens.importers.nsys.database import LATEST, Database
 from warplens.importers.nsys.identity import NsysIdentity
 from warplens.importers.nsys.rows import NsysRows
-from warplens.storage.writer import RANGES_PER_PROCESS, PartWriter
+from warplens.importers.rows import numbered
+from warplens.storage.writer import PartWriter
 
 
 @dataclass
@@ -185,14 +186,3 @@ class NsysEvents:
 def narrow(values: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     """Return values as 32-bit integers; unsigned ones wrap."""
     return values.astype(np.int32)
-
-
-def numbered(process: Int64Array) -> Int64Array:
-    """Return ids for rows that are sorted by process: `process * 2^32` and their number within it."""
-    if not len(process):
-        return process
-    first = np.flatnonzero(np.concatenate([[True], process[1:] != process[:-1]]))
-    lengths = np.diff(np.append(first, len(process)))
-    return np.asarray(
-        process * RANGES_PER_PROCESS + np.arange(len(process)) - np.repeat(first, lengths), np.int64
-    )

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from warplens.importers.nsys.database import LATEST
 from warplens.importers.nsys.names import labelled
-from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow, numbered
+from warplens.importers.nsys.taken import NsysContext, NsysEvents, narrow
+from warplens.importers.rows import numbered
 from warplens.model.nsys_labels import SYNC_KINDS
 
 _NONE = 0xFFFFFFFF  # "no event", "no stream"

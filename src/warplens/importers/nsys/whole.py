@@ -22,6 +22,7 @@ from warplens.importers.nsys.database import Database
 from warplens.importers.nsys.identity import NsysIdentity
 from warplens.importers.nsys.ranges import Annotations
 from warplens.importers.nsys.taken import NsysContext, NsysDiagnostics
+from warplens.importers.rows import whole_window
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -91,7 +92,10 @@ def take(database: Database, part: PartWriter, progress: Progress, rank: int | N
     hosts = {machine: facts_of["Hostname"] for machine, facts_of in known.items() if facts_of.get("Hostname")}
     part.write("processes", identity.process_rows(hosts, host, facts.command(about)))
     part.write("threads", identity.thread_rows(annotations.thread_names))
-    part.write("capture_windows", facts.windows(part.part, part_facts))
+    part.write(
+        "capture_windows",
+        whole_window(part.part, part_facts.host, begin=part_facts.origin, end=part_facts.end),
+    )
     part.write("targets", facts.targets(host, part_facts.boot_id, known))
     part.write("diagnostics", tally.rows)
     progress("write", 1.0)

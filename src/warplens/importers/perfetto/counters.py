@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
-from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto.details import coded
 from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import UUID
+from warplens.importers.rows import numbered
 
 _COUNTERS_PER_PROCESS = 1 << 32
 

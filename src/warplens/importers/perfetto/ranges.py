@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from warplens import native
 from warplens.arrays import Int64Array
-from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto.details import DetailColumn, coded
 from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import BETWEEN, DOUBLE, INT, JSON, TEXT, UINT
+from warplens.importers.rows import numbered
 
 _OPS = ("sequence", "backward", "external", "shapes", "types")
 _DEFAULT_DOMAIN, _FRAMEWORK = "nvtx", "pytorch"

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.importers.nsys.calls import enclosing
-from warplens.importers.nsys.taken import numbered
 from warplens.importers.perfetto import wire
 from warplens.importers.perfetto.slices import PerfettoContext
+from warplens.importers.rows import numbered
 
 _INTERNED, _CLEARED, _SAMPLE = 12, 13, 66
 _FUNCTIONS, _FRAMES, _STACKS, _BUILDS, _PATHS, _MAPPINGS = 5, 6, 7, 16, 17, 19

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.arrays import Int64Array
-from warplens.importers.nsys.taken import join, numbered
+from warplens.importers.nsys.taken import join
 from warplens.importers.perfetto.details import coded
 from warplens.importers.perfetto.slices import PerfettoContext
+from warplens.importers.rows import numbered
 from warplens.model.tables import TABLES
 
 _COPY = re.compile(r"\b(mem)?cpy\b|\bcopy\b|^Memcpy", re.IGNORECASE)

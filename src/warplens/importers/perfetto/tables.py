@@ -14,11 +14,12 @@ import pyarrow as pa
 from warplens import native
 from warplens.arrays import Int64Array
 from warplens.importers.nsys.calls import enclosing
-from warplens.importers.nsys.taken import join, numbered
+from warplens.importers.nsys.taken import join
 from warplens.importers.perfetto.details import DetailColumn, coded
 from warplens.importers.perfetto.own import SliceKind
 from warplens.importers.perfetto.slices import PerfettoContext
 from warplens.importers.perfetto.trace import INSTANT
+from warplens.importers.rows import numbered
 from warplens.model.tables import TABLES, Column
 
 _OF_TRACK = ("device", "context", "stream")

@@ -1,0 +1,18 @@
+"""Columns of Arrow as arrays of NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+import warplens.report.arrow_compute as pc
+from warplens.arrays import Int64Array
+
+
+def as_numbers(column: pa.ChunkedArray | pa.Array) -> Int64Array:
+    """Return a column of integers; -1 stands for null."""
+    filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
+    return np.asarray(
+        filled.to_numpy() if isinstance(filled, pa.ChunkedArray) else filled.to_numpy(zero_copy_only=False),
+        np.int64,
+    )
