@@ -149,11 +149,11 @@ def test_what_was_looked_at_is_said(tmp_path: Path) -> None:
     assert said(report, Selection()) == said(report, Selection((0, 5))) == ""
     assert (
         said(report, Selection(nvtx=("step", None, None)))
-        == "of what threads did in 6 ranges 'step' of their own (3 threads)."
+        == "of what threads did inside 6 ranges 'step' (3 threads)."
     )
     assert (
         said(report, Selection(nvtx=("step", None, 2)))
-        == "of what threads did in 1 range 'step' of their own (1 thread)."
+        == "of what threads did inside 1 range 'step' (1 thread)."
     )
     with pytest.raises(MissingData, match="no range 'nothing'"):
         said(report, Selection(nvtx=("nothing", None, None)))

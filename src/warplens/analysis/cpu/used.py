@@ -20,6 +20,8 @@ _LEAST_NS = 10_000_000  # of a stretch: a sampler at 100 Hz sees nothing shorter
 def cpus_used(report: Report) -> Iterator[tuple[int, Int64Array, Float64Array]]:
     """Yield of each process its key, times (ns, the report's clock) and the CPUs it used from each time on; the last one is NaN."""
     process, start, end = _running(report)
+    if not len(process):
+        return
     order = np.argsort(process, kind="stable")
     keys, first = np.unique(process[order], return_index=True)
     for key, rows in zip(keys.tolist(), np.split(order, first[1:]), strict=True):
@@ -50,7 +52,7 @@ def _over_time(start: Int64Array, end: Int64Array) -> tuple[Int64Array, Float64A
     """Return the edges of equal stretches of time, and how many of the intervals there are on average in each."""
     begin, last = int(start.min()), int(end.max())
     number = max(min(_MOST, (last - begin) // _LEAST_NS), 1)
-    edges = begin + np.arange(number + 1, dtype=np.int64) * (last - begin) // number
+    edges = begin + np.round(np.arange(number + 1) * ((last - begin) / number)).astype(np.int64)
     spent = _before(start - begin, edges - begin) - _before(end - begin, edges - begin)
     return edges, np.diff(spent) / np.diff(edges)
 

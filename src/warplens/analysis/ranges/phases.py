@@ -66,7 +66,7 @@ def said(report: Report, selection: Selection) -> str:
     ).to_pylist()[0]
     ranges, threads = counts["ranges"], counts["threads"]
     return (
-        f"of what threads did in their own {ranges:,} range{'s' if ranges != 1 else ''} {selection.nvtx[0]!r} "
+        f"of what threads did inside {ranges:,} range{'s' if ranges != 1 else ''} {selection.nvtx[0]!r} "
         f"({threads:,} thread{'s' if threads != 1 else ''})."
     )
 

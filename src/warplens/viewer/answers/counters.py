@@ -215,6 +215,8 @@ def _tensors_of_cpus(report: Report) -> Iterator[Counter]:
         """SELECT process, "start", coalesce(allocated, sum(bytes) OVER (PARTITION BY process ORDER BY "start", id))::DOUBLE AS value
            FROM tensor_memory WHERE device IS NULL ORDER BY process, "start", id"""
     )
+    if not rows.num_rows:
+        return
     process = np.asarray(rows["process"].to_numpy(), np.int64)
     keys, first = np.unique(process, return_index=True)
     for key, own in zip(keys.tolist(), np.split(np.arange(len(process)), first[1:]), strict=True):

@@ -271,4 +271,4 @@ def test_from_the_command_line(report: Report) -> None:
     result = CliRunner().invoke(commands, arguments)
     assert result.exit_code == 0, result.output
     assert "native samples of threads that ran" in result.stdout
-    assert "in their own 3 ranges 'step' (2 threads)" in result.stdout
+    assert "inside 3 ranges 'step' (2 threads)" in result.stdout

@@ -172,7 +172,7 @@ def test_a_phase_is_said(report: Report) -> None:
     table = (
         catalog.find("stats.tables", "osrt_sum").load().table(report, Selection(nvtx=("step", None, None)))
     )
-    assert notes(table) == ["of what threads did in their own 3 ranges 'step' (2 threads)."]
+    assert notes(table) == ["of what threads did inside 3 ranges 'step' (2 threads)."]
 
 
 @pytest.mark.slow
