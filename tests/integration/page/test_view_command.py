@@ -184,7 +184,7 @@ def test_other_machines_get_in_when_they_are_let(report: Path) -> None:
     finally:
         process.terminate()
         errors = process.communicate(timeout=60)[1]
-    assert "nothing is encrypted" in errors
+    assert "the connection is not encrypted" in errors
 
 
 def test_a_broken_report_is_told(report: Path) -> None:

@@ -26,10 +26,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import tomllib
 
 from tests.support.pieces import ROOT
+from warplens.analysis.cpu.source_lines import read_source
 from warplens.convert.finish import finish
 from warplens.importers.importing import import_file
 from warplens.report import Report, Selection
@@ -92,10 +94,24 @@ def report_of(case: Mapping[str, Any], folder: Path) -> Iterator[Report]:
         yield report
 
 
+@contextmanager
+def _sources_of(case: Mapping[str, Any]) -> Iterator[None]:
+    """Let rules read the programs beside a recording: the paths in it are those of the machine that made it."""
+    programs = source(case).parent / "programs"
+    read = read_source
+
+    def nearby(path: str) -> list[str] | None:
+        own = programs / Path(path).name
+        return read(str(own)) if own.is_file() else read(path)
+
+    with patch("warplens.rules.checks.sleeping.read_source", nearby):
+        yield
+
+
 def compared(path: Path, folder: Path) -> Verdict:
     """Judge the report of a case and compare."""
     case = tomllib.loads(path.read_text(encoding="utf-8"))
-    with report_of(case, folder) as report:
+    with report_of(case, folder) as report, _sources_of(case):
         judgement = judge(report, Selection())
         room = _room(report, judgement)
     findings = judgement.distinct

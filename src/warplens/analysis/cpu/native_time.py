@@ -55,7 +55,7 @@ def native_time(report: Report, low: int = 0, high: int = _ALL) -> tuple[int, in
         return None
     pieces = [
         Piece(max(begin - main["start"], 0), "startup", "before sampling began"),
-        *_functions(report, samples["stack"], main["name"] or "", spent.get("running", 0)),
+        *_functions(report, samples["stack"], main["name"] or "", ran=spent.get("running", 0)),
         Piece(spent.get("runnable", 0), "cpu", "waits for a CPU"),
         Piece(spent.get("blocked", 0), "waiting", "waits: sleep, file, lock, another thread or process"),
     ]
