@@ -170,3 +170,8 @@ def _only(rows: pa.Table, keys: Sequence[str]) -> dict[str, pa.ChunkedArray]:
 
 def _name(name: str) -> str:
     return f'"{name}"'
+
+
+def megabytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return bytes as MB."""
+    return pc.divide(pc.cast(column, pa.float64(), safe=False), MEGABYTE)

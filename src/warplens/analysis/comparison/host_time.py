@@ -19,6 +19,7 @@ import pyarrow as pa
 import warplens.report.arrow_compute as pc
 from warplens.analysis.comparison.comparable import unnumbered
 from warplens.analysis.cpu.culprits import CPU, FUNCTION, GC, GIL, IMPORT, NATIVE, OP, RANGE, UNKNOWN, pieces
+from warplens.analysis.cpu.pieces import WAITS
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.intervals import Cover
@@ -30,13 +31,8 @@ if TYPE_CHECKING:
 WAITING = "waiting"
 _LINE = re.compile(r":\d+\)")
 _PLACE = re.compile(r"^(?P<function>.* \((?P<file>[^()]*)\))(?:, in (?P<package>\S+))?$")
-# Where Python waits, by the module that its innermost function lies in.
-_WAITS = {
-    "for events: sockets, timers": ("selectors", "asyncio"),
-    "for other threads": ("threading", "queue", "concurrent"),
-    "for other processes": ("subprocess", "multiprocessing", "popen_fork"),
-    "for the network": ("socket", "ssl", "http", "socketserver"),
-}
+# The modules or packages in which Python waits, for each kind of wait: those of `pieces`.
+_WAITS = {text: {part.partition("/")[0].removesuffix(".py") for part in files} for files, text in WAITS}
 _OTHERWISE = "in a sleep, a file or a lock"
 
 

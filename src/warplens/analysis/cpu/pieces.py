@@ -25,7 +25,7 @@ _OWN = 0.2  # least share of the time in its own code for a program to have any
 _LOADER = "<frozen importlib"
 MOSTLY = 0.5  # share of a function from which on what it calls, or its line, is worth naming
 # Where Python waits, by the file of its innermost function.
-_WAITS = (
+WAITS = (
     (("selectors.py", "asyncio/"), "for events: sockets, timers"),
     (("threading.py", "queue.py", "concurrent/"), "for other threads"),
     (("subprocess.py", "multiprocessing/", "popen_fork.py", "joblib/", "loky/"), "for other processes"),
@@ -146,7 +146,7 @@ def waits(code: OwnCode, stack: Int64Array, weight: Float64Array) -> list[Piece]
         at, own = int(code.python[position]), int(code.own[position])
         frame = code.frames.frame(at) if at >= 0 else Frame("python", "?")
         kind = next(
-            (text for files, text in _WAITS if any(part in (frame.file or "") for part in files)),
+            (text for files, text in WAITS if any(part in (frame.file or "") for part in files)),
             "(sleep, file or lock)",
         )
         shown = code.frames.frame(own) if own >= 0 else frame

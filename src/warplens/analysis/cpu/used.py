@@ -9,6 +9,7 @@ import numpy as np
 
 import warplens.report.arrow_compute as pc
 from warplens.arrays import Float64Array, Int64Array
+from warplens.report.columns import as_numbers
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -34,16 +35,18 @@ def _running(report: Report) -> tuple[Int64Array, Int64Array, Int64Array]:
     if report.tables["thread_states"]:
         rows = report.table("thread_states", ["process", "start", "end", "state"])
         rows = rows.filter(pc.equal(pc.cast(rows["state"], "string"), "running"))
-        process, start, end = (_numbers(rows[name]) for name in ("process", "start", "end"))
+        process, start, end = (as_numbers(rows[name]) for name in ("process", "start", "end"))
     else:
         rows = report.table("samples", ["process", "start", "end", "count", "weight", "on_cpu", "kind"])
         kind = pc.cast(rows["kind"], "string")
         native = pc.equal(kind, "native")
         best = native if pc.any(native).as_py() else pc.equal(kind, "python")
         rows = rows.filter(pc.and_(best, rows["on_cpu"]))
-        process, end = _numbers(rows["process"]), _numbers(rows["end"])
+        process, end = as_numbers(rows["process"]), as_numbers(rows["end"])
         # each sample is one of the time since the tick before
-        start = _numbers(rows["start"]) - _numbers(rows["weight"]) // np.maximum(_numbers(rows["count"]), 1)
+        start = as_numbers(rows["start"]) - as_numbers(rows["weight"]) // np.maximum(
+            as_numbers(rows["count"]), 1
+        )
     some = end > start
     return process[some], start[some], end[some]
 
@@ -63,7 +66,3 @@ def _before(times: Int64Array, edges: Int64Array) -> Float64Array:
     sums = np.concatenate(([0.0], np.cumsum(times, dtype=np.float64)))
     count = np.searchsorted(times, edges)
     return np.asarray(count * edges.astype(np.float64) - sums[count], np.float64)
-
-
-def _numbers(column: object) -> Int64Array:
-    return np.asarray(column.to_numpy(), np.int64)  # type: ignore[attr-defined]

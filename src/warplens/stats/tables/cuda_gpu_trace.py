@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 from warplens.analysis.gpu.ops import during, operations
 from warplens.errors import MissingData
 from warplens.stats.places import device_names, places
-from warplens.stats.sums import MEGABYTE, naming
+from warplens.stats.sums import megabytes, naming
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -69,7 +69,7 @@ def table(
         raise MissingData(f"does not contain CUDA kernel or GPU memory data{selection.place(report)}.")
     process, device = rows.column("process"), rows.column("device")
     duration = pc.subtract(rows.column("end"), rows.column("start"))
-    size = _megabytes(rows.column("bytes"))
+    size = megabytes(rows.column("bytes"))
     seconds = pc.divide(
         pc.cast(pc.if_else(pc.greater(duration, 0), duration, None), pa.float64(), safe=False), 1e9
     )
@@ -84,8 +84,8 @@ def table(
                 for axis in "xyz"
             },
             "Reg/Trd": rows.column("registers"),
-            "StcSMem (MB)": _megabytes(rows.column("static_shared")),
-            "DymSMem (MB)": _megabytes(rows.column("dynamic_shared")),
+            "StcSMem (MB)": megabytes(rows.column("static_shared")),
+            "DymSMem (MB)": megabytes(rows.column("dynamic_shared")),
             "Bytes (MB)": size,
             "Throughput (MB/s)": pc.divide(size, seconds),
             "SrcMemKd": rows.column("source_kind"),
@@ -98,7 +98,3 @@ def table(
             "Name": rows.column("operation"),
         }
     )
-
-
-def _megabytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.divide(pc.cast(column, pa.float64(), safe=False), MEGABYTE)

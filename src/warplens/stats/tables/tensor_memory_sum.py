@@ -33,7 +33,7 @@ from warplens.analysis.gpu.ops import at
 from warplens.errors import MissingData
 from warplens.stats.base import one_of
 from warplens.stats.places import places
-from warplens.stats.sums import MEGABYTE
+from warplens.stats.sums import megabytes
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -73,22 +73,18 @@ def table(report: Report, selection: Selection, *, by: str = "device") -> pa.Tab
     columns = {}
     if by == "device":
         columns = {
-            "Peak (MB)": _megabytes(rows["peak"]),
+            "Peak (MB)": megabytes(rows["peak"]),
             "Peak At (ns)": pc.subtract(rows["peak_at"], report.origin),
-            "End (MB)": _megabytes(rows["last"]),
+            "End (MB)": megabytes(rows["last"]),
         }
     return pa.table(
         {
             **columns,
             "Allocations": rows["allocations"],
             "Frees": rows["frees"],
-            "Allocated (MB)": _megabytes(rows["allocated"]),
-            "Largest (MB)": _megabytes(rows["largest"]),
+            "Allocated (MB)": megabytes(rows["allocated"]),
+            "Largest (MB)": megabytes(rows["largest"]),
             **places(report, rows["process"]),
             "Device" if by == "device" else "Range": rows["name"],
         }
     )
-
-
-def _megabytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.divide(pc.cast(column, pa.float64(), safe=False), MEGABYTE)
