@@ -207,8 +207,8 @@ def notes(unanswered: Unanswered, explained: int, others: Sequence[Note], pid: i
         )
     if unanswered.late:
         message = (
-            f"of {unanswered.late:,} launches, copies and memory sets that were the last in process {pid} there is no GPU work: it did not end "
-            "in an orderly way, or still runs, and CUPTI had not given out all records"
+            f"of {unanswered.late:,} launches, copies and memory sets that were the last in process {pid} there is no GPU work: "
+            "it did not end in an orderly way, or still runs, and CUPTI had not given out all records"
         )
         told.append(Note("info", "late-work-missing", "cuda", message=message, count=unanswered.late))
     return told
