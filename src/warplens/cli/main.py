@@ -13,16 +13,21 @@ from warplens.cli.printing.unshowable import write_escapes
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    at_once: type[int] | None = None
     if importlib.util.find_spec("click") is None:
         # installed with `pip install --no-deps`: enough to record
         from warplens.cli.bare import run
     else:
-        from warplens.cli.group import run
+        from warplens.cli.group import AtOnce, run
+
+        at_once = AtOnce
     write_escapes()
     try:
         code = run(arguments)
     finally:
         _settle()
+    if at_once is not None and isinstance(code, at_once):
+        os._exit(code)
     sys.exit(code)
 
 
