@@ -107,8 +107,9 @@ cupti-abi: $(STAMP) ## compare our declarations with CUPTI's own headers (downlo
 upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist; not part of test)
 	@$(PY) tools/upstream_tests.py $(ARGS)
 
-docs: $(STAMP) ## write the table of tested Pythons into docs/explain/python.md
+docs: $(STAMP) ## write the generated parts of the pages: tested Pythons, figures of the benchmarks
 	@$(PY) tools/gen_docs.py
+	@PYTHONPATH=src $(PY) benchmarks/run.py --page
 
 docs-check: $(STAMP)
 	@$(PY) tools/gen_docs.py --check
@@ -116,7 +117,7 @@ docs-check: $(STAMP)
 site: native ## build the documentation site into site/ (records its live examples, draws its screenshots; a broken link fails)
 	@$(PY) tools/docs_site.py --pictures
 
-bench: native ## measure, write docs/performance.md; fails when a budget is missed
+bench: native ## measure, write docs/performance.md and the pages below; fails when a budget is missed
 	@$(PY) benchmarks/run.py $(ARGS)
 
 judge: native ## ask all rules about the reports of tests/judged: how much of what they say is true (ARGS=--page writes docs/dev/judged.md)
