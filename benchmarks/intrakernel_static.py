@@ -7,8 +7,8 @@ takes a slot by an atomic and stores four words for each event; under its names 
 from __future__ import annotations
 
 import re
-import textwrap
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 

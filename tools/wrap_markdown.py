@@ -44,6 +44,17 @@ def fill(lines: list[str]) -> list[str]:
     return [*filled, line]
 
 
+def begins_item(line: str, paragraph: list[str]) -> bool:
+    """Whether a line begins a list item. In a paragraph of prose only `1.` can, as in CommonMark."""
+    item = ITEM.match(line)
+    if item is None or not paragraph:
+        return item is not None
+    if item[0].strip() == ">":
+        return paragraph[0][:1] != ">"
+    number = item[0].strip().rstrip(".")
+    return not number.isdigit() or number == "1" or ITEM.match(paragraph[0]) is not None
+
+
 def wrapped(text: str) -> str:
     """Return the page with its long paragraphs filled."""
     result: list[str] = []
@@ -62,8 +73,7 @@ def wrapped(text: str) -> str:
             result.append(line)
             fenced ^= fence
             continue
-        item = ITEM.match(line)
-        if item and not (paragraph and item[0].strip() == ">" == paragraph[0][:1]):
+        if begins_item(line, paragraph):
             end()
         paragraph.append(line)
     end()

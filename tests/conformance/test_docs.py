@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import wrap_markdown  # noqa: E402  # a script, in no package
 
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 SECTIONS = ["What you need", "The command", "How to read it", "What next"]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -63,6 +64,14 @@ def test_a_guide_shows_a_command_with_its_output(page: Path) -> None:
         if re.search(r"^\$ .*\n(?!\$ ).+", block, flags=re.MULTILINE) or "$ warplens launch" in block
     ]
     assert printed or "![" in command, "no command with what it prints, and no picture"
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=_name)
+def test_a_decision_is_one_page_of_three_parts(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == ["Context", "Decision", "Consequences"]
+    assert len(text.splitlines()) <= 60, "move measurements and details to docs/dev"
+    assert re.match(rf"# {int(page.name[:4])}\. ", text), "the title begins with the number of the file"
 
 
 @pytest.mark.parametrize("page", wrap_markdown.pages(), ids=_name)
