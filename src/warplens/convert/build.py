@@ -134,12 +134,12 @@ class Builder:
 
     def _sorted_files(self) -> list[Spool]:
         """The readable spools, the launched process first, then in order of start."""
-        found = []
+        opened = []
         unbegun = 0
         for path in spools.spool_files(self.directory):
             try:
                 head, process, layouts = identify(path)
-                found.append(Spool(path, process, layouts))
+                opened.append(Spool(path, process, layouts))
                 self._late |= self.as_of is not None and head.buffered
             except SpoolError as error:
                 if not spools.is_begun(path):
@@ -154,14 +154,14 @@ class Builder:
                 (Note("info", "spool-not-begun", "spool", message=message, count=unbegun), None)
             )
         primary = self._launch.pid
-        found.sort(
+        opened.sort(
             key=lambda one: (
                 one.process.pid != primary if primary is not None else False,
                 one.process.start_ns,
                 one.path.name,
             )
         )
-        return found
+        return opened
 
     def _processes_of(self, windows: Windows) -> ProcessWriter:
         """Return what converts processes, with those that it has converted by now."""

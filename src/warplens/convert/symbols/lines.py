@@ -78,9 +78,9 @@ class _Reader:
         stop = self.data.find(b"\0", self.at, self.end)
         if stop < 0:
             raise _Broken
-        found = self.data[self.at : stop].decode("utf-8", errors="replace")
+        value = self.data[self.at : stop].decode("utf-8", errors="replace")
         self.at = stop + 1
-        return found
+        return value
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Lines:
         begins = np.array([begin for begin, _ in starts], np.int64)
         place = np.searchsorted(begins, addresses, side="right") - 1
         wanted = np.unique(np.array([at for _, at in starts], np.int64)[place[place >= 0]])
-        found: dict[int, Line] = {}
+        line_of: dict[int, Line] = {}
         units = []
         for begin, end in self._units():
             if many := int(np.searchsorted(wanted, end) - np.searchsorted(wanted, begin)):
@@ -145,10 +145,10 @@ class Lines:
             if decoded > _MOST_DECODED:
                 break
             try:
-                self._decode(begin, end, addresses, found=found)
+                self._decode(begin, end, addresses, line_of=line_of)
             except _Broken:
                 continue
-        return found
+        return line_of
 
     def _units(self) -> Iterator[tuple[int, int]]:
         at = 0
@@ -159,7 +159,7 @@ class Lines:
             yield at, at + 4 + length
             at += 4 + length
 
-    def _decode(self, begin: int, end: int, addresses: Int64Array, found: dict[int, Line]) -> None:
+    def _decode(self, begin: int, end: int, addresses: Int64Array, line_of: dict[int, Line]) -> None:
         unit = self._header(begin, end)
         files: dict[int, str | None] = {}
         for address, number, line in _run(self._data, unit, addresses.tolist()):
@@ -167,7 +167,7 @@ class Lines:
                 files[number] = unit.file(number)
             name = files[number]
             if name and 0 < line <= _LAST_LINE:
-                found.setdefault(address, (name, line))
+                line_of.setdefault(address, (name, line))
 
     def _header(self, begin: int, end: int) -> _Unit:
         reader = _Reader(self._data, begin + 4, end)
@@ -252,7 +252,7 @@ def _run(data: bytes, unit: _Unit, addresses: list[int]) -> list[tuple[int, int,
 
     Programs have millions of steps: that is why this is one loop over plain numbers.
     """
-    found: list[tuple[int, int, int]] = []
+    rows: list[tuple[int, int, int]] = []
     at, end = unit.program
     base, step = unit.opcode_base, unit.step
     far = [(code - base) // unit.line_range * step for code in range(256)]
@@ -304,7 +304,7 @@ def _run(data: bytes, unit: _Unit, addresses: list[int]) -> list[tuple[int, int,
             # A row.
             while target < address:
                 if row_file >= 0:
-                    found.append((target, row_file, row_line))
+                    rows.append((target, row_file, row_line))
                 place += 1
                 target = addresses[place] if place < len(addresses) else _FAR
             row_file, row_line = file, line
@@ -312,7 +312,7 @@ def _run(data: bytes, unit: _Unit, addresses: list[int]) -> list[tuple[int, int,
                 address, file, line, row_file, target = 0, 1, 1, -1, _FAR
     except IndexError:
         pass  # it is cut off
-    return found
+    return rows
 
 
 def _uleb(data: bytes, at: int) -> tuple[int, int]:
