@@ -83,7 +83,7 @@ def run(quick: bool) -> list[Row]:
 
 def page(rows: list[dict[str, object]]) -> tuple[str, list[dict[str, object]]]:
     """For the page of results: the lines of the picture stand in the guide."""
-    picture = "The picture of these runs is in [Long runs](guide/long-runs.md)."
+    picture = "The picture of these runs is in [Record for days](../guide/long-runs.md)."
     return picture, [row for row in rows if not str(row["what"]).startswith(SERIES)]
 
 

@@ -74,7 +74,7 @@ class Judgement:
         return self.end - self.begin
 
     def as_json(self) -> dict[str, Any]:
-        """Return the judgement as plain values, in the schema that docs/guide/analyze.md describes."""
+        """Return the judgement as plain values, in the schema that docs/explain/findings.md describes."""
         return {
             "schema": SCHEMA,
             "begin_ns": self.begin - self.origin,
