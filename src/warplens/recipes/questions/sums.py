@@ -12,7 +12,7 @@ or of `:column=`. The standard deviation is that of a sample. Quartiles are inte
 
 ## Traps
 A rank that does not have a row counts as absent, not as 0. A report with the processes of several ranks
-is one row of each name: import ranks as reports of their own.
+is one row of each name: import each rank as one report.
 """
 
 from __future__ import annotations
