@@ -100,8 +100,7 @@ def test_the_published_results_are_reproduced(name: str) -> None:
         pytest.skip(f"{trace.name} is not beside the checkout")
     facts = answered(trace).facts
     published = json.loads((DATA / f"result-{name}.json").read_text(encoding="utf-8"))
-    close = {"rel": 1e-5}
-    assert facts["slowdown"] == pytest.approx(published["blocking_slowdown"], **close)
+    assert facts["slowdown"] == pytest.approx(published["blocking_slowdown"], rel=1e-5)
     assert facts["launch_slowdown"] == pytest.approx(published["launch_slowdown"], rel=1e-3)
     for ours, theirs in (
         ("type", "optype"),
@@ -110,11 +109,11 @@ def test_the_published_results_are_reproduced(name: str) -> None:
     ):
         expected = published[f"blocking_decompose_by_{theirs}"]
         assert facts[f"slowdown_by_{ours}"] == {
-            key: pytest.approx(value, **close) for key, value in expected.items()
+            key: pytest.approx(value, rel=1e-5) for key, value in expected.items()
         }
     for key, file, figure in (("m_s", "ms", "Ms"), ("m_w", "mw", "Mw")):
         expected = json.loads((DATA / f"{file}-{name}.json").read_text(encoding="utf-8"))[figure]
-        assert facts[key] == pytest.approx(expected, **close)
+        assert facts[key] == pytest.approx(expected, rel=1e-5)
 
 
 def spoilt(change: str) -> pa.Table:

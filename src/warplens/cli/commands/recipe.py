@@ -36,7 +36,7 @@ _ROWS = 20
     epilog="""\b
 Examples:
   warplens recipe cuda_gpu_kern_sum rank0 rank1 rank2 rank3
-  warplens recipe nvtx_sum -f csv -o sums ranks/       writes sums_over_ranks.csv …
+  warplens recipe nvtx_sum -f csv -o sums ranks/    writes sums_over_ranks.csv
   warplens recipe nvtx_sum:column=Instances ranks/
   warplens recipe straggler -f json trace.parquet
 """,
