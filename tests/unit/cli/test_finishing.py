@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from warplens import report as query
-from warplens.cli import recording
+from warplens.cli import finishing, recording
 from warplens.cli.finishing import progress_bar
 from warplens.convert import finish as converting
 from warplens.errors import ReportError
