@@ -70,7 +70,8 @@ class _Converter:
         while not told and pending.runner(self._note) is not None:
             time.sleep(_ALONE_S)
         self._over.set()
-        come_back(follower.native_id or 0)
+        if come_back(follower.native_id or 0):
+            follower.join()
         self._whole = _ends(follower)
         return told
 
@@ -128,7 +129,7 @@ class _Converter:
 
 
 def _ends(thread: threading.Thread) -> bool:
-    """Wait for the end of a thread whose work is necessary, as long as the machine lets it."""
+    """Wait for the end of a thread that may starve and whose work is necessary, as long as the machine lets it."""
     while thread.is_alive():
         before = time.process_time()
         thread.join(_PATIENCE_S)
