@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal
 
 from warplens.cli.checks.kernel import Event, Kernel
-from warplens.cli.light import give_back_early
 from warplens.cli.options import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.options.nsys_options import (
     ALIASES,
@@ -327,7 +326,6 @@ def _finish(
     """
     try:
         # the program is through: only now comes what takes time to load
-        give_back_early()
         from warplens.cli.finishing import finish_and_summarise
 
         finish_and_summarise(note, converting, quiet=quiet)
