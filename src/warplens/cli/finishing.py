@@ -55,6 +55,16 @@ def _finish(
     return finish(note, report, keep_raw=note.keep_raw, progress=progress)
 
 
+def load() -> None:
+    """Load now what `finish_and_summarise` would load later."""
+    import numpy.ma  # np.unique() loads it  # noqa: F401
+
+    from warplens.cli.printing import summary  # noqa: F401
+    from warplens.storage.writer import prepare
+
+    prepare()
+
+
 def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:
     """Yield the lines about a part that was just finished; where they cannot be made, say why."""
     from warplens.cli.printing.summary import summary

@@ -325,7 +325,7 @@ def _add_threads(one: Converted, spool: SpoolFile, clock: ClockMap) -> None:
     seen = {index: first for index, first, _ in spool.events.threads().tolist()}
     for index in sorted(seen.keys() | {min(index, UNKNOWN_THREAD) for index in names.threads}):
         tid, name, start = names.threads.get(index, (0, 0, 0))
-        given = strings.get(names.tids.get(tid, 0)) if tid else None
+        given = strings.get(names.tids.get(tid) or names.by_python.get(tid, 0)) if tid else None
         first = min(start or seen.get(index, 0), seen.get(index, start))
         _add_thread(one, index, tid, name=given or strings.get(name) or None, start=first, clock=clock)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from warplens import report as query
-from warplens.cli import finishing, recording
+from warplens.cli import finishing
+from warplens.cli.finish_report import finish_report
 from warplens.cli.finishing import progress_bar
 from warplens.convert import finish as converting
 from warplens.errors import ReportError
@@ -25,7 +26,7 @@ def _finish(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(query if what == "open" else converting, what, fail)
-    return recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
+    return finish_report(pending.begin("x.warplens", "spool"), quiet=False)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(query, "open", overwrite)
-    assert recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
+    assert finish_report(pending.begin("x.warplens", "spool"), quiet=False)
     assert (
         "x.warplens was finished, and has been removed or overwritten since.\n  Name another"
         in capsys.readouterr().err

@@ -49,6 +49,11 @@ class Converting:
             with suppress(OSError):
                 self._start(aside)
 
+    @property
+    def is_on(self) -> bool:
+        """Whether the child is writing the report."""
+        return bool(self._pid)
+
     def over(self) -> None:
         """Tell the child that everything is recorded, and that it need not come last any more.
 
