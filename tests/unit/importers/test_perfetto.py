@@ -263,12 +263,12 @@ def test_stages_of_gpus_are_kernels_and_copies(tmp_path: Path) -> None:
 def test_what_has_no_place_is_counted(tmp_path: Path) -> None:
     story = Story().tracks()
     story.slice(1, 2, "a").flow_ids.append(3)
-    story.packet().ftrace_events.cpu = 1
-    story.packet().ftrace_events.cpu = 1
+    story.packet().chrome_events.SetInParent()
+    story.packet().chrome_events.SetInParent()
     story.packet().android_log.SetInParent()
     story.event(5, END)
     messages = said(imported(tmp_path, story))
-    assert messages["packets `ftrace_events` have no place in a report"] == 2
+    assert messages["packets `chrome_events` have no place in a report"] == 2
     assert messages["packets `android_log` have no place in a report"] == 1
     assert messages["arrows (flows) between events have no place in a report"] == 1
     assert messages["ends of slices that nothing began were left out"] == 1
