@@ -6,7 +6,6 @@ Together they are all of it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -19,6 +18,7 @@ from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.analysis.steps.loops import MainLoop
+from warplens.model.words import without_numbers
 from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _NOTHING = AccountEntry(0.0, 0.0, "")
 _LINES = 12
 _LEAST = 0.01  # of the longer side: a part below it has no line, unless it is a tenth of the difference
 _TENTH = 0.1
-_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,9 @@ def _explanation(
         if abs(part.delta) > part.noise and abs(part.delta) >= min(limit, tenth or limit)
     ][:_LINES]
     groups, rest = _grouped([part for part in parts if part not in shown], min(limit, tenth or limit))
-    shown = sorted([*shown, *groups], key=lambda part: (bool(part.lacks), part.kind == UNKNOWN, -abs(part.delta)))
+    shown = sorted(
+        [*shown, *groups], key=lambda part: (bool(part.lacks), part.kind == UNKNOWN, -abs(part.delta))
+    )
     # What remains of the whole, to the nanosecond: means of integers are rounded.
     left = [
         first.whole - sum(part.before for part in shown),
@@ -264,7 +265,7 @@ def _family(part: DifferencePart) -> str:
     """Return what parts have in common that one change concerns: the class of a kernel, else the name without numbers."""
     if part.kind in (COMPUTE, *ALONE.values()):
         return class_of(part.name)
-    return _DIGITS.sub("*", part.name) or part.kind
+    return without_numbers(part.name) or part.kind
 
 
 def _detail(own: Sequence[AccountEntry]) -> str:
