@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from warplens.analysis.comparison import accounts
 from warplens.analysis.comparison.accounts import Account, AccountEntry
+from warplens.analysis.comparison.comparable import without_numbers
 from warplens.analysis.comparison.gpu_time import ALONE, COMPUTE
 from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.analysis.steps.loops import MainLoop
-from warplens.model.words import without_numbers
 from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _grouped(
 ) -> tuple[list[DifferencePart], list[DifferencePart]]:
     """Join parts that are too small for a line; return the groups that change by `least` ns, and what is in none.
 
-    First kernels of one class, and names that differ in numbers alone (`block.0`, `block.1`); then all of one kind. A group has the
+    First kernels of one class, and names that differ in numbers alone; then all of one kind. A group has the
     name of its largest part.
     """
     rest, groups = list(parts), []

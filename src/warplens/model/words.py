@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-_NUMBER = re.compile(r"\d+")
-
 
 def duration(ns: float) -> str:
     """Return a time with three digits and its unit, e.g. `1.23 ms`."""
@@ -30,11 +26,6 @@ def counted(count: int, noun: str) -> str:
     """Return e.g. `1 range`, `2,500 ranges`, `3 processes`, `2 launches`."""
     plural = noun + ("es" if noun.endswith(("s", "sh", "ch", "x")) else "s")
     return f"{count:,} {noun if count == 1 else plural}"
-
-
-def without_numbers(name: str) -> str:
-    """Return a name with `*` for each number: `block.*` for `block.3` and `block.12`."""
-    return _NUMBER.sub("*", name)
 
 
 def _three(value: float) -> str:

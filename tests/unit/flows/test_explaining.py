@@ -153,7 +153,7 @@ def test_repeats_are_averaged(tmp_path: Path) -> None:
 
 
 def many(lengths: str, host: str = "") -> str:
-    """Return a step of ten kernels, as many characters long as the digits say, called `gemm_0` to `gemm_4` and `relu_0` …"""
+    """Return a step of ten kernels, `gemm_0` to `relu_4`, as many characters long as the digits say."""
     kernels = "".join(
         f"({'gemm' if place < 5 else 'relu'}_{place % 5}#{place + 1}{' ' * int(length)})"
         for place, length in enumerate(lengths)
@@ -170,13 +170,16 @@ def test_many_small_changes_are_grouped_by_class_and_name_their_largest(tmp_path
     assert "kernel" not in {part.kind for part in whole.parts if part.name == "gemm_1"}
 
 
-def test_names_that_differ_in_numbers_alone_are_one_group(tmp_path: Path) -> None:
+def test_what_is_in_no_group_names_its_largest(tmp_path: Path) -> None:
+    whole = explained(compared(tmp_path, many("1111111111"), many("1111111112")))
+    last = whole.parts[-1]
+    assert (last.kind, last.name.endswith(" others"), last.detail[:8]) == ("", True, "most in ")
+
+
+def test_modules_that_differ_in_numbers_alone_are_one_group(tmp_path: Path) -> None:
     def run(lengths: str) -> str:
-        ranges = "".join(f"[block.{place}{' ' * int(length)}]" for place, length in enumerate(lengths))
+        ranges = "".join(f"[block.{place}.norm{' ' * int(length)}]" for place, length in enumerate(lengths))
         return f"main |[step{' ' * 480}]\nmain |     {ranges}"
 
-    whole = explained(compared(tmp_path, run("1111111111"), run("3333333333")))
-    parts = named(whole)
-    block = parts["NVTX range", "10 of block.*"]
-    assert block.delta == 20 * TICK
-    assert block.detail == "most in block.0"
+    parts = named(explained(compared(tmp_path, run("1111111111"), run("3333333333"))))
+    assert parts["NVTX range", "10 of block.#.norm"].delta == 20 * TICK

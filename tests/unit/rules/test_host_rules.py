@@ -672,7 +672,7 @@ def test_gpu_waits_for_cpu_takes_modules_with_numbers_for_one_thing(tmp_path: Pa
     """
     found = ask(ms(tmp_path, modules), "gpu_waits_for_cpu")
     assert [finding.subject for finding in found if (finding.estimate or 0) > 20 * MS] == [
-        "NVTX range block.*"
+        "NVTX range block.#"
     ]
 
 

@@ -6,7 +6,7 @@ calls that wait for the GPU is not in it, nor gaps between kernels that are laun
 what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
 library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
 range around it. A finding for each of these that takes more than 2 % of the time that is looked at. Ranges and operations whose names
-differ in numbers alone (`block.0`, `block.1`) are one thing, `block.*`. What takes less each is one finding that names the largest.
+differ in numbers alone (`block.0`, `block.1`) are one thing, `block.#`. What takes less each is one finding that names the largest.
 
 ## Why it costs time
 The GPU works only as fast as the host tells it what to do. Each of these gaps is time in which it could have worked.
@@ -31,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.comparison.comparable import without_numbers
 from warplens.analysis.cpu.culprits import (
     API,
     CPU,
@@ -51,7 +52,7 @@ from warplens.analysis.gpu.idle import idle
 from warplens.analysis.intervals import Cover, union
 from warplens.arrays import Int32Array, Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration, without_numbers
+from warplens.model.words import counted, duration
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.gpus import gpus
@@ -329,11 +330,15 @@ def _finding(
 def _ceiling(
     report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int
 ) -> int:
-    """Return the bound and the idle time without it.
+    """Return the bound: all of its time on the thread, also where a GPU still had work, if there is so much idle time."""
+    if kind == UNKNOWN:
+        return 0
+    spent = _spent(report, selection, kind, name=name, thread=finding.evidence[0].thread)
+    return idle_in_all if spent is None else min(spent.total, idle_in_all)
 
-    The bound is all of its time on the thread, also where a GPU still had work.
-    """
-    thread = finding.evidence[0].thread
+
+def _spent(report: Report, selection: Selection, kind: str, name: str, thread: int | None) -> Cover | None:
+    """Return when a thread did something, also where a GPU still had work; None where no table has that."""
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),
@@ -348,9 +353,7 @@ def _ceiling(
             f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))",
         ),
     }.get(kind)
-    if kind == UNKNOWN:
-        return 0
-    if where is None or (kind in (RANGE, OP) and "*" in name):
-        return idle_in_all
+    if where is None or (kind in (RANGE, OP) and "#" in name):
+        return None
     blockers = rows(report, selection, "thread", *where)
-    return min(Cover(numbers(blockers, "start"), numbers(blockers, "end")).total, idle_in_all)
+    return Cover(numbers(blockers, "start"), numbers(blockers, "end"))
