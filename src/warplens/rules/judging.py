@@ -152,8 +152,8 @@ def _priced_again(finding: Finding, engine: WhatIf) -> Finding:
     if finding.without is None:
         return replace(finding, priced_by="interval: the graph of calls and GPU work does not have this cost")
     saving = engine.saving(finding.without)
-    if saving is None:
-        return replace(finding, priced_by=f"interval: {engine.lacks}")
+    if isinstance(saving, str):
+        return replace(finding, priced_by=f"interval: {saving}")
     return replace(finding, estimate=min(saving, finding.bound), priced_by="what-if")
 
 

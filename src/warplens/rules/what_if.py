@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 _MOST = 1 << 21  # calls and operations: a graph takes about 500 bytes for each
 _TABLES = ("cuda_api", "kernels", "memcpys", "memsets", "graphs")
 _HOST = tuple(CATEGORIES.index(name) for name in ("CPU", "CUDA API"))
+_KNOWN = (
+    0.9  # of the time that a fix removes: a thread is in the graph from its first call or range to the last
+)
 _NEVER = -(1 << 50)  # ns: an edge that asks for this decides nothing
 
 
 class WhatIf:
     """Works out what runs without a cost would take; the graph of the selection is built with the first question.
 
-    `lacks`: why it cannot, in words that follow "because"; empty if it can.
+    `lacks`: why it cannot; empty if it can.
     """
 
     def __init__(self, report: Report, selection: Selection) -> None:
@@ -36,10 +39,10 @@ class WhatIf:
         elif sum(report.tables[name] for name in _TABLES) > _MOST:
             self.lacks = "the report is too large for a graph of what waits for what"
 
-    def saving(self, without: Without) -> int | None:
-        """Return by how much the selected time would be shorter, ns; None if the graph cannot say (`lacks`)."""
+    def saving(self, without: Without) -> int | str:
+        """Return by how much the selected time would be shorter, ns; if the graph cannot say, why in words."""
         if self.lacks or self._path is None:
-            return None
+            return self.lacks
         graph = self._path.graph
         weight = graph.edges["weight"].copy()
         if without.threads:
@@ -47,6 +50,8 @@ class WhatIf:
             own = np.isin(shares.thread, list(without.threads)) & np.isin(shares.category, _HOST)
             rows = np.flatnonzero(own)
             inside = without.time.within(shares.start[rows], shares.start[rows] + shares.length[rows])
+            if int(inside.sum()) < _KNOWN * without.time.total:
+                return "the graph of what waits for what does not have these threads all the time"
             np.subtract.at(weight, shares.edge[rows], np.minimum(inside, shares.weight[rows]))
             weight = np.maximum(weight, 0)
         if len(without.waits):

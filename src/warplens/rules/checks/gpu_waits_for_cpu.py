@@ -54,7 +54,7 @@ from warplens.arrays import Int32Array, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.report.quoting import quoted
-from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.base import Evidence, Finding, Without, most
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
 from warplens.rules.hosts import idle as gpu_idle
@@ -164,15 +164,7 @@ def check(
             called=called,
             span=end - begin,
         )
-        findings.append(
-            replace(
-                finding,
-                bound=max(
-                    totals[number],
-                    _ceiling(report, selection, kind, name=name, finding=finding, idle_in_all=idle_in_all),
-                ),
-            )
-        )
+        findings.append(_bounded(report, selection, finding, kind=kind, name=name, idle_in_all=idle_in_all))
     for group, several in little.items():
         mine = np.concatenate([places for places, *_ in several])
         if group != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
@@ -190,12 +182,11 @@ def check(
                 several=parts_in if len(several) > 1 else (),
                 owner=np.repeat(np.arange(len(several)), [len(places) for places, *_ in several]),
             )
-            limit = (
-                _ceiling(report, selection, kind, name=name, finding=finding, idle_in_all=idle_in_all)
-                if len(several) == 1
-                else idle_in_all
-            )
-            if len(several) > 1:
+            if len(several) == 1:
+                findings.append(
+                    _bounded(report, selection, finding, kind=kind, name=name, idle_in_all=idle_in_all)
+                )
+            else:
                 most_in = ", ".join(
                     f"{name} ({duration(Cover(start[some], finish[some]).total)})"
                     for some, _, name in several[:3]
@@ -205,7 +196,7 @@ def check(
                     title=f"{finding.title}, most in {most_in}",
                     cause=f"{finding.cause} Most of all: {most_in}.",
                 )
-            findings.append(replace(finding, bound=max(finding.bound or 0, limit)))
+                findings.append(replace(finding, bound=max(finding.bound or 0, idle_in_all)))
     return sorted(findings, key=lambda finding: -(finding.estimate or 0))
 
 
@@ -324,17 +315,28 @@ def _finding(
         confidence="low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
         severity="high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
         claim=cover,
+        without=Without(
+            threads=frozenset(np.asarray(stretches.column("thread").to_numpy(), np.int64)[where].tolist()),
+            time=cover,
+        ),
     )
 
 
-def _ceiling(
-    report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int
-) -> int:
-    """Return the bound: all of its time on the thread, also where a GPU still had work, if there is so much idle time."""
+def _bounded(
+    report: Report, selection: Selection, finding: Finding, *, kind: str, name: str, idle_in_all: int
+) -> Finding:
+    """Return the finding with its bound: all of its time on the thread, also where a GPU still had work, if there is so much idle time.
+
+    A fix removes all of that time.
+    """
     if kind == UNKNOWN:
-        return 0
+        return finding
     spent = _spent(report, selection, kind, name=name, thread=finding.evidence[0].thread)
-    return idle_in_all if spent is None else min(spent.total, idle_in_all)
+    limit = idle_in_all if spent is None else min(spent.total, idle_in_all)
+    without = (
+        finding.without if spent is None or finding.without is None else replace(finding.without, time=spent)
+    )
+    return replace(finding, bound=max(finding.bound or 0, limit), without=without)
 
 
 def _spent(report: Report, selection: Selection, kind: str, name: str, thread: int | None) -> Cover | None:
