@@ -1,4 +1,4 @@
-"""What the collectives of all ranks say: who comes last, what that costs, and why."""
+"""Names the rank that comes last to collectives, what that costs, and why."""
 
 from __future__ import annotations
 
