@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from warplens.arrays import Float64Array, Int64Array
+from warplens.arrays import BoolArray, Float64Array, Int64Array
 from warplens.recipes.collectives import clocks, matching
 from warplens.recipes.collectives.clocks import AlignedClocks
 from warplens.recipes.collectives.matching import MatchedCollectives
@@ -94,12 +94,12 @@ def waits(rows: pa.Table) -> RankWaits:
     np.add.at(lateness, last[clear], late[clear])
     return RankWaits(
         names,
-        np.bincount(last[clear], minlength=count),
-        lateness,
-        wait.sum(axis=0),
-        cost,
-        np.nansum(inside, axis=0),
-        _excess(rows, matched, last, clear, count=count),
+        last=np.bincount(last[clear], minlength=count),
+        late=lateness,
+        waited=wait.sum(axis=0),
+        cost=cost,
+        inside=np.nansum(inside, axis=0),
+        excess=_excess(rows, matched, last, clear=clear, count=count),
         inconclusive=int((~clear).sum()),
         collectives=len(clear),
         matched=matched,
@@ -119,8 +119,8 @@ def _excess(
     rows: pa.Table,
     matched: MatchedCollectives,
     last: Int64Array,
-    clear: np.ndarray,
     *,
+    clear: BoolArray,
     count: int,
 ) -> dict[str, Float64Array]:
     result: dict[str, Float64Array] = {}

@@ -1,7 +1,7 @@
 """Which rank the others wait for, why, and what stragglers cost a job.
 
 ## What it asks
-Of reports with collectives, one or more ranks in each: who comes last to the collectives, how long the
+Of reports with collectives, one or more ranks in each: the rank that comes last to them, how long the
 others wait for it, and what it does before that the others do not. Of one Parquet file with the
 operations of a pipeline-parallel job (`dp_rank`, `stage`, `rank`, `step`, `optype`, `start_ts`,
 `duration` in seconds, `seq_id`, `mc`): how long a step would take without stragglers, and how much of
