@@ -69,7 +69,7 @@ def _distributed() -> Any:
         import distributed
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"--dask needs {error.name}, which is not installed: pip install 'warplens[dask]'"
+            f"--dask needs {error.name}, which is not installed: pip install distributed"
         ) from error
     # A worker that is lost with a part may be chance; three are not.
     import dask
