@@ -1,165 +1,187 @@
-// Runs the line programs of DWARF (section .debug_line): millions of steps, which take seconds in Python.
+// Runs a line program of DWARF: which file and line are at some addresses. Programs have millions of steps.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
-#include "door.h"
+#include "reader/door.h"
 
 namespace warplens::desk {
 namespace {
 
 constexpr uint64_t kFar = std::numeric_limits<uint64_t>::max();
-constexpr int64_t kLastLine = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLastLine = 0x7FFFFFFF;
 
-// Bytes of a program. Behind its end are zeros, and `is_cut` becomes true.
-struct Bytes {
-  Array<const uint8_t> data;
-  uint64_t at;
-  uint64_t end;
-  bool is_cut = false;
+// The parts of a unit's header that a program needs, in the order in which lines.py passes them.
+struct Header {
+  int64_t begin, end;  // of the program within the section
+  int64_t step, line_base, line_range, opcode_base;
+  int64_t first_file, files;  // the numbers of files that have a name
+};
 
-  uint8_t next() {
-    if (at >= end) {
-      is_cut = true;
+// Bytes of the section. Behind its end `cut` is true and all bytes are 0.
+struct Cursor {
+  const uint8_t *data;
+  uint64_t at, size;
+  bool cut = false;
+
+  uint8_t byte() {
+    if (at >= size) {
+      cut = true;
       return 0;
     }
     return data[at++];
   }
 
-  // Little-endian, of at most 8 bytes.
-  uint64_t number(unsigned size) {
+  void skip(uint64_t count) { at = count > size - std::min(at, size) ? size : at + count; }
+
+  uint64_t little_endian(uint64_t from, unsigned bytes) const {
     uint64_t value = 0;
-    for (unsigned byte = 0; byte < size; ++byte) {
-      value |= uint64_t{next()} << (8 * byte);
+    for (unsigned i = 0; i < bytes && from + i < size; ++i) {
+      value |= static_cast<uint64_t>(data[from + i]) << (8 * i);
     }
     return value;
   }
 
-  uint64_t uleb() {
+  // A number of variable length; `bits`: how many were read.
+  uint64_t number(unsigned &bits) {
     uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-      const uint8_t byte = next();
-      value |= shift < 64 ? uint64_t{byte & 0x7Fu} << shift : 0;
-      if (byte < 0x80) {
-        break;
+    bits = 0;
+    for (uint8_t next = 0x80; next >= 0x80 && bits < 70; bits += 7) {
+      next = byte();
+      value |= bits < 64 ? static_cast<uint64_t>(next & 0x7F) << bits : 0;
+    }
+    return value;
+  }
+
+  uint64_t unsigned_number() {
+    unsigned bits;
+    return number(bits);
+  }
+
+  uint64_t signed_number() {
+    unsigned bits;
+    const uint64_t value = number(bits);
+    return bits < 64 && (value >> (bits - 1) & 1) != 0 ? value | kFar << bits : value;
+  }
+};
+
+// The addresses that somebody asked for, in rising order, and the rows that cover them.
+class Wanted {
+ public:
+  Wanted(Array<const int64_t> addresses, Array<int64_t> file, Array<int64_t> line)
+      : addresses_(addresses), file_(file), line_(line) {}
+
+  void begin_at(uint64_t address) {
+    const auto less = [](int64_t one, uint64_t other) { return static_cast<uint64_t>(one) < other; };
+    place_ = std::lower_bound(addresses_.begin(), addresses_.end(), address, less) - addresses_.begin();
+    look();
+  }
+
+  void end() { target_ = kFar; }
+
+  // The last row covers what lies before `address`.
+  void up_to(uint64_t address, bool is_row, uint64_t file, int64_t line, const Header &header) {
+    while (target_ < address) {
+      const uint64_t index = file - static_cast<uint64_t>(header.first_file);
+      if (is_row && line_[place_] == 0 && line > 0 && line <= kLastLine &&
+          index < static_cast<uint64_t>(header.files)) {
+        file_[place_] = static_cast<int64_t>(file);
+        line_[place_] = line;
       }
+      ++place_;
+      look();
     }
-    return value;
   }
 
-  int64_t sleb() {
-    const uint64_t begin = at;
-    const uint64_t value = uleb();
-    const uint64_t bits = 7 * (at - begin);
-    return static_cast<int64_t>(bits > 0 && bits < 64 && (value >> (bits - 1) & 1) ? value - (1ULL << bits)
-                                                                                   : value);
-  }
+ private:
+  void look() { target_ = place_ < addresses_.size ? static_cast<uint64_t>(addresses_[place_]) : kFar; }
+
+  Array<const int64_t> addresses_;
+  Array<int64_t> file_, line_;
+  uint64_t place_ = 0;
+  uint64_t target_ = kFar;
 };
 
-// The header's numbers, in this order.
-struct Header {
-  int64_t step;
-  int64_t line_base;
-  int64_t line_range;
-  int64_t opcode_base;
+struct Row {
+  uint64_t address = 0, file = 1;
+  uint64_t line = 1;  // wraps: damaged programs count to anything
 };
 
-// Runs the program in data[begin, end) and sets file number and line of each of `addresses` (rising) that it covers, unless it has a
-// line by then: 0 is none. `lengths`: how many arguments the standard opcodes have.
-void run_line_program(Array<const uint8_t> data, uint64_t begin, uint64_t end, Array<const int64_t> header,
-                      Array<const int64_t> lengths, Array<const int64_t> addresses, Array<int64_t> files,
-                      Array<int64_t> lines) {
-  require_size(4, header);
-  require_size(addresses.size, files, lines);
-  const Header unit{header[0], header[1], header[2], header[3]};
-  if (unit.line_range <= 0 || unit.opcode_base <= 0 || end > data.size) {
-    throw std::invalid_argument("this is no header of a line program");
+}  // namespace
+
+// Puts the file's number and the line at each of `addresses` (rising) into `file` and `line`; those that have a line already keep it.
+// `header`: see Header; `lengths`: how many numbers follow each standard opcode.
+void run_line_program(Array<const uint8_t> section, Array<const int64_t> header, Array<const uint8_t> lengths,
+                      Array<const int64_t> addresses, Array<int64_t> file, Array<int64_t> line) {
+  require_size(addresses.size, file, line);
+  require_size(sizeof(Header) / sizeof(int64_t), header);
+  const Header unit{header[0], header[1], header[2], header[3], header[4], header[5], header[6], header[7]};
+  if (unit.begin < 0 || unit.end < unit.begin || static_cast<uint64_t>(unit.end) > section.size ||
+      unit.line_range <= 0 || unit.opcode_base <= 0 ||
+      lengths.size + 1 < static_cast<uint64_t>(unit.opcode_base)) {
+    throw std::invalid_argument("the header of the line program is damaged");
   }
-  const auto far = [&](uint64_t code) {
-    return (code - static_cast<uint64_t>(unit.opcode_base)) / static_cast<uint64_t>(unit.line_range) *
-           static_cast<uint64_t>(unit.step);
+  const auto step = static_cast<uint64_t>(unit.step);
+  const auto advance = [&](int64_t code) {
+    return static_cast<uint64_t>((code - unit.opcode_base) / unit.line_range) * step;
   };
-  Bytes bytes{data, begin, end};
-  uint64_t address = 0;
-  uint64_t file = 1;
-  int64_t line = 1;
-  bool has_row = false;  // its addresses end where the next row's begin
-  uint64_t row_file = 0;
-  int64_t row_line = 0;
-  uint64_t place = 0;  // of the next address that may be met
-  const auto target = [&] { return place < addresses.size ? static_cast<uint64_t>(addresses[place]) : kFar; };
-  uint64_t next = kFar;
-  while (bytes.at < end && !bytes.is_cut) {
-    const uint8_t code = bytes.next();
-    bool ends = false;
+  Cursor cursor{section.data, static_cast<uint64_t>(unit.begin), section.size};
+  Wanted wanted(addresses, file, line);
+  Row now, before;
+  bool is_row = false;  // whether `before` is one
+  while (!cursor.cut && cursor.at < static_cast<uint64_t>(unit.end)) {
+    const int64_t code = cursor.byte();
+    bool over = false;
     if (code >= unit.opcode_base) {
-      address += far(code);
-      line += unit.line_base + (code - unit.opcode_base) % unit.line_range;
-    } else if (code == 0) {
-      const uint64_t size = bytes.uleb();
-      const uint64_t after = bytes.at + std::min(size, end - bytes.at);
-      const uint8_t kind = bytes.next();
+      now.address += advance(code);
+      now.line += static_cast<uint64_t>(unit.line_base + (code - unit.opcode_base) % unit.line_range);
+    } else if (code == 0) {  // an extended one: the end of a sequence, an address, or what we skip
+      const uint64_t size = cursor.unsigned_number();
+      const uint64_t at = cursor.at;
+      const uint8_t kind = cursor.byte();
       if (kind == 2 && size == 9) {
-        address = bytes.number(8);
-        if (!has_row) {
-          const int64_t *first = std::lower_bound(
-              addresses.begin(), addresses.end(),
-              static_cast<int64_t>(std::min<uint64_t>(address, std::numeric_limits<int64_t>::max())));
-          place = static_cast<uint64_t>(first - addresses.begin());
-          next = target();
+        now.address = cursor.little_endian(at + 1, 8);
+        if (!is_row) {
+          wanted.begin_at(now.address);
         }
       }
-      bytes.at = after;
-      if (kind != 1) {
+      cursor.at = at;
+      cursor.skip(size);
+      over = kind == 1;
+      if (!over) {
         continue;
       }
-      ends = true;
     } else if (code != 1) {
-      switch (code) {
-        case 2:
-          address += bytes.uleb() * static_cast<uint64_t>(unit.step);
-          break;
-        case 3:
-          line += bytes.sleb();
-          break;
-        case 4:
-          file = bytes.uleb();
-          break;
-        case 8:
-          address += far(255);
-          break;
-        case 9:
-          address += bytes.number(2);
-          break;
-        default:
-          for (int64_t count = code <= lengths.size ? lengths[code - 1U] : 0; count > 0; --count) {
-            bytes.uleb();
-          }
+      if (code == 2) {
+        now.address += cursor.unsigned_number() * step;
+      } else if (code == 3) {
+        now.line += cursor.signed_number();
+      } else if (code == 4) {
+        now.file = cursor.unsigned_number();
+      } else if (code == 8) {
+        now.address += advance(255);
+      } else if (code == 9) {
+        now.address += cursor.little_endian(cursor.at, 2);
+        cursor.skip(2);
+      } else {
+        for (unsigned number = 0; number < lengths[code - 1] && !cursor.cut; ++number) {
+          cursor.unsigned_number();
+        }
       }
       continue;
     }
-    // A row.
-    while (next < address) {
-      if (has_row && lines[place] == 0 && row_line > 0 && row_line <= kLastLine) {
-        files[place] = static_cast<int64_t>(row_file);
-        lines[place] = row_line;
-      }
-      ++place;
-      next = target();
+    if (cursor.cut) {
+      break;
     }
-    has_row = true;
-    row_file = file;
-    row_line = line;
-    if (ends) {
-      address = 0;
-      file = 1;
-      line = 1;
-      has_row = false;
-      next = kFar;
+    wanted.up_to(now.address, is_row, before.file, static_cast<int64_t>(before.line), unit);
+    before = now;
+    is_row = !over;
+    if (over) {
+      now = Row{};
+      wanted.end();
     }
   }
 }
 WARPLENS_FUNCTION(run_line_program);
 
-}  // namespace
 }  // namespace warplens::desk

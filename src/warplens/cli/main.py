@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    at_once: type[int] | None = None
     if arguments is None:
         prepared_child.begin(sys.argv[1:])  # before anything is loaded
     import importlib.util
@@ -25,12 +26,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # installed with `pip install --no-deps`: enough to record
         from warplens.cli.bare import run
     else:
-        from warplens.cli.group import run
+        from warplens.cli.group import AtOnce, run
+
+        at_once = AtOnce
     write_escapes()
     try:
         code = run(arguments)
     finally:
         _settle()
+    if at_once is not None and isinstance(code, at_once):
+        os._exit(code)
     sys.exit(code)
 
 

@@ -20,9 +20,8 @@ from warplens.convert.symbols.elf import COMPRESSED, Elf
 
 _SET_ADDRESS = re.compile(rb"\x00\x09\x02(.{8})", re.DOTALL)
 _MOST = 256 << 20  # bytes of a section that is compressed
-_MOST_DECODED = (
-    32 << 20
-)  # bytes of line programs of a file: seconds; programs with most of the requested addresses come first
+# Bytes of line programs of a file: half a second. Programs with most of the requested addresses come first.
+_MOST_DECODED = 64 << 20
 _DIRECTORY, _PATH = 2, 1  # DW_LNCT
 _STRING, _LINE_STRP, _STRP, _UDATA, _DATA1, _DATA2, _DATA4, _DATA8, _DATA16, _BLOCK = (
     0x08,
@@ -76,9 +75,9 @@ class _Reader:
         stop = self.data.find(b"\0", self.at, self.end)
         if stop < 0:
             raise _Broken
-        found = self.data[self.at : stop].decode("utf-8", errors="replace")
+        value = self.data[self.at : stop].decode("utf-8", errors="replace")
         self.at = stop + 1
-        return found
+        return value
 
 
 @dataclass
@@ -116,6 +115,7 @@ class Lines:
 
     def __init__(self, file: Elf) -> None:
         self._data = _contents(file, ".debug_line")
+        self._bytes = np.frombuffer(self._data, np.uint8)
         self._texts = {_LINE_STRP: _contents(file, ".debug_line_str"), _STRP: b""}
         self._file = file
 
@@ -132,7 +132,7 @@ class Lines:
         begins = np.array([begin for begin, _ in starts], np.int64)
         place = np.searchsorted(begins, addresses, side="right") - 1
         wanted = np.unique(np.array([at for _, at in starts], np.int64)[place[place >= 0]])
-        found: dict[int, Line] = {}
+        line_of: dict[int, Line] = {}
         units = []
         for begin, end in self._units():
             if many := int(np.searchsorted(wanted, end) - np.searchsorted(wanted, begin)):
@@ -143,10 +143,10 @@ class Lines:
             if decoded > _MOST_DECODED:
                 break
             try:
-                self._decode(begin, end, addresses, found=found)
+                self._decode(begin, end, addresses, line_of=line_of)
             except _Broken:
                 continue
-        return found
+        return line_of
 
     def _units(self) -> Iterator[tuple[int, int]]:
         at = 0
@@ -157,23 +157,34 @@ class Lines:
             yield at, at + 4 + length
             at += 4 + length
 
-    def _decode(self, begin: int, end: int, addresses: Int64Array, found: dict[int, Line]) -> None:
+    def _decode(self, begin: int, end: int, addresses: Int64Array, line_of: dict[int, Line]) -> None:
         unit = self._header(begin, end)
-        header = np.array([unit.step, unit.line_base, unit.line_range, unit.opcode_base], np.int64)
-        numbers, lines = np.zeros((2, len(addresses)), np.int64)
+        header = (
+            *unit.program,
+            unit.step,
+            unit.line_base,
+            unit.line_range,
+            unit.opcode_base,
+            0 if unit.version >= 5 else 1,
+            len(unit.files),
+        )
+        number, line = np.zeros(len(addresses), np.int64), np.zeros(len(addresses), np.int64)
         native.call(
             "run_line_program",
-            np.frombuffer(self._data, np.uint8),
-            *unit.program,
-            header,
-            np.array(unit.lengths, np.int64),
-            np.ascontiguousarray(addresses, np.int64),
-            numbers,
-            lines,
+            self._bytes,
+            np.array(header, np.int64),
+            np.array(unit.lengths, np.uint8),
+            addresses,
+            number,
+            line,
         )
-        for place in np.flatnonzero(lines).tolist():
-            if name := unit.file(int(numbers[place])):
-                found.setdefault(int(addresses[place]), (name, int(lines[place])))
+        files: dict[int, str | None] = {}
+        for place in np.flatnonzero(line).tolist():
+            of = int(number[place])
+            if of not in files:
+                files[of] = unit.file(of)
+            if name := files[of]:
+                line_of.setdefault(int(addresses[place]), (name, int(line[place])))
 
     def _header(self, begin: int, end: int) -> _Unit:
         reader = _Reader(self._data, begin + 4, end)

@@ -16,6 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from warplens.handover.priority import all_come_back
 from warplens.recording.agent.control_file import CHUNK_END
 
 MODULE = "warplens.cli.convert_child"
@@ -54,10 +55,14 @@ class Converting:
         return bool(self._pid)
 
     def over(self) -> None:
-        """Tell the child that everything is recorded. Never raises OSError."""
+        """Tell the child that everything is recorded, and that it need not come last any more.
+
+        Never raises OSError.
+        """
         if self._pid:
             try:
                 os.write(self._control, b".")
+                all_come_back(self._pid)
             except OSError:
                 self._pid = 0  # it has ended: all is as if it had never been
 
