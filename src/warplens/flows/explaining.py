@@ -103,7 +103,9 @@ def facts(
         for side in (before, after)
     ]
     result = []
-    for name, unit in FACTS.items():
+    names = dict.fromkeys(name for side in sides for one in side for name in one)
+    more = {name: "bytes" for name in names if name not in FACTS}  # the memory of processes by name
+    for name, unit in {**FACTS, **more}.items():
         values = [_mean([one[name] for one in side if name in one]) for side in sides]
         if values != [None, None] and (name != "processes" or values[0] != values[1]):
             result.append(Fact(name, unit, *values))
