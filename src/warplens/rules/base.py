@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Severity = Literal["high", "medium", "low", "info"]
 Confidence = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
+EVIDENCE = 50  # rows that a finding names
 _HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that a fix is expected to win
 
 
@@ -108,7 +109,7 @@ class RuleCheck(Protocol):
         ...
 
 
-def most(evidence: Iterable[Evidence], number: int = 50) -> tuple[Evidence, ...]:
+def most(evidence: Iterable[Evidence], number: int = EVIDENCE) -> tuple[Evidence, ...]:
     """Return the longest of the rows, longest first."""
     return tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:number])
 

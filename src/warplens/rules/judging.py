@@ -75,7 +75,7 @@ class Judgement:
         return self.end - self.begin
 
     def as_json(self) -> dict[str, Any]:
-        """Return the judgement as plain values, in the schema that docs/guide/analyze.md describes."""
+        """Return the judgement as plain values, in the schema that docs/explain/findings.md describes."""
         return {
             "schema": SCHEMA,
             "begin_ns": self.begin - self.origin,
@@ -106,7 +106,8 @@ def judge(
         return Judgement((), (), nothing, begin=begin, end=end, origin=report.origin)
     findings: list[Finding] = []
     silent, not_judged = [], {}
-    scopes = {unit.id: unit.constant("SCOPE") for unit in asked}
+    modules = {unit.id: unit.load() for unit in asked}
+    scopes = {id_: getattr(module, "SCOPE", None) for id_, module in modules.items()}
     loop = judged_loop(report, selection) if any(scope != "run" for scope in scopes.values()) else None
     inner = (
         selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
@@ -119,14 +120,15 @@ def judge(
             else (inner, loop.end - loop.begin)
         )
         try:
-            own = unit.load().check(report, scope, **(options or {}).get(unit.id, {}))
+            own = modules[unit.id].check(report, scope, **(options or {}).get(unit.id, {}))
         except MissingData as missing:
             not_judged[unit.id] = str(missing)
             continue
         if not own:
             silent.append(unit.id)
+            continue
         constants = {
-            "link": unit.constant("LINK"),
+            "link": modules[unit.id].LINK,
             "wrong_when": " ".join(unit.sections["When it is wrong"].split()),
         }
         for finding in own:

@@ -99,7 +99,7 @@ def as_markdown(difference: Difference, verdicts: Sequence[Verdict], rows: int, 
 
 
 def as_json(difference: Difference, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return plain values in the schema that docs/guide/diff.md describes; times in ns."""
+    """Return plain values in the schema that docs/explain/diff.md describes; times in ns."""
     derived = ("delta", "relative", "noise", "certain", "status")
     return {
         "schema": SCHEMA,

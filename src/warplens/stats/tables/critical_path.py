@@ -16,7 +16,7 @@ summed by what they are. What is not on it can take longer (by its slack) withou
 - Rank, PID, TID, Thread, Device, Stream: each only where it tells rows apart. `:by=range`: Range is that around the launch, or the call.
 
 ## How it is computed
-[Defined in the guide](../guide/critical-path.md): points in time (begin and end of each call of CUDA and of each operation of a GPU) and
+[Defined here](../explain/critical-path.md): points in time (begin and end of each call of CUDA and of each operation of a GPU) and
 what each waits for: its thread, its call, its stream, an event, work that a call synchronizes with, the other ranks of a collective. With a
 filter or `:step=3`, that time alone; things across its edges are cut there.
 

@@ -64,8 +64,8 @@ class Asked:
         if number not in self._reports or self._reports[number][0] != stored:
             if number in self._reports:
                 self._reports.pop(number)[1].close()
-            found: Stored = pickle.loads(stored)
-            self._reports[number] = stored, Report(found, memory=self._memory, spill=False)
+            report: Stored = pickle.loads(stored)
+            self._reports[number] = stored, Report(report, memory=self._memory, spill=False)
         return self._reports[number][1]
 
 
