@@ -68,9 +68,7 @@ def _all(report: Report, name: str | None) -> pa.Table:
     """Return the steps of the whole report. Many rules ask for them: they are looked for once."""
     known = _cache.setdefault(report, {})
     if name not in known:
-        parts = [
-            _of_process(report, process, names) for process, names in _names(report, name).items()
-        ]
+        parts = [_of_process(report, process, names) for process, names in _names(report, name).items()]
         known[name] = pa.concat_tables([part for part in parts if part is not None] or [_nothing()])
     return known[name]
 

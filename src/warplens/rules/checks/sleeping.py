@@ -40,14 +40,9 @@ from warplens.analysis.intervals import Cover
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-<<<<<<< HEAD
-from warplens.rules.base import Evidence, Finding, most
-from warplens.rules.carriers import others_at_work
-from warplens.rules.hosts import ceiling, edges, leading, rows
-=======
 from warplens.rules.base import EVIDENCE, Evidence, Finding, most
+from warplens.rules.carriers import others_at_work
 from warplens.rules.hosts import ceiling, edges, leading, numbers, rows
->>>>>>> main
 from warplens.rules.machine import loads
 from warplens.rules.python_time import called, python_time
 from warplens.rules.stacks import StackPlaces, is_waiting
@@ -180,9 +175,7 @@ def _alike(calls: pa.Table) -> Iterator[tuple[tuple[int, str, int], Int64Array]]
         yield (int(stack[first]), str(names[code[first]]), int(thread[first])), some
 
 
-def _still_of(
-    calls: pa.Table, start: Int64Array, end: Int64Array, which: Int64Array, thread: int
-) -> _Still:
+def _still_of(calls: pa.Table, start: Int64Array, end: Int64Array, which: Int64Array, thread: int) -> _Still:
     """Return what rows of the C library's calls in one thread say."""
     begin, finish = start[which], end[which]
     longest = which[np.lexsort((begin, begin - finish))[:EVIDENCE]]
@@ -286,9 +279,7 @@ def _finding(name: str, kind: str, still: _Still, bound: int, exact: bool) -> Fi
         f", {duration(int(lasted.max()))} at the longest." if exact else "."
     )
     if exact:
-        cause += (
-            f" It did so {counted(len(lasted), 'time')}, {duration(int(lasted.sum()))} in all threads."
-        )
+        cause += f" It did so {counted(len(lasted), 'time')}, {duration(int(lasted.sum()))} in all threads."
     else:
         cause += " Samples say so; `-t osrt` records each of the calls."
     return Finding(
