@@ -16,6 +16,7 @@ from warplens.analysis.comparison.accounts import Account, AccountEntry
 from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.steps.loops import MainLoop
+from warplens.model.words import counted
 from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
@@ -219,7 +220,9 @@ def _explanation(
     if rest:
         noise = math.hypot(*(part.noise for part in rest))
         shown.append(
-            DifferencePart("", f"{len(rest):,} others", "", before=left[0], after=left[1], noise=noise)
+            DifferencePart(
+                "", f"{counted(len(rest), 'other')}", "", before=left[0], after=left[1], noise=noise
+            )
         )
     where = first.where if first.where == second.where else f"{first.where} -> {second.where}"
     return Explanation(

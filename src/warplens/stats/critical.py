@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from warplens.analysis.critical_path import Path, build, path
 from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData, UsageError
+from warplens.model.words import counted
 from warplens.report.selection import Selection
 from warplens.stats.places import of_process
 
@@ -41,7 +42,10 @@ def find(report: Report, selection: Selection, step: int) -> Path:
 def path_notes(path: Path) -> list[str]:
     """Return notes about a path."""
     graph = path.graph
-    lengths = f"{path.length:,} ns from the first to the last thing: {len(graph.calls):,} calls, {len(graph.work):,} operations of GPUs."
+    lengths = (
+        f"{path.length:,} ns from the first to the last operation: "
+        f"{counted(len(graph.calls), 'call')}, {counted(len(graph.work), 'GPU operation')}."
+    )
     dead = graph.dag.dead
     broken = (
         f"{dead:,} times something began before what it is known to wait for had ended; these do not count."

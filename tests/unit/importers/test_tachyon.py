@@ -194,7 +194,7 @@ MESSAGES = {
     "cut off": "is broken: it was written with .* bytes and has|does not say where",
     "longer": "is broken: it was written with",
     "version": "Python 3.15.2 wrote it in version 2 of the format; version 1 is known here",
-    "samples": "its header counts 11 samples, and there are 10",
+    "samples": "its header counts 11 samples, the file has 10",
     "kind": "of the unknown kind 9",
     "frame": "in the frame 99 of 5",
     "shared": "a stack of 5 frames, 5 of them known, follows one of 0",

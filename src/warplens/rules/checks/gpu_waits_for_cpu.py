@@ -49,7 +49,7 @@ from warplens.analysis.gpu.idle import idle
 from warplens.analysis.intervals import Cover, union
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.gpus import gpus
@@ -169,7 +169,9 @@ def check(
     for group, several in little.items():
         mine = np.concatenate([places for places, *_ in several])
         if group != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
-            kind, name = several[0][1:] if len(several) == 1 else (group, f"[{len(several)} others]")
+            kind, name = (
+                several[0][1:] if len(several) == 1 else (group, f"[{counted(len(several), 'other')}]")
+            )
             finding = _finding(
                 stretches,
                 where[mine],
@@ -274,7 +276,7 @@ def _finding(
         rule="gpu_waits_for_cpu",
         subject=subject,
         title=title,
-        cause=f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
+        cause=f"In {counted(len(gaps), 'gap')} ({percent(cover.total / span, 1)} of the time) {who} had not launched what came next. "
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN
