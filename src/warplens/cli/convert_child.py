@@ -72,7 +72,7 @@ class _Converter:
         return told
 
     def finish(self, answer: int, *, summary: bool) -> None:
-        """Finish the report, and tell what there is to say about it."""
+        """Finish the report, and send its messages to the parent."""
         from warplens.cli.finishing import summed_up
         from warplens.convert.finish import finish
 

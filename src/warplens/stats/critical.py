@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def find(report: Report, selection: Selection, step: int) -> Path:
-    """Return the path of the selection, or of one training step (-1: none is asked for).
+    """Return the path of the selection, or of one training step (-1: the whole selection).
 
     MissingData where there is no CUDA data.
     """
@@ -80,7 +80,7 @@ def answer(path: Path, what: str, factor: float) -> str:
 
 
 def placed(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
-    """Return where each row was, of each column only what there is.
+    """Return the place of each row, in the columns that have values.
 
     `Rank`, `PID` where processes differ, `TID` or `Device` and `Stream`.
     """

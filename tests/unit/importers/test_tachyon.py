@@ -111,7 +111,7 @@ def test_what_is_known_of_threads_and_frames(tmp_path: Path) -> None:
     assert all(row["on_cpu"] for row in rows(path, "samples")), "the file does not say which threads ran"
     (notice,) = rows(path, "diagnostics")
     assert (
-        "Python 3.15.2; 1,000 us between samples were asked for, 1,000 us are usual; it does not say which"
+        "Python 3.15.2; 1,000 us between samples were requested, 1,000 us are usual; it does not say which"
         in notice["message"]
     )
     (window,) = rows(path, "capture_windows")

@@ -238,7 +238,7 @@ def _works(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
-    """Return when work was asked for: the begin of its call, where that is known."""
+    """Return the launch times of GPU work: the begin of each call, if known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
     # `calls.find` takes sorted ids; `asked[order]` below puts the answers back in the order of the rows.
     order = (

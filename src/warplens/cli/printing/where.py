@@ -1,4 +1,4 @@
-"""Where the time of a run went, in a few lines: functions, imports, start-up, waiting.
+"""Prints where the time of a run went, in a few lines: functions, imports, start-up, waiting.
 
 Of other programs, their CPU time.
 """

@@ -60,7 +60,7 @@ _RESULTS = {
 
 
 def notes(launches: Launches, merged: Merged, tally: Tally, has_kernels: bool, pid: int) -> list[Note]:
-    """Return what there is to say of the launches of a process.
+    """Return the notes about the launches of a process.
 
     `has_kernels`: kernels were recorded there.
     """
