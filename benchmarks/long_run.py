@@ -199,8 +199,8 @@ def measure(
         ]
         with _started(program) as plain, _started(group.wrap(*words)) as ours:
             _watch(result, plain, ours, group, report, look)
-            result.plain_ranges = int(_end(plain))
-            result.ranges = int(_end(ours))
+            result.plain_ranges = int(_end(plain).split()[0])
+            result.ranges = int(_end(ours).split()[0])
             result.errors = ours.stderr.read() if ours.stderr else ""
         result.kills = group.kills
         if (written := _finished(report)) != result.ranges:

@@ -140,7 +140,7 @@ def draw_pictures() -> None:
     if shutil.which("chromium") is None:
         print("no Chromium here: the site has the pictures of docs/images")
         return
-    command = [sys.executable, ROOT / "tools" / "guide_pictures.py", "--out", PAGES / "images"]
+    command = [sys.executable, str(ROOT / "tools" / "guide_pictures.py"), "--out", str(PAGES / "images")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     subprocess.run(command, cwd=WORK, env=environment, check=True)
 

@@ -10,7 +10,7 @@ from tests.support.pieces import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-import wrap_markdown  # noqa: E402  # a script, in no package
+import wrap_markdown  # a script, in no package
 
 LONG = "word " * 30
 

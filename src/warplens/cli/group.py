@@ -31,6 +31,10 @@ See where the time of a program goes: annotate it, record it, ask, look.
 """
 
 
+class AtOnce(int):
+    """An exit code with which the process ends at once: where memory is short, CPython 3.14 crashes at its exit."""
+
+
 class _ReaderGone(Exception):
     """The reader of our output has gone, e.g. `| head`: no error. click would turn a BrokenPipeError into exit code 1."""
 
@@ -170,7 +174,7 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(
             f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
         )
-        return 1
+        return AtOnce(1)
     except (_ReaderGone, BrokenPipeError):
         drop_output()
         return BROKEN_PIPE

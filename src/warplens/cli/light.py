@@ -16,14 +16,17 @@ _ARENAS = 2
 _POOL = "ARROW_DEFAULT_MEMORY_POOL"
 
 
+_UNUSED = ("pandas", "cloudpickle", "dateutil")  # pyarrow looks for them, and does without
+
+
 class _Absent:
-    """A finder for which pandas is not installed."""
+    """A finder for which some packages are not installed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is not used on the command line", name=name)
+        if name in _UNUSED:
+            raise ModuleNotFoundError(f"{name} is not used on the command line", name=name)
         return None
 
 

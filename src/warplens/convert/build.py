@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from warplens.convert.cpu.beside import cores
 from warplens.convert.following import Follower
 from warplens.convert.gpu_metrics import GpuMetrics
 from warplens.convert.host_metrics import HostMetrics
@@ -165,14 +166,16 @@ class Builder:
 
     def _processes_of(self, windows: Windows) -> ProcessWriter:
         """Return what converts processes, with those that it has converted by now."""
+        at_once = cores() if self.as_of is None else 1  # the program needs its cores
         if self.processes is not None:
-            self.processes.timings = self.timings
+            self.processes.timings, self.processes.at_once = self.timings, at_once
             return self.processes
         return ProcessWriter(
             self.part,
             timings=self.timings,
             changing=self.as_of is not None and windows.capture.keep_ns > 0,
             in_memory=self.in_memory,
+            at_once=at_once,
         )
 
     def _teller(self, done: float, share: float) -> Callable[[float], None]:

@@ -299,8 +299,8 @@ def test_pypi_nvtx_in_another_python(version: str, python: str, tmp_path: Path) 
         "nvtx",
     ]
     installed = subprocess.run(pip, capture_output=True, text=True)
-    if "No matching distribution" in installed.stderr:
-        pytest.skip(f"nvtx has no wheel for Python {version}")
+    if "No matching distribution" in installed.stderr or "No module named pip" in installed.stderr:
+        pytest.skip(f"Python {version} has no pip, or nvtx no wheel for it")
     assert installed.returncode == 0, installed.stderr
     path = tmp_path / "script.py"
     path.write_text(SCRIPT.format(library="nvtx"), encoding="utf-8")

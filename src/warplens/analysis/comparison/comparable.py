@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LONGEST = 2000  # launches of a step whose order is kept
 _COUNTERS = re.compile(r", (seq|op_id) = [0-9]+")
 _NUMBER = re.compile(r"[ _#:=-]*[0-9]+\Z")
+_ANY_NUMBER = re.compile(r"[0-9]+")
 _GPU = {
     "kernels": ("kernel", "demangled"),
     "memcpys": ("memory", "kind"),
@@ -285,3 +286,8 @@ def _range(domain: str, message: str) -> str:
 def unnumbered(name: str) -> str:
     """Return a name without the number at its end: `batch 7` and `batch 8` are `batch#`."""
     return _NUMBER.sub("#", _COUNTERS.sub("", name))
+
+
+def without_numbers(name: str) -> str:
+    """Return a name with `#` for every number in it: `block.#.norm` for `block.3.norm` and `block.12.norm`."""
+    return _ANY_NUMBER.sub("#", _COUNTERS.sub("", name))

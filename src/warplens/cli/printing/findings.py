@@ -134,7 +134,8 @@ def _cost(finding: Finding, span: int) -> str:
         if finding.estimate in (None, finding.bound)
         else f"; expected to win: {duration(finding.estimate or 0)}"
     )
-    return f"at most {duration(finding.bound)}{share}{expected}; confidence: {finding.confidence}"
+    how = " (critical path without it)" if finding.priced_by == "what-if" else ""
+    return f"at most {duration(finding.bound)}{share}{expected}{how if expected else ''}; confidence: {finding.confidence}"
 
 
 def _rows(finding: Finding, origin: int, rows: int, columns: int) -> Iterator[str]:

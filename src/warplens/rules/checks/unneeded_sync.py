@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warplens.model.words import counted, duration
-from warplens.rules.base import Finding
+from warplens.rules.base import Finding, Without
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import (
     DEVICE_WAITS,
@@ -107,6 +107,7 @@ def check(
                 estimate=spent.estimate,
                 confidence="medium",
                 claim=spent.claim,
+                without=Without(waits=waiting.id[mine]),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
