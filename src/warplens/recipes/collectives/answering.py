@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from warplens.model.words import counted
 from warplens.recipes.base import Answer
 from warplens.recipes.collectives import reading, waits
 from warplens.recipes.collectives.waits import RankWaits

@@ -26,7 +26,7 @@ class RankWaits:
     """Sums over the collectives, for each rank. Times are ns.
 
     `last`: how often it was the last one; `late`: by how much, after the rank before it; `waited`: in
-    collectives, for others; `cost`: what the others waited for it. `excess`: cause to ns that it spent
+    collectives, for others; `cost`: ns that the others waited for it. `excess`: cause to ns that it spent
     on that before the collectives to which it came last, beyond the median of the other ranks.
     """
 
