@@ -57,9 +57,9 @@ _HOST = {
 class ComparableRows:
     """All of a kind, in no order: `names` by code; `length` in ns.
 
-    `step`: number of the step it was asked for in, -1 for none.
+    `step`: number of the step it was requested in, -1 for none.
 
-    `launched`: of kernels, the codes of the first LONGEST that were asked for in the step that was named, in that order.
+    `launched`: of kernels, the codes of the first LONGEST that were requested in the step that was named, in that order.
     """
 
     kind: str

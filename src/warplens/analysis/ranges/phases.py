@@ -57,7 +57,7 @@ def pieces(report: Report, selection: Selection, table: str) -> str:
 def said(report: Report, selection: Selection) -> str:
     """Return a sentence about the ranges that were looked at.
 
-    Empty where no range was asked for.
+    Empty where no range was requested.
     """
     if selection.nvtx is None:
         return ""

@@ -56,7 +56,7 @@ Examples:
     type=click.Choice(("text", "json", "markdown")),
     default="text",
     show_default=True,
-    help="How.",
+    help="Output format.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option(

@@ -70,7 +70,7 @@ Examples:
     type=click.Choice(("text", "html")),
     default="text",
     show_default=True,
-    help="How.",
+    help="Output format.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")

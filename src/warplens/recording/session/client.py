@@ -39,7 +39,7 @@ def ask(session: str | None, request: dict[str, Any], *, timeout: float | None =
 def chosen(found: Sequence[Entry], session: str | None) -> Entry:
     """Return the entry of the chosen session.
 
-    UsageError where that is not clear, with a list of what there is.
+    Raises UsageError with a list of the sessions if the choice is not clear.
     """
     alive = [entry for entry in found if entry.alive]
     if session is not None:

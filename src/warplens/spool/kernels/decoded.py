@@ -53,7 +53,7 @@ class Decoded:
         events: a row for each region and mark: the row of its unit, tag, flags (1 mark, 2 asynchronous, 8 it has a payload),
             `start`, `end`, `payload`. Those of a unit are together, in the order in which they ended.
         mode, clock, generation, slots: what the head of the buffer says.
-        dropped: records that did not fit, of all units; `surplus` more were left out because fewer were asked for (`keep`).
+        dropped: records that did not fit, of all units; `surplus` more were left out because fewer were requested (`keep`).
         units_lost: units for which there was no slice (mode `claim`).
         garbled: records that cannot be of this launch, left out.
         needed_slots: slots with which nothing would have been dropped.
