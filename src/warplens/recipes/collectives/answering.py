@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from warplens.model.words import counted
 from warplens.recipes.base import Answer
 from warplens.recipes.collectives import reading, waits
 from warplens.recipes.collectives.waits import RankWaits
@@ -83,7 +84,7 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     waited, inside = float(result.waited.sum()), float(result.inside.sum())
     share = 100 * waited / inside if inside else 0.0
     yield (
-        f"{result.collectives:,} collectives of {len(result.names)} ranks: {_ms(waited)} of the {_ms(inside)} "
+        f"{counted(result.collectives, 'collective')} of {counted(len(result.names), 'rank')}: {_ms(waited)} of the {_ms(inside)} "
         f"in them was waiting for other ranks ({share:.0f} %)."
     )
     if slow is None:
@@ -103,7 +104,7 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     if result.inconclusive:
         yield f"In {result.inconclusive:,} of them the ranks began too close together to say who was last."
     if result.matched.unmatched:
-        yield f"{result.matched.unmatched:,} calls have no counterpart on another rank."
+        yield f"Without a counterpart on another rank: {counted(result.matched.unmatched, 'call')}."
 
 
 def _ms(ns: float) -> str:
