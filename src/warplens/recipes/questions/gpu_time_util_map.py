@@ -23,6 +23,7 @@ from warplens.analysis.gpu import kernel_classes
 from warplens.analysis.intervals import Cover
 from warplens.arrays import Float64Array
 from warplens.errors import MissingData, UsageError
+from warplens.model.words import counted, duration
 from warplens.recipes import ranks
 from warplens.recipes.base import Answer, Summary
 from warplens.report import Report
@@ -86,8 +87,7 @@ def part(report: Report, *, kind: str = "all", bins: int = 60) -> Summary:
 def answer(summary: Summary, *, kind: str = "all", bins: int = 60) -> Answer:
     """Draw the heat map, with a row for each GPU."""
     rows = summary["gpus"]
-    _, names, _ = ranks.names_of(rows)
-    number, _, _ = ranks.names_of(rows)
+    number, names, _ = ranks.names_of(rows)
     rows = rows.take(pa.array(np.argsort(number, kind="stable")))
     begins, ends = rows.column("begin").to_numpy(), rows.column("end").to_numpy()
     together = begins.max() < ends.min()
@@ -99,14 +99,14 @@ def answer(summary: Summary, *, kind: str = "all", bins: int = 60) -> Answer:
                 np.asarray(row["busy"], np.float64),
                 row["begin"] if together else 0,
                 row["end"] if together else row["end"] - row["begin"],
-                edges,
+                edges=edges,
             )
             for row in rows.to_pylist()
         ]
     )
     mean = table.mean(axis=1)
     lines = [
-        f"{kind.capitalize()} GPU work of {len(names)} ranks, {bins} pieces of {(edges[1] - edges[0]) / 1e6:,.3g} ms; "
+        f"{kind.capitalize()} GPU work of {counted(len(names), 'rank')}, {counted(bins, 'piece')} of {duration(edges[1] - edges[0])}; "
         f"mean {mean.mean():.0f} % (least {names[int(mean.argmin())]}: {mean.min():.0f} %).",
         *(
             f"{name:>10} │{_drawn(row)}│ {share:3.0f} %"
@@ -114,7 +114,7 @@ def answer(summary: Summary, *, kind: str = "all", bins: int = 60) -> Answer:
         ),
     ]
     if len(names) > _MOST:
-        lines.append(f"… and {len(names) - _MOST} more ranks; -f csv -o NAME writes all.")
+        lines.append(f"… and {counted(len(names) - _MOST, 'more rank')}; -f csv -o NAME writes all.")
     begin = (edges[:-1] - low).astype(np.int64)
     return Answer(
         lines,

@@ -24,6 +24,7 @@ import pyarrow as pa
 from warplens.analysis.steps.steps import base_name, steps
 from warplens.arrays import Float64Array, Int64Array
 from warplens.errors import MissingData
+from warplens.model.words import counted, duration
 from warplens.recipes import ranks
 from warplens.recipes.base import Answer, Summary
 from warplens.report import Report, Selection
@@ -72,12 +73,12 @@ def answer(summary: Summary, *, name: str = "") -> Answer:
     title = name or base_name(str(rows.column("name")[0].as_py()))
     whole = lengths[np.isfinite(lengths)]
     lines = [
-        f"{title}: {lengths.shape[1]:,} iteration{'s' if lengths.shape[1] != 1 else ''} on {len(names)} ranks, median {np.median(whole) / 1e6:,.4g} ms "
-        f"(least {whole.min() / 1e6:,.4g}, greatest {whole.max() / 1e6:,.4g})."
+        f"{title}: {counted(lengths.shape[1], 'iteration')} on {counted(len(names), 'rank')}, "
+        f"median {duration(float(np.median(whole)))} (least {duration(whole.min())}, greatest {duration(whole.max())})."
     ]
     lines += [
-        f"{row['Rank'][:1].upper()}{row['Rank'][1:]} is slower: {row['Excess (ns)'] / 1e6:,.4g} ms in the median, in "
-        f"{row['Slower in']:,} of {row['Iterations']:,} iterations (chance: p = {row['p']:.1g})."
+        f"{row['Rank'][:1].upper()}{row['Rank'][1:]} is slower: {duration(row['Excess (ns)'])} in the median, in "
+        f"{row['Slower in']:,} of {counted(row['Iterations'], 'iteration')} (chance: p = {row['p']:.1g})."
         for row in slow[:4]
     ] or ["No rank is slower than the others beyond chance."]
     return Answer(
