@@ -84,8 +84,8 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     waited, inside = float(result.waited.sum()), float(result.inside.sum())
     share = 100 * waited / inside if inside else 0.0
     yield (
-        f"{counted(result.collectives, 'collective')} of {counted(len(result.names), 'rank')}: {duration(waited)} of the {duration(inside)} "
-        f"in them was waiting for other ranks ({share:.0f} %)."
+        f"{counted(result.collectives, 'collective')} of {counted(len(result.names), 'rank')}: {duration(waited)} of the "
+        f"{duration(inside)} in them was waiting for other ranks ({share:.0f} %)."
     )
     if slow is None:
         yield "No rank stands out as the one that the others wait for."
