@@ -38,13 +38,14 @@ that nobody has seen yet will show lower figures.
 
 ## Predicted against won
 
-The same program ran without its mistake: that is what was won. Some programs shared the GPU with others, so both figures are rough.
+The same program ran without its mistake: that is what was won. Where a finding expects nothing, its bound stands as predicted. Some
+programs shared the GPU or the CPUs with others, so both figures are rough.
 
 | report | rule | predicted | won | ratio |
 |---|---|--:|--:|--:|
 {rows}
 
-The median error is {error:.0%}.
+The median error is {error:.0%}; the largest factor between the two is {factor:.2f}.
 
 ## Beside another tool
 
@@ -109,6 +110,7 @@ def _page(verdicts: list[Verdict]) -> str:
             f"| {case} | {rule} | {expected:.2f} s | {real:.2f} s | {expected / real:.2f} |"
             for case, rule, expected, real in won
         ),
+        factor=max((max(expected / real, real / expected) for *_, expected, real in won), default=1.0),
         error=median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0,
         reports="\n".join(
             f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts
