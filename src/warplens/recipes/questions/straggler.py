@@ -1,13 +1,21 @@
-"""What stragglers cost a training job: by operation, stage, dp rank and worker.
+"""Which rank the others wait for, why, and what stragglers cost a job.
 
 ## What it asks
-How long a step would take if no operation were slower than its kind usually is, and how much of the
-loss is due to a kind of operation, to a pipeline stage, to single workers. It reads the operations of a
-job, a Parquet file with the columns `dp_rank`, `stage`, `rank`, `step`, `optype`, `start_ts`,
-`duration` (seconds), `seq_id` and `mc`.
+Of reports with collectives, one or more ranks in each: the rank that comes last to them, how long the
+others wait for it, and what it does before that the others do not. Of one Parquet file with the
+operations of a pipeline-parallel job (`dp_rank`, `stage`, `rank`, `step`, `optype`, `start_ts`,
+`duration` in seconds, `seq_id`, `mc`): how long a step would take without stragglers, and how much of
+the loss is due to a kind of operation, to a pipeline stage, to single workers.
 
 ## How it is computed
-The graph of the step (pipeline 1F1B: sends with their receives, collectives of their groups, the order
+**Reports.** Collectives belong together by group and sequence number, else by operation and order where
+all ranks made equally many; the answer names the way. The clocks of the hosts are put beside each other
+by collectives that end at once on all ranks (all-reduce, all-gather, reduce-scatter, barrier), with an
+offset or a drift where that makes the ends agree better. The transfer of a collective is the least time
+that a rank spent in it; what a rank spent beyond that is waiting, for the rank that began last. The
+reason compares what this rank's GPU did since the collective before with the median of the ranks.
+
+**Operations.** The graph of the step (pipeline 1F1B: sends with their receives, collectives of their groups, the order
 on each rank) is run again with other durations. Communication counts from the moment its last rank
 began it. The ideal duration of a kind is the mean of its computations, the median of its
 communication. `slowdown` is the length of a step over the ideal one; by a kind, a stage or a dp rank it
@@ -17,9 +25,11 @@ or the slowest 3 % of the workers, are ideal. Definitions: "Understanding Stragg
 Training Using What-if Analysis", OSDI 2025.
 
 ## Traps
-The time that the CPU takes to launch operations is not in the replayed step; `launch_slowdown` says how
-much longer the traced one is. Interleaved stages are refused. Collectives of tensor-parallel ranks are
-taken as each rank's own, because the trace has one rank of each such group.
+- Of reports: where the starts differ by less than twice what the clocks are known to, nobody is called
+  last. A point-to-point transfer counts as a collective of two ranks.
+- Of operations: the time that the CPU takes to launch operations is not in the replayed step;
+  `launch_slowdown` says how much longer the traced one is. Interleaved stages are refused. Collectives
+  of tensor-parallel ranks are taken as each rank's own, because the trace has one rank of each group.
 """
 
 from __future__ import annotations
@@ -29,8 +39,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from warplens.errors import MissingData, UsageError
+from warplens.errors import MissingData, ReportError
+from warplens.flows import foreign
 from warplens.recipes.base import Answer, Summary
+from warplens.recipes.collectives import answering, reading
 from warplens.recipes.jobs import operations, what_if
 from warplens.recipes.jobs.what_if import Stragglers
 
@@ -39,15 +51,14 @@ _CLEAR = 1.05  # a slowdown below this is not worth a word
 
 
 def part(path: Path) -> Summary:
-    """Run the job of one file again.
-
-    UsageError for files without operations.
-    """
+    """Read the collectives of a report, or run the job of a file of operations again."""
     if not operations.is_operations(path):
-        raise UsageError(
-            f"{path}: straggler reads a Parquet file of operations with the columns "
-            f"{', '.join(operations.COLUMNS)}"
-        )
+        if path.suffix == ".parquet":
+            raise ReportError(
+                f"{path} is not a Parquet file of operations with the columns {', '.join(operations.COLUMNS)}"
+            )
+        with foreign.open(path) as report:
+            return {"collectives": reading.collectives(report)}
     result = what_if.stragglers(operations.read(path))
     return {
         "job": pa.table(
@@ -72,6 +83,8 @@ def part(path: Path) -> Summary:
 
 def answer(summary: Summary) -> Answer:
     """Say what stragglers cost, and where they are. MissingData for more than one job."""
+    if "job" not in summary:
+        return answering.answer(summary["collectives"])
     if summary["job"].num_rows != 1:
         raise MissingData("straggler answers for one job at a time.")
     job = summary["job"].to_pylist()[0]
