@@ -38,8 +38,8 @@ that nobody has seen yet will show lower figures.
 
 ## Predicted against won
 
-The same program ran without its mistake: that is what was won. Where a finding expects nothing, its bound stands as predicted. Some
-programs shared the GPU or the CPUs with others, so both figures are rough.
+The same program ran without its mistake: that is what was won. Some programs shared the GPU with others, so both figures are rough.
+Bounds are no predictions and are not in this table.
 
 | report | rule | predicted | won | ratio |
 |---|---|--:|--:|--:|

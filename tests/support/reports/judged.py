@@ -37,7 +37,7 @@ from warplens.importers.importing import import_file
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
 from warplens.rules import hosts
-from warplens.rules.base import Finding, priced
+from warplens.rules.base import Finding
 from warplens.rules.judging import Judgement, judge
 
 CASES = ROOT / "tests" / "judged"
@@ -140,11 +140,11 @@ def compared(path: Path, folder: Path) -> Verdict:
         if finding.rule in IDLE_RULES and idle is not None and (finding.estimate or 0) > idle
     ]
     won = [
-        (finding.rule, cost / 1e9, want["won"])
+        (finding.rule, finding.estimate / 1e9, want["won"])
         for want in must
         if "won" in want
         for finding in findings
-        if _is(finding, want) and (cost := priced(finding)) is not None
+        if _is(finding, want) and finding.estimate is not None
     ]
     return Verdict(
         path.stem,
