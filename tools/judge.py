@@ -15,9 +15,10 @@ from statistics import median
 import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ROOT / "tools")]
 
 from tests.support.reports.judged import Verdict, cases, compared, source  # noqa: E402
+from wrap_markdown import wrapped  # noqa: E402
 
 PAGE = ROOT / "docs" / "dev" / "judged.md"
 _HEAD = """# What findings are worth
@@ -90,7 +91,7 @@ def main() -> int:
             print(f"    {wrong}")
     page = _page(verdicts)
     if "--page" in sys.argv[1:]:
-        PAGE.write_text(page, encoding="utf-8")
+        PAGE.write_text(wrapped(page), encoding="utf-8")
     print(page.partition("## Reports")[0])
     return 1 if any(verdict.wrong for verdict in verdicts) else 0
 
