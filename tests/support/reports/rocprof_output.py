@@ -113,14 +113,14 @@ class RocprofOutput:
             row = self._record("MEMORY_ALLOCATION", name, at, end=at + 5, correlation=correlation)
             about = {"agent_id": {"handle": 1000}, "address": f"0x{address:016x}", "allocation_size": size}
             records["memory_allocation"].append({**row, **about, "thread_id": self.pid})
-        agents = [
+        devices = [
             {"id": {"handle": 999}, "type": 1, "node_id": 0, "name": "AMD EPYC"},
             {"id": {"handle": 1000}, "type": 2, "node_id": 1, "name": "gfx942", "cu_count": 304},
             {"id": {"handle": 1001}, "type": 2, "node_id": 2, "name": "gfx942", "cu_count": 304},
         ]
         process = {
             "metadata": {"pid": self.pid, "init_time": 0, "fini_time": 0, "command": ["./train", "-n", "3"]},
-            "agents": agents,
+            "agents": devices,
             "strings": {
                 "buffer_records": [{"kind": kind, "operations": names} for kind, names in _KINDS.items()],
                 "marker_api": messages,

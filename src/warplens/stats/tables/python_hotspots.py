@@ -10,7 +10,7 @@ traced.
 - Threads: on how many threads it was seen.
 - Name: the function. Where: its file and first line.
 
-Functions of your own code come first, the most Total first: they are neither in `site-packages` nor in the standard library. Then come the
+Functions of your code come first, the most Total first: they are neither in `site-packages` nor in the standard library. Then come the
 others, the most Self first.
 
 ## How it is computed
