@@ -99,7 +99,7 @@ Examples:
     "names",
     multiple=True,
     metavar="NAME[:ARGUMENT…][,…]",
-    help="Which tables (see --help-reports).",
+    help="Tables to print (see --help-reports).",
 )
 @click.option(
     "-f",
@@ -131,7 +131,7 @@ Examples:
 @click.option(
     "--by",
     type=click.Choice(_BY),
-    help="Keep rows apart by this, in tables that know it (their argument :by=).",
+    help="Group rows by this, in tables that have the argument :by=.",
 )
 @click.option(
     "--rows",
@@ -144,7 +144,7 @@ Examples:
     "--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec."
 )
 @click.option(
-    "--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms."
+    "--filter-time", metavar="A/B", help="Only rows that overlap this time of the report, e.g. 1s/1s500ms."
 )
 @click.option(
     "--filter-nvtx",
