@@ -123,7 +123,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
 def _waits_for_work(report: Report, thread: int, still: _Still) -> bool:
     """Return whether other threads of the run worked while this one slept: it looks again and again whether they are done."""
-    cover = Cover([start for start, _ in still.spans], [finish for _, finish in still.spans])
+    cover = Cover(still.start, still.end)
     return others_at_work(report, thread, cover) >= _OTHERS * cover.total
 
 
