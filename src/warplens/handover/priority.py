@@ -51,8 +51,8 @@ def all_come_back(process: int) -> None:
     One that starves may hold the lock of its interpreter, so that no other thread there could do it.
     """
     with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{process}/task"):
-            come_back(int(thread))
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            come_back(int(thread.name))
 
 
 def step_back(niceness: int, *, batch: bool = False, first_to_go: bool = False) -> None:
