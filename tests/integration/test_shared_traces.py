@@ -17,6 +17,7 @@ from warplens.importers.importing import import_file
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
 from warplens.rules.judging import judge
+from warplens.stats.tables.time_ledger import table
 
 SHARED = ROOT.parent / "shared" / "data"
 TRACES = [
@@ -89,7 +90,7 @@ def whole_ledgers(report: Report) -> bool:
     """Say whether the causes of each GPU, and of each thread, add up to all of its time."""
     sums: dict[str, float] = {}
     try:
-        rows = report.stats("time_ledger").to_pylist()
+        rows = table(report, Selection()).to_pylist()
     except MissingData:
         return True
     for row in rows:

@@ -31,7 +31,7 @@ def main(request: Mapping[str, Any]) -> None:
 
     `request` names the recording's note.
 
-    `answer` hears how far that is, a line of JSON each, and last what there is to say about it. Where the launcher ends without a word, the
+    `answer` hears how far that is, a line of JSON each, and last the messages about it. Where the launcher ends without a word, the
     report is finished when nobody records any more.
     """
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the launcher blocks all of them
@@ -76,7 +76,7 @@ class _Converter:
         return told
 
     def finish(self, answer: int, *, summary: bool) -> None:
-        """Finish the report, and tell what there is to say about it."""
+        """Finish the report, and send its messages to the parent."""
         from warplens.cli.finishing import summed_up
         from warplens.convert.finish import finish
 

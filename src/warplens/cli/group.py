@@ -153,12 +153,12 @@ def run(arguments: Sequence[str] | None) -> int:
 
         path, known = (error.ctx.command_path, [*_names(error.ctx)]) if error.ctx else ("warplens", [])
         complain(
-            f"`{path}` has no option {error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` lists what there is."
+            f"`{path}` has no option {error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` shows the usage."
         )
         return error.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "warplens"
-        complain(error.format_message() + f"\n`{path} --help` lists what there is.")
+        complain(error.format_message() + f"\n`{path} --help` shows the usage.")
         return error.exit_code
     except click.ClickException as error:
         complain(error.format_message())

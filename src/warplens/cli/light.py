@@ -36,6 +36,11 @@ def without_pandas() -> None:
         sys.meta_path.insert(0, _Absent())
 
 
+def with_all_packages() -> None:
+    """Undo `without_pandas`, for a package that needs one of them."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Absent)]
+
+
 def give_back_early() -> None:
     """Return large memory to the system as soon as it is free, in a process that does one thing.
 

@@ -25,7 +25,7 @@ _MODULES = (
 def one_by_one() -> Iterator[str]:
     """Load the modules of the summary, then the rules; return the name of each when it is loaded.
 
-    Ends early where a package is missing: the code that needs it reports that.
+    Ends early if a package is missing: the command that needs it says so.
     """
     try:
         for name in _MODULES:

@@ -150,7 +150,7 @@ class Builder:
                 message = f"{error}; the file is kept in the report's raw directory"
                 self._notes.append((Note("error", "spool-unreadable", "spool", message=message), None))
         if unbegun and self.as_of is None:
-            message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
+            message = f"{unbegun} processes ended when they began to record: they have no records"
             self._notes.append(
                 (Note("info", "spool-not-begun", "spool", message=message, count=unbegun), None)
             )

@@ -67,7 +67,7 @@ class Family:
         family._lives = fold(lives_begun, {id(life) for life in family._mine.values()})
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
-            text = f"{register.damaged} places in the register of processes are damaged or cut off; processes may be missing"
+            text = f"{register.damaged} damaged or cut-off places in the register of processes; processes may be missing"
             family.notes.append(
                 Note("warning", "register-damaged", "spool", message=text, count=register.damaged)
             )

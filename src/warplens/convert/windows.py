@@ -133,7 +133,10 @@ class Windows:
         notes = []
         if capture.over and "max-size" not in told:
             limit = f"all spool files together reached --max-size ({capture.max_bytes / (1 << 20):,.4g} MiB)"
-            message = f"{limit}: a file could not grow {capture.over:,} times, and what came then is missing; allow more, or capture less"
+            message = (
+                f"{limit}: a file could not grow {capture.over:,} times, and later records are missing; "
+                "raise the limit, or record less"
+            )
             if capture.keep_ns:
                 message = f"{limit}: less is kept than --keep-last asks for; allow more, or capture less"
             notes.append(

@@ -19,6 +19,7 @@ from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.analysis.steps.loops import MainLoop
+from warplens.model.words import counted
 from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ def facts(
         for side in (before, after)
     ]
     result = []
-    for name, unit in FACTS.items():
+    names = dict.fromkeys(name for side in sides for one in side for name in one)
+    more = {name: "bytes" for name in names if name not in FACTS}  # the memory of processes by name
+    for name, unit in {**FACTS, **more}.items():
         values = [_mean([one[name] for one in side if name in one]) for side in sides]
         if values != [None, None] and (name != "processes" or values[0] != values[1]):
             result.append(Fact(name, unit, *values))
@@ -227,7 +230,9 @@ def _explanation(
         most = max(rest, key=lambda part: abs(part.delta))
         detail = f"most in {most.name or most.kind}" if most.delta and not most.lacks else ""
         shown.append(
-            DifferencePart("", f"{len(rest):,} others", detail, before=left[0], after=left[1], noise=noise)
+            DifferencePart(
+                "", counted(len(rest), "other"), detail, before=left[0], after=left[1], noise=noise
+            )
         )
     where = first.where if first.where == second.where else f"{first.where} -> {second.where}"
     return Explanation(
@@ -254,7 +259,7 @@ def _grouped(
             if len(own) < 2 or abs(delta) < least or abs(delta) <= noise:
                 continue
             most = max(own, key=lambda part: abs(part.delta)).name
-            text = f"{len(own):,} others" if name == kind else f"{len(own):,} of {name}"
+            text = counted(len(own), "other") if name == kind else f"{len(own):,} of {name}"
             sums = {side: sum(getattr(part, side) for part in own) for side in ("before", "after")}
             groups.append(DifferencePart(kind, text, f"most in {most}" if most else "", **sums, noise=noise))
             rest = [part for part in rest if part not in own]

@@ -18,7 +18,7 @@ def test_kernels_of_communication_stand_for_collectives(tmp_path: Path) -> None:
     """Two GPUs of one process: the second one begins its all-reduce later, because its kernel runs longer."""
     timeline(
         tmp_path / "a.warplens",
-        "main:api |(cudaLaunchKernel#1)(cudaLaunchKernel#2)(cudaLaunchKernel#3)(cudaLaunchKernel#4)(cudaLaunchKernel#5)(cudaLaunchKernel#6)\n"
+        f"main:api |{''.join(f'(cudaLaunchKernel#{number})' for number in range(1, 7))}\n"
         "gpu0.7   |                    (ncclAllReduce#1)(gemm#2)(ncclAllReduce#3------------------------)\n"
         "gpu1.7   |                    (ncclAllReduce#4)(gemm#5------------------)(ncclAllReduce#6-------)\n",
     )

@@ -475,7 +475,7 @@ def test_first_iterations_are_what_they_took_more(tmp_path: Path) -> None:
         "low",
     )
     assert "import torch._inductor (25.0 ms)" in finding.cause
-    assert "48% above" in finding.title
+    assert "48 % above" in finding.title
 
 
 @pytest.mark.parametrize(

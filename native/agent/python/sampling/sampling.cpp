@@ -1,11 +1,11 @@
 // A tick: threads whose own clock stands still did not run, so their stack is what it was; the others are read.
 #include "sampling.h"
 
-#include "agent/python/memory/attributes.h"
 #include "agent/python/memory/handles.h"
 #include "agent/python/memory/interpreters.h"
 #include "agent/python/memory/texts.h"
 #include "agent/source.h"
+#include "attributes.h"
 
 namespace warplens::agent {
 namespace {

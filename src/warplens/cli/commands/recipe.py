@@ -25,6 +25,7 @@ from warplens.handover.naming import SUFFIX, is_report
 
 if TYPE_CHECKING:
     from warplens.recipes.base import Answer, BrokenPart
+    from warplens.recipes.engine import Pool
 
 FAMILY = "recipes.questions"
 _STATS = "stats.tables"
@@ -67,6 +68,14 @@ Examples:
     "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes; default: one for each CPU."
 )
 @click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Compute on a Dask cluster: tcp://HOST:PORT, or local:N for N processes.",
+)
+@click.option(
+    "--dask-scheduler-file", metavar="FILE", help="The file that `dask scheduler` wrote with its address."
+)
+@click.option(
     "--rows",
     type=click.IntRange(0),
     default=_ROWS,
@@ -86,6 +95,8 @@ def command(
     form: str,
     output: str | None,
     jobs: int | None,
+    dask: str | None,
+    dask_scheduler_file: str | None,
     rows: int,
     timeunit: str,
     force_overwrite: bool,
@@ -100,9 +111,8 @@ def command(
     unit_of_time, shape = tables.time_unit(timeunit), tables.format_name(form)
     reports = expanded((*paths, *more))
     from warplens.recipes.engine import run
-    from warplens.recipes.process_pool import ProcessPool
 
-    answer, broken = run(unit.id, reports, ProcessPool(jobs), options=options)
+    answer, broken = run(unit.id, reports, _pool(jobs, dask, dask_scheduler_file), options=options)
     for text in [] if quiet else left_out(broken):
         tell(f"warplens: left out: {text}")
     if shape == "json":
@@ -129,6 +139,21 @@ def command(
     if answer.details and output is None and not quiet and shape == "table":
         click.echo(f"\nAlso with -f csv -o NAME: {', '.join(answer.details)}")
     ctx.exit(0)
+
+
+def _pool(jobs: int | None, dask: str | None, scheduler_file: str | None) -> Pool:
+    if dask is None and scheduler_file is None:
+        from warplens.recipes.process_pool import ProcessPool
+
+        return ProcessPool(jobs)
+    if jobs is not None or (dask is not None and scheduler_file is not None):
+        raise UsageError("give one of --jobs, --dask and --dask-scheduler-file.")
+    from warplens.cli.light import with_all_packages
+    from warplens.recipes.dask_pool import DaskPool
+
+    with_all_packages()
+
+    return DaskPool(dask, scheduler_file=scheduler_file)
 
 
 def recipe_of(name: str) -> tuple[Unit, dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warplens.cli.printing.tables import printable, shorten
 from warplens.cli.printing.words import counted, duration
+from warplens.model.words import percent
 
 if TYPE_CHECKING:
     from warplens.rules.base import Evidence, Finding
@@ -127,7 +128,7 @@ def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterat
 
 def _cost(finding: Finding, span: int) -> str:
     assert finding.bound is not None
-    share = f" ({finding.bound / span:.1%} of {duration(span)})" if span > 0 else ""
+    share = f" ({percent(finding.bound / span, 1)} of {duration(span)})" if span > 0 else ""
     expected = (
         ""
         if finding.estimate in (None, finding.bound)

@@ -12,6 +12,7 @@ from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.cli.printing.tables import printable
 from warplens.cli.printing.words import counted, duration, size
+from warplens.model.words import percent
 from warplens.timeline.names import gpu_label
 
 if TYPE_CHECKING:
@@ -146,4 +147,4 @@ def _rate(gigabytes: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return "under 0.1 %" if 0 < share < 0.001 else f"{share:.1%}".replace("%", " %")
+    return "under 0.1 %" if 0 < share < 0.001 else percent(share, 1)

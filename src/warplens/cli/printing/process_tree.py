@@ -64,7 +64,7 @@ def lines(rows: Sequence[Row], width: int = 0) -> Iterator[str]:
     state_width = min(max((len(states[n]) for n in real), default=0), left - name_width)
     for (row, depth, more), name, state in zip(shown, names, states, strict=True):
         if more:
-            whole = "" if more.below == more.alike else f", {more.below:,} processes in all"
+            whole = "" if more.below == more.alike else f", {counted(more.below, 'process')} in all"
             yield f"  {'':>{ids}}  {_GAP * min(depth, _DEEPEST)}… {more.alike:,} more like it{_each(more.lengths)}{whole}"
             continue
         pid = str(row["pid"] or "?").rjust(ids)

@@ -49,7 +49,7 @@ def wanted_rows(text: str | None) -> tuple[str, ...]:
     chosen = [] if text == "none" else [name.strip() for name in text.split(",") if name.strip()]
     for name in chosen:
         if name not in ROWS:
-            raise UsageError(f"--rows {text}: no row {name!r}; there are {', '.join(ROWS)}, all and none.")
+            raise UsageError(f"--rows {text}: no row {name!r}; choose from {', '.join(ROWS)}, all and none.")
     return tuple(name for name in ROWS if name in chosen)
 
 

@@ -251,7 +251,7 @@ class _Loader:
         return tracks_of
 
     def _gpus(self) -> tuple[list[Group], int, int]:
-        """Return the GPUs of the processes wanted; nothing where threads are asked for."""
+        """Return the GPUs of the chosen processes; none if threads are chosen."""
         if self.wish.threads:
             return [], 0, 0
         several = len(self.processes) > 1

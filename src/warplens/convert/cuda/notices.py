@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from warplens.convert.place import Tally
+from warplens.model.words import counted, was
 from warplens.spool.notes import Note
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
@@ -164,7 +165,7 @@ def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
     """
     losses = []
     if tally.damaged:
-        message = f"{tally.damaged:,} records of CUDA with impossible times were left out (process {pid})"
+        message = f"{counted(tally.damaged, 'record')} of CUDA with impossible times {was(tally.damaged)} left out (process {pid})"
         losses.append(Note("warning", "damaged-records", "cuda", message=message, count=tally.damaged))
     if tally.early:
         message = (
@@ -173,9 +174,12 @@ def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
         )
         losses.append(Note("warning", "gpu-before-launch", "cuda", message=message, count=tally.early))
     if lost:
-        message = f"{lost:,} kernels of process {pid} have no name because the string was not written"
+        message = f"{counted(lost, 'kernel')} of process {pid} without a name: the string was not written"
         losses.append(Note("warning", "lost-names", "cuda", message=message, count=lost))
     if backtraces:
-        message = f"{backtraces:,} calls of process {pid} were long enough for --cudabacktrace, but their stacks could not be taken"
+        message = (
+            f"{counted(backtraces, 'call')} of process {pid} {was(backtraces)} long enough for --cudabacktrace, "
+            "but the stack could not be read"
+        )
         losses.append(Note("info", "no-backtraces", "cuda", message=message, count=backtraces))
     return losses

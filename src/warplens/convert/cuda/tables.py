@@ -170,7 +170,7 @@ class CudaTables:
         without = unanswered.find(place.calls, place.asked, place.spans, orderly=orderly, flush_ms=flush_ms)
         lost = losses.work(spool.head, spool.layouts)
         made = [self._wide[kind] for kind in ("cuda_context", "cuda_stream") if kind in self._wide]
-        # Calls may be missing for other reasons: those of the last moments, or none were asked for.
+        # Calls may be missing for other reasons: those of the last moments, or none were requested.
         is_whole = (
             orderly
             and not lost

@@ -16,6 +16,7 @@ from warplens.arrays import Int64Array
 from warplens.convert.chosen import LATEST, Spans
 from warplens.convert.cuda.calls import Calls
 from warplens.convert.texts import Ids
+from warplens.model.words import counted
 from warplens.spool.notes import Note
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
@@ -192,7 +193,7 @@ def notes(unanswered: Unanswered, explained: int, others: Sequence[Note], pid: i
             "not done; run without that tool, and see what the program says of errors"
         )
         message = (
-            f"{unanswered.count:,} calls of process {pid} were successful, but no GPU work of theirs was recorded ({what}); "
+            f"{counted(unanswered.count, 'call')} of process {pid} succeeded, but the GPU work was not recorded ({what}); "
             f"from the first of them on, kernels and copies are missing: {cause}"
         )
         told.append(
@@ -207,7 +208,7 @@ def notes(unanswered: Unanswered, explained: int, others: Sequence[Note], pid: i
         )
     if unanswered.late:
         message = (
-            f"of {unanswered.late:,} launches, copies and memory sets that were the last in process {pid} there is no GPU work: "
+            f"the GPU work of the last {counted(unanswered.late, 'call')} (launches, copies, memory sets) of process {pid} is missing: "
             "it did not end in an orderly way, or still runs, and CUPTI had not given out all records"
         )
         told.append(Note("info", "late-work-missing", "cuda", message=message, count=unanswered.late))

@@ -1,4 +1,4 @@
-"""Reads ELF files: sections, build id and symbols, without reading more of them than is asked for."""
+"""Reads sections, build id and symbols of ELF files; reads only the requested parts."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class RocmTables:
         loose: Any,
         message: pa.DictionaryArray,
     ) -> None:
-        """Write ranges of threads, ranges of the process (`loose`), and calls of libraries as ranges of their own domain."""
+        """Write ranges of threads, ranges of the process (`loose`), and calls of libraries as ranges of a separate domain."""
         libraries, of_library = self._library_calls()
         count = len(start)
         start, end, thread = (

@@ -52,7 +52,7 @@ from warplens.analysis.gpu.idle import idle
 from warplens.analysis.intervals import Cover, union
 from warplens.arrays import Int32Array, Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, Without, most
 from warplens.rules.gpus import gpus
@@ -301,7 +301,7 @@ def _finding(
         rule="gpu_waits_for_cpu",
         subject=subject,
         title=title,
-        cause=f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
+        cause=f"In {counted(len(gaps), 'gap')} ({percent(cover.total / span, 1)} of the time) {who} had not launched what came next. "
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN

@@ -7,7 +7,7 @@ are known; from samples of Python it is seen that a thread stood still, and the 
 in says in what: then the source must be on this machine. The busy handler of a database, which
 sleeps and tries again, is known from its library, or from the line that calls it. Sleeps of threads
 that do nothing else do not count, other than of the main one, nor does waiting for events, threads
-and processes.
+and processes, also where it sleeps between two looks: then other threads of the run work meanwhile.
 
 ## Why it costs time
 The thread does nothing until the time is over, even where what it waits for is there long before.
@@ -41,6 +41,7 @@ from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.rules.base import EVIDENCE, Evidence, Finding, most
+from warplens.rules.carriers import others_at_work
 from warplens.rules.hosts import ceiling, edges, leading, numbers, rows
 from warplens.rules.machine import loads
 from warplens.rules.python_time import called, python_time
@@ -58,6 +59,7 @@ _LINES = (
     (re.compile(r"\.(execute|executemany|executescript|commit)\s*\("), BASE),
 )
 _LIBRARY = re.compile(r"sqlite|libpq|duckdb|lmdb|libdb-")
+_OTHERS = 0.8  # of the time that a thread sleeps: others that work for so long are what it waits for
 _WORK = 0.1  # of the time that a thread sleeps: one that runs for less has nothing else to do
 _FIXES = {
     SLEEP: "Wait for the thing itself (an event, a condition, a future), or sleep in a thread that has nothing else to do.",
@@ -101,6 +103,8 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     recorded = _recorded if _traced(report) else _sampled
     ran = _ran(report, selection)
     for name, kind, thread, still in recorded(report, selection):
+        if kind == SLEEP and _waits_for_work(report, thread, still):
+            continue
         # a thread that waits for a disk or a database has work; one that sleeps may have none
         if kind != SLEEP or thread in lead or ran.get(thread, 0) >= _WORK * still.lost:
             before = places.get((name, kind))
@@ -115,6 +119,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                 replace(_finding(name, kind, still, bound=bound, exact=recorded is _recorded), claim=cover)
             )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _waits_for_work(report: Report, thread: int, still: _Still) -> bool:
+    """Return whether other threads of the run worked while this one slept: it looks again and again whether they are done."""
+    cover = Cover([start for start, _ in still.spans], [finish for _, finish in still.spans])
+    return others_at_work(report, thread, cover) >= _OTHERS * cover.total
 
 
 def _traced(report: Report) -> bool:

@@ -34,6 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.critical_path.summary import KEYS, summed
+from warplens.model.words import counted
 from warplens.stats.base import noted, one_of
 from warplens.stats.critical import answer, find, path_notes, placed
 
@@ -71,7 +72,7 @@ def table(
     summary = summed(report, path, by, gains=gains)
     left = summary.num_rows - rows if rows and summary.num_rows > rows else 0
     left_out = (
-        f"{left:,} rows left out with {pc.sum(summary.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all."
+        f"{counted(left, 'row')} left out with {pc.sum(summary.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all."
         if left
         else ""
     )

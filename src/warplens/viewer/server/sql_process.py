@@ -42,7 +42,7 @@ def room() -> int:
 
 
 class Asked:
-    """The reports that were asked about, each opened once as the server has it."""
+    """Keeps reports open: each is opened once, with the options of the server."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory

@@ -19,7 +19,7 @@ Work = Callable[[], Any]
 
 
 class Busy(Exception):
-    """More is asked for than is computed in a sensible time, or it takes longer than a request may wait."""
+    """The request needs more computing, or more time, than a request may take."""
 
 
 class Workers:

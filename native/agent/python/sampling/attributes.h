@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "layout.h"
+#include "agent/python/memory/layout.h"
 
 namespace warplens::agent {
 

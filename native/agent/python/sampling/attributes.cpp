@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "memory.h"
-#include "texts.h"
+#include "agent/python/memory/memory.h"
+#include "agent/python/memory/texts.h"
 
 namespace warplens::agent {
 namespace {
@@ -17,7 +17,7 @@ constexpr uintptr_t kDictKeys = 32, kDictValues = 40;
 constexpr uint64_t kInlineValues = 1 << 2, kManagedDict = 1 << 4;  // flags of a type, from 3.13, 3.11 on
 constexpr uint64_t kMostKeys = 256;
 
-// Where values lie: in the entries of the keys, or in an array of their own.
+// Where values lie: in the entries of the keys, or in a separate array.
 struct Dict {
   uintptr_t keys = 0;
   uintptr_t values = 0;
