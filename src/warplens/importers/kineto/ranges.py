@@ -52,9 +52,9 @@ def enclosing(
     sought.pass_by({**columns, "style": np.zeros(len(start), np.int32)})
     sought.finish()
     if order is None:
-        return sought.found
-    in_order_asked = np.empty_like(sought.found)
-    in_order_asked[order] = sought.found
+        return sought.range_ids
+    in_order_asked = np.empty_like(sought.range_ids)
+    in_order_asked[order] = sought.range_ids
     return in_order_asked
 
 
