@@ -104,9 +104,9 @@ class RocprofOutput:
             ends = [{"handle": 999}, {"handle": 1000}]
             if copy["direction"].startswith("DEVICE"):
                 ends.reverse()
-            agents = {"src_agent_id": ends[0], "dst_agent_id": ends[1]}
+            between = {"src_agent_id": ends[0], "dst_agent_id": ends[1]}
             records["memory_copy"].append(
-                {**row, **agents, "bytes": copy["size"], "stream_id": {"handle": 1}}
+                {**row, **between, "bytes": copy["size"], "stream_id": {"handle": 1}}
             )
         for operation, at, address, size, correlation in self.memory:
             name = f"MEMORY_ALLOCATION_{operation}"
