@@ -55,4 +55,4 @@ def test_nonsense_is_said(text: str, said: str) -> None:
 def test_who_asks_for_more_than_there_is_hears_of_it() -> None:
     assert slower_than_asked(_given("--gpu-metrics-frequency 100")) is None
     assert slower_than_asked({}) is None
-    assert "100 times a second at most" in str(slower_than_asked(_given("--gpu-metrics-frequency 10000")))
+    assert "at most 100 times a second" in str(slower_than_asked(_given("--gpu-metrics-frequency 10000")))
