@@ -55,7 +55,10 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
         "Writing the report",
         ("finish", "finish_cpu", "finish_cuda", "finish_during", "finish_memory", "lod"),
     ),
-    "asking": ("Asking a report", ("nvtx_sum", "ask", "analyze", "cuda_stats", "cpu_stats", "trace_csv", "ranks")),
+    "asking": (
+        "Asking a report",
+        ("nvtx_sum", "ask", "analyze", "cuda_stats", "cpu_stats", "trace_csv", "ranks"),
+    ),
     "files": ("Files of other tools", ("import_nsys", "import_kineto", "export", "export_nsys")),
     "viewer": ("The page", ("viewer",)),
     "other": ("Others", ()),

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What `make demo` shows: it records a training program and asks where the time went. Each command is printed before it runs.
+# What `make demo` shows: it records a training program as nobody annotated it, then with its annotations, and asks where the time went.
+# Each command is printed before it runs.
 set -eu
 
 bold='' plain=''
@@ -14,6 +15,11 @@ run() {
 }
 
 mkdir -p build
+echo "A plain program (NVTX_DISABLE switches the annotations of examples/train.py off):"
+export NVTX_DISABLE=1
+run warplens profile -f -o build/plain python examples/train.py
+unset NVTX_DISABLE
+echo "The same with its annotations: epochs, steps and their phases by name."
 run warplens profile -f -o build/demo python examples/train.py
 run warplens stats --timeunit ms build/demo.warplens
 run warplens timeline build/demo.warplens

@@ -15,9 +15,10 @@ from statistics import median
 import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ROOT / "tools")]
 
 from tests.support.reports.judged import Verdict, cases, compared, source  # noqa: E402
+from wrap_markdown import wrapped  # noqa: E402
 
 PAGE = ROOT / "docs" / "dev" / "judged.md"
 _HEAD = """# What findings are worth
@@ -39,12 +40,13 @@ that nobody has seen yet will show lower figures.
 ## Predicted against won
 
 The same program ran without its mistake: that is what was won. Some programs shared the GPU with others, so both figures are rough.
+Bounds are no predictions and are not in this table.
 
 | report | rule | predicted | won | ratio |
 |---|---|--:|--:|--:|
 {rows}
 
-The median error is {error:.0%}.
+The median error is {error:.0%}; the largest factor between the two is {factor:.2f}.
 
 ## Beside another tool
 
@@ -89,7 +91,7 @@ def main() -> int:
             print(f"    {wrong}")
     page = _page(verdicts)
     if "--page" in sys.argv[1:]:
-        PAGE.write_text(page, encoding="utf-8")
+        PAGE.write_text(wrapped(page), encoding="utf-8")
     print(page.partition("## Reports")[0])
     return 1 if any(verdict.wrong for verdict in verdicts) else 0
 
@@ -109,6 +111,7 @@ def _page(verdicts: list[Verdict]) -> str:
             f"| {case} | {rule} | {expected:.2f} s | {real:.2f} s | {expected / real:.2f} |"
             for case, rule, expected, real in won
         ),
+        factor=max((max(expected / real, real / expected) for *_, expected, real in won), default=1.0),
         error=median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0,
         reports="\n".join(
             f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts

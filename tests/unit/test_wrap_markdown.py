@@ -22,7 +22,7 @@ LONG = "word " * 30
         f"| a table | {LONG}|\n|---|---|\n",
         f"```\n{LONG}\n```\n",
         f"# {LONG}\n",
-        "See [" + "x" * 120 + "](" + "y" * 120 + ")\n",
+        "[" + "x" * 120 + "](" + "y" * 120 + ")\n",
     ],
 )
 def test_it_leaves(text: str) -> None:

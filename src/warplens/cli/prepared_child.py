@@ -5,7 +5,7 @@ from __future__ import annotations
 from warplens.recording.finishing.prepared import TYPE_CHECKING, Prepared, is_possible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from warplens.handover.pending import Pending
@@ -33,7 +33,7 @@ def finish(note: Pending, *, quiet: bool) -> tuple[bool, str | None] | None:
     return child.finish({"note": {**asdict(note), "path": str(note.path)}, "quiet": quiet})
 
 
-def _load() -> Work:
+def _load() -> tuple[Work, Iterable[object]]:
     from pathlib import Path
 
     from warplens.cli.light import give_back_early, without_pandas
@@ -43,7 +43,7 @@ def _load() -> Work:
         raise MemoryError
     without_pandas()
     give_back_early()
-    from warplens.cli import finish_report, finishing
+    from warplens.cli import finish_report, finishing, load_ahead
     from warplens.handover import pending
 
     finishing.load()
@@ -52,4 +52,4 @@ def _load() -> Work:
         note = pending.Pending(**{**request["note"], "path": Path(request["note"]["path"])})
         return finish_report.finish_report(note, quiet=request["quiet"])
 
-    return work
+    return work, load_ahead.one_by_one() if available() >= load_ahead.ROOM else ()

@@ -84,12 +84,12 @@ class Stream:
 class Enclosing:
     """Points in order of `start`, all at once; `thread` counts from `base`.
 
-    `found` is the id of a range, -1 without one.
+    `range_ids` has the id of a range, -1 without one.
     """
 
     def __init__(self, thread: npt.NDArray[np.int32], start: Int64Array, base: int = 0) -> None:
         self._thread, self._start = thread, start
-        self.found = np.full(len(start), -1, np.int64)
+        self.range_ids = np.full(len(start), -1, np.int64)
         self._done = 0
         self._around = Around(thread, base)
 
@@ -104,11 +104,11 @@ class Enclosing:
 
     def column(self, rows: slice) -> pa.Array:
         """Return what was found for some points; null without a range."""
-        return column(self.found[rows])
+        return column(self.range_ids[rows])
 
     def _take(self, ranges: Columns, until: int) -> None:
         rows = slice(self._done, max(until, self._done))
-        self._around.find(ranges, self._thread[rows], self._start[rows], self.found[rows])
+        self._around.find(ranges, self._thread[rows], self._start[rows], self.range_ids[rows])
         self._done = rows.stop
 
 

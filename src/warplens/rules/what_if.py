@@ -64,7 +64,12 @@ class WhatIf:
     @cached_property
     def _path(self) -> Path | None:
         try:
-            return path(self._report, build(self._report, self._selection))
+            graph = build(self._report, self._selection)
         except (MissingData, ReportError) as error:
             self.lacks = f"the graph of what waits for what cannot be made: {error}".rstrip(".")
             return None
+        launched = graph.calls.find(graph.work.columns["api"]) >= 0
+        if launched.sum() < _KNOWN * len(launched):
+            self.lacks = "the report does not say what launched much of the GPU's work"
+            return None
+        return path(self._report, graph)

@@ -104,23 +104,23 @@ class RocprofOutput:
             ends = [{"handle": 999}, {"handle": 1000}]
             if copy["direction"].startswith("DEVICE"):
                 ends.reverse()
-            agents = {"src_agent_id": ends[0], "dst_agent_id": ends[1]}
+            between = {"src_agent_id": ends[0], "dst_agent_id": ends[1]}
             records["memory_copy"].append(
-                {**row, **agents, "bytes": copy["size"], "stream_id": {"handle": 1}}
+                {**row, **between, "bytes": copy["size"], "stream_id": {"handle": 1}}
             )
         for operation, at, address, size, correlation in self.memory:
             name = f"MEMORY_ALLOCATION_{operation}"
             row = self._record("MEMORY_ALLOCATION", name, at, end=at + 5, correlation=correlation)
             about = {"agent_id": {"handle": 1000}, "address": f"0x{address:016x}", "allocation_size": size}
             records["memory_allocation"].append({**row, **about, "thread_id": self.pid})
-        agents = [
+        devices = [
             {"id": {"handle": 999}, "type": 1, "node_id": 0, "name": "AMD EPYC"},
             {"id": {"handle": 1000}, "type": 2, "node_id": 1, "name": "gfx942", "cu_count": 304},
             {"id": {"handle": 1001}, "type": 2, "node_id": 2, "name": "gfx942", "cu_count": 304},
         ]
         process = {
             "metadata": {"pid": self.pid, "init_time": 0, "fini_time": 0, "command": ["./train", "-n", "3"]},
-            "agents": agents,
+            "agents": devices,
             "strings": {
                 "buffer_records": [{"kind": kind, "operations": names} for kind, names in _KINDS.items()],
                 "marker_api": messages,

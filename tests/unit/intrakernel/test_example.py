@@ -128,7 +128,7 @@ def test_wrong_events_write_nothing(
     monkeypatch.setattr(example, "_choices", lambda only: (there, []))
     path = tmp_path / "trace.json"
     assert example.main(["--out", str(path)]) == 1
-    assert "3 units have recorded" in capsys.readouterr().err
+    assert "3 units recorded" in capsys.readouterr().err
     assert not path.exists()
 
 

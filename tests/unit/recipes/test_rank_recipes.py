@@ -102,3 +102,22 @@ def test_chance_names_nobody(tmp_path: Path) -> None:
 def test_one_rank_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     with pytest.raises(MissingData, match="no iteration in common"):
         answered("nvtx_pace", paced(tmp_path, {0: [10, 12]}), name="step")
+
+
+def test_findings_of_all_ranks_are_put_together(tmp_path: Path) -> None:
+    """On the first two ranks the GPU waits for its host between kernels, on the second one for longer."""
+    paths = []
+    for rank, gap in enumerate((20, 40, 0)):
+        calls = "".join(f"(cudaLaunchKernel#{number})" + " " * gap for number in range(1, 6))
+        kernels = "".join(f"(gemm#{number}------------)" + " " * gap for number in range(1, 6))
+        picture = (
+            f"main     |[{'work'.ljust(len(kernels) + 20)}]\nmain:api |{calls}\ngpu0.7   |{' ' * 20}{kernels}"
+        )
+        paths.append(tmp_path / f"rank{rank}.warplens")
+        timeline(paths[-1], picture, tick_ns=1_000_000, part=f"host-{rank}-1")
+    answer = answered("findings", paths)
+    rows = answer.tables["findings"].to_pylist()
+    (waits,) = [row for row in rows if row["Rule"] == "gpu_time_util"]
+    assert (waits["Ranks"], waits["Max at"]) == (2, "rank1.warplens")
+    assert waits["Max (ns)"] == pytest.approx(2 * waits["Min (ns)"], rel=0.15)
+    assert answer.lines[1].startswith("On 2 ranks: ")

@@ -32,7 +32,7 @@ class Piece:
     """
 
     rows: slice
-    found: npt.NDArray[Any]
+    fields: npt.NDArray[Any]
     thread: npt.NDArray[np.int32]
     start: Int64Array
     end: Int64Array
@@ -76,17 +76,17 @@ class Chosen:
         offsets, counts, edges = self._runs
         row = 0
         for number, (begin, behind) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-            found = self._records.stretches(offsets[begin:behind], counts[begin:behind])
-            start, end = found["start"].astype(np.int64), found["end"].astype(np.int64)
-            order = np.flatnonzero(self._kept(found, start, end) & self._within(start, number))
+            fields = self._records.stretches(offsets[begin:behind], counts[begin:behind])
+            start, end = fields["start"].astype(np.int64), fields["end"].astype(np.int64)
+            order = np.flatnonzero(self._kept(fields, start, end) & self._within(start, number))
             order = _in_order(order, start, end)
-            if len(order) < len(found) or not (order[1:] > order[:-1]).all():
-                found, start, end = _taken(found, order), start[order], end[order]
-            for some in self._place.groups(len(found)):
-                thread = self._place.threads.match(found["tid"][some].astype(np.int64), start[some])
+            if len(order) < len(fields) or not (order[1:] > order[:-1]).all():
+                fields, start, end = _taken(fields, order), start[order], end[order]
+            for some in self._place.groups(len(fields)):
+                thread = self._place.threads.match(fields["tid"][some].astype(np.int64), start[some])
                 rows = slice(row + some.start, row + some.stop)
-                yield Piece(rows, found[some], thread, start=start[some], end=end[some])
-            row += len(found)
+                yield Piece(rows, fields[some], thread, start=start[some], end=end[some])
+            row += len(fields)
 
     def columns(self, piece: Piece) -> dict[str, pa.Array]:
         """Return the columns that all tables have."""
@@ -132,7 +132,7 @@ class Chosen:
     def _assigned(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Return the stretches of records that hold the rows of a slice: offsets, lengths, and the edges of slices."""
         size = self._records.size
-        found: list[tuple[Int64Array, Int64Array, Int64Array]] = []
+        runs: list[tuple[Int64Array, Int64Array, Int64Array]] = []
         for offsets, block in self._records.blocks():
             start = block["start"].astype(np.int64)
             at = np.flatnonzero(self._kept(block, start, block["end"].astype(np.int64)))
@@ -142,11 +142,11 @@ class Chosen:
             places_ = offsets[at]
             begins = np.append(True, (of[1:] != of[:-1]) | (places_[1:] - places_[:-1] > _GAP * size))
             ends = np.append(begins[1:], True)
-            found.append((of[begins], places_[begins], (places_[ends] - places_[begins]) // size + 1))
+            runs.append((of[begins], places_[begins], (places_[ends] - places_[begins]) // size + 1))
         nothing = np.empty(0, np.int64)
         of, offsets, counts = (
-            (np.concatenate([nothing, *columns]) for columns in zip(*found, strict=True))
-            if found
+            (np.concatenate([nothing, *columns]) for columns in zip(*runs, strict=True))
+            if runs
             else (nothing,) * 3
         )
         order = np.argsort(of, kind="stable")

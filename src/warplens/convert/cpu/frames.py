@@ -89,11 +89,11 @@ class Frames:
 
     def tasks_below(self) -> dict[int, list[int]]:
         """Return the stacks in which tasks were awaited as strings of these, in the order of their appearance."""
-        found: dict[int, list[int]] = {}
+        children: dict[int, list[int]] = {}
         rows = np.flatnonzero(self._kind == TASK)
         for parent, name in zip(self._parent[rows].tolist(), self._names[rows].tolist(), strict=True):
-            found.setdefault(parent, []).append(name)
-        return found
+            children.setdefault(parent, []).append(name)
+        return children
 
     def tables(self, mapped: WideRecords | None, symbols: Symbols) -> Iterator[pa.Table]:
         """Return the rows of `frames`. `mapped`: the modules that native code is in."""
@@ -104,14 +104,14 @@ class Frames:
         natives = _natives(self._records, self._order, known, process=self._process, symbols=symbols)
         functions, files = texts.Names(place.strings, texts.named), texts.Names(place.strings, texts.plain)
         for rows in place.groups(len(self)):
-            found = self._records.rows(offsets[rows])
-            kind = found["domain"].astype(np.int64)
-            (function,), (file,) = functions.columns(found["name"]), files.columns(found["file"])
-            line = np.where(kind == NATIVE, natives.line[rows], found["line"].astype(np.int64))
-            address = np.where(found["module"] != 0, found["offset"], found["address"]).astype(np.uint64)
+            fields = self._records.rows(offsets[rows])
+            kind = fields["domain"].astype(np.int64)
+            (function,), (file,) = functions.columns(fields["name"]), files.columns(fields["file"])
+            line = np.where(kind == NATIVE, natives.line[rows], fields["line"].astype(np.int64))
+            address = np.where(fields["module"] != 0, fields["offset"], fields["address"]).astype(np.uint64)
             columns = {
                 "frame": pa.array(place.first + self._node[rows]),
-                "process": pa.array(np.full(len(found), place.process, np.int64)),
+                "process": pa.array(np.full(len(fields), place.process, np.int64)),
                 "parent": pa.array(place.first + self._parent[rows], mask=self._parent[rows] == 0),
                 "depth": pa.array(self._depth[rows]),
                 "kind": labelled(kind, _KINDS),
@@ -119,7 +119,7 @@ class Frames:
                 "module": natives.column(natives.module[rows]),
                 "file": natives.column(natives.file[rows], file),
                 "line": _lines(line),
-                "first_line": _lines(found["first_line"].astype(np.int64)),
+                "first_line": _lines(fields["first_line"].astype(np.int64)),
                 "address": pa.array(address, mask=(kind == PYTHON) | (kind == TASK)),
                 "path": natives.column(natives.path[rows]),
                 "build_id": natives.column(natives.build_id[rows]),

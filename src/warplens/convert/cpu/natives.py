@@ -86,10 +86,10 @@ class Natives:
             asked, back = np.unique(offset[some] - (flags[some] & _RETURN), return_inverse=True)
             if module.path == ANONYMOUS:
                 names = [Where(name) if name else None for name in generated().find(asked)]
-                self._take(mine, back.reshape(-1), GENERATED, found=names)
+                self._take(mine, back.reshape(-1), GENERATED, places=names)
             else:
-                found = symbols.look_up(module.path, module.build_id, asked)
-                self._take(mine, back.reshape(-1), f"[{module.name}]", found=found)
+                places = symbols.look_up(module.path, module.build_id, asked)
+                self._take(mine, back.reshape(-1), f"[{module.name}]", places=places)
 
     def look_up_kernel(
         self, rows: Int64Array, address: Int64Array, flags: Int64Array, boot_id: str, symbols: Symbols
@@ -97,9 +97,9 @@ class Natives:
         """Look at frames of the kernel that started as `boot_id`."""
         whole = address.astype(np.uint64)
         asked, back = np.unique(whole - (flags & _RETURN).astype(np.uint64), return_inverse=True)
-        found = symbols.look_up_kernel(boot_id, asked)
+        functions = symbols.look_up_kernel(boot_id, asked)
         for row, number in zip(rows.tolist(), back.reshape(-1).tolist(), strict=True):
-            function = found[number]
+            function = functions[number]
             self.function[row] = self._text(function.name if function else KERNEL)
             self.module[row] = self._text(function.module if function else KERNEL)
 
@@ -120,14 +120,14 @@ class Natives:
             pa.array(codes.astype(np.int32), mask=codes < 0), pa.array(words, pa.string())
         )
 
-    def _take(self, rows: Int64Array, back: Int64Array, other: str, found: Sequence[Where | None]) -> None:
-        functions = np.array([self._text(other if one is None else one.function) for one in found], np.int32)[
-            back
-        ]
-        files = np.array(
-            [-1 if one is None or not one.file else self._text(one.file) for one in found], np.int32
+    def _take(self, rows: Int64Array, back: Int64Array, other: str, places: Sequence[Where | None]) -> None:
+        functions = np.array(
+            [self._text(other if one is None else one.function) for one in places], np.int32
         )[back]
-        lines = np.array([0 if one is None else one.line for one in found], np.int32)[back]
+        files = np.array(
+            [-1 if one is None or not one.file else self._text(one.file) for one in places], np.int32
+        )[back]
+        lines = np.array([0 if one is None else one.line for one in places], np.int32)[back]
         self.function[rows], self.file[rows], self.line[rows] = functions, files, lines
 
     def _text(self, text: str) -> int:

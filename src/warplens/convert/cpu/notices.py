@@ -182,15 +182,15 @@ def notes(noticed: Iterable[Noticed], pid: int) -> list[Note]:
 
     Repeated notes become one, with the last value or the sum.
     """
-    found: dict[tuple[int, str], tuple[int, int, int]] = {}
+    counts: dict[tuple[int, str], tuple[int, int, int]] = {}
     for number, name, value, start in noticed:
         if number == OPCODE:
             continue  # a name, not something that happened
-        count, first, before = found.get((number, name), (0, start, 0))
+        count, first, before = counts.get((number, name), (0, start, 0))
         sums = number in _NOTICES and _NOTICES[number].sums
-        found[number, name] = (count + 1, first, before + value if sums else value)
+        counts[number, name] = (count + 1, first, before + value if sums else value)
     told = []
-    for (number, name), (count, first, value) in found.items():
+    for (number, name), (count, first, value) in counts.items():
         where = f"process {pid}"
         notice = _NOTICES.get(number)
         if notice is None:
@@ -217,13 +217,13 @@ def odd(tally: Tally, broken: int, lost: int, pid: int) -> list[Note]:
 
     `broken`: frames; `lost`: rows whose stack was not written.
     """
-    found = [
+    losses = [
         (tally.damaged, "damaged-records", "records of the CPU side with impossible times were left out"),
         (broken, "damaged-frames", "frames of stacks could not be used, or do not know their caller"),
         (lost, "lost-stacks", "samples or calls have no stack because it was not written"),
     ]
     return [
         Note("warning", code, "cpu", message=f"{count:,} {what} (process {pid})", count=min(count, _LATEST))
-        for count, code, what in found
+        for count, code, what in losses
         if count
     ]

@@ -42,20 +42,20 @@ class OsCalls:
 
         `columns`: those that all tables have.
         """
-        found = piece.found
-        name, operation = self._functions.columns(found["name"])
-        (target,) = self._targets.columns(found["text"])
+        fields = piece.fields
+        name, operation = self._functions.columns(fields["name"])
+        (target,) = self._targets.columns(fields["text"])
         result, error, fd = (
-            found["result"].astype(np.int64),
-            found["domain"].astype(np.int64),
-            found["fd"].astype(np.int32),
+            fields["result"].astype(np.int64),
+            fields["domain"].astype(np.int64),
+            fields["fd"].astype(np.int32),
         )
-        group, known = self._groups(found["name"]), self._sockets(found["text"])
+        group, known = self._groups(fields["name"]), self._sockets(fields["text"])
         group = np.where((group == _FILES) & (known == 1), _SOCKETS, group)
-        on_file = ((found["flags"] & _FILE) != 0) & (known == 0)
-        moved = (self._moves(found["name"]) != 0) & (result >= 0)
+        on_file = ((fields["flags"] & _FILE) != 0) & (known == 0)
+        moved = (self._moves(fields["name"]) != 0) & (result >= 0)
         mapped = (group == _MEMORY) & (error == 0)
-        subject = found["object"].astype(np.uint64)
+        subject = fields["object"].astype(np.uint64)
         size = np.where(mapped, np.minimum(subject, LATEST).astype(np.int64), result)
         common = {
             "error": labelled(error, os_words.ERRORS, absent=error == 0),
@@ -74,7 +74,7 @@ class OsCalls:
                     "result": pa.array(result),
                     "target": target,
                     "object": pa.array(subject, mask=(group != _LOCKS) | (subject == 0)),
-                    "stack": self._frames.stacks(found["stack"]),
+                    "stack": self._frames.stacks(fields["stack"]),
                 },
             ),
         )
@@ -83,18 +83,18 @@ class OsCalls:
             files = {**columns, **common, "name": name, "operation": operation, "path": target}
             files.pop("range", None)
             files = {column: values.take(kept) for column, values in files.items()} | self._asked(
-                found[on_file]
+                fields[on_file]
             )
             files |= self._place.ids(slice(self._files, self._files + len(kept)))
             self._files += len(kept)
             yield "file_access", schema.build("file_access", files)
 
-    def _asked(self, found: npt.NDArray[Any]) -> dict[str, pa.Array]:
+    def _asked(self, fields: npt.NDArray[Any]) -> dict[str, pa.Array]:
         """Return the columns that `object` becomes: a number of bytes, or flags."""
-        opens = self._opens(found["name"]) != 0
-        moves = self._moves(found["name"]) != 0
-        flags = found["object"] & 0xFFFFFFFF
+        opens = self._opens(fields["name"]) != 0
+        moves = self._moves(fields["name"]) != 0
+        flags = fields["object"] & 0xFFFFFFFF
         used = np.unique(flags[opens])
         words = pa.array([os_words.open_flags(one) for one in used.tolist()], pa.string())
         flags = words.take(pa.array(np.searchsorted(used, flags), mask=~opens))
-        return {"asked": pa.array(found["object"].astype(np.int64), mask=~moves), "flags": flags}
+        return {"asked": pa.array(fields["object"].astype(np.int64), mask=~moves), "flags": flags}

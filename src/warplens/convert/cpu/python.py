@@ -62,18 +62,18 @@ class Calls:
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""
-        found = piece.found
-        kind, flags, line = found["domain"], found["flags"], found["line"]
-        (name,), (file,) = self._names.columns(found["name"]), self._files.columns(found["file"])
+        fields = piece.fields
+        kind, flags, line = fields["domain"], fields["flags"], fields["line"]
+        (name,), (file,) = self._names.columns(fields["name"]), self._files.columns(fields["file"])
         columns |= {
             **self._nested.columns(piece)[0],
             "kind": labelled(kind, _KINDS),
             "name": name,
             "file": file,
             "line": pa.array(line.astype(np.int32), mask=(line == 0) | (line > 0x7FFFFFFF)),
-            "color": pa.array(found["color"].astype(np.uint32), mask=(flags & _COLOR) == 0),
+            "color": pa.array(fields["color"].astype(np.uint32), mask=(flags & _COLOR) == 0),
             "clipped": pa.array((flags & _CUT) != 0),
-            "failed": pa.array(found["value"] == 1, mask=(kind != TASK) & (kind != FUNCTION)),
+            "failed": pa.array(fields["value"] == 1, mask=(kind != TASK) & (kind != FUNCTION)),
         }
         yield "python_calls", schema.build("python_calls", columns)
 
@@ -92,37 +92,37 @@ class Imports:
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""
-        (name,) = self._names.columns(piece.found["name"])
+        (name,) = self._names.columns(piece.fields["name"])
         length = piece.end - piece.start
         columns |= {
             **self._nested.columns(piece)[0],
             "name": name,
             "self": pa.array(np.maximum(length - self._inside[piece.rows].astype(np.int64), 0)),
-            "failed": pa.array(piece.found["value"] == 1),
+            "failed": pa.array(piece.fields["value"] == 1),
         }
         yield "imports", schema.build("imports", columns)
 
 
 def collections(piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
     """Return the next rows of `gc`; `columns`: those that all tables have."""
-    found = piece.found
+    fields = piece.fields
     columns |= {
-        "generation": pa.array(np.clip(found["value"], 0, 0x7FFFFFFF).astype(np.int32)),
-        "collected": pa.array(np.maximum(found["value2"].astype(np.int64), 0)),
-        "uncollectable": pa.array(found["line"].astype(np.int64)),
+        "generation": pa.array(np.clip(fields["value"], 0, 0x7FFFFFFF).astype(np.int32)),
+        "collected": pa.array(np.maximum(fields["value2"].astype(np.int64), 0)),
+        "uncollectable": pa.array(fields["line"].astype(np.int64)),
     }
     yield "gc", schema.build("gc", columns)
 
 
 def lock(piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
     """Return the next rows of `gil`; `columns`: those that all tables have."""
-    found = piece.found
-    state = found["domain"]
+    fields = piece.fields
+    state = fields["domain"]
     length = piece.end - piece.start
-    interpreter = np.minimum(found["interpreter"].astype(np.uint64), 0x7FFFFFFF).astype(np.int32)
+    interpreter = np.minimum(fields["interpreter"].astype(np.uint64), 0x7FFFFFFF).astype(np.int32)
     columns |= {"state": labelled(state, _STATES), "interpreter": pa.array(interpreter)}
     for name, kind, brief in _LOCK:
         one = length if name in ("held", "waited") else np.ones(len(length), np.int64)
-        sums = np.minimum(found[brief].astype(np.uint64), LATEST).astype(np.int64)
+        sums = np.minimum(fields[brief].astype(np.uint64), LATEST).astype(np.int64)
         columns[name] = pa.array(np.where(state == BRIEF, sums, np.where(state == kind, one, 0)))
     yield "gil", schema.build("gil", columns)

@@ -43,13 +43,13 @@ class Reasons:
 
 def _ranges(chosen: Chosen | None, of: int | None = None) -> Iterator[Columns]:
     for piece in () if chosen is None else chosen.pieces():
-        mine = slice(None) if of is None else piece.found["domain"] == of
+        mine = slice(None) if of is None else piece.fields["domain"] == of
         start = np.ascontiguousarray(piece.start[mine])
         if len(start):
             yield {
                 "thread": piece.thread[mine].astype(np.int64),
                 "start": start,
                 "end": np.ascontiguousarray(piece.end[mine]),
-                "id": piece.found["name"][mine].astype(np.int64),
+                "id": piece.fields["name"][mine].astype(np.int64),
                 "style": np.zeros(len(start), np.int32),
             }

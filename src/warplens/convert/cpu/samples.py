@@ -38,24 +38,24 @@ class Samples:
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""
-        found = piece.found
-        kind, flags = found["domain"], found["flags"]
+        fields = piece.fields
+        kind, flags = fields["domain"], fields["flags"]
         native = kind == NATIVE
-        count, weight = weight_of(found)
-        (task,) = self._tasks.columns(found["name"])
+        count, weight = weight_of(fields)
+        (task,) = self._tasks.columns(fields["name"])
         columns |= {
             "kind": labelled(kind, _KINDS),
             "count": count,
             "weight": weight,
             "on_cpu": pa.array(native | _flag(flags, _ON_CPU)),
             "gil": pa.array(_flag(flags, _GIL), mask=native),
-            "cpu": _cpu(np.where(native, found["cpu"], NONE)),
-            "stack": self._frames.stacks(found["stack"]),
+            "cpu": _cpu(np.where(native, fields["cpu"], NONE)),
+            "stack": self._frames.stacks(fields["stack"]),
             "task": task,
             "late": pa.array(_flag(flags, _LATE), mask=~native),
             "cut": pa.array(_flag(flags, _CUT)),
             "exception": pa.array(_flag(flags, _EXCEPTION), mask=native),
-            **self._opcodes.columns(found["cpu"], native),
+            **self._opcodes.columns(fields["cpu"], native),
         }
         yield "samples", schema.build("samples", columns)
 
@@ -68,21 +68,21 @@ class ThreadStates:
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""
-        found = piece.found
-        state = found["domain"]
+        fields = piece.fields
+        state = fields["domain"]
         columns |= {
             "state": labelled(state, _STATES),
-            "cpu": _cpu(found["cpu"]),
-            "exact": pa.array(~_flag(found["flags"], _SAMPLED)),
+            "cpu": _cpu(fields["cpu"]),
+            "exact": pa.array(~_flag(fields["flags"], _SAMPLED)),
             "reason": self._reasons.column(piece, state == BLOCKED),
         }
         yield "thread_states", schema.build("thread_states", columns)
 
 
-def weight_of(found: npt.NDArray[Any]) -> tuple[pa.Array, pa.Array]:
+def weight_of(fields: npt.NDArray[Any]) -> tuple[pa.Array, pa.Array]:
     """Return how many ticks, and the time that they stand for."""
-    count = found["count"].astype(np.int64)
-    interval = np.minimum(found["interval"].astype(np.uint64), LATEST).astype(np.int64)
+    count = fields["count"].astype(np.int64)
+    interval = np.minimum(fields["interval"].astype(np.uint64), LATEST).astype(np.int64)
     return pa.array(count), pa.array(
         np.where(interval > LATEST // np.maximum(count, 1), LATEST, count * interval)
     )

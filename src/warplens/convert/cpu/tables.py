@@ -176,7 +176,7 @@ class CpuTables:
             for table, rows in make(piece, columns):
                 self._write(table, rows)
             with self._counting:
-                self._done += len(piece.found)
+                self._done += len(piece.fields)
                 progress(min(self._done / max(self.records, 1), 1.0))
 
     def notes(self) -> list[Note]:

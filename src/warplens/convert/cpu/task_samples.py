@@ -33,21 +33,21 @@ class TaskSamples:
 
     def __call__(self, piece: Piece, columns: dict[str, pa.Array]) -> Iterator[tuple[str, pa.Table]]:
         """Return a table and its next rows; `columns`: those that all tables have."""
-        found = piece.found
-        flags = found["flags"]
+        fields = piece.fields
+        flags = fields["flags"]
         outer = (flags & _OUTER) != 0
-        count, weight = weight_of(found)
-        (task,) = self._names.columns(found["name"])
+        count, weight = weight_of(fields)
+        (task,) = self._names.columns(fields["name"])
         columns |= {
             "task": task,
-            "number": pa.array(found["cpu"].astype(np.int64)),
+            "number": pa.array(fields["cpu"].astype(np.int64)),
             "state": labelled(np.where(flags & _RUNNING, 2, np.where(flags & _READY, 1, 0)), _STATES),
-            "doing": _doing(found["stack"].astype(np.int64), outer, self._place, frames=self._frames),
+            "doing": _doing(fields["stack"].astype(np.int64), outer, self._place, frames=self._frames),
             "depth": pa.array(self._lanes.of(piece)),
             "outer": pa.array(outer),
             "count": count,
             "weight": weight,
-            "stack": self._frames.stacks(found["stack"]),
+            "stack": self._frames.stacks(fields["stack"]),
         }
         yield "task_samples", schema.build("task_samples", columns)
 
@@ -58,13 +58,13 @@ def _doing(
     """Return the innermost function of each stack, or the tasks that are awaited there."""
     keys, code = np.unique(stack << 1 | outer, return_inverse=True)
     awaited = frames.tasks_below()
-    found: list[str | None] = []
+    texts: list[str | None] = []
     for node, has_task in zip((keys >> 1).tolist(), (keys & 1).tolist(), strict=True):
         first, *more = awaited.get(node, (0,)) if has_task else (0,)
         name = place.strings.get(first or frames.name_of(node))
-        found.append(f"{name} +{len(more)}" if name and more else name)
-    known = {text: number for number, text in enumerate(dict.fromkeys(text for text in found if text))}
-    codes = np.array([known.get(text or "", -1) for text in found] or [0], np.int32)[code]
+        texts.append(f"{name} +{len(more)}" if name and more else name)
+    known = {text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text))}
+    codes = np.array([known.get(text or "", -1) for text in texts] or [0], np.int32)[code]
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(list(known), pa.string()))
 
 
@@ -90,12 +90,12 @@ class _Lanes:
 
     def of(self, piece: Piece) -> npt.NDArray[np.int32]:
         """Return the lanes of some rows."""
-        found: npt.NDArray[np.int32] = self._lane[np.searchsorted(self._tasks, _task_of(piece))]
-        return found
+        lanes: npt.NDArray[np.int32] = self._lane[np.searchsorted(self._tasks, _task_of(piece))]
+        return lanes
 
 
 def _task_of(piece: Piece) -> Int64Array:
-    key: Int64Array = piece.thread.astype(np.int64) << 32 | piece.found["cpu"].astype(np.int64)
+    key: Int64Array = piece.thread.astype(np.int64) << 32 | piece.fields["cpu"].astype(np.int64)
     return key
 
 

@@ -99,10 +99,12 @@ class RocmTables:
         known = [tid for tid in tids.tolist() if tid > 0]
         main = self.process.pid if self.process.pid in known or not known else known[0]
         self._tids = [main, *(tid for tid in known if tid != main)]
-        places = {tid: self.key * THREADS_PER_PROCESS + place for place, tid in enumerate(self._tids)}
-        self._thread_of = lambda tids: np.array(
-            [places.get(tid, self.key * THREADS_PER_PROCESS) for tid in tids.tolist()], np.int64
-        )
+        self._threads = {tid: self.key * THREADS_PER_PROCESS + place for place, tid in enumerate(self._tids)}
+
+    def _thread_of(self, tids: Int64Array) -> Int64Array:
+        """Return the thread of each system id; those without one belong to the main thread."""
+        main = self.key * THREADS_PER_PROCESS
+        return np.array([self._threads.get(tid, main) for tid in tids.tolist()], np.int64)
 
     def _numbered_devices(self) -> dict[str, int]:
         """Return the device of each text that means a GPU."""
@@ -342,13 +344,13 @@ class RocmTables:
             totals[device] = totals.get(device, 0) + (-size if frees else size)
             made.append((address, "free" if frees else "allocate", size, device, totals[device]))
         address_of, operation, sizes, device_of, total = zip(*made, strict=True) if made else ((),) * 5
-        device = np.array(device_of, np.int64)
+        devices = np.array(device_of, np.int64)
         self.part.write(
             "gpu_memory",
             {
                 "id": columns["id"],
                 "process": columns["process"],
-                "device": pa.array(device, pa.int64(), mask=device < 0),
+                "device": pa.array(devices, pa.int64(), mask=devices < 0),
                 "start": columns["start"],
                 "operation": pa.array(operation, pa.string()).dictionary_encode(),
                 "kind": pa.array(

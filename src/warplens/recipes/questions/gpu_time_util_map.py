@@ -1,8 +1,8 @@
 """How busy the GPU of each rank was over time: a heat map of ranks and time.
 
 ## What it asks
-For each GPU of each rank and each of `:bins=60` equal pieces of time, the percentage of the piece in which
-the GPU worked; with `:kind=compute`, `communication` or `memory`, in which it did that kind of work.
+The share of time in which each GPU of each rank worked, in percent, for each of `:bins=60` equal stretches
+of time; with `:kind=compute`, `communication` or `memory`, in which it did that kind of work.
 
 ## How it is computed
 Work that overlaps on one GPU counts once. Times are those of the reports' clocks where the reports overlap

@@ -120,7 +120,7 @@ def die_with(parent: int) -> None:
 
 def close_all_but(*kept: int) -> None:
     """Close all descriptors but those in `kept`: others wait to see them closed. The standard streams become empty."""
-    null = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDONLY)
     for descriptor in range(3):
         os.dup2(null, descriptor)
     begin = 3

@@ -13,11 +13,11 @@ import warnings
 # Only what the interpreter has loaded by itself: the child begins the earlier.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, NoReturn
 
     Work = Callable[[Mapping[str, Any]], bool]
-    Load = Callable[[], Work]
+    Load = Callable[[], tuple[Work, Iterable[object]]]
 
 _PATIENCE_S = 0.5
 _STARVED = 0.3  # of a CPU
@@ -25,8 +25,9 @@ _AWAY, _AT_WORK = b"-", b"+"  # whether the child takes the work
 
 
 class Prepared:
-    """A forked child that calls `load` with spare CPU time, and what that returns for the request of `finish`.
+    """A forked child that calls `load` with spare CPU time, and its result for the request of `finish`.
 
+    `load` returns the work, and steps that load more, which only longer runs need.
     Fork it before this process has threads. It ends with this process, or when `finish` is never called.
     """
 
@@ -132,6 +133,7 @@ class _Loading:
 
         self._load = load
         self._work: Work | None = None
+        self._is_asked = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -141,6 +143,7 @@ class _Loading:
 
         from warplens.handover.priority import come_back
 
+        self._is_asked = True
         come_back(self._thread.native_id or 0)
         while self._thread.is_alive():
             before = time.process_time()
@@ -154,7 +157,10 @@ class _Loading:
 
         come_last()
         try:
-            self._work = self._load()
+            self._work, more = self._load()
+            for _ in more:
+                if self._is_asked:
+                    break
         except (ImportError, MemoryError, OSError):
             pass
 

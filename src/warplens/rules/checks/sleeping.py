@@ -123,8 +123,8 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
 
 def _waits_for_work(report: Report, thread: int, still: _Still) -> bool:
     """Return whether other threads of the run worked while this one slept: it looks again and again whether they are done."""
-    cover = Cover([start for start, _ in still.spans], [finish for _, finish in still.spans])
-    return others_at_work(report, thread, cover) >= _OTHERS * cover.total
+    cover = Cover(still.start, still.end)
+    return cover.total > 0 and others_at_work(report, thread, cover) >= _OTHERS * cover.total
 
 
 def _traced(report: Report) -> bool:

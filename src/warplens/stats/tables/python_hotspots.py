@@ -10,8 +10,8 @@ traced.
 - Threads: on how many threads it was seen.
 - Name: the function. Where: its file and first line.
 
-Functions of your own code come first, the most Total first: they are neither in `site-packages` nor in the standard library. Then come the
-others, the most Self first.
+Functions of the program come first, the most Total first: their files are neither in `site-packages` nor in the standard library. Then
+come the others, the most Self first.
 
 ## How it is computed
 From samples as cpu_hotspots:only-python does it, native ones where there are any (their Python frames), else Python ones of threads that

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,15 @@ import pytest
 from warplens.recording.finishing.prepared import Prepared
 
 Work = Callable[[Mapping[str, Any]], bool]
+Load = Callable[[], tuple[Work, Iterable[object]]]
 
 
-def _writes(path: Path) -> Callable[[], Work]:
+def _writes(path: Path) -> Load:
     def work(request: Mapping[str, Any]) -> bool:
         path.write_text(f"{request['text']} {os.getpid() != request['us']}")
         return bool(request["answer"])
 
-    return lambda: work
+    return lambda: (work, ())
 
 
 @pytest.mark.parametrize("answer", [True, False])
@@ -34,7 +35,7 @@ def test_the_child_works_on_the_request(answer: bool, tmp_path: Path) -> None:
 
 
 def test_a_child_without_the_packages_leaves_the_work_to_the_caller() -> None:
-    def load() -> Work:
+    def load() -> tuple[Work, Iterable[object]]:
         raise ModuleNotFoundError("pyarrow")
 
     assert Prepared(load).finish({}) is None
@@ -53,7 +54,7 @@ def test_a_child_that_dies_at_work_is_reported() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         return True
 
-    assert Prepared(lambda: work).finish({}) == (
+    assert Prepared(lambda: (work, ())).finish({}) == (
         False,
         "SIGKILL, which the system sends where memory is short",
     )
@@ -70,7 +71,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
     code = """
 import os
 from warplens.recording.finishing.prepared import Prepared
-print(Prepared(lambda: lambda request: True)._pid, flush=True)
+print(Prepared(lambda: (lambda request: True, ()))._pid, flush=True)
 os._exit(0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -78,3 +79,14 @@ os._exit(0)
     while Path(f"/proc/{done.stdout.strip()}").exists():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_a_request_ends_the_loading_that_only_longer_runs_need(tmp_path: Path) -> None:
+    def more() -> Iterator[None]:
+        while True:
+            time.sleep(0.01)
+            yield
+
+    child = Prepared(lambda: (lambda request: True, more()))
+    time.sleep(0.1)
+    assert child.finish({}) == (True, None)
