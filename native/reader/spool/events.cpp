@@ -10,9 +10,12 @@ Events::Events(const Layout &layout) : layout_(layout) {
                                              {layout.start_end_type, Kind::start_end},
                                              {layout.mark_type, Kind::mark},
                                              {layout.sample_type, Kind::sample},
-                                             {layout.operation_type, Kind::operation}};
+                                             {layout.operation_type, Kind::operation},
+                                             {layout.op_type, Kind::range}};
   for (const auto &[type, kind] : known) {
-    kinds_[type & 0xff] = kind;
+    if (type != 0) {
+      kinds_[type & 0xff] = kind;
+    }
   }
 }
 
