@@ -38,7 +38,7 @@ inline constexpr size_t kTorchCallbackSize = 40;  // of PyTorch's own
 static_assert(offsetof(TorchCallback, scopes) == 24 && offsetof(TorchCallback, needs_inputs) == 34 &&
               offsetof(TorchCallback, later) <= kTorchCallbackSize);
 
-// The name of a record: a text, or an operator's schema.
+// The name of a record since 2.9: a text, or an operator's schema.
 using TorchName = std::variant<std::string_view, std::reference_wrapper<const TorchSchema>>;
 
 // As PyTorch's libstdc++ lays them out. Their memory is PyTorch's, to be given back with its `operator delete`.
@@ -54,11 +54,13 @@ struct TorchString {
   char inside[16];
 };
 
-// A version whose headers were compared, by its major and minor number.
+// A version whose headers were compared, by its major and minor number; where its records have their sequence number.
 struct TorchAbi {
   uint16_t major;
   uint16_t minor;
-  uint16_t sequence_at;  // offset of the sequence number in a record
+  uint16_t sequence_at;
+  uint16_t
+      sequence_at_old;  // of builds with the strings of libstdc++ before GCC 5, as the wheels of 2.6 for x86-64
 };
 
 }  // namespace warplens

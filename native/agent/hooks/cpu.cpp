@@ -26,7 +26,7 @@ namespace warplens::agent {
 namespace {
 
 const CpuSource *const kSources[] = {&kOsCallSource, &kPythonSource, &kPythonSampler, &kPerfSource,
-                                    &kTorchSource};
+                                     &kTorchSource};
 
 CpuSettings g_settings{};  // written once, before main
 std::atomic<bool> g_began{false};

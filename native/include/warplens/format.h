@@ -223,8 +223,9 @@ struct OpRecord {
   RecordHead head;
   uint64_t start;
   uint64_t end;
-  uint64_t sequence;  // kOpScope and below: the framework's scope; the rest: its sequence number, kNoSequence: none
-  uint32_t shapes;    // text: of its inputs, as JSON; 0: not asked for
+  uint64_t
+      sequence;  // kOpScope and below: the framework's scope; the rest: its sequence number, kNoSequence: none
+  uint32_t shapes;  // text: of its inputs, as JSON; 0: not asked for
   uint32_t types;
 };
 static_assert(sizeof(OpRecord) == sizeof(EventRecord));

@@ -6,12 +6,10 @@
 namespace warplens::desk {
 
 Events::Events(const Layout &layout) : layout_(layout) {
-  const std::pair<uint32_t, Kind> known[] = {{layout.range_type, Kind::range},
-                                             {layout.start_end_type, Kind::start_end},
-                                             {layout.mark_type, Kind::mark},
-                                             {layout.sample_type, Kind::sample},
-                                             {layout.operation_type, Kind::operation},
-                                             {layout.op_type, Kind::range}};
+  const std::pair<uint32_t, Kind> known[] = {
+      {layout.range_type, Kind::range},         {layout.start_end_type, Kind::start_end},
+      {layout.mark_type, Kind::mark},           {layout.sample_type, Kind::sample},
+      {layout.operation_type, Kind::operation}, {layout.op_type, Kind::range}};
   for (const auto &[type, kind] : known) {
     if (type != 0) {
       kinds_[type & 0xff] = kind;

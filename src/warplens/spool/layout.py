@@ -30,7 +30,11 @@ _EVENTS = ("range", "start_end", "mark", "sample")
 _METAS = ("thread_switch", "thread", "domain", "category", "thread_name", "task_switch", "define")
 _ORIGIN = {"id": 8, "parent": 8, "thread": 4, "task": 4}
 _OPERATION = {"domain": 2, "start": 8, "object": 8, "value": 8, "action": 4}
-_OP = {"sequence": "payload", "shapes": "color", "types": "category"}  # of an operator, and where a range has it
+_OP = {
+    "sequence": "payload",
+    "shapes": "color",
+    "types": "category",
+}  # of an operator, and where a range has it
 _OTHERS = ("origin", "operation")
 _LARGEST = 4096  # bytes of a record
 _BUFFERED = 1  # in the header's flags

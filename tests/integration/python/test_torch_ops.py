@@ -108,7 +108,9 @@ def test_backward_knows_its_forward(tmp_path: Path) -> None:
 
 @pytest.mark.require("pytorch")
 def test_every_thread_and_child_is_seen(tmp_path: Path) -> None:
-    program = TRAINING + """
+    program = (
+        TRAINING
+        + """
 other = threading.Thread(target=lambda: [torch.ones(3).add(1) for _ in range(10)])
 other.start(); other.join()
 with torch.profiler.record_function("open in the parent"):
@@ -118,6 +120,7 @@ with torch.profiler.record_function("open in the parent"):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 """
+    )
     report = run(tmp_path, program, "-t", "torch")
     counts = rows(
         report,
@@ -134,11 +137,14 @@ with torch.profiler.record_function("open in the parent"):
 
 @pytest.mark.require("pytorch")
 def test_what_is_open_when_it_is_killed_is_kept(tmp_path: Path) -> None:
-    program = TRAINING + """
+    program = (
+        TRAINING
+        + """
 with torch.profiler.record_function("killed in here"):
     torch.ones(3).add(1)
     os.kill(os.getpid(), signal.SIGKILL)
 """
+    )
     report = run(tmp_path, program, "-t", "torch", exit_status=137)
     assert rows(
         report,
@@ -149,13 +155,16 @@ with torch.profiler.record_function("killed in here"):
 
 @pytest.mark.require("pytorch")
 def test_only_windows_have_them(tmp_path: Path) -> None:
-    program = TRAINING + """
+    program = (
+        TRAINING
+        + """
 import warplens
 torch.ones(3).add(1)
 with warplens.capture():
     torch.ones(3).mul(2)
 torch.ones(3).sub(1)
 """
+    )
     program = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3] / 'src')!r})\n" + program
     report = run(tmp_path, program, "-t", "torch", "-c", "cudaProfilerApi")
     names = {name for (name,) in rows(report, "SELECT DISTINCT name::VARCHAR FROM ops")}

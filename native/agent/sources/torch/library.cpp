@@ -21,7 +21,9 @@ constexpr char kProbeName[] = "warplens::probe";
 // What only the probe calls: a record is made, begun and ended as an operator of the program would.
 struct Probe {
   void (*construct)(void *record, TorchScope scope);
-  void (*before)(void *record, TorchName name, int64_t sequence);
+  // One of them: since 2.9, and before.
+  void (*begin)(void *record, TorchName name, int64_t sequence);
+  void (*begin_text)(void *record, const char *name, int64_t sequence);
   void (*destroy)(void *record);
   uint64_t (*add_thread_callback)(TorchCallback callback);
 };
@@ -47,10 +49,11 @@ bool find_all(void *handle, Library &library, Probe &probe) {
               probe.add_thread_callback) &&
          find(handle, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE", probe.construct) &&
          find(handle, "_ZN2at14RecordFunctionD1Ev", probe.destroy) &&
-         find(handle,
-              "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17"
-              "reference_wrapperIKN3c1014FunctionSchemaEEEEl",
-              probe.before);
+         (find(handle,
+               "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17"
+               "reference_wrapperIKN3c1014FunctionSchemaEEEEl",
+               probe.begin) ||
+          find(handle, "_ZN2at14RecordFunction6beforeEPKcl", probe.begin_text));
 }
 
 // What the probe saw, on the one thread that probes.
@@ -92,7 +95,11 @@ bool try_out(Library &library, const Probe &probe) {
   callback.scopes[static_cast<size_t>(TorchScope::user)] = true;
   const uint64_t handle = probe.add_thread_callback(callback);
   probe.construct(record, TorchScope::user);
-  probe.before(record, std::string_view(kProbeName), kProbe);
+  if (probe.begin != nullptr) {
+    probe.begin(record, std::string_view(kProbeName), kProbe);
+  } else {
+    probe.begin_text(record, kProbeName, kProbe);
+  }
   probe.destroy(record);
   library.remove_callback(handle);
   library.sequence_at = g_seen.sequence_at;
@@ -118,7 +125,7 @@ std::string version_at(const char *path) {
   return end != nullptr ? std::string(begin, end) : std::string();
 }
 
-// The row of a version, or null; `oldest` and later ones are tried even if no row knows them.
+// The row of a version, or null.
 const TorchAbi *row_of(unsigned major, unsigned minor) {
   for (const TorchAbi &row : kTorchAbis) {
     if (row.major == major && row.minor == minor) {
@@ -141,7 +148,7 @@ std::string open_library(const char *path, Library &library, std::string &versio
   }
   // Where a thread still loads it, this waits until its constructors have run.
   void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-  Probe probe;
+  Probe probe{};
   if (handle == nullptr || !find_all(handle, library, probe)) {
     return "it does not export the functions that observe operators";
   }
@@ -149,7 +156,8 @@ std::string open_library(const char *path, Library &library, std::string &versio
     return "its observers did not see an operator as expected";
   }
   const TorchAbi *row = row_of(major, minor);
-  if (row != nullptr && row->sequence_at != library.sequence_at) {
+  if (row != nullptr && row->sequence_at != library.sequence_at &&
+      row->sequence_at_old != library.sequence_at) {
     return "its records differ from those of its version";
   }
   return {};

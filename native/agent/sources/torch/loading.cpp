@@ -35,7 +35,8 @@ class Loaded {
     uintptr_t next = reinterpret_cast<uintptr_t>(last_ == 0 ? _r_debug.r_map : nullptr);
     link_map map;
     if (last_ != 0) {
-      if (looks_++ % 64 == 63 || !copy_memory(map, last_) || reinterpret_cast<uintptr_t>(map.l_ld) != last_dynamic_) {
+      if (looks_++ % 64 == 63 || !copy_memory(map, last_) ||
+          reinterpret_cast<uintptr_t>(map.l_ld) != last_dynamic_) {
         last_ = 0;  // another one may be there now
         return false;
       }

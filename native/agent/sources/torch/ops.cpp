@@ -26,8 +26,8 @@ uint64_t address_of(const TorchRecord &record) {
 }
 
 uint64_t with_scope(const TorchRecord &record, TorchScope scope) {
-  return (static_cast<uint64_t>(sequence_of(g_library, record)) & kNoSequence) |
-         static_cast<uint64_t>(scope) << kOpScope;
+  return (static_cast<uint64_t>(sequence_of(g_library, record)) & kNoSequence) | static_cast<uint64_t>(scope)
+                                                                                     << kOpScope;
 }
 
 // A record that another thread may end.

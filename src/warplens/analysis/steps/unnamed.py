@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from warplens.report.report import Report
 
+BY_OPTIMIZER = "Optimizer.step"
+"""What these steps are called."""
 _STEP = "Optimizer.step#"
 _FETCH = "enumerate(DataLoader)#"
 _LONG = 10  # times the usual: a longer stretch behind the optimizer's step, such as an evaluation, is no part of the step
@@ -64,7 +66,7 @@ def _steps(optimizer: pa.Table, fetches: pa.Table) -> pa.Table | None:
         {
             "process": chosen.column("process"),
             "thread": chosen.column("thread"),
-            "name": pa.array(["Optimizer.step"] * len(last), pa.string()),
+            "name": pa.array([BY_OPTIMIZER] * len(last), pa.string()),
             "start": begins,
             "end": ends,
             "range": chosen.column("range"),

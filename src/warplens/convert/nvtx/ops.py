@@ -74,4 +74,4 @@ def _table(events: Events, row: npt.NDArray[np.uint32], strings: Strings) -> pa.
 def _missing(events: Events, table: int, name: str, count: int) -> npt.NDArray[np.bool_]:
     """Return where a column has no value."""
     bits = events.column(table, f"{name}?", np.uint8)
-    return np.unpackbits(bits, count=count, bitorder="little") == 0
+    return np.asarray(np.unpackbits(bits, count=count, bitorder="little") == 0, bool)
