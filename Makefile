@@ -72,6 +72,7 @@ lint: $(STAMP) ## format, lint, prose, layers (Python and C++)
 format: $(STAMP) ## rewrite what `lint` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(PY) tools/wrap_markdown.py
 	$(if $(NATIVE_SOURCES),$(BIN)/clang-format -i $(NATIVE_SOURCES))
 
 tidy: native ## clang-tidy over the native half (slow; not part of check)
@@ -109,16 +110,17 @@ torch-abi: $(STAMP) ## compare our declarations with PyTorch's headers, and writ
 upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist; not part of test)
 	@$(PY) tools/upstream_tests.py $(ARGS)
 
-docs: $(STAMP) ## write the table of tested Pythons into its guide
+docs: $(STAMP) ## write the generated parts of the pages: tested Pythons, figures of the benchmarks
 	@$(PY) tools/gen_docs.py
+	@PYTHONPATH=src $(PY) benchmarks/run.py --page
 
 docs-check: $(STAMP)
 	@$(PY) tools/gen_docs.py --check
 
-site: native ## build the documentation site into site/ (records its live examples; a broken link fails)
-	@$(PY) tools/docs_site.py
+site: native ## build the documentation site into site/ (records its live examples, draws its screenshots; a broken link fails)
+	@$(PY) tools/docs_site.py --pictures
 
-bench: native ## measure, write docs/performance.md; fails when a budget is missed
+bench: native ## measure, write docs/performance.md and the pages below; fails when a budget is missed
 	@$(PY) benchmarks/run.py $(ARGS)
 
 judge: native ## ask all rules about the reports of tests/judged: how much of what they say is true (ARGS=--page writes docs/dev/judged.md)

@@ -1,4 +1,6 @@
-"""What `long_run` records: `SECONDS EVENTS THREADS`, a server in small. Prints how many ranges it made and ends with exit code 7.
+"""What `long_run` and `finish_during` record: `SECONDS EVENTS THREADS`, a server in small. Ends with exit code 7.
+
+Prints how many ranges it made, and when it ended (s, the monotonic clock).
 
 Each thread makes its share of EVENTS ranges a second in bursts of 10 ms, nested as requests are, with a lock, a file, a payload and some
 garbage among them, so that all sources of the CPU side have something to record. Its own memory does not grow.
@@ -53,7 +55,7 @@ def main() -> int:
         thread.start()
     for thread in pool:
         thread.join()
-    print(sum(counts), flush=True)
+    print(sum(counts), time.monotonic(), flush=True)
     return 7
 
 

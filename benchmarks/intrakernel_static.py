@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -82,4 +83,5 @@ def page(rows: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
         "| " + " | ".join((what, *(found.get(arch, "") for arch in ARCHITECTURES))) + " |"
         for what, found in cells.items()
     ]
-    return "\n".join([*lines, "", " ".join(WHY.split())]), []
+    why = textwrap.fill(" ".join(WHY.split()), 100, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([*lines, "", why]), []

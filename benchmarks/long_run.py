@@ -83,7 +83,7 @@ def run(quick: bool) -> list[Row]:
 
 def page(rows: list[dict[str, object]]) -> tuple[str, list[dict[str, object]]]:
     """For the page of results: the lines of the picture stand in the guide."""
-    picture = "The picture of these runs is in [Long runs](guide/long-runs.md)."
+    picture = "The picture of these runs is in [Record for days](../guide/long-runs.md)."
     return picture, [row for row in rows if not str(row["what"]).startswith(SERIES)]
 
 
@@ -199,8 +199,8 @@ def measure(
         ]
         with _started(program) as plain, _started(group.wrap(*words)) as ours:
             _watch(result, plain, ours, group, report, look)
-            result.plain_ranges = int(_end(plain))
-            result.ranges = int(_end(ours))
+            result.plain_ranges = int(_end(plain).split()[0])
+            result.ranges = int(_end(ours).split()[0])
             result.errors = ours.stderr.read() if ours.stderr else ""
         result.kills = group.kills
         if (written := _finished(report)) != result.ranges:

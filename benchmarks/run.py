@@ -1,8 +1,8 @@
 """Runs the benchmarks of this folder: `python benchmarks/run.py [--quick] [NAME…]`.
 
-Each `<name>.py` here with a `run(quick)` is one; its rows go to `results/<name>.json` and all results together into the
-table of `docs/performance.md`. Exits with 1 when a budget is missed or a benchmark fails; what a failed one had measured by then is
-shown, and kept only by `--keep`, never in the table.
+Each `<name>.py` here with a `run(quick)` is one; its rows go to `results/<name>.json` and all results
+together into `docs/performance.md` and the pages below `docs/performance/`. Exits with 1 if a budget is missed or a
+benchmark fails. The rows of a failed one are printed, and kept only by `--keep`, never in the tables.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ NOT_BENCHMARKS = {"run", "harness"}
 
 sys.path.insert(0, str(HERE))
 
-from harness import Row  # noqa: E402  (benchmarks are scripts beside this one, not a package)
+from _pages import table, write_pages  # noqa: E402  (scripts beside this one, not a package)
+from harness import Row  # noqa: E402
 
 sys.path.insert(1, str(HERE.parent))
 
@@ -81,39 +82,6 @@ def record(row: Row) -> dict[str, Any]:
     return {**asdict(row), "ratio": row.ratio, "ok": row.ok}
 
 
-def figure(value: float | None) -> str:
-    """Show a number with three significant digits and thousands separated."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def budget(row: dict[str, Any]) -> str:
-    """Show a row's budget and whether it is kept."""
-    if row["budget"] is None:
-        return ""
-    sign = "≥" if row["budget_on"] == "at least" else "≤"
-    unit = " ×" if row["budget_on"] == "ratio" else ""
-    return f"{sign} {figure(row['budget'])}{unit} {'✓' if row['ok'] else '✗ **missed**'}"
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    """Write rows as a Markdown table."""
-    lines = ["| what | measured | against | ratio | budget | |", "|---|--:|---|--:|---|---|"]
-    for row in rows:
-        peer = f"{row['peer']} {figure(row['peer_value'])}".strip() if row["peer"] else ""
-        cells = (
-            row["what"],
-            f"{figure(row['value'])} {row['unit']}",
-            peer,
-            figure(row["ratio"]),
-            budget(row),
-            row["note"],
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
-
-
 def lacking(module: Any) -> str | None:
     """Say why a benchmark cannot run here; None where it can. Its `NEEDS` names a piece (tests/support/pieces.py)."""
     piece = getattr(module, "NEEDS", None)
@@ -146,33 +114,9 @@ def measured(module: Any, quick: bool) -> dict[str, Any]:
 
 
 def write_page() -> None:
-    """Write `docs/performance.md` from the result files."""
-    parts = [
-        "# Performance",
-        "Written by `make bench`; every figure comes from a file in `benchmarks/`. What counts is the ratio: both sides of it are measured"
-        " in one run, in turn. A budget is a promise: `make bench` fails when one is missed.",
-    ]
-    for path in sorted((HERE / "results").glob("*.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        facts = result["machine"]
-        mode = ", quick run" if result["quick"] else ""
-        parts.append(f"## {path.stem}\n\n{result['about']}")
-        on = f"{facts['gpu']}; " if "gpu" in facts else ""
-        parts.append(
-            f"{on}{facts['cpu']}, {facts['cores']} cores, {facts['system']}, CPython {facts['python']}{mode}."
-        )
-        rows = result["rows"]
-        page = getattr(importlib.import_module(path.stem), "page", None)
-        if page is not None:  # a benchmark may have a better form for some of its rows
-            first, rows = page(rows)
-            parts += [first] if first else []
-        parts += [table(rows)] if rows else []
-    for name in names():
-        piece = getattr(importlib.import_module(name), "NEEDS", None)
-        if piece and not (HERE / "results" / f"{name}.json").exists():
-            about = (importlib.import_module(name).__doc__ or "").partition("\n")[0]
-            parts.append(f"## {name}\n\n{about}\n\nNot yet run on a {piece.upper()}.")
-    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    """Write `docs/performance.md` and the pages below it from the result files."""
+    needs = {name: getattr(importlib.import_module(name), "NEEDS", None) for name in names()}
+    write_pages(HERE, PAGE, {name: piece for name, piece in needs.items() if piece})
 
 
 def main() -> int:

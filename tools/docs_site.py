@@ -1,6 +1,7 @@
-"""Builds the documentation site into site/: copies the pages, makes the reference pages, records the live examples, runs Zensical strictly.
+"""Builds the documentation site into site/.
 
-usage: docs_site.py [--install]. Zensical is installed into build/site/env.
+It copies the pages, makes the reference pages, records the live examples and runs Zensical strictly.
+usage: docs_site.py [--install] [--pictures]. Zensical is installed into build/site/env.
 """
 
 from __future__ import annotations
@@ -134,6 +135,16 @@ def record_live() -> None:
     (PAGES / "live.md").write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
 
 
+def draw_pictures() -> None:
+    """Draw the screenshots of the guides anew, for the site alone; without Chromium those of git stay."""
+    if shutil.which("chromium") is None:
+        print("no Chromium here: the site has the pictures of docs/images")
+        return
+    command = [sys.executable, str(ROOT / "tools" / "guide_pictures.py"), "--out", str(PAGES / "images")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run(command, cwd=WORK, env=environment, check=True)
+
+
 def generator() -> Path:
     """Return Zensical's command, installed into an environment for it."""
     folder = WORK / "env"
@@ -150,12 +161,16 @@ def main() -> int:
     """Build the site; return Zensical's exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--install", action="store_true", help="install the generator, and build nothing")
-    if parser.parse_args().install:
+    parser.add_argument("--pictures", action="store_true", help="draw the screenshots of the guides anew")
+    options = parser.parse_args()
+    if options.install:
         generator()
         return 0
     copy_pages()
     write_reference()
     record_live()
+    if options.pictures:
+        draw_pictures()
     return subprocess.run(
         [generator(), "build", "--clean", "--strict", "-f", "mkdocs.yml"], cwd=ROOT, check=False
     ).returncode

@@ -1,4 +1,4 @@
-"""Writes the table of tested Pythons into its guide, from tests/tested_pythons.json.
+"""Writes the table of tested Pythons into docs/explain/python.md, from tests/tested_pythons.json.
 
 `--check` writes nothing and fails when the guide is not what the file says.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-GUIDE = ROOT / "docs" / "guide" / "python.md"
+GUIDE = ROOT / "docs" / "explain" / "python.md"
 BLOCK = re.compile(
     r"(<!-- begin tested-pythons: [^>]*-->\n).*?(<!-- end tested-pythons -->)", flags=re.DOTALL
 )
@@ -33,16 +33,16 @@ def main() -> int:
     text = GUIDE.read_text(encoding="utf-8")
     if BLOCK.search(text) is None:
         raise SystemExit(
-            "docs/guide/python.md lacks the marks: <!-- begin tested-pythons: … --> and <!-- end tested-pythons -->"
+            "docs/explain/python.md lacks the marks: <!-- begin tested-pythons: … --> and <!-- end tested-pythons -->"
         )
     written = BLOCK.sub(lambda marks: f"{marks[1]}\n{table()}\n\n{marks[2]}", text)
     if written == text:
         return 0
     if "--check" in sys.argv[1:]:
-        print("docs/guide/python.md is not what tests/tested_pythons.json says; run: make docs")
+        print("docs/explain/python.md is not what tests/tested_pythons.json says; run: make docs")
         return 1
     GUIDE.write_text(written, encoding="utf-8")
-    print("wrote: docs/guide/python.md")
+    print("wrote: docs/explain/python.md")
     return 0
 
 

@@ -1,14 +1,17 @@
-"""Draw the pictures of the page in README.md and docs/guide/intrakernel.md anew: record their examples, open them in a real browser.
+"""Draws the pictures of the page for README.md and the guides: `guide_pictures.py [--out FOLDER] [RECORDINGS]`.
 
-`python tools/guide_pictures.py [FOLDER]`; wants a C++ compiler, Chromium, and a machine that does little else, or a folder with
-train.warplens, before.warplens and after.warplens, where there are good recordings already. Look at what it drew.
+It records the examples, and opens them and a golden recording of a GPU in a real browser. It needs a C++
+compiler, Chromium, and a machine that does little else. RECORDINGS may be a folder that has train.warplens,
+before.warplens, after.warplens and flame.warplens already. Look at the pictures before you commit them.
 """
 
 from __future__ import annotations
 
+import argparse
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -25,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 from tests.support.page.browsing import Visit, served, started, visiting  # noqa: E402
 from tests.support.page.pictures import pixels  # noqa: E402
 from tests.support.programs.launching import COMMAND, environment  # noqa: E402
+from warplens.convert.finish import finish  # noqa: E402
 from warplens.report import open as open_report  # noqa: E402
 
 if TYPE_CHECKING:
@@ -33,9 +37,13 @@ if TYPE_CHECKING:
 IMAGES = ROOT / "docs" / "images"
 SIZE = (1180, 560)
 STEPS = slice(24, 30)  # of the demo's 120, in the picture of the README
+LONG_GAP = 5_000_000  # ns
 TILES = 4  # of the first picture; the other shows as long a time
 _LARGEST = 150_000  # bytes
 _LOADS = """SELECT start, "end" FROM nvtx_ranges WHERE message = 'load' ORDER BY start"""
+GAP = "slow_loader"  # of tests/golden/gpu
+_WORK = """SELECT start, "end" FROM kernels UNION ALL SELECT start, "end" FROM memcpys ORDER BY start"""
+_SAMPLES = """SELECT start, "end" FROM samples ORDER BY start"""
 _COMPUTES = """
     SELECT e.start, e."end" FROM intrakernel_events e JOIN intrakernel_units u ON u.id = e.unit
     WHERE u.cta = 0 AND u.warp = 1 AND e.tag = 'compute' ORDER BY e.start"""
@@ -54,30 +62,47 @@ class Recording:
         return min(places, key=lambda at: self.tiles[at + count - 1][1] - self.tiles[at][0])
 
 
-def record(folder: Path, name: str, query: str, example: str, *words: str) -> Recording:
+def record(
+    folder: Path, name: str, query: str, example: str, *words: str, options: Sequence[str] = ()
+) -> Recording:
     """Record the example, unless it is there."""
     path = folder / f"{name}.warplens"
     if not path.exists():
         program = [sys.executable, str(ROOT / "examples" / example), *words]
         subprocess.run(
-            [*COMMAND, "profile", "--light", "-q", "-o", str(path), "--", *program],
+            [*COMMAND, "profile", "--light", *options, "-q", "-o", str(path), "--", *program],
             env=environment(),
             check=True,
         )
+    return _opened(path, query)
+
+
+def golden(folder: Path, name: str, query: str) -> Recording:
+    """Make a report of a recording in tests/golden/gpu."""
+    path = folder / f"{name}.warplens"
+    with tarfile.open(ROOT / "tests" / "golden" / "gpu" / f"{name}.tar.xz") as packed:
+        packed.extractall(folder / name, filter="data")
+    finish(folder / name / "spool", path)
+    return _opened(path, query)
+
+
+def _opened(path: Path, query: str) -> Recording:
     with open_report(path) as report:
         rows = report.sql(query).to_pylist()
         return Recording(path, [(row["start"] - report.origin, row["end"] - report.origin) for row in rows])
 
 
 @contextmanager
-def shown(browser: Browser, recording: Recording, begin: int, end: int) -> Iterator[Visit]:
-    """Open the page on a time of a report, with its findings."""
+def shown(
+    browser: Browser, recording: Recording, begin: int, end: int, panel: str = "findings"
+) -> Iterator[Visit]:
+    """Open the page on a time of a report, with one of its panels."""
     with (
         served(recording.path, cwd=recording.path.parent) as server,
         visiting(browser, server.url, size=SIZE) as visit,
     ):
         address = f"t={begin},{end}"
-        visit.page.evaluate("(text) => { location.hash = text; }", f"{address}&p=findings")
+        visit.page.evaluate("(text) => { location.hash = text; }", f"{address}&p={panel}")
         visit.until("(text) => location.hash.includes(text)", address)
         visit.settled()
         yield visit
@@ -99,6 +124,33 @@ def draw_page(browser: Browser, recording: Recording) -> bytes:
     with shown(browser, recording, loads[0][0] - 10_000_000, loads[-1][1] + 10_000_000) as visit:
         longest = max(loads, key=lambda load: load[1] - load[0])
         return picture(visit, "NVTX", sum(longest) / 2, lane=2)
+
+
+def draw_gap(browser: Browser, recording: Recording) -> bytes:
+    """Show the gap of median length among the long ones of a GPU, with the work on both sides."""
+    gaps = [
+        (before[1], after[0])
+        for before, after in zip(recording.tiles, recording.tiles[1:], strict=False)
+        if after[0] - before[1] > LONG_GAP
+    ]
+    begin, end = sorted(gaps, key=lambda gap: gap[1] - gap[0])[len(gaps) // 2]
+    margin = (end - begin) // 4
+    with shown(browser, recording, begin - margin, end + margin, panel="-") as visit:
+        visit.page.get_by_label("Group").select_option("device")
+        visit.settled()
+        png: bytes = visit.page.screenshot()
+        return png
+
+
+def draw_flame(browser: Browser, recording: Recording) -> bytes:
+    """Show the flame graph of the samples of a whole recording."""
+    begin, end = recording.tiles[0][0], max(last for _, last in recording.tiles)
+    with shown(browser, recording, begin, end, panel="flame") as visit:
+        visit.page.locator(".p-bar").get_by_text("CPU samples").click()
+        visit.page.locator(".p-flame").first.wait_for()
+        visit.settled()
+        png: bytes = visit.page.screenshot()
+        return png
 
 
 def draw_inside(browser: Browser, recording: Recording, begin: int, end: int, chosen: int) -> bytes:
@@ -140,15 +192,24 @@ def _chunk(part: tuple[bytes, bytes]) -> bytes:
 
 
 def main() -> int:
-    """Draw all; 1 where one is too large."""
+    """Draw all pictures; return 1 if one is too large."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=IMAGES, metavar="FOLDER")
+    parser.add_argument("recordings", nargs="?", type=Path, metavar="RECORDINGS")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place, started("chromium") as browser:
-        folder = Path(*sys.argv[1:2] or [place])
+        folder = options.recordings or Path(place)
         inside = ("intrakernel_pipeline/pipeline.py", "--cpu")
         before, after = (
             record(folder, "before", _COMPUTES, *inside),
             record(folder, "after", _COMPUTES, *inside, "--stages", "3"),
         )
         pictures = {"page": draw_page(browser, record(folder, "train", _LOADS, "train.py"))}
+        pictures["idle-gap"] = draw_gap(browser, golden(Path(place), GAP, _WORK))
+        sampled = ("--sample=process-tree", "-t", "nvtx,gc")
+        pictures["flame"] = draw_flame(
+            browser, record(folder, "flame", _SAMPLES, "cpu_mistakes/gc_pause.py", options=sampled)
+        )
         first = before.steadiest(TILES)
         begin, end = before.tiles[first][0], before.tiles[first + TILES - 1][1]
         margin = (end - begin) // 20
@@ -162,9 +223,9 @@ def main() -> int:
         )
         large = False
         for name, png in pictures.items():
-            path = IMAGES / f"{name}.png"
+            path = options.out / f"{name}.png"
             path.write_bytes(reduced(png))
-            print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
+            print(f"{path}: {path.stat().st_size:,} bytes")
             large |= path.stat().st_size > _LARGEST
     return int(large)
 

@@ -38,7 +38,8 @@ import sys
 
 from warplens.cli.main import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
 """
 
 

@@ -293,7 +293,7 @@ def copy_checkout(to: str = CHECKOUT) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)
             os.utime(copy)
-    for area in ("src", "tests", "tools", "native", "docs"):
+    for area in ("src", "tests", "tools", "native", "docs", "web/src", "benchmarks"):
         for old in (target / area).rglob("*"):
             built = {"_lib", "_bundle", "__pycache__"} & set(old.parts) or old.suffix in (".so", ".pyc")
             if old.is_file() and old not in kept and not built:

@@ -188,6 +188,9 @@ static int start(const struct Launch *launch) {
     append_own(WARPLENS_PROCESS_EXEC, errno, NULL, NULL);
   } else if (!is_there && !is_spawn && g_stub.registered && launch->path != NULL) {
     remember_failed(launch->path, launch->arguments, errno);
+  } else if (is_spawn && result != 0 && g_stub.registered && launch->path != NULL) {
+    append(WARPLENS_PROCESS_NOT_SPAWNED, 0, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0), result, begin, name,
+           launch->arguments);
   } else if (is_noted && result == 0 && kind != WARPLENS_FOREIGN_NONE) {
     append(WARPLENS_PROCESS_FOREIGN, *launch->child, (int32_t)system_call(SYS_getpid, 0, 0, 0, 0), kind,
            begin, name, launch->arguments);

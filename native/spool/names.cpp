@@ -50,7 +50,7 @@ Names::Subject Names::subject_of(const Kept &kept) {
     case RecordType::category:
       return {head.type, head.domain, kept.record.category, 0};
     case RecordType::thread_name:
-      return {head.type, 0, kept.record.tid, 0};
+      return {head.type, 0, kept.record.tid, kept.record.category};
     default:
       return {head.type, head.domain, kept.kind, kept.record.id};
   }

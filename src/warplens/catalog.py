@@ -79,6 +79,12 @@ FAMILIES: dict[str, UnitFamily] = {
             "bind",
             sections=("Install", "Example", "Overhead", "What the compiler may move"),
         ),
+        UnitFamily(
+            "recipes.questions",
+            "recipe",
+            "part",
+            sections=("What it asks", "How it is computed", "Traps"),
+        ),
         UnitFamily("cli.commands", "command", "command"),
     )
 }

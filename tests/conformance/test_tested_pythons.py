@@ -11,7 +11,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TESTED = json.loads((ROOT / "tests" / "tested_pythons.json").read_text(encoding="utf-8"))
 RANGE = re.compile(r"(?:CPython|Python)s? 3\.(\d+)(?:–| to (?:CPython )?)3\.(\d+)")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    *sorted((ROOT / "docs" / "explain").glob("*.md")),
+]
 MINORS = {int(name[2:]) for name in TESTED if not name.endswith("t")}
 FREE_THREADED = {name for name in TESTED if name.endswith("t")}
 
@@ -27,7 +31,7 @@ def test_the_distribution_names_them() -> None:
     assert named == MINORS
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_page_claims_no_others(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     claimed = {minor for first, last in RANGE.findall(text) for minor in range(int(first), int(last) + 1)}

@@ -313,6 +313,7 @@ PIECES: dict[str, Callable[[], str | None]] = {
     "nvtx": _module("nvtx"),
     "perfetto": _module("perfetto"),
     "pandas": _module("pandas"),
+    "dask": _module("distributed"),
     "torch": _module("torch"),
     "numpy": _module("numpy"),
     "trio": _module("trio"),

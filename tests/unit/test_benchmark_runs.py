@@ -79,7 +79,8 @@ def test_half_a_result_does_not_come_into_the_table(
     (tmp_path / "benchmarks" / "planted_broken.py").unlink()
     assert _run(runner, monkeypatch) == 1
     assert [path.stem for path in (tmp_path / "benchmarks" / "results").iterdir()] == ["planted_good"]
-    assert "Counts to one." in (tmp_path / "performance.md").read_text()
+    assert "# Performance" in (tmp_path / "performance.md").read_text()
+    assert "Counts to one." in (tmp_path / "performance" / "other.md").read_text()
 
 
 def test_parts_run_one_by_one(runner: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Every question in SQL that a guide asks runs on a report, and those of docs/guide/sql.md have answers where there is data."""
+"""Each SQL query of the guides and of docs/explain runs on a report; those of docs/explain/sql.md return rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 import warplens
 from warplens.testing.timeline import timeline
 
-GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guide").glob("*.md"))
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [*sorted((DOCS / "guide").glob("*.md")), *sorted((DOCS / "explain").glob("*.md"))]
 QUESTIONS = [
-    pytest.param(path.stem, text, id=f"{path.stem}-{number}")
-    for path in GUIDES
+    pytest.param(f"{path.parent.name}/{path.stem}", text, id=f"{path.parent.name}-{path.stem}-{number}")
+    for path in PAGES
     for number, text in enumerate(
         re.findall(r"^```sql\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL), 1
     )
@@ -39,8 +40,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> warplens.Report:
 def test_it_runs(report: warplens.Report, guide: str, text: str) -> None:
     for one in re.split(r";\s*$", text.strip(), flags=re.MULTILINE):
         found = report.sql(one) if one.strip() else None
-        assert guide != "sql" or found is None or found.num_rows or "ops" in one
+        assert guide != "explain/sql" or found is None or found.num_rows or "ops" in one
 
 
-def test_there_are_ten_in_the_guide() -> None:
-    assert sum(parameter.values[0] == "sql" for parameter in QUESTIONS) == 10
+def test_the_page_of_queries_has_ten() -> None:
+    assert sum(parameter.values[0] == "explain/sql" for parameter in QUESTIONS) == 10

@@ -73,13 +73,28 @@ def test_follows_a_sentence_to_the_next_line(tool: ModuleType, text: str) -> Non
     assert "(own)" in problem
 
 
-def test_reads_the_tracked_text_of_every_half(tool: ModuleType) -> None:
+def test_reads_the_text_of_every_half(tool: ModuleType) -> None:
     names = tool.files()
     assert {"README.md", "src/warplens/errors.py", "native/preload/begin.c", "web/src/app/boot.ts"} <= set(
         names
     )
     assert not set(names) & set(tool.ALLOWED)
     assert all(not name.startswith("tests/") for name in names)
+
+
+def test_reads_a_source_archive_without_what_a_build_made(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "src/warplens/errors.py",
+        "src/warplens/viewer/_bundle/app.css",
+        "src/notes.bin",
+        "README.md",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text\n", encoding="utf-8")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    assert tool.files() == ["README.md", "src/warplens/errors.py"]
 
 
 def test_fails_with_a_planted_sentence(

@@ -1,4 +1,4 @@
-"""Where `warplens.nvtx` differs from PyPI nvtx on purpose, case by case of its tests; docs/guide/nvtx-migration.md tells users."""
+"""Where `warplens.nvtx` differs from PyPI nvtx on purpose, case by case of its tests; docs/explain/nvtx-migration.md tells users."""
 
 from __future__ import annotations
 

@@ -177,7 +177,8 @@ static_assert(sizeof(OpenSlot) == 64);
 // thread_switch: the records behind it in this chunk are of `thread`.
 // task_switch: the push/pop ranges, marks, samples and operations that this thread writes from here on (in later chunks
 // too) are of task `id`, 0 = none.
-// thread: a thread of this process and its system id.  thread_name: head.name is the name of `tid`.
+// thread: a thread of this process and its system id.  thread_name: head.name is the name of `tid`,
+// by NVTX, or by Python where `category` is 1: that of NVTX counts more.
 // domain: head.domain is called head.name.  category: `category` of head.domain is called head.name.
 // define: the string head.name is JSON that defines object `id` of head.domain (a schema, a counter, a task, …);
 // `start` is when, `thread` who.

@@ -19,7 +19,9 @@ enum WarplensProcessKind {
   /* `pid` (0: a child that it starts) is about to run a program without us; `status` is the WarplensForeign, texts as for
    * PROGRAM. In place of an EXEC. */
   WARPLENS_PROCESS_FOREIGN = 6,
-  WARPLENS_PROCESS_RUNNING = 7 /* written by the launcher when the recording ends: `pid` still runs */
+  WARPLENS_PROCESS_RUNNING = 7, /* written by the launcher when the recording ends: `pid` still runs */
+  /* `ppid` spawned a program that could not be started: texts as for PROGRAM, `status` is the errno, `pid` is 0 */
+  WARPLENS_PROCESS_NOT_SPAWNED = 8
 };
 
 enum WarplensForeign {

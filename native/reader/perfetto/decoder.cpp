@@ -154,6 +154,8 @@ void Decoder::packet(std::string_view bytes) {
       }
     } else if (field.id == kRenderStage && field.type == 2) {
       render_stage(sequence, about, field.bytes);
+    } else if (field.id == kFtrace && field.type == 2) {
+      ftrace(field.bytes);
     } else if (field.type == 2 && among(std::begin(kForTheCaller), std::end(kForTheCaller), field.id)) {
       if (field.id == kClockSnapshot) snapshot(sequence, field.bytes);
       if (field.id == kThreadDescriptor) thread(sequence, field.bytes);

@@ -15,8 +15,8 @@ namespace warplens::perfetto {
 
 // What a row of events is. A `kWhole` is followed by its `kWholeEnd`.
 enum Type : uint8_t { kBegin = 1, kEnd = 2, kInstant = 3, kWhole = 5, kWholeEnd = 7, kStage = 6 };
-// What a track is known by: uuid; pid and tid; pid, id and scope; sequence, queue, context (with pid) and GPU.
-enum TrackKind : uint8_t { kUuid = 0, kThread = 1, kAsync = 2, kQueue = 3 };
+// What a track is known by: uuid; pid and tid; pid, id and scope; sequence, queue, context (with pid) and GPU; pid and name.
+enum TrackKind : uint8_t { kUuid = 0, kThread = 1, kAsync = 2, kQueue = 3, kNamed = 4 };
 enum NoteKind : uint8_t { kInt = 0, kUint = 1, kDouble = 2, kBool = 3, kText = 4, kJson = 5 };
 
 struct Events {
@@ -114,6 +114,7 @@ class Decoder {
   Lost lost;
   std::vector<uint64_t> clocks;  // what each number of a clock stands for
   std::array<uint64_t, 1024> left_out{};
+  std::array<uint64_t, 1024> ftrace_left_out{};  // by field of FtraceEvent; 0: switches of threads in columns
 
  private:
   void packet(std::string_view bytes);
@@ -125,6 +126,8 @@ class Decoder {
   void legacy(Sequence &sequence, TrackEvent &event);
   void render_stage(Sequence &sequence, const Packet &packet, std::string_view bytes);
   void other(const Packet &packet, uint32_t field, std::string_view bytes);
+  void ftrace(std::string_view bytes);
+  bool printed(int64_t time, uint8_t clock, uint64_t tid, std::string_view text);
   void annotation(const Sequence &sequence, std::string_view bytes);
   void json(const Sequence &sequence, std::string_view bytes, std::string &out, int depth, int32_t &name);
   void nested_value(const Sequence &sequence, std::string_view bytes, std::string &out, int depth);
@@ -168,6 +171,7 @@ class Decoder {
   std::unordered_map<uint64_t, int32_t> joined_;  // two categories
   int32_t axis_names_[6] = {kNoText, kNoText, kNoText, kNoText, kNoText, kNoText};
   int32_t submission_ = kNoText;
+  std::unordered_map<uint64_t, int64_t> ftrace_pids_;  // the process of each thread that wrote marks
 };
 
 // Finds the other half of each BEGIN and END of a track: `partner` gets its row, -1 where there is none. Returns how many ENDs have none.

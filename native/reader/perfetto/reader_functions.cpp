@@ -49,8 +49,9 @@ int64_t perfetto_reader_feed(PerfettoReader &reader, Array<const char> data, uin
 }
 WARPLENS_FUNCTION(perfetto_reader_feed);
 
-// `lost`: what was not taken over, number of texts and their bytes. `left_out`: packets by field.
-void perfetto_reader_facts(PerfettoReader &reader, Array<uint64_t> lost, Array<uint64_t> left_out) {
+// `lost`: what was not taken over, number of texts and their bytes. `left_out`: packets by field, `ftrace`: events of the kernel.
+void perfetto_reader_facts(PerfettoReader &reader, Array<uint64_t> lost, Array<uint64_t> left_out,
+                           Array<uint64_t> ftrace) {
   const uint64_t counts[] = {reader.decoder->lost.without_state, reader.decoder->lost.broken,
                              reader.decoder->lost.phases,        reader.decoder->lost.dropped,
                              reader.decoder->lost.deep,          reader.decoder->texts.size(),
@@ -59,6 +60,8 @@ void perfetto_reader_facts(PerfettoReader &reader, Array<uint64_t> lost, Array<u
   require_size(reader.decoder->left_out.size(), left_out);
   std::copy(std::begin(counts), std::end(counts), lost.data);
   std::copy(reader.decoder->left_out.begin(), reader.decoder->left_out.end(), left_out.data);
+  require_size(reader.decoder->ftrace_left_out.size(), ftrace);
+  std::copy(reader.decoder->ftrace_left_out.begin(), reader.decoder->ftrace_left_out.end(), ftrace.data);
 }
 WARPLENS_FUNCTION(perfetto_reader_facts);
 

@@ -10,7 +10,7 @@ _BLOCK = 32
 
 
 class Extremes:
-    """Answers for stretches of `values`; `greatest` says which end is asked for.
+    """Finds extremes of stretches of `values`: maxima if `greatest`, else minima.
 
     Blocks of 32 values keep the memory at about three times that of the values: stretches within a block are gone through, for
     others there are the extremes from each value to the edges of its block, and of 1, 2, 4, … whole blocks.

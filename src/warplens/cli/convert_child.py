@@ -8,10 +8,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from warplens.cli import load_ahead
 from warplens.cli.light import give_back_early, without_pandas
 from warplens.handover import pending
 from warplens.handover.priority import come_back, come_last, step_back
@@ -30,7 +31,7 @@ def main(request: Mapping[str, Any]) -> None:
 
     `request` names the recording's note.
 
-    `answer` hears how far that is, a line of JSON each, and last what there is to say about it. Where the launcher ends without a word, the
+    `answer` hears how far that is, a line of JSON each, and last the messages about it. Where the launcher ends without a word, the
     report is finished when nobody records any more.
     """
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the launcher blocks all of them
@@ -40,7 +41,8 @@ def main(request: Mapping[str, Any]) -> None:
     give_back_early()
     note = pending.read(Path(request["note"]))
     if note is not None and available() >= _ROOM:
-        converter = _Converter(note, request["begun_ns"])
+        ahead = () if request["quiet"] or available() < load_ahead.ROOM else load_ahead.one_by_one()
+        converter = _Converter(note, request["begun_ns"], ahead)
         told = converter.follow(request["control"])
         converter.finish(request["answer"], summary=told and not request["quiet"])
 
@@ -51,10 +53,11 @@ class _Converter:
     The main thread, which does not, finishes it.
     """
 
-    def __init__(self, note: pending.Pending, begun_ns: int) -> None:
+    def __init__(self, note: pending.Pending, begun_ns: int, ahead: Iterable[str]) -> None:
+        """`ahead`: each step of it does a piece of work that the end needs, too."""
         from warplens.convert.begun import Begun
 
-        self._note, self._begun_ns = note, begun_ns
+        self._note, self._begun_ns, self._ahead = note, begun_ns, iter(ahead)
         self._over = threading.Event()
         self._whole = False
         self._begun = Begun(note, self._pace)
@@ -67,12 +70,13 @@ class _Converter:
         while not told and pending.runner(self._note) is not None:
             time.sleep(_ALONE_S)
         self._over.set()
-        come_back(follower.native_id or 0)
+        if come_back(follower.native_id or 0):
+            follower.join()
         self._whole = _ends(follower)
         return told
 
     def finish(self, answer: int, *, summary: bool) -> None:
-        """Finish the report, and tell what there is to say about it."""
+        """Finish the report, and send its messages to the parent."""
         from warplens.cli.finishing import summed_up
         from warplens.convert.finish import finish
 
@@ -96,14 +100,15 @@ class _Converter:
             self._note, self._note.report, keep_raw=self._note.keep_raw, progress=progress, begun=begun
         )
         say({"said": list(summed_up(self._note.report, manifest)) if summary else []})
-        if begun is None:
-            os._exit(0)  # the thread would be waited for
+        os._exit(0)  # nobody waits until all modules are torn down, nor for a thread that starves
 
     def _follow(self) -> None:
         come_last()
         try:
             while self._pace():
-                if not self._begun.step(time.monotonic_ns()):
+                wrote = self._begun.step(time.monotonic_ns())
+                loaded = self._pace() and next(self._ahead, None) is not None
+                if not wrote and not loaded:
                     self._over.wait(_PACE_S)
         except (
             BaseException
@@ -124,7 +129,7 @@ class _Converter:
 
 
 def _ends(thread: threading.Thread) -> bool:
-    """Wait for the end of a thread whose work is necessary, as long as the machine lets it."""
+    """Wait for the end of a thread that may starve and whose work is necessary, as long as the machine lets it."""
     while thread.is_alive():
         before = time.process_time()
         thread.join(_PATIENCE_S)

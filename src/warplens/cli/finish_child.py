@@ -2,7 +2,7 @@
 
 It returns its messages as JSON, the parent prints them.
 
-What there is to say, the program says.
+The program prints the messages.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplens.cli.light import give_back_early
 from warplens.cli.printing.messages import complain, tell
 from warplens.cli.printing.words import short_path
-from warplens.convert.finish import finish
 from warplens.handover import pending
 from warplens.storage import manifest as manifests
 
@@ -34,7 +34,7 @@ def finish_and_summarise(note: pending.Pending, converting: Converting | None = 
         note = pending.begin(report, note.spool, job=note.job, keep_raw=note.keep_raw, name=note.id)
     with progress_bar(quiet) as progress:
         said = converting.finish(progress) if converting is not None else None
-        manifest = finish(note, report, keep_raw=note.keep_raw, progress=progress) if said is None else None
+        manifest = _finish(note, report, progress) if said is None else None
     if quiet:
         return
     for text in summed_up(report, manifest) if manifest is not None else said or ():
@@ -43,6 +43,26 @@ def finish_and_summarise(note: pending.Pending, converting: Converting | None = 
         tell(
             f"\nwarplens: the spool {short_path(Path(note.spool))} could not be removed; whatever opens the report tries again."
         )
+
+
+def _finish(
+    note: pending.Pending, report: Path, progress: Callable[[str, float], None]
+) -> manifests.Manifest:
+    """Finish a recording here. What that needs takes half a second to load."""
+    give_back_early()
+    from warplens.convert.finish import finish
+
+    return finish(note, report, keep_raw=note.keep_raw, progress=progress)
+
+
+def load() -> None:
+    """Load now what `finish_and_summarise` would load later."""
+    import numpy.ma  # np.unique() loads it  # noqa: F401
+
+    from warplens.cli.printing import summary  # noqa: F401
+    from warplens.storage.writer import prepare
+
+    prepare()
 
 
 def summed_up(report: Path, manifest: manifests.Manifest) -> Iterator[str]:

@@ -31,6 +31,10 @@ See where the time of a program goes: annotate it, record it, ask, look.
 """
 
 
+class AtOnce(int):
+    """An exit code with which the process ends at once: where memory is short, CPython 3.14 crashes at its exit."""
+
+
 class _ReaderGone(Exception):
     """The reader of our output has gone, e.g. `| head`: no error. click would turn a BrokenPipeError into exit code 1."""
 
@@ -149,12 +153,12 @@ def run(arguments: Sequence[str] | None) -> int:
 
         path, known = (error.ctx.command_path, [*_names(error.ctx)]) if error.ctx else ("warplens", [])
         complain(
-            f"`{path}` has no option {error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` lists what there is."
+            f"`{path}` has no option {error.option_name}.{proposed(error.option_name, known)}\n`{path} --help` shows the usage."
         )
         return error.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "warplens"
-        complain(error.format_message() + f"\n`{path} --help` lists what there is.")
+        complain(error.format_message() + f"\n`{path} --help` shows the usage.")
         return error.exit_code
     except click.ClickException as error:
         complain(error.format_message())
@@ -170,7 +174,7 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(
             f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
         )
-        return 1
+        return AtOnce(1)
     except (_ReaderGone, BrokenPipeError):
         drop_output()
         return BROKEN_PIPE

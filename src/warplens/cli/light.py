@@ -16,14 +16,17 @@ _ARENAS = 2
 _POOL = "ARROW_DEFAULT_MEMORY_POOL"
 
 
+_UNUSED = ("pandas", "cloudpickle", "dateutil")  # pyarrow looks for them, and does without
+
+
 class _Absent:
-    """A finder for which pandas is not installed."""
+    """A finder for which some packages are not installed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is not used on the command line", name=name)
+        if name in _UNUSED:
+            raise ModuleNotFoundError(f"{name} is not used on the command line", name=name)
         return None
 
 
@@ -31,6 +34,11 @@ def without_pandas() -> None:
     """Hide pandas from this process. pyarrow imports it (0.2 s) the first time it converts anything, only to look at its types."""
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _Absent())
+
+
+def with_all_packages() -> None:
+    """Undo `without_pandas`, for a package that needs one of them."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Absent)]
 
 
 def give_back_early() -> None:

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
 
-from warplens.cli.printing.unshowable import write_escapes
+from warplens.cli import prepared_child
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    at_once: type[int] | None = None
+    if arguments is None:
+        prepared_child.begin(sys.argv[1:])  # before anything is loaded
+    import importlib.util
+
+    from warplens.cli.printing.unshowable import write_escapes
+
     if importlib.util.find_spec("click") is None:
         # installed with `pip install --no-deps`: enough to record
         from warplens.cli.bare import run
     else:
-        from warplens.cli.group import run
+        from warplens.cli.group import AtOnce, run
+
+        at_once = AtOnce
     write_escapes()
     try:
         code = run(arguments)
     finally:
         _settle()
+    if at_once is not None and isinstance(code, at_once):
+        os._exit(code)
     sys.exit(code)
 
 

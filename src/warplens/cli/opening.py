@@ -24,7 +24,7 @@ window_option = click.option(
     "--window",
     type=click.IntRange(1),
     metavar="N",
-    help="Only window N of the capture, what crosses its edges cut to it; `warplens info` lists them.",
+    help="Only window N of the capture; rows that cross its edges are cut. `warplens info` lists the windows.",
 )
 
 

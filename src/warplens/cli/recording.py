@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from warplens.cli import prepared_child
 from warplens.cli.checks.kernel import Event, Kernel
-from warplens.cli.light import give_back_early
+from warplens.cli.finish_report import finish_report
 from warplens.cli.options import capture_arguments, cpu_arguments, cuda_arguments, gpu_arguments
 from warplens.cli.options.nsys_options import (
     ALIASES,
@@ -27,10 +28,9 @@ from warplens.cli.options.nsys_options import (
 )
 from warplens.cli.options.presets import PRESETS
 from warplens.cli.printing.messages import complain, tell
-from warplens.cli.printing.unfinished import leave_for_later
 from warplens.cli.printing.words import short_path, signal_name
 from warplens.disk.full import is_full
-from warplens.errors import CaptureError, UsageError, WarplensError
+from warplens.errors import CaptureError, UsageError
 from warplens.handover import pending
 from warplens.handover.naming import MANIFESTS
 from warplens.handover.output_name import expand
@@ -108,7 +108,7 @@ class Recorded:
     finished: bool
 
 
-def record(request: Request, then: Callable[[Path], None] = lambda report: None) -> Recorded:
+def record(request: Request, then: Callable[[Path], None] | None = None) -> Recorded:
     """Run the program and write the report; WarplensError when the program cannot run.
 
     On a full disk it runs unrecorded.
@@ -196,9 +196,7 @@ def record(request: Request, then: Callable[[Path], None] = lambda report: None)
                 tell(f"warplens: {row['severity']}: {row['message']}")
         if outcome.over_by not in (None, "end") and not request.quiet:
             _say_over(request, outcome)
-        finished, died = run_expendable(
-            lambda: _finish(place.note, then, recording.converting, quiet=request.quiet), recording.aside
-        )
+        finished, died = _finish(place.note, then, recording, quiet=request.quiet)
         if died is not None:
             _say_died(place.note, died)
     except KeyboardInterrupt:
@@ -316,35 +314,21 @@ def variables(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _finish(
-    note: pending.Pending,
-    then: Callable[[Path], None] = lambda report: None,
-    converting: Converting | None = None,
-    *,
-    quiet: bool,
-) -> bool:
-    """Make the report; return whether there is one.
+    note: pending.Pending, then: Callable[[Path], None] | None, recording: Recording, *, quiet: bool
+) -> tuple[bool, str | None]:
+    """Let a child make the report. Return whether there is one, and how the child ended if it died."""
+    converting = recording.converting
+    if then is None and (converting is None or not converting.is_on):
+        made = prepared_child.finish(note, quiet=quiet)
+        if made is not None:
+            return made
+    return run_expendable(
+        lambda: finish_report(note, then or _nothing, converting, quiet=quiet), recording.aside
+    )
 
-    Prints errors: the exit code stays the program's.
-    """
-    try:
-        # the program is through: only now comes what takes time to load
-        give_back_early()
-        from warplens.cli.finishing import finish_and_summarise
 
-        finish_and_summarise(note, converting, quiet=quiet)
-    except ModuleNotFoundError as error:
-        tell(leave_for_later(note, error))
-    except WarplensError as error:
-        complain(str(error))
-    except Exception as error:
-        path = short_path(note.report)
-        complain(
-            f"{path} is not finished: {type(error).__name__}: {error}\nNothing is lost: `warplens info {path}` tries again."
-        )
-    else:
-        then(note.report)
-        return True
-    return False
+def _nothing(report: Path) -> None:
+    pass
 
 
 def _say_died(note: pending.Pending, how: str) -> None:

@@ -1,6 +1,6 @@
 """The child process that brings a report up to date while its program runs.
 
-What there is to say, `warplens stop` says.
+`warplens stop` prints the messages.
 """
 
 from __future__ import annotations

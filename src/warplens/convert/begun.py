@@ -143,7 +143,7 @@ class Begun:
 
 
 def remove_begun(report: Path, manifest: Manifest) -> None:
-    """Remove what one left who was killed while a recording went on; its part is there."""
+    """Remove the files of a killed converter whose part is in the report."""
     with Folder(report) as folder:
         for table in TABLES:
             try:

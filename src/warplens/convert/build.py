@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from warplens.convert.cpu.beside import cores
 from warplens.convert.following import Follower
 from warplens.convert.gpu_metrics import GpuMetrics
 from warplens.convert.host_metrics import HostMetrics
@@ -134,12 +135,12 @@ class Builder:
 
     def _sorted_files(self) -> list[Spool]:
         """The readable spools, the launched process first, then in order of start."""
-        found = []
+        opened = []
         unbegun = 0
         for path in spools.spool_files(self.directory):
             try:
                 head, process, layouts = identify(path)
-                found.append(Spool(path, process, layouts))
+                opened.append(Spool(path, process, layouts))
                 self._late |= self.as_of is not None and head.buffered
             except SpoolError as error:
                 if not spools.is_begun(path):
@@ -149,30 +150,32 @@ class Builder:
                 message = f"{error}; the file is kept in the report's raw directory"
                 self._notes.append((Note("error", "spool-unreadable", "spool", message=message), None))
         if unbegun and self.as_of is None:
-            message = f"{unbegun} processes ended in the moment in which they began to record: nothing of them is here"
+            message = f"{unbegun} processes ended when they began to record: they have no records"
             self._notes.append(
                 (Note("info", "spool-not-begun", "spool", message=message, count=unbegun), None)
             )
         primary = self._launch.pid
-        found.sort(
+        opened.sort(
             key=lambda one: (
                 one.process.pid != primary if primary is not None else False,
                 one.process.start_ns,
                 one.path.name,
             )
         )
-        return found
+        return opened
 
     def _processes_of(self, windows: Windows) -> ProcessWriter:
         """Return what converts processes, with those that it has converted by now."""
+        at_once = cores() if self.as_of is None else 1  # the program needs its cores
         if self.processes is not None:
-            self.processes.timings = self.timings
+            self.processes.timings, self.processes.at_once = self.timings, at_once
             return self.processes
         return ProcessWriter(
             self.part,
             timings=self.timings,
             changing=self.as_of is not None and windows.capture.keep_ns > 0,
             in_memory=self.in_memory,
+            at_once=at_once,
         )
 
     def _teller(self, done: float, share: float) -> Callable[[float], None]:

@@ -52,14 +52,14 @@ class Around:
 
         The ranges up to there are taken from `ranges`.
         """
-        found = np.full(len(start), -1, np.int64)
+        range_ids = np.full(len(start), -1, np.int64)
         done = 0
         for some in ranges.until(int(start[-1])) if len(start) else ():
             behind = int(np.searchsorted(start, some["start"][-1], side="left"))
-            self.find(some, thread[done:behind], start[done:behind], out=found[done:behind])
+            self.find(some, thread[done:behind], start[done:behind], out=range_ids[done:behind])
             done = behind
-        self.find({}, thread[done:], start[done:], out=found[done:])
-        return found
+        self.find({}, thread[done:], start[done:], out=range_ids[done:])
+        return range_ids
 
 
 class Stream:
@@ -112,6 +112,6 @@ class Enclosing:
         self._done = rows.stop
 
 
-def column(found: Int64Array) -> pa.Array:
+def column(range_ids: Int64Array) -> pa.Array:
     """Return ids as a column; null for -1."""
-    return pa.array(found, mask=found < 0)
+    return pa.array(range_ids, mask=range_ids < 0)

@@ -22,6 +22,7 @@ from warplens.convert import range_rows
 from warplens.convert.giving_back import GivingBack
 from warplens.convert.nvtx import columns, tasks
 from warplens.convert.nvtx.domains import Domains
+from warplens.model.words import counted
 from warplens.spool import clock as clocks
 from warplens.spool import layout
 from warplens.spool.chunks import STRINGS
@@ -167,7 +168,7 @@ class Follower:
 
     def _check_open(self, records: npt.NDArray[Any]) -> None:
         if len(records) > _MOST_OPEN:
-            raise Surprise(f"{len(records)} ranges are open at once")
+            raise Surprise(f"{counted(len(records), 'range')} are open at once")
         if (records["flags"] & _CLOSED).any():
             raise Surprise("ranges could not be written: the disk is full")
 

@@ -71,7 +71,7 @@ class GpuMetrics:
             yield rows
 
     def notes(self) -> list[Note]:
-        """What there is to say about the file, once it is read."""
+        """Notes about the file, complete after reading it."""
         return self._lines.notes("gpu-metrics-damaged", "samples of the GPUs")
 
     def _read_head(self, head: Any) -> bool:

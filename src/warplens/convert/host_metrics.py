@@ -52,7 +52,7 @@ class HostMetrics:
             yield rows
 
     def notes(self) -> list[Note]:
-        """What there is to say about the file, once it is read."""
+        """Notes about the file, complete after reading it."""
         return self._lines.notes("host-metrics-damaged", "samples of memory and load")
 
     def _process(self, pid: int, time: int) -> int | None:

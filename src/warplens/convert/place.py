@@ -68,5 +68,5 @@ class Place:
 
 def ordered(kept: npt.NDArray[np.bool_], start: Int64Array) -> Int64Array:
     """Return the numbers of the records that are kept, in order of start."""
-    found = np.flatnonzero(kept)
-    return found[np.argsort(start[found], kind="stable")]
+    rows = np.flatnonzero(kept)
+    return rows[np.argsort(start[rows], kind="stable")]

@@ -46,8 +46,9 @@ class ProcessTables:
         symbols: Symbols | None = None,
         most: int | None = None,
         keep: Callable[[str, pa.Table], None] | None = None,
+        at_once: int = 1,
     ) -> None:
-        """`most`: rows of calls and samples that are made at once.
+        """`most`: rows of calls and samples that are made at once, `at_once`: how many tables.
 
         `keep`: as `write`, for tables whose memory is theirs.
         """
@@ -84,6 +85,7 @@ class ProcessTables:
             threads=threads,
             symbols=symbols,
             most=most,
+            at_once=at_once,
         )
         self._cuda = CudaTables(
             spool,

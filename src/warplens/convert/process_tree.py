@@ -59,15 +59,15 @@ class Family:
         """
         family = cls(launch, control, launch.host or host)
         register = read_register(directory)
-        found = lives(register.entries, launch.pid)
-        family._mine = dict(_matched(found, spools))
+        lives_begun = lives(register.entries, launch.pid)
+        family._mine = dict(_matched(lives_begun, spools))
         family._inside = frozenset(
             id(life) for number, life in family._mine.items() if not spools[number].outside
         )
-        family._lives = fold(found, {id(life) for life in family._mine.values()})
+        family._lives = fold(lives_begun, {id(life) for life in family._mine.values()})
         family._broken = frozenset(writer[0] for path in broken if (writer := writer_of(path)))
         if register.damaged:
-            text = f"{register.damaged} places in the register of processes are damaged or cut off; processes may be missing"
+            text = f"{register.damaged} damaged or cut-off places in the register of processes; processes may be missing"
             family.notes.append(
                 Note("warning", "register-damaged", "spool", message=text, count=register.damaged)
             )
@@ -302,13 +302,13 @@ class Family:
         return life.began == LAUNCH
 
 
-def _matched(found: Sequence[Life], spools: Sequence[Process]) -> Iterator[tuple[int, Life]]:
+def _matched(lives: Sequence[Life], spools: Sequence[Process]) -> Iterator[tuple[int, Life]]:
     """Yield the number of each spool and its life.
 
     The latest of its process id that had begun, and had not ended.
     """
     by_pid: dict[int, list[Life]] = {}
-    for life in found:
+    for life in lives:
         by_pid.setdefault(life.pid, []).append(life)
     for number, facts in enumerate(spools):
         mine = by_pid.get(facts.pid, [])

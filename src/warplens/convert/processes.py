@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from warplens import native
 from warplens.arrays import Int64Array
 from warplens.convert import range_rows
-from warplens.convert.following import Follower, Surprise, rows_per_slice
+from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise, rows_per_slice
 from warplens.convert.gathering import Gathering
 from warplens.convert.nvtx.domains import Domains
 from warplens.convert.process_tables import ProcessTables
@@ -91,6 +91,7 @@ class ProcessWriter:
 
     `converted` has them by the names of their spool files. `changing`: a flight recorder may be
     writing their chunks anew. `in_memory`: names of spool files whose pages could not be put back.
+    `at_once`: how many tables are made at once, where there is enough memory.
     """
 
     part: PartWriter
@@ -98,6 +99,7 @@ class ProcessWriter:
     timings: Timings = field(default_factory=Timings)
     changing: bool = False
     in_memory: frozenset[str] = frozenset()
+    at_once: int = 1
     converted: dict[str, Converted] = field(default_factory=dict)
     _samples: list[ClockReading] = field(default_factory=list)
     _rows: int = 0
@@ -190,6 +192,7 @@ class ProcessWriter:
                     clocks=clock.all,
                     symbols=self.symbols,
                     most=self._rows // 2,
+                    at_once=self.at_once if self._rows == ROWS_PER_SLICE else 1,
                 )
                 if clock.fixed:
                     events.set_clock(clock.fixed[0], clock.fixed[1])
@@ -322,7 +325,7 @@ def _add_threads(one: Converted, spool: SpoolFile, clock: ClockMap) -> None:
     seen = {index: first for index, first, _ in spool.events.threads().tolist()}
     for index in sorted(seen.keys() | {min(index, UNKNOWN_THREAD) for index in names.threads}):
         tid, name, start = names.threads.get(index, (0, 0, 0))
-        given = strings.get(names.tids.get(tid, 0)) if tid else None
+        given = strings.get(names.tids.get(tid) or names.by_python.get(tid, 0)) if tid else None
         first = min(start or seen.get(index, 0), seen.get(index, start))
         _add_thread(one, index, tid, name=given or strings.get(name) or None, start=first, clock=clock)
 

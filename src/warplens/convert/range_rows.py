@@ -63,8 +63,8 @@ def read(file: pq.ParquetFile, first: int, behind: int) -> Iterator[enclosing.Co
     """
     place = file.schema_arrow.get_field_index("id")
     for number in range(file.num_row_groups):
-        found = file.metadata.row_group(number).column(place).statistics
-        if first <= found.min < behind:
+        ids = file.metadata.row_group(number).column(place).statistics
+        if first <= ids.min < behind:
             rows = file.read_row_group(
                 number, columns=["id", "thread", "start", "end", "style"], use_threads=False
             )

@@ -61,12 +61,12 @@ class Ids:
     def __call__(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
         """Return the number of each."""
         ids = np.where(ids < len(self._known), ids, 0)
-        found: npt.NDArray[np.uint8] = self._known[ids]
-        if (unseen := found == _UNSEEN).any():
+        values: npt.NDArray[np.uint8] = self._known[ids]
+        if (unseen := values == _UNSEEN).any():
             for one in np.unique(ids[unseen]).tolist():
                 self._known[one] = self._number(self._strings.get(one))
-            found = self._known[ids]
-        return found
+            values = self._known[ids]
+        return values
 
 
 def _encoded(codes: npt.NDArray[np.int32], texts: list[str | None]) -> pa.DictionaryArray:

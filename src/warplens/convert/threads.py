@@ -59,8 +59,8 @@ class Threads:
 
     def of(self, tid: Int64Array) -> npt.NDArray[np.int32]:
         """Return the indexes of all threads that had one of these system ids, one after the other."""
-        found = {min(index, UNKNOWN_THREAD) for one in tid.tolist() for _, index in self._of.get(one, ())}
-        return np.array(sorted(found), np.int32)
+        threads = {min(index, UNKNOWN_THREAD) for one in tid.tolist() for _, index in self._of.get(one, ())}
+        return np.array(sorted(threads), np.int32)
 
     def name(self, records: WideRecords | None) -> None:
         """Give threads without a name that of the system at their first call.

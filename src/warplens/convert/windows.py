@@ -104,13 +104,13 @@ class Windows:
 
         `end`: of the part, ns; `clock` corrects a time; `processes`: rows of that table.
         """
-        found = []
+        answer = []
         starts: dict[int, list[tuple[int, int]]] = {}
         for row in processes:
             starts.setdefault(row["pid"], []).append((row["start"], int(row["process"])))
         for window in self.capture.windows:
             start = clock(window.start)
-            found.append(
+            answer.append(
                 {
                     "part": part,
                     "number": window.number,
@@ -122,7 +122,7 @@ class Windows:
                     "process": _opener(starts.get(window.pid, []) if window.pid else [], start),
                 }
             )
-        return found
+        return answer
 
     def notes(self, told: Container[str]) -> list[Note]:
         """What limited the recording, as far as the control file tells.
@@ -133,7 +133,10 @@ class Windows:
         notes = []
         if capture.over and "max-size" not in told:
             limit = f"all spool files together reached --max-size ({capture.max_bytes / (1 << 20):,.4g} MiB)"
-            message = f"{limit}: a file could not grow {capture.over:,} times, and what came then is missing; allow more, or capture less"
+            message = (
+                f"{limit}: a file could not grow {capture.over:,} times, and later records are missing; "
+                "raise the limit, or record less"
+            )
             if capture.keep_ns:
                 message = f"{limit}: less is kept than --keep-last asks for; allow more, or capture less"
             notes.append(
@@ -156,13 +159,13 @@ def _disjoint(spans: Sequence[Span]) -> list[Span]:
 
     Edges that touch stay edges.
     """
-    found: list[Span] = []
+    merged: list[Span] = []
     for begin, end in sorted(spans):
-        if found and begin < found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if merged and begin < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
-            found.append((begin, end))
-    return found
+            merged.append((begin, end))
+    return merged
 
 
 def _opener(mine: Sequence[tuple[int, int]], start: int) -> int | None:

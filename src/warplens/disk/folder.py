@@ -85,12 +85,15 @@ class Folder:
         FileExistsError where it is there; `again` removes it then: it is what an earlier try left.
         """
         with self._at(name, create=True) as (above, last):
-            if again:
-                with suppress(FileNotFoundError):
-                    os.unlink(last, dir_fd=above)
-            return os.fdopen(
-                os.open(last, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, mode, dir_fd=above), "w+b", buffer
-            )
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE
+            try:
+                descriptor = os.open(last, flags, mode, dir_fd=above)
+            except FileExistsError:
+                if not again:
+                    raise
+                os.unlink(last, dir_fd=above)
+                descriptor = os.open(last, flags, mode, dir_fd=above)
+            return os.fdopen(descriptor, "w+b", buffer)
 
     def update(self, name: str, *, create: bool = False, append: bool = False) -> BinaryIO:
         """Open a regular file that is there (`create`: or make it), for writing into it as it is."""
@@ -240,10 +243,14 @@ class Folder:
             for part in parts:
                 if part in ("", ".", ".."):
                     raise ValueError(f"{name!r} leads out of {self.path}")
-                if create:
+                try:
+                    descriptor = _down(part, descriptor)
+                except FileNotFoundError:
+                    if not create:
+                        raise
                     with suppress(FileExistsError):
                         os.mkdir(part, PRIVATE_FOLDER, dir_fd=descriptor)
-                descriptor = _down(part, descriptor)
+                    descriptor = _down(part, descriptor)
                 opened.append(descriptor)
             yield descriptor
         except OSError as error:

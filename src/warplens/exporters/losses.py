@@ -1,4 +1,4 @@
-"""What a format cannot hold of this report: a loss that names tables is one only where they have rows."""
+"""Lists the losses of a format for this report. A loss that names tables counts only if they have rows."""
 
 from __future__ import annotations
 

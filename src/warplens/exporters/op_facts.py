@@ -18,7 +18,7 @@ FACTS = ("sequence", "backward", "external", "shapes", "types")
 
 
 class OpFacts:
-    """Walks through `ops` beside `nvtx_ranges`: ranges are asked for in the order of the report.
+    """Walks through `ops` beside `nvtx_ranges`: ranges must come in the order of the report.
 
     `facts`: columns of `ops`.
     """

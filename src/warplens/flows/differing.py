@@ -158,7 +158,7 @@ def diff(
         before: the first side; several reports are repeats of one another.
         after: the second side.
         selection: which part of each, default all.
-        steps: name of the NVTX range that is one step, where it is not found by itself.
+        steps: name of the NVTX range of one step, if it is not recognised.
         rules: also compare what the rules find.
 
     Raises MissingData where a report has no range of the name `steps`.

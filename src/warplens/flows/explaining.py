@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING
 
 from warplens.analysis.comparison import accounts
 from warplens.analysis.comparison.accounts import Account, AccountEntry
+from warplens.analysis.comparison.comparable import without_numbers
+from warplens.analysis.comparison.gpu_time import ALONE, COMPUTE
 from warplens.analysis.comparison.run_facts import FACTS, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
+from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.analysis.steps.loops import MainLoop
+from warplens.model.words import counted
 from warplens.report.selection import Selection
 
 if TYPE_CHECKING:
@@ -49,7 +53,7 @@ class DifferencePart:
     `detail`: most of it (`before -> after` where that changed).
 
     `noise`: what the change must exceed to be one, where samples saw it, else 0. `lacks`: the side (`before`, `after`) whose recording
-    could not see such time; there it is part of others. `kind` is empty for the sum of all items too small for a separate line.
+    could not see such time; there it is part of others. `kind` is empty for the sum of what has no separate line and is in no group.
     """
 
     kind: str
@@ -100,7 +104,9 @@ def facts(
         for side in (before, after)
     ]
     result = []
-    for name, unit in FACTS.items():
+    names = dict.fromkeys(name for side in sides for one in side for name in one)
+    more = {name: "bytes" for name in names if name not in FACTS}  # the memory of processes by name
+    for name, unit in {**FACTS, **more}.items():
         values = [_mean([one[name] for one in side if name in one]) for side in sides]
         if values != [None, None] and (name != "processes" or values[0] != values[1]):
             result.append(Fact(name, unit, *values))
@@ -210,7 +216,10 @@ def _explanation(
         for part in parts
         if abs(part.delta) > part.noise and abs(part.delta) >= min(limit, tenth or limit)
     ][:_LINES]
-    rest = [part for part in parts if part not in shown]
+    groups, rest = _grouped([part for part in parts if part not in shown], min(limit, tenth or limit))
+    shown = sorted(
+        [*shown, *groups], key=lambda part: (bool(part.lacks), part.kind == UNKNOWN, -abs(part.delta))
+    )
     # What remains of the whole, to the nanosecond: means of integers are rounded.
     left = [
         first.whole - sum(part.before for part in shown),
@@ -218,13 +227,50 @@ def _explanation(
     ]
     if rest:
         noise = math.hypot(*(part.noise for part in rest))
+        most = max(rest, key=lambda part: abs(part.delta))
+        detail = f"most in {most.name or most.kind}" if most.delta and not most.lacks else ""
         shown.append(
-            DifferencePart("", f"{len(rest):,} others", "", before=left[0], after=left[1], noise=noise)
+            DifferencePart(
+                "", counted(len(rest), "other"), detail, before=left[0], after=left[1], noise=noise
+            )
         )
     where = first.where if first.where == second.where else f"{first.where} -> {second.where}"
     return Explanation(
         where, first.per, first.whole, after=second.whole, parts=tuple(shown), notes=tuple(notes)
     )
+
+
+def _grouped(
+    parts: Sequence[DifferencePart], least: float
+) -> tuple[list[DifferencePart], list[DifferencePart]]:
+    """Join parts that are too small for a line; return the groups that change by `least` ns, and what is in none.
+
+    First kernels of one class, and names that differ in numbers alone; then all of one kind. A group has the
+    name of its largest part.
+    """
+    rest, groups = list(parts), []
+    for family in (_family, lambda part: part.kind):
+        members: dict[tuple[str, str], list[DifferencePart]] = {}
+        for part in rest:
+            if not part.lacks and part.kind:
+                members.setdefault((part.kind, family(part)), []).append(part)
+        for (kind, name), own in members.items():
+            delta, noise = sum(part.delta for part in own), math.hypot(*(part.noise for part in own))
+            if len(own) < 2 or abs(delta) < least or abs(delta) <= noise:
+                continue
+            most = max(own, key=lambda part: abs(part.delta)).name
+            text = counted(len(own), "other") if name == kind else f"{len(own):,} of {name}"
+            sums = {side: sum(getattr(part, side) for part in own) for side in ("before", "after")}
+            groups.append(DifferencePart(kind, text, f"most in {most}" if most else "", **sums, noise=noise))
+            rest = [part for part in rest if part not in own]
+    return groups, rest
+
+
+def _family(part: DifferencePart) -> str:
+    """Return what parts have in common that one change concerns: the class of a kernel, else the name without numbers."""
+    if part.kind in (COMPUTE, *ALONE.values()):
+        return class_of(part.name)
+    return without_numbers(part.name) or part.kind
 
 
 def _detail(own: Sequence[AccountEntry]) -> str:

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from warplens.analysis.comparison.compare import KINDS
 from warplens.errors import UsageError
 from warplens.flows.differing import Change, Difference, Figures
+from warplens.model.words import percent
 from warplens.report.selection import parse_duration
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -123,7 +124,7 @@ class Condition:
             value = 0.0
         met = _OPERATORS[self.operator](value, self.limit)
         told = f"{self.kind}.{self.value} {before:,.0f} -> {after:,.0f}" + (
-            f" ({(after - before) / before:+.1%})" if before else ""
+            f" ({percent((after - before) / before, 1, sign=True)})" if before else ""
         )
         if (
             met

@@ -32,13 +32,27 @@ def come_last() -> None:
         ctypes.CDLL(None).syscall(number, 1, 0, _IO_IDLE)
 
 
-def come_back(thread: int) -> None:
-    """Undo `come_last` for a thread, by its id in the system, as far as the system lets this user do it."""
-    if hasattr(os, "sched_setscheduler"):
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, 0)
+def come_back(thread: int) -> bool:
+    """Undo `come_last` for a thread, by its id in the system: it gets the priority of the calling one.
+
+    Return whether the system let this user do it; where not, the thread gets idle time as before.
+    """
+    try:
+        os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, 0))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def all_come_back(process: int) -> None:
+    """Undo `come_last` for all threads of a process.
+
+    One that starves may hold the lock of its interpreter, so that no other thread there could do it.
+    """
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            come_back(int(thread))
 
 
 def step_back(niceness: int, *, batch: bool = False, first_to_go: bool = False) -> None:

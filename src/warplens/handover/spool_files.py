@@ -1,4 +1,4 @@
-"""Which files of a spool directory we may move and remove.
+"""Names the files of a spool directory that warplens may move and remove.
 
 A received report may name any directory.
 """

@@ -14,6 +14,7 @@ from warplens.errors import CaptureError, WarplensError
 from warplens.intrakernel.dsl import EXAMPLE_GRID, EXAMPLE_TAGS, EXAMPLE_TILES
 from warplens.intrakernel.traces import write_trace
 from warplens.model.intrakernel_layout import HAS_PAYLOAD, MARK
+from warplens.model.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def check(buffer: Buffer, decoded: Decoded) -> list[str]:
     wrong = list(decoded.losses())
     expected = EXAMPLE_GRID * buffer.warps
     if len(decoded.units) != expected:
-        wrong.append(f"{len(decoded.units)} units have recorded, not {expected}")
+        wrong.append(f"{counted(len(decoded.units), 'unit')} recorded, not {expected}")
     columns = (decoded.events[name].tolist() for name in ("unit", "tag", "flags", "start", "end", "payload"))
     by_unit: dict[int, list[tuple[str, int, int, int, int]]] = {}
     for unit, tag, flags, start, end, payload in zip(*columns, strict=True):
@@ -149,7 +150,8 @@ def _advice(language: str | None) -> str:
 def tell(what: str, decoded: Decoded, path: str) -> None:
     """Print what was recorded."""
     print(
-        f"{what}: {len(decoded.events)} events of {len(decoded.units)} warps in {(decoded.end - decoded.start) / 1000:.1f} us"
+        f"{what}: {counted(len(decoded.events), 'event')} of {counted(len(decoded.units), 'warp')} "
+        f"in {(decoded.end - decoded.start) / 1000:.1f} us"
     )
     for tag, name in enumerate(EXAMPLE_TAGS):
         rows = decoded.events[decoded.events["tag"] == tag]

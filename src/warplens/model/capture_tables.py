@@ -21,7 +21,7 @@ CAPTURE_WINDOWS = Table(
             "opened_by",
             "dict",
             "`start` of the recording, `time` (--delay), `nvtx` (a range), `cudaProfilerApi`, `command` (`warplens start`), "
-            "`keep` (the last seconds were asked for).",
+            "`keep` (the last seconds were requested).",
         ),
         Column(
             "closed_by",

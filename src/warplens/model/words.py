@@ -1,4 +1,4 @@
-"""Formats numbers for people: `12.3 ms`, `1.5 MiB`, `3 ranges`."""
+"""Formats numbers for people: `12.3 ms`, `1.5 MiB`, `3 ranges`, `45 %`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,22 @@ def size(count: int) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Return e.g. `1 range`, `2,500 ranges`, `3 processes`, `2 launches`."""
-    plural = noun + ("es" if noun.endswith(("s", "sh", "ch", "x")) else "s")
+    plural = (
+        f"{noun[:-1]}ies"
+        if noun.endswith("py")
+        else noun + ("es" if noun.endswith(("s", "sh", "ch", "x")) else "s")
+    )
     return f"{count:,} {noun if count == 1 else plural}"
+
+
+def was(count: int) -> str:
+    """Return the verb for `counted`: `1 range was lost`, `2 ranges were lost`."""
+    return "was" if count == 1 else "were"
+
+
+def percent(share: float, places: int = 0, *, sign: bool = False) -> str:
+    """Return a share of 1 in percent, e.g. `45 %`, `+4.5 %`."""
+    return f"{100 * share:{'+' if sign else ''}.{places}f} %"
 
 
 def _three(value: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from warplens.disk.full import FULL, why_full
 from warplens.errors import CaptureError
 from warplens.handover.wording import Wording
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, was
 from warplens.recording import facts
 from warplens.recording.agent.control_file import MAX_SIZE_REACHED, ControlPage
 from warplens.recording.agent.library import Agent, ClockSample
@@ -214,8 +214,8 @@ class Run:
             self.facts.note(
                 "error",
                 "agent-failed",
-                f"{counts.failed} {'process' if counts.failed == 1 else 'processes'} could not record, because no spool could be opened: "
-                f"{reason}. {counts.lost:,} calls of NVTX were lost.{hint}",
+                f"{counted(counts.failed, 'process')} could not record, because no spool could be opened: "
+                f"{reason}. {counted(counts.lost, 'call')} of NVTX {was(counts.lost)} lost.{hint}",
                 count=counts.lost,
             )
         elif counts.processes <= unheard and (

@@ -39,7 +39,7 @@ class Selection:
 
         None when that is everything.
 
-        Raises MissingData when no range has the name that was asked for.
+        Raises MissingData when no range has the name that was requested.
         """
         begin, end = report.origin, report.end
         if self.time is None and self.nvtx is None:

@@ -17,13 +17,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import numpy as np
+
+from warplens.analysis.intervals import Cover
+from warplens.arrays import Int64Array
+
 if TYPE_CHECKING:
-    from warplens.analysis.intervals import Cover
     from warplens.report import Report, Selection
 
 Severity = Literal["high", "medium", "low", "info"]
 Confidence = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
+EVIDENCE = 50  # rows that a finding names
 _HIGH, _MEDIUM = 0.10, 0.02  # share of the selected time that a fix is expected to win
 
 
@@ -46,12 +51,23 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Without:
+    """What a fix removes: the own time of `threads` in `time`, and the waits of the calls `waits` (ids of `cuda_api`)."""
+
+    threads: frozenset[int] = frozenset()
+    time: Cover = field(default_factory=lambda: Cover([], []))
+    waits: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One thing that costs time.
 
     `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
     are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time. A rule that gives
     a `severity` only lowers what its price calls for. `within`: ns that the rule looked at, set by `judge`: severities are shares of it.
+    `without`: what a fix removes, where a graph of the run can be worked out again without it: then `judge` makes the estimate of that,
+    and `priced_by` is `what-if`; else `priced_by` says why there is only the interval from the estimate to the bound.
     `claim`: the time that a fix makes shorter; findings with the same claim are about the same thing; None: not known.
     `same_as`: the rule of an earlier finding about the same time, set by `judge`.
     `occurrences`: how many times; `evidence` holds the most expensive of them.
@@ -70,6 +86,8 @@ class Finding:
     severity: Severity | None = None
     within: int | None = None
     claim: Cover | None = field(default=None, compare=False)
+    without: Without | None = field(default=None, compare=False)
+    priced_by: str = ""
     same_as: str | None = None
     link: str = ""
     wrong_when: str = ""
@@ -91,7 +109,7 @@ class RuleCheck(Protocol):
         ...
 
 
-def most(evidence: Iterable[Evidence], number: int = 50) -> tuple[Evidence, ...]:
+def most(evidence: Iterable[Evidence], number: int = EVIDENCE) -> tuple[Evidence, ...]:
     """Return the longest of the rows, longest first."""
     return tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:number])
 

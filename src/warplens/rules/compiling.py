@@ -1,4 +1,4 @@
-"""When a framework compiled: in which thread, for which line of the program, from when to when.
+"""Finds the times in which a framework compiled, with the thread and the line of the program.
 
 The stacks of Python samples show it.
 """

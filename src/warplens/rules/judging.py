@@ -20,6 +20,7 @@ from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.report.selection import Selection
 from warplens.rules.base import SEVERITIES, Finding, graded, priced
+from warplens.rules.what_if import WhatIf
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -74,7 +75,7 @@ class Judgement:
         return self.end - self.begin
 
     def as_json(self) -> dict[str, Any]:
-        """Return the judgement as plain values, in the schema that docs/guide/analyze.md describes."""
+        """Return the judgement as plain values, in the schema that docs/explain/findings.md describes."""
         return {
             "schema": SCHEMA,
             "begin_ns": self.begin - self.origin,
@@ -105,11 +106,13 @@ def judge(
         return Judgement((), (), nothing, begin=begin, end=end, origin=report.origin)
     findings: list[Finding] = []
     silent, not_judged = [], {}
-    scopes = {unit.id: unit.constant("SCOPE") for unit in asked}
+    modules = {unit.id: unit.load() for unit in asked}
+    scopes = {id_: getattr(module, "SCOPE", None) for id_, module in modules.items()}
     loop = judged_loop(report, selection) if any(scope != "run" for scope in scopes.values()) else None
     inner = (
         selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
     )
+    engines: dict[Selection, WhatIf] = {}
     for unit in asked:
         scope, looked_at = (
             (selection, end - begin)
@@ -117,18 +120,21 @@ def judge(
             else (inner, loop.end - loop.begin)
         )
         try:
-            own = unit.load().check(report, scope, **(options or {}).get(unit.id, {}))
+            own = modules[unit.id].check(report, scope, **(options or {}).get(unit.id, {}))
         except MissingData as missing:
             not_judged[unit.id] = str(missing)
             continue
         if not own:
             silent.append(unit.id)
+            continue
         constants = {
-            "link": unit.constant("LINK"),
+            "link": modules[unit.id].LINK,
             "wrong_when": " ".join(unit.sections["When it is wrong"].split()),
         }
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
+            engine = engines.setdefault(scope, WhatIf(report, scope))
+            finding = _priced_again(finding, engine)
             findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
     return Judgement(
         tuple(sorted(marked_repeats(findings), key=_weight)),
@@ -139,6 +145,18 @@ def judge(
         origin=report.origin,
         loop=loop,
     )
+
+
+def _priced_again(finding: Finding, engine: WhatIf) -> Finding:
+    """Return the finding with an estimate of the run without its cost, or with the reason why that is not known."""
+    if finding.bound is None:
+        return finding
+    if finding.without is None:
+        return replace(finding, priced_by="interval: the graph of calls and GPU work does not have this cost")
+    saving = engine.saving(finding.without)
+    if isinstance(saving, str):
+        return replace(finding, priced_by=f"interval: {saving}")
+    return replace(finding, estimate=min(saving, finding.bound), priced_by="what-if")
 
 
 def judged_loop(report: Report, selection: Selection) -> MainLoop | None:
@@ -235,6 +253,7 @@ def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
         "title": finding.title,
         "bound_ns": finding.bound,
         "estimate_ns": finding.estimate,
+        "priced_by": finding.priced_by,
         "occurrences": finding.occurrences,
         "confidence": finding.confidence,
         "cause": finding.cause,

@@ -14,6 +14,7 @@ from warplens.spool.registry import (
     EXIT,
     FOREIGN,
     FORK,
+    NOT_SPAWNED,
     PROGRAM,
     REASONS,
     RUNNING,
@@ -238,6 +239,13 @@ def _not_started(number: int) -> str:
     return f"could not be started: {os.strerror(number)}" if 0 < number < 4096 else "could not be started"
 
 
+def _not_spawned(tree: _Tree, entry: RegisterEntry) -> None:
+    """A program that `posix_spawn` could not start: the C library's child ended with 127, and nobody knows its id."""
+    life = tree.begin(entry, 0, "spawn", entry.texts)
+    life.end, life.ended, life.exit_status = entry.time, "exit", 127
+    life.heard, life.foreign = False, _not_started(entry.status)
+
+
 def _exit(tree: _Tree, entry: RegisterEntry) -> None:
     parent = tree.of(entry.ppid)
     if (
@@ -287,4 +295,5 @@ _HANDLERS = {
     WAITED: _waited,
     FOREIGN: _announced,
     RUNNING: _running,
+    NOT_SPAWNED: _not_spawned,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from warplens.model.words import duration
+from warplens.model.words import counted, duration, was
 from warplens.spool.events import EventCounts
 from warplens.spool.layout import Head, Layouts
 from warplens.spool.notes import Note
@@ -160,7 +160,10 @@ def given_up(head: Head, process: Process) -> list[Note]:
     if not head.given_up_ns:
         return []
     until = _after(head.given_up_ns, process)
-    message = f"{head.given_up:,} records of process {process.pid} were given up, the last of them {until}: --keep-last keeps what is later"
+    message = (
+        f"{counted(head.given_up, 'record')} of process {process.pid} {was(head.given_up)} "
+        f"given up, the last of them {until}: --keep-last keeps only later records"
+    )
     notes = [
         Note(
             "info",

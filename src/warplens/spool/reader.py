@@ -43,7 +43,8 @@ class SpoolNames:
     """What the spool says about its threads, domains and categories; values are string ids."""
 
     threads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # index -> tid, name, first seen
-    tids: dict[int, int] = field(default_factory=dict)
+    tids: dict[int, int] = field(default_factory=dict)  # by NVTX
+    by_python: dict[int, int] = field(default_factory=dict)  # of the same threads
     domains: dict[int, int] = field(default_factory=dict)
     categories: dict[tuple[int, int], int] = field(default_factory=dict)
     defines: list[Row] = field(default_factory=list)
@@ -419,4 +420,5 @@ def _collect(names: SpoolNames, kind: str, rows: npt.NDArray[Any]) -> None:
             zip(zip(rows["domain"].tolist(), rows["category"].tolist(), strict=True), name, strict=True)
         )
     else:
-        names.tids.update(zip(rows["tid"].tolist(), name, strict=True))
+        for tid, text, by_python in zip(rows["tid"].tolist(), name, rows["category"].tolist(), strict=True):
+            (names.by_python if by_python else names.tids)[tid] = text

@@ -16,7 +16,7 @@ from warplens.handover import untrusted
 
 NAME = "processes.log"
 MAGIC = b"WPRC"
-PROGRAM, FORK, EXEC, EXIT, WAITED, FOREIGN, RUNNING = range(1, 8)
+PROGRAM, FORK, EXEC, EXIT, WAITED, FOREIGN, RUNNING, NOT_SPAWNED = range(1, 9)
 # WarplensForeign in native/include/warplens/registry.h
 REASONS = {
     1: "32-bit program",
@@ -108,8 +108,8 @@ def _entry(data: mmap.mmap, at: int, length: int) -> tuple[RegisterEntry, int] |
     magic, size, kind, pid, ppid, status, time, rank, local_rank, texts, flags = _RECORD.unpack_from(data, at)
     if magic != MAGIC or not _RECORD.size <= size <= min(_MOST, length - at) or size % 8:
         return None
-    if not (PROGRAM <= kind <= RUNNING and pid >= 0 and ppid >= 0 and 0 < time <= _LATEST) or (
-        pid == 0 and kind != FOREIGN
+    if not (PROGRAM <= kind <= NOT_SPAWNED and pid >= 0 and ppid >= 0 and 0 < time <= _LATEST) or (
+        pid == 0 and kind not in (FOREIGN, NOT_SPAWNED)
     ):
         return None
     usage = None

@@ -54,7 +54,7 @@ class CaptureWindows:
     `over`: how often `max_bytes` kept a file from growing.
 
     `full`: there was no room for another window. `damaged`: number of invalid windows, which are left out.
-    Of CUDA: `all_apis`, whether calls were wanted that other calls make; `flush_ms`, how often CUPTI was asked for records, 0 = never;
+    Of CUDA: `all_apis`, whether calls were wanted that other calls make; `flush_ms`, how often CUPTI was requested records, 0 = never;
     `calls`, whether calls were recorded.
     """
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from warplens.analysis.critical_path import Path, build, path
 from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData, UsageError
+from warplens.model.words import counted
 from warplens.report.selection import Selection
 from warplens.stats.places import of_process
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def find(report: Report, selection: Selection, step: int) -> Path:
-    """Return the path of the selection, or of one training step (-1: none is asked for).
+    """Return the path of the selection, or of one training step (-1: the whole selection).
 
     MissingData where there is no CUDA data.
     """
@@ -41,7 +42,10 @@ def find(report: Report, selection: Selection, step: int) -> Path:
 def path_notes(path: Path) -> list[str]:
     """Return notes about a path."""
     graph = path.graph
-    lengths = f"{path.length:,} ns from the first to the last thing: {len(graph.calls):,} calls, {len(graph.work):,} operations of GPUs."
+    lengths = (
+        f"{path.length:,} ns from the first to the last operation: "
+        f"{counted(len(graph.calls), 'call')}, {counted(len(graph.work), 'GPU operation')}."
+    )
     dead = graph.dag.dead
     broken = (
         f"{dead:,} times something began before what it is known to wait for had ended; these do not count."
@@ -76,7 +80,7 @@ def answer(path: Path, what: str, factor: float) -> str:
 
 
 def placed(report: Report, rows: pa.Table) -> dict[str, pa.Array]:
-    """Return where each row was, of each column only what there is.
+    """Return the place of each row, in the columns that have values.
 
     `Rank`, `PID` where processes differ, `TID` or `Device` and `Stream`.
     """

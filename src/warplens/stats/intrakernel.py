@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from warplens.model.words import counted, was
 from warplens.stats.places import places
 
 if TYPE_CHECKING:
@@ -40,8 +41,12 @@ def missing(of: IntrakernelLaunches) -> str:
         int(of.units_lost.sum()),
         int(of.needed_slots.max(initial=0)),
     )
-    parts = [f"{dropped:,} records were dropped (slots={needed} would hold all)"] if dropped else []
-    parts += [f"{lost:,} warps found no place in their buffer"] if lost else []
+    parts = (
+        [f"{counted(dropped, 'record')} {was(dropped)} dropped (slots={needed} would hold all)"]
+        if dropped
+        else []
+    )
+    parts += [f"{counted(lost, 'warp')} found no place in their buffer"] if lost else []
     parts += (
         [f"only every {most}th block was recorded"]
         if (most := int(of.sample_blocks.max(initial=1))) > 1

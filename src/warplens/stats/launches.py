@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.gpu.ops import Naming, during, kernels
 from warplens.errors import MissingData
+from warplens.model.words import counted
 
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
@@ -53,7 +54,7 @@ def without_call(report: Report, selection: Selection, launches: int) -> str:
         text = f"SELECT count(*) AS number FROM kernels k ANTI JOIN cuda_api a ON k.api = a.id WHERE {during(report, selection)}"
         number = report.sql(text).column(0)[0].as_py()
     return (
-        f"{number:,} kernels without their API call left out; it was before the recording, or lost."
+        f"{counted(number, 'kernel')} without an API call left out; it was before the recording, or lost."
         if number
         else ""
     )
@@ -80,7 +81,7 @@ def whole_graphs(report: Report, selection: Selection) -> str:
         .as_py()
     )
     return (
-        f"{number:,} launches of graphs were recorded as a whole; --cuda-graph-trace=node has their kernels."
+        f"{counted(number, 'graph launch')} recorded as a whole; --cuda-graph-trace=node has their kernels."
         if number
         else ""
     )

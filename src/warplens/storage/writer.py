@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -141,19 +142,21 @@ class PartWriter:
 
         `snapshot`: as in the manifest.
         """
+        for name in TABLES:
+            if self._rows.get(name):
+                self.close_table(name)
+            elif name in self._writers:
+                self._writers[name].close()
+        _sync(file for name, file in self._files.items() if self._rows.get(name))
         tables = {}
         with Folder(self.report) as folder:
             for name in TABLES:
-                if self._rows.get(name):
-                    self.close_table(name)
-                elif name not in self._writers:
-                    self._open(name).write(_empty(name))
+                if name in self._files:
+                    self._files.pop(name).close()
+                    folder.rename(self._temporary(name), self._file(name))
                 else:
-                    self._writers[name].close()
-                if self._rows.get(name):  # empty files are for other tools: not worth forty trips to the disk
-                    os.fsync(self._files[name].fileno())
-                self._files.pop(name).close()
-                folder.rename(self._temporary(name), self._file(name))
+                    with folder.create(self._file(name), again=True) as file:
+                        file.write(_empty(name))
                 tables[name] = {"file": self._file(name), "rows": self._rows.get(name, 0)}
         self._writers = {}
         manifest = manifests.Manifest(
@@ -258,6 +261,24 @@ def _places(table: str, *, during: bool) -> str | None:
         return _BY_ID[table]
     column = next((column for column in TABLES[table].columns if column.name == "process"), None)
     return "process" if during and column is not None and not column.nullable else None
+
+
+def _sync(files: Iterable[BinaryIO]) -> None:
+    """Write files to the disk, all at once: the disk then works for all of them together.
+
+    Empty ones, which are for other tools, are not worth it.
+    """
+    descriptors = [file.fileno() for file in files]
+    if descriptors:
+        with ThreadPoolExecutor(len(descriptors)) as pool:
+            for written in [pool.submit(os.fsync, descriptor) for descriptor in descriptors]:
+                written.result()
+
+
+def prepare() -> None:
+    """Make what every part needs, so that its `commit` takes less time."""
+    for name in TABLES:
+        _empty(name)
 
 
 @cache

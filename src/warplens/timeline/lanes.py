@@ -77,7 +77,7 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Found:
+class LaneEvent:
     """An event on the timeline: times are ns on the report's clock, `row` the low half of its id."""
 
     lane: Lane
@@ -156,12 +156,12 @@ class Lanes:
         *,
         backward: bool = False,
         tracks: Collection[int] | None = None,
-    ) -> list[Found]:
+    ) -> list[LaneEvent]:
         """Return events of the chosen names that begin in [begin, end), in order of time. `backward`: the last ones first."""
         each = []
         for index, base, numbers in self._by_index(range(len(self.all)) if tracks is None else tracks):
             hits = index.find(names(index), begin, end, limit, backward, None if tracks is None else numbers)
-            each.append([self._found(index, base, hit) for hit in hits])
+            each.append([self._event(index, base, hit) for hit in hits])
         merged = heapq.merge(*each, key=lambda one: -one.start if backward else one.start)
         return list(islice(merged, limit))
 
@@ -172,7 +172,7 @@ class Lanes:
             for index, _, _ in self._by_index(range(len(self.all)))
         )
 
-    def locate(self, layer: str, process: int, row: int, start: int | None = None) -> Found | None:
+    def locate(self, layer: str, process: int, row: int, start: int | None = None) -> LaneEvent | None:
         """Return where a row of a table lies.
 
         `start` (ns, the report's clock), where it is known, says where to look first.
@@ -180,27 +180,27 @@ class Lanes:
         for index in self._of.get((layer, process), ()):
             hit = index.locate(layer, process, row, start)
             if hit is not None:
-                return self._found(index, self._base[id(index)], hit)
+                return self._event(index, self._base[id(index)], hit)
         return None
 
-    def located(self, layer: str, id_: int, start: int | None = None) -> Found | None:
+    def located(self, layer: str, id_: int, start: int | None = None) -> LaneEvent | None:
         """Return where the row with an id lies."""
         return self.locate(layer, id_ >> _KEY, id_ & _ROW, start=start)
 
-    def at(self, lane: Lane, depth: int, time: int) -> Found | None:
+    def at(self, lane: Lane, depth: int, time: int) -> LaneEvent | None:
         """Return what is at a time on one lane of a track."""
         base = self._base[id(lane.index)]
         hit = lane.index.at(lane.number - base, depth, time)
-        return None if hit is None else self._found(lane.index, base, hit)
+        return None if hit is None else self._event(lane.index, base, hit)
 
-    def next_of(self, layer: str, time: int, end: int) -> Found | None:
+    def next_of(self, layer: str, time: int, end: int) -> LaneEvent | None:
         """Return the first event of a layer that begins at `time` or later."""
         match = self.find(
             every_name, time, end, limit=1, tracks=[lane.number for lane in self._layers.get(layer, ())]
         )
         return match[0] if match else None
 
-    def named(self, like: Found, limit: int) -> list[Found]:
+    def named(self, like: LaneEvent, limit: int) -> list[LaneEvent]:
         """Return events of the layer and name of another one."""
         tracks = [lane.number for lane in self._layers.get(like.lane.layer, ())]
 
@@ -279,8 +279,8 @@ class Lanes:
             number = int(place[own[0]])
             yield self._indexes[number], self._bases[number], (wanted[own] - self._bases[number]).tolist()
 
-    def _found(self, index: LaneIndex, base: int, hit: Hit) -> Found:
-        return Found(
+    def _event(self, index: LaneIndex, base: int, hit: Hit) -> LaneEvent:
+        return LaneEvent(
             self.all[base + hit.track],
             hit.lane,
             int(hit.start),

@@ -43,13 +43,13 @@ def files(folder: Path = FOLDER, *, single: bool = False) -> dict[str, File]:
 
     `single`: with one script alone.
     """
-    found = {}
+    by_path = {}
     own = folder / SINGLE
     folder = own if single else folder
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_file() and path.suffix in _KINDS and (single or own not in path.parents):
             name = path.relative_to(folder).as_posix()
-            found["/" if name == "index.html" else f"/{name}"] = File(
+            by_path["/" if name == "index.html" else f"/{name}"] = File(
                 path.read_bytes(), _KINDS[path.suffix], name.startswith("assets/")
             )
-    return found if "/" in found else {"/": File(NOT_BUILT.encode(), _KINDS[".html"], False)}
+    return by_path if "/" in by_path else {"/": File(NOT_BUILT.encode(), _KINDS[".html"], False)}

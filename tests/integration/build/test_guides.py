@@ -20,6 +20,12 @@ from warplens.cli.group import commands
 ROOT = Path(__file__).resolve().parents[3]
 ASKING = ("analyze", "diff", "export", "info", "query", "stats", "timeline")
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
+# Pages beside the guides: those that have commands or programs.
+EXPLAINED = [
+    page
+    for page in sorted((ROOT / "docs" / "explain").glob("*.md"))
+    if re.search(r"^```(console|python)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+]
 
 pytestmark = [pytest.mark.require("native"), pytest.mark.timeout(900)]
 
@@ -31,7 +37,7 @@ def blocks(page: Path, language: str) -> list[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A folder with the examples in it, where `python` and `warplens` are ours."""
-    for example in ("intrakernel_pipeline/pipeline.py", "intrakernel_pipeline/pipeline.cu", "orders.py", "shapes.py"):
+    for example in ("intrakernel_pipeline/pipeline.py", "intrakernel_pipeline/pipeline.cu", "cpu_mistakes/gil_hog.py", "orders.py", "shapes.py"):
         shutil.copy(ROOT / "examples" / example, tmp_path)
     text = (ROOT / "examples" / "train.py").read_text(encoding="utf-8")
     for much, less in (("default=6)", "default=2)"), ("TRAIN, TEST, BATCH, BLOCK = 5120, 2048,", "TRAIN, TEST, BATCH, BLOCK = 2560, 512,")):
@@ -82,7 +88,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], 
     return record
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*GUIDES, *EXPLAINED], ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_the_commands_and_programs_of_a_guide_run(
     page: Path, place: Path, recorded: Callable[[str, Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""The table of payload kinds in docs/guide/annotate.md, row by row, from Python to the report."""
+"""The table of payload kinds in docs/explain/annotate.md, row by row, from Python to the report."""
 
 from __future__ import annotations
 

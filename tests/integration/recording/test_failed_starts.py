@@ -32,6 +32,10 @@ if pid == 0:
     except OSError:
         os._exit(0)  # it does well without
 os.waitpid(pid, 0)
+try:
+    os.posix_spawn("/nonexistent/spawned", ["spawned", "1"], os.environ)
+except FileNotFoundError:
+    pass
 subprocess.run(["/bin/true"])
 """
 
@@ -54,8 +58,9 @@ def test_a_program_that_is_not_there_is_named_with_the_reason(
             "x": "/nonexistent/x --flag",
             "no-such-command-anywhere": "no-such-command-anywhere",
             "forked": "forked 1",
+            "spawned": "spawned 1",
         }
-        assert len(rows) == 6  # and the program, its child that did well, and true
+        assert len(rows) == 7  # and the program, its child that did well, and true
         # Python starts them by vfork: they share its memory, and what they call there is not a thread's.
         names = {row["process"]: row["name"] for row in rows}
         threads = [

@@ -298,7 +298,10 @@ def test_pypi_nvtx_in_another_python(version: str, python: str, tmp_path: Path) 
         "--only-binary=:all:",
         "nvtx",
     ]
-    subprocess.run(pip, check=True, capture_output=True)
+    installed = subprocess.run(pip, capture_output=True, text=True)
+    if "No matching distribution" in installed.stderr or "No module named pip" in installed.stderr:
+        pytest.skip(f"Python {version} has no pip, or nvtx no wheel for it")
+    assert installed.returncode == 0, installed.stderr
     path = tmp_path / "script.py"
     path.write_text(SCRIPT.format(library="nvtx"), encoding="utf-8")
     out, report = record(tmp_path, "env", f"PYTHONPATH={tmp_path / 'packages'}", python, "-s", path)

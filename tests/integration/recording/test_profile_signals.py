@@ -118,6 +118,45 @@ def test_a_signal_to_the_launcher_reaches_the_program_once(number: int, tmp_path
     assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
 
 
+@pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM]))
+def test_a_signal_to_the_whole_group_reaches_the_program_once(number: int, tmp_path: Path) -> None:
+    """A second SIGINT would interrupt the clean-up that the first one began: servers then lose their exit code."""
+    launcher = start_profile(tmp_path, program(tmp_path / "p.py", COUNTING + READY + UNTIL_SIGNALLED))
+    _ready(tmp_path)
+    os.killpg(launcher.pid, number)
+    out, err = launcher.communicate(timeout=60)
+    assert out == f"got [{int(number)}]\n", err
+    assert launcher.returncode == 7
+    assert info(tmp_path / "x.warplens")["tables"]["nvtx_ranges"] == 11
+
+
+def test_an_asyncio_server_ends_as_without_us(tmp_path: Path) -> None:
+    """By SIGINT to the group, and by SIGINT to the launcher; its clean-up runs whole."""
+    text = """
+import asyncio
+async def main():
+    try:
+        async with await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0) as server:
+            open("ready", "w").write(str(os.getpid()))
+            await server.serve_forever()
+    finally:
+        await asyncio.sleep(0.3)
+        print("cleaned up", flush=True)
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    sys.exit(9)
+"""
+    path = program(tmp_path / "p.py", text)
+    for way, send in (("group", os.killpg), ("launcher", os.kill)):
+        (tmp_path / way).mkdir()
+        launcher = start_profile(tmp_path / way, path)
+        _ready(tmp_path / way)
+        send(launcher.pid, signal.SIGINT)
+        out, err = launcher.communicate(timeout=60)
+        assert (out, launcher.returncode) == ("cleaned up\n", 9), err
+
+
 def test_a_program_that_dies_of_the_passed_on_signal(tmp_path: Path) -> None:
     launcher = start_profile(tmp_path, program(tmp_path / "p.py", READY + "time.sleep(200)"))
     _ready(tmp_path)

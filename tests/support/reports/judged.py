@@ -44,7 +44,7 @@ CASES = ROOT / "tests" / "judged"
 SHARED = ROOT.parent / "shared" / "data"
 _COUNTS = ("high", "medium")
 # Rules whose fix lets a GPU that does nothing begin sooner: none wins more than the time in which one did nothing.
-_IDLE = (
+IDLE_RULES = (
     "gpu_waits_for_cpu",
     "unneeded_sync",
     "cuda_api_sync",
@@ -113,7 +113,7 @@ def compared(path: Path, folder: Path) -> Verdict:
     case = tomllib.loads(path.read_text(encoding="utf-8"))
     with report_of(case, folder) as report, _sources_of(case):
         judgement = judge(report, Selection())
-        room = _room(report, judgement)
+        idle = room(report, judgement)
     findings = judgement.distinct
     must, may, never = (case.get(name, []) for name in ("must", "may", "never"))
     wrong = []
@@ -135,9 +135,9 @@ def compared(path: Path, folder: Path) -> Verdict:
         f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false
     ]
     wrong += [
-        f"more than the idle time ({room / 1e6:.3f} ms): {finding.title}"
+        f"more than the idle time ({idle / 1e6:.3f} ms): {finding.title}"
         for finding in judgement.findings
-        if finding.rule in _IDLE and room is not None and (finding.estimate or 0) > room
+        if finding.rule in IDLE_RULES and idle is not None and (finding.estimate or 0) > idle
     ]
     won = [
         (finding.rule, finding.estimate / 1e9, want["won"])
@@ -157,7 +157,7 @@ def compared(path: Path, folder: Path) -> Verdict:
     )
 
 
-def _room(report: Report, judgement: Judgement) -> int | None:
+def room(report: Report, judgement: Judgement) -> int | None:
     """Return for how long any GPU did nothing in the time that was judged, ns; None without a GPU."""
     begin, end = (
         (judgement.begin, judgement.end)

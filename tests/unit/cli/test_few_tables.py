@@ -37,11 +37,18 @@ def _titles(text: str) -> list[str]:
 
 
 def test_five_tables_come_and_the_others_are_named(run: Path) -> None:
-    few, everything = _stats(run), _titles(_stats("--all", run))
+    few, everything = _stats("--native", run), _titles(_stats("--all", run))
     assert _titles(few) == ["nvtx_sum", "cuda_gpu_kern_sum", "cpu_hotspots", "gpu_utilization", "osrt_sum"]
     (line,) = [line for line in few.splitlines() if line.startswith("More tables: -r ")]
     named = line.removeprefix("More tables: -r ").partition(" ")[0].split(",")
     assert sorted(_titles(few) + named) == sorted(everything)
+
+
+def test_a_python_program_has_functions_of_python_and_packages(run: Path) -> None:
+    text = _stats(run)
+    assert _titles(text)[2] == "python_hotspots"
+    assert "Package" in _stats("-r", "import_sum:by=package", run)
+    assert "import_sum" not in _titles(text)  # there are five tables before it
 
 
 def test_what_is_named_and_what_programs_read_is_complete(run: Path) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from warplens import report as query
-from warplens.cli import finishing, recording
+from warplens.cli import finishing
+from warplens.cli.finish_report import finish_report
 from warplens.cli.finishing import progress_bar
+from warplens.convert import finish as converting
 from warplens.errors import ReportError
 from warplens.handover import pending
 
@@ -21,8 +25,8 @@ def _finish(
         raise error
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(query if what == "open" else finishing, what, fail)
-    return recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
+    monkeypatch.setattr(query if what == "open" else converting, what, fail)
+    return finish_report(pending.begin("x.warplens", "spool"), quiet=False)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_who_overwrites_a_report_at_once_takes_the_summary_with_it(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(query, "open", overwrite)
-    assert recording._finish(pending.begin("x.warplens", "spool"), quiet=False)
+    assert finish_report(pending.begin("x.warplens", "spool"), quiet=False)
     assert (
         "x.warplens was finished, and has been removed or overwritten since.\n  Name another"
         in capsys.readouterr().err
@@ -87,3 +91,9 @@ def test_a_bar_on_a_terminal_is_gone_at_the_end(
     assert captured.out == ""
     assert "write" in captured.err
     assert captured.err.rstrip().endswith("\x1b[2K")
+
+
+def test_who_waits_for_another_to_write_the_report_loads_nothing_for_it() -> None:
+    loads = "import sys, warplens.cli.finishing; print(sys.modules.keys() & {'numpy', 'pyarrow'})"
+    done = subprocess.run([sys.executable, "-c", loads], check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"

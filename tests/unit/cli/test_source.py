@@ -38,7 +38,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_each_line_has_its_shares(story: Path, tmp_path: Path) -> None:
     lines = draw(story, "train.py", "--context", "1")
-    assert lines[2:4] == [f"{tmp_path}/train.py", "95.2% of the samples came by, 41.7% ended here"]
+    assert lines[2:4] == [f"{tmp_path}/train.py", "95.2 % of the samples came by, 41.7 % ended here"]
     assert " 95.2 %  11.9 %   80  line 80" in lines  # main: 10 of 84 samples end there
     assert " 23.8 %  23.8 %   20  line 20" in lines or " 29.8 %  23.8 %   20  line 20" in lines
     assert " " * 15 + "   79  line 79" in lines

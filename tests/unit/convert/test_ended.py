@@ -196,9 +196,12 @@ def test_native_code_is_looked_up_while_a_process_goes_on(
     library = Path(native.__file__).parents[1] / "_lib" / "libwarplens_desk.so"
     with closing(Elf(library)) as file:
         build_id = file.build_id
+        code = file.section(".text")
+    assert code is not None
     texts = {1: str(library), 2: build_id or ""}
     frames = [
-        {"node": node, "domain": 1, "module": 1, "offset": 0x20000 + 64 * node} for node in range(1, 40)
+        {"node": node, "domain": 1, "module": 1, "offset": code.address + node * (code.size // 40)}
+        for node in range(1, 40)
     ]
     spool = tmp_path / "spool"
     spool.mkdir()

@@ -150,3 +150,36 @@ def test_repeats_are_averaged(tmp_path: Path) -> None:
     one, two, three = (warplens.open(tmp_path / f"{number}.warplens") for number in range(3))
     whole = explained(diff([one, two], three))
     assert whole.delta == 0
+
+
+def many(lengths: str, host: str = "") -> str:
+    """Return a step of ten kernels, `gemm_0` to `relu_4`, as many characters long as the digits say."""
+    kernels = "".join(
+        f"({'gemm' if place < 5 else 'relu'}_{place % 5}#{place + 1}{' ' * int(length)})"
+        for place, length in enumerate(lengths)
+    )
+    calls = "".join(f"(cudaLaunchKernel#{place + 1})" for place in range(10))
+    return f"main:api |{calls}\nmain     |[step{' ' * 300}]\ngpu0.7   | {kernels}\n{host}"
+
+
+def test_many_small_changes_are_grouped_by_class_and_name_their_largest(tmp_path: Path) -> None:
+    whole = explained(compared(tmp_path, many("1111111111"), many("3332222212")))
+    parts = named(whole)
+    gemm = parts["kernel", "5 of gemm"]
+    assert (gemm.delta, gemm.detail) == (8 * TICK, "most in gemm_0")
+    assert "kernel" not in {part.kind for part in whole.parts if part.name == "gemm_1"}
+
+
+def test_what_is_in_no_group_names_its_largest(tmp_path: Path) -> None:
+    whole = explained(compared(tmp_path, many("1111111111"), many("1111111112")))
+    last = whole.parts[-1]
+    assert (last.kind, last.name.endswith(" others"), last.detail[:8]) == ("", True, "most in ")
+
+
+def test_modules_that_differ_in_numbers_alone_are_one_group(tmp_path: Path) -> None:
+    def run(lengths: str) -> str:
+        ranges = "".join(f"[block.{place}.norm{' ' * int(length)}]" for place, length in enumerate(lengths))
+        return f"main |[step{' ' * 480}]\nmain |     {ranges}"
+
+    parts = named(explained(compared(tmp_path, run("1111111111"), run("3333333333"))))
+    assert parts["NVTX range", "10 of block.#.norm"].delta == 20 * TICK

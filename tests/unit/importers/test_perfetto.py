@@ -263,12 +263,12 @@ def test_stages_of_gpus_are_kernels_and_copies(tmp_path: Path) -> None:
 def test_what_has_no_place_is_counted(tmp_path: Path) -> None:
     story = Story().tracks()
     story.slice(1, 2, "a").flow_ids.append(3)
-    story.packet().ftrace_events.cpu = 1
-    story.packet().ftrace_events.cpu = 1
+    story.packet().chrome_events.SetInParent()
+    story.packet().chrome_events.SetInParent()
     story.packet().android_log.SetInParent()
     story.event(5, END)
     messages = said(imported(tmp_path, story))
-    assert messages["packets `ftrace_events` have no place in a report"] == 2
+    assert messages["packets `chrome_events` have no place in a report"] == 2
     assert messages["packets `android_log` have no place in a report"] == 1
     assert messages["arrows (flows) between events have no place in a report"] == 1
     assert messages["ends of slices that nothing began were left out"] == 1
@@ -357,3 +357,88 @@ def test_broken_bytes_are_an_error_or_a_report(
         return
     for table, rows in report.tables.items():
         assert report.table(table).num_rows == rows
+
+
+def marks_of_atrace(story: Story, *marks: tuple[int, int, str], **about: int) -> None:
+    """Add what programs wrote through ftrace: time, thread, text."""
+    bundle = story.packet().ftrace_events
+    for name, value in about.items():
+        setattr(bundle, name, value)
+    for time, tid, text in marks:
+        event = bundle.event.add(timestamp=time, pid=tid)
+        event.print.buf = text
+
+
+def test_marks_of_atrace_are_ranges_marks_and_counters(tmp_path: Path) -> None:
+    story = Story().tracks()
+    marks_of_atrace(
+        story,
+        (100, 43, "B|42|draw|all\n"),
+        (110, 43, "B|42|text\n"),
+        (150, 43, "E|42\n"),
+        (155, 44, "S|42|load|7\n"),
+        (160, 43, "C|42|frames|waiting|3\n"),
+        (165, 43, "I|42|vsync\n"),
+        (170, 43, "E\n"),
+        (175, 43, "G|42|network|fetch|9\n"),
+        (180, 43, "H|42|network|9\n"),
+        (190, 43, "F|42|load|7\n"),
+    )
+    with imported(tmp_path, story) as report:
+        ranges = {row["message"]: row for row in report.table("nvtx_ranges").to_pylist()}
+        tasks = {row["task"]: row["name"] for row in report.table("tasks").to_pylist()}
+        marks = report.table("nvtx_marks").to_pylist()
+        counter = report.table("nvtx_counters").to_pylist()[0]
+        samples = report.table("nvtx_counter_samples").to_pylist()
+        process = report.table("processes").to_pylist()[0]
+    assert {name: (row["start"], row["end"]) for name, row in ranges.items()} == {
+        "draw|all": (100, 170),
+        "text": (110, 150),
+        "load": (155, 190),
+        "fetch": (175, 180),
+    }
+    assert ranges["text"]["parent"] == ranges["draw|all"]["id"]
+    assert {name: tasks.get(row["task"]) for name, row in ranges.items()} == {
+        "draw|all": None,
+        "text": None,
+        "load": "load",
+        "fetch": "network",
+    }
+    assert [(row["message"], row["start"]) for row in marks] == [("vsync", 165)]
+    assert (counter["name"], counter["process"]) == ("frames|waiting", process["process"])
+    assert [(row["start"], row["value_int"]) for row in samples] == [(160, 3)]
+    assert process["pid"] == 42
+
+
+def test_times_of_another_clock_of_ftrace_are_moved(tmp_path: Path) -> None:
+    story = Story().tracks()
+    story.slice(5_000, 6_000, "beside")
+    marks_of_atrace(
+        story,
+        (100, 43, "B|42|moved"),
+        (300, 43, "E|42"),
+        ftrace_clock=2,
+        ftrace_timestamp=50,
+        boot_timestamp=5_050,
+    )
+    with imported(tmp_path, story) as report:
+        ranges = {
+            row["message"]: (row["start"], row["end"]) for row in report.table("nvtx_ranges").to_pylist()
+        }
+    assert ranges == {"beside": (5_000, 6_000), "moved": (5_100, 5_300)}
+
+
+def test_events_of_the_kernel_and_packets_of_later_versions_are_counted(tmp_path: Path) -> None:
+    story = Story().tracks()
+    story.slice(100, 200, "work")
+    marks_of_atrace(story, (100, 43, "hello"), (110, 43, "B|what|name"), (120, 43, "C|42|lines|many"))
+    bundle = story.packet().ftrace_events
+    bundle.event.add(timestamp=120, pid=1).sched_switch.next_pid = 3
+    bundle.event.add(timestamp=130, pid=1).sched_switch.next_pid = 4
+    later = bytes([0x0A, 5, 0xC2, 0x3E, 2, 0x08, 1])  # field 1000 of a packet
+    with imported(tmp_path, story.trace.SerializeToString() + later) as report:
+        assert said(report) == {
+            "events of the kernel have no place in a report: `print` texts that are none of atrace's": 3,
+            "events of the kernel have no place in a report: `sched_switch`": 2,
+            "packets `field 1000` have no place in a report": 1,
+        }

@@ -111,7 +111,7 @@ def test_what_is_known_of_threads_and_frames(tmp_path: Path) -> None:
     assert all(row["on_cpu"] for row in rows(path, "samples")), "the file does not say which threads ran"
     (notice,) = rows(path, "diagnostics")
     assert (
-        "Python 3.15.2; 1,000 us between samples were asked for, 1,000 us are usual; it does not say which"
+        "Python 3.15.2; 1,000 us between samples were requested, 1,000 us are usual; it does not say which"
         in notice["message"]
     )
     (window,) = rows(path, "capture_windows")
@@ -194,7 +194,7 @@ MESSAGES = {
     "cut off": "is broken: it was written with .* bytes and has|does not say where",
     "longer": "is broken: it was written with",
     "version": "Python 3.15.2 wrote it in version 2 of the format; version 1 is known here",
-    "samples": "its header counts 11 samples, and there are 10",
+    "samples": "its header counts 11 samples, the file has 10",
     "kind": "of the unknown kind 9",
     "frame": "in the frame 99 of 5",
     "shared": "a stack of 5 frames, 5 of them known, follows one of 0",

@@ -107,7 +107,7 @@ def test_a_unit_without_end_has_what_it_wrote_and_ends_with_it() -> None:
     assert found.units["ended"].tolist() == [False, True]
     assert found.units["end"].tolist() == [1_000_300, 2_000_000]
     assert (found.unended, found.garbled) == (1, 0)
-    assert "1 units did not reach their end" in found.losses()[0]
+    assert "1 unit did not reach the end" in found.losses()[0]
 
 
 def test_a_unit_without_end_has_nothing_of_an_older_launch() -> None:

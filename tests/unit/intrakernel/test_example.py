@@ -85,7 +85,7 @@ def test_what_is_wrong_is_said(what: str) -> None:
 
 def test_missing_units_are_said() -> None:
     buffer = recorded(right()[:-1])
-    assert "7 units have recorded, not 8" in example.check(buffer, buffer.decode())
+    assert "7 units recorded, not 8" in example.check(buffer, buffer.decode())
 
 
 def language(buffer: ik.Buffer | Exception) -> Any:

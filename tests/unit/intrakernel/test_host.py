@@ -115,7 +115,7 @@ def test_what_was_decoded_says_how_much_it_is_in_a_line() -> None:
     units[0].record(0, None)
     units[0].finish()
     (line,) = repr(buffer.decode()).splitlines()
-    assert line.startswith("<1 events of 2 units, ")
+    assert line.startswith("<1 event of 2 units, ")
     assert "slots=2 holds all" in line
 
 

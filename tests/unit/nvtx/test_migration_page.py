@@ -1,4 +1,4 @@
-"""Every name that docs/guide/nvtx-migration.md promises is there, with the binding and without."""
+"""Every name that docs/explain/nvtx-migration.md promises is there, with the binding and without."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warplens.nvtx import _absent
 
 pytestmark = pytest.mark.require("native")
 
-PAGE = Path(__file__).parents[3] / "docs" / "guide" / "nvtx-migration.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explain" / "nvtx-migration.md"
 
 
 def promised() -> list[str]:

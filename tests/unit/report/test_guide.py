@@ -1,4 +1,4 @@
-"""The queries that the guide shows can be asked, and answer something."""
+"""The queries of docs/explain/report.md run and return rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from warplens.report import open as open_report
 from warplens.testing.timeline import timeline
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "report.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "explain" / "report.md"
 QUERIES = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
 PICTURE = """
     main        |[step                                        ]

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.reports.gpu_schedule import chaos
 from tests.support.thorough import few
+from warplens import catalog
+from warplens.catalog import Unit
 from warplens.report import Selection
 from warplens.report import open as open_report
 from warplens.rules.judging import judge
@@ -109,3 +111,16 @@ def test_random_pictures(tmp_path: Path, seed: int) -> None:
             for finding in judgement.findings:
                 assert finding.occurrences >= 1
                 assert finding.bound is None or 0 < finding.bound <= judgement.span, finding.rule
+
+
+def test_rules_that_are_silent_are_not_read_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(unit: Unit) -> None:
+        raise AssertionError(f"{unit.id} is parsed, which takes longer than to ask it")
+
+    monkeypatch.setattr(Unit, "tree", property(parse))
+    catalog._units.cache_clear()
+    timeline(tmp_path / "r.warplens", "main |[work    ]", tick_ns=1_000)
+    with open_report(tmp_path / "r.warplens") as report:
+        judgement = judge(report, Selection())
+    assert judgement.silent
+    assert not judgement.findings

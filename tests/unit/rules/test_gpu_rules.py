@@ -311,7 +311,9 @@ def test_allocator_churn_names_empty_cache(tmp_path: Path) -> None:
         "empty_cache": {"file": "/site-packages/torch/cuda/memory.py"},
     }
     finding = one(drawn(tmp_path, looped(CHURN + samples, 16), cpu=cpu), "allocator_churn")
-    assert "In 100% of that time Python was in empty_cache(), called from step (train.py:9)." in finding.cause
+    assert (
+        "In 100 % of that time Python was in empty_cache(), called from step (train.py:9)." in finding.cause
+    )
     assert finding.fix.startswith("Take empty_cache() out of the loop")
     elsewhere = samples.replace("empty_cache", "linear     ")
     finding = one(drawn(tmp_path / "other", looped(CHURN + elsewhere, 16), cpu=cpu), "allocator_churn")
@@ -351,7 +353,7 @@ def test_a_pool_is_noted(tmp_path: Path) -> None:
     """
     finding = one(drawn(tmp_path, picture, cuda={"gpu0": {"memory": 80000}}), "allocator_churn")
     assert (finding.severity, finding.bound, finding.subject) == ("info", None, "GPU 0 preallocated")
-    assert finding.title == "The program took 75% of GPU 0's memory at once"
+    assert finding.title == "The program took 75 % of GPU 0's memory at once"
     assert ask(drawn(tmp_path / "less", picture, cuda={"gpu0": {"memory": 800000}}), "allocator_churn") == []
 
 
@@ -384,7 +386,7 @@ RANKS = {"a": 0, "b": 1}
 def test_collective_skew(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, looped(SKEW, 3), ranks=RANKS), "collective_skew")
     assert costs(finding) == (3 * 20, 3 * 10)
-    assert finding.title == "Ranks wait 60.0 us for each other in collectives; rank 1 is last in 100%"
+    assert finding.title == "Ranks wait 60.0 us for each other in collectives; rank 1 is last in 100 %"
     assert (finding.occurrences, finding.confidence) == (3, "medium")
     row = finding.evidence[0]
     assert (row.start - ORIGIN, row.end - ORIGIN) == (9 * US, 29 * US)

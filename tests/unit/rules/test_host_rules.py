@@ -475,7 +475,7 @@ def test_first_iterations_are_what_they_took_more(tmp_path: Path) -> None:
         "low",
     )
     assert "import torch._inductor (25.0 ms)" in finding.cause
-    assert "48% above" in finding.title
+    assert "48 % above" in finding.title
 
 
 @pytest.mark.parametrize(
@@ -658,9 +658,22 @@ def test_gpu_waits_for_cpu_puts_together_what_takes_little(tmp_path: Path) -> No
     """
     found = ask(ms(tmp_path, ops), "gpu_waits_for_cpu", least=25)
     assert [(finding.subject, finding.estimate // MS) for finding in found if finding.estimate] == [
-        ("other places", 46)
+        ("places, most in aten::mul", 46)
     ]
+    assert "in aten::mul" in found[0].evidence[0].text
     assert found[0].title.startswith("GPUs waited 46.0 ms for the host in 4 places, most in aten::mul (")
+
+
+def test_gpu_waits_for_cpu_takes_modules_with_numbers_for_one_thing(tmp_path: Path) -> None:
+    modules = """
+    main     |            [block.0      ][block.1      ][block.2       ]
+    main:api |(cuLaunchKernel#1)                                          (cuLaunchKernel#2)
+    gpu0.7   |     (gemm#1    )                                                 (gemm#2 )
+    """
+    found = ask(ms(tmp_path, modules), "gpu_waits_for_cpu")
+    assert [finding.subject for finding in found if (finding.estimate or 0) > 20 * MS] == [
+        "NVTX range block.#"
+    ]
 
 
 def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_one_rank_computes_longer(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, looped(STEP, 4), ranks=RANKS), RULE)
     assert costs(finding) == (4 * 20, 4 * 10)
     assert (finding.subject, finding.occurrences, finding.confidence) == ("step", 4, "medium")
-    assert finding.title == "Rank 1 has 34% more work in its steps than the 2 ranks on average"
+    assert finding.title == "Rank 1 has 34 % more work in its steps than the 2 ranks on average"
     assert (
         "It had most work in 4 of 4 steps. It ran about as many kernels as the others, each for longer."
         in finding.cause
@@ -37,7 +37,7 @@ def test_one_rank_computes_longer(tmp_path: Path) -> None:
 def test_one_rank_runs_more_kernels(tmp_path: Path) -> None:
     two = STEP.replace("(gemm#g__                             )", "(gemm#g__         )(gelu#g__        )")
     assert (
-        "It ran 100% more kernels than the others"
+        "It ran 100 % more kernels than the others"
         in one(drawn(tmp_path, looped(two, 4), ranks=RANKS), RULE).cause
     )
 

@@ -117,8 +117,10 @@ def test_a_value_that_is_moved_to_the_gpu_in_every_step(tmp_path: Path) -> None:
             lost = sum(max(min(b, behind) - max(a, start), 0) for a, b in idle)
             total += min(end - start, lost)
         most = max(most, total)
-    # 27 us of the idle time on that GPU had the next work launched already (gpu_utilization: unknown): no wait is to blame for them
-    assert found.estimate == most - 27_040
+    # 27 us of the idle time on that GPU had the next work launched already (gpu_utilization: unknown): no wait is to blame for them. The
+    # graph knows that part of the rest stays: the host launches slower than the GPU works.
+    assert found.priced_by == "what-if"
+    assert most / 2 < (found.estimate or 0) < most - 27_040
 
 
 @pytest.mark.slow

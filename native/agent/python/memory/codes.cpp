@@ -117,6 +117,8 @@ uint32_t PythonCodes::number_of(uintptr_t address, const Seen &seen) {
   code.runs_handles = code.name_text == "Handle._run" && code.file_text.ends_with("asyncio/events.py");
   code.runs_loop =
       code.name_text == "BaseEventLoop.run_forever" && code.file_text.ends_with("asyncio/base_events.py");
+  code.begins_thread = (code.name_text == "Thread._bootstrap" || code.name_text == "_bootstrap") &&
+                       code.file_text.ends_with("/threading.py");
   code.awaits_group = (code.name_text == "TaskGroup.__aexit__" || code.name_text == "TaskGroup._aexit") &&
                       code.file_text.ends_with("asyncio/taskgroups.py");
   read_bytes(python_, seen.lines, kMostLines, code.line_table);  // without it there are no lines

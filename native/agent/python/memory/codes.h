@@ -23,10 +23,11 @@ struct PythonCode {
   std::string line_table;
   std::vector<LineRange> ranges;
   bool has_ranges = false;
-  bool runs_handles = false;  // asyncio's Handle._run
-  bool runs_loop = false;     // its BaseEventLoop.run_forever
-  bool awaits_group = false;  // what awaits the tasks of its TaskGroup
-  uint32_t name_number = 0;   // of the texts, in the process's names; 0 = not asked so far
+  bool runs_handles = false;   // asyncio's Handle._run
+  bool runs_loop = false;      // its BaseEventLoop.run_forever
+  bool begins_thread = false;  // threading's Thread._bootstrap
+  bool awaits_group = false;   // what awaits the tasks of its TaskGroup
+  uint32_t name_number = 0;    // of the texts, in the process's names; 0 = not asked so far
   uint32_t file_number = 0;
 };
 

@@ -396,7 +396,7 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
   look_at_copies(raw_.data() + innermost, raw_.size() - innermost);
   stack.frames.clear();
   stack.task.clear();
-  stack.loop = stack.globals = stack.coroutine = 0;
+  stack.loop = stack.globals = stack.coroutine = stack.thread = 0;
   stack.opcode = kNoOpcode;
   uintptr_t instruction = 0;
   bool entered = true;
@@ -423,6 +423,9 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
       find_task(i, stack);
     } else if (codes_.code(number).runs_loop) {
       find_loop(i, stack);
+    } else if (codes_.code(number).begins_thread &&
+               !copy_memory(stack.thread, raw.address + python_.at.frame_locals)) {
+      stack.thread = 0;
     }
     stack.frames.push_back({number, static_cast<int32_t>(offset), raw.is_entry || entered});
     instruction = raw.instruction;

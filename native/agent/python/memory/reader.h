@@ -28,6 +28,7 @@ struct PythonStack {
   std::string task;                 // of asyncio, which this is of; empty: none, or not known
   uintptr_t loop = 0;               // of asyncio, that it runs; 0 = none
   uintptr_t globals = 0;            // of the module of that loop; 0 = that version has no place for them
+  uintptr_t thread = 0;             // the threading.Thread that runs it; 0 = none
   uintptr_t coroutine = 0;          // of the task that the loop runs now; 0 = none
   size_t coroutine_from = 0;        // its first frame
 };

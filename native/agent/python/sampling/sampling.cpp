@@ -3,12 +3,15 @@
 
 #include "agent/python/memory/handles.h"
 #include "agent/python/memory/interpreters.h"
+#include "agent/python/memory/texts.h"
 #include "agent/source.h"
+#include "attributes.h"
 
 namespace warplens::agent {
 namespace {
 
 constexpr uint32_t kRefresh = 64;  // ticks: threads may have come or gone unnoticed
+constexpr uint32_t kNamedByPython = 1;
 constexpr uint32_t kMostInterpreters = 64;
 constexpr uint32_t kStill = 16;  // ticks: a thread that stood still for so long is looked at …
 constexpr size_t kRarely = 8;    // … once in this number of times
@@ -132,6 +135,25 @@ void PythonSampling::end_tasks(ProcessLog &log, const PythonThread &thread) {
   }
 }
 
+// Before 3.14 only the Thread object has the name. A program may rename a thread, so the name is read again now and then.
+void PythonSampling::name_thread(ProcessLog &log, const PythonThread &thread, Track &track) {
+  if (stack_.thread == 0 || track.unnamed-- != 0) {
+    return;
+  }
+  track.unnamed = kRefresh;
+  std::string name;
+  const uintptr_t text = read_attribute(python_, stack_.thread, "_name");
+  if (text == 0 || !read_text(python_, text, name) || name.empty() || names_[thread.tid] == name) {
+    return;
+  }
+  MetaRecord record{};
+  record.tid = thread.tid;
+  record.category = kNamedByPython;
+  record.start = now_ns(log.clock());
+  log.describe({RecordType::thread_name, 0, 0, log.intern(name)}, record);
+  names_[thread.tid] = std::move(name);
+}
+
 void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t interval) {
   PythonThread &thread = threads_[i];
   Track &track = tracks_[i];
@@ -159,6 +181,7 @@ void PythonSampling::look(ProcessLog &log, size_t i, uint64_t now, uint64_t inte
     track.still = 0;
     made_sense_ = made_sense_ || !stack_.frames.empty();
     track.sample.stack = reader_.node(log, stack_);
+    name_thread(log, thread, track);
     track.sample.opcode = stack_.opcode;
     track.sample.task = stack_.task.empty() ? 0 : log.intern(stack_.task);
     flags |= is_first ? 0 : kSampleOnCpu;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -31,8 +32,9 @@ class PythonSampling {
 
  private:
   struct Track {
-    int64_t cpu = -1;    // the thread's own clock when it was last read; -1: it was not
-    uint32_t still = 0;  // ticks since it last moved
+    int64_t cpu = -1;      // the thread's own clock when it was last read; -1: it was not
+    uint32_t still = 0;    // ticks since it last moved
+    uint32_t unnamed = 0;  // ticks until its name is read
     PythonSample sample;
     SampleRun run;
   };
@@ -53,6 +55,7 @@ class PythonSampling {
   TaskSamples *tasks_of(const PythonThread &thread) const;
   void look_at_tasks(ProcessLog &log, const PythonThread &thread, bool is_read, uint64_t now,
                      uint64_t interval);
+  void name_thread(ProcessLog &log, const PythonThread &thread, Track &track);
   void end_tasks(ProcessLog &log, const PythonThread &thread);
 
   const PythonRuntime &python_;
@@ -60,9 +63,10 @@ class PythonSampling {
   TaskReader task_reader_;
   std::unordered_map<uintptr_t, std::unique_ptr<TaskSamples>> loops_;  // by the thread that runs one
   std::vector<PythonThread> threads_;
-  std::vector<Track> tracks_;     // of threads_
-  std::vector<Lock> locks_;       // of interpreters
-  std::vector<uintptr_t> heads_;  // the first thread state of each
+  std::unordered_map<uint32_t, std::string> names_;  // that Python gave, by the system's number of the thread
+  std::vector<Track> tracks_;                        // of threads_
+  std::vector<Lock> locks_;                          // of interpreters
+  std::vector<uintptr_t> heads_;                     // the first thread state of each
   std::vector<uintptr_t> heads_now_;
   std::vector<Piece> pieces_;
   PythonStack stack_;

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LONGEST = 2000  # launches of a step whose order is kept
 _COUNTERS = re.compile(r", (seq|op_id) = [0-9]+")
 _NUMBER = re.compile(r"[ _#:=-]*[0-9]+\Z")
+_ANY_NUMBER = re.compile(r"[0-9]+")
 _GPU = {
     "kernels": ("kernel", "demangled"),
     "memcpys": ("memory", "kind"),
@@ -56,9 +57,9 @@ _HOST = {
 class ComparableRows:
     """All of a kind, in no order: `names` by code; `length` in ns.
 
-    `step`: number of the step it was asked for in, -1 for none.
+    `step`: number of the step it was requested in, -1 for none.
 
-    `launched`: of kernels, the codes of the first LONGEST that were asked for in the step that was named, in that order.
+    `launched`: of kernels, the codes of the first LONGEST that were requested in the step that was named, in that order.
     """
 
     kind: str
@@ -238,7 +239,7 @@ def _works(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _asked(calls: ApiCalls, api: pa.ChunkedArray, start: Int64Array) -> Int64Array:
-    """Return when work was asked for: the begin of its call, where that is known."""
+    """Return the launch times of GPU work: the begin of each call, if known."""
     ids = np.asarray(pc.fill_null(api, -1).to_numpy(), np.int64)
     # `calls.find` takes sorted ids; `asked[order]` below puts the answers back in the order of the rows.
     order = (
@@ -285,3 +286,8 @@ def _range(domain: str, message: str) -> str:
 def unnumbered(name: str) -> str:
     """Return a name without the number at its end: `batch 7` and `batch 8` are `batch#`."""
     return _NUMBER.sub("#", _COUNTERS.sub("", name))
+
+
+def without_numbers(name: str) -> str:
+    """Return a name with `#` for every number in it: `block.#.norm` for `block.3.norm` and `block.12.norm`."""
+    return _ANY_NUMBER.sub("#", _COUNTERS.sub("", name))

@@ -45,7 +45,7 @@ _FIGURES = """count(*) AS count, sum(length)::BIGINT AS total, avg(length) AS me
 def training_steps(report: Report, selection: Selection, name: str | None) -> pa.Table | None:
     """Return the steps of a report (see `analysis.steps`).
 
-    None where there are none and no name was asked for. Raises MissingData.
+    None where there are none and no name was requested. Raises MissingData.
     """
     try:
         return steps(report, selection, name)

@@ -63,7 +63,7 @@ def inside(report: Report, selection: Selection, steps: Steps) -> Iterator[Compa
 
 
 def _asked(report: Report, of: IntrakernelLaunches) -> Int64Array:
-    """Return when launches were asked for."""
+    """Return the begins of the launch calls."""
     rows = report.sql("SELECT id, coalesce(launched, start) AS asked FROM intrakernel_launches ORDER BY id")
     known, asked = (np.asarray(rows.column(name).to_numpy(), np.int64) for name in ("id", "asked"))
     return asked[located(known, of.id)]

@@ -24,6 +24,7 @@ FACTS = {
     "processes": "",
     "requests": "",
 }
+_NAMES = 5  # of processes whose memory is listed
 _REQUEST = r"(?i)^(http )?(request|handle[ _]request|GET|POST)\b.*"
 
 
@@ -50,10 +51,21 @@ def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> di
     known = [peak[0] for peak in peaks if peak is not None]
     if known:
         facts["most memory"] = max(known)
+        facts |= {f"most memory, {name}": size for name, size in _by_name(report).items()}
     facts["processes"] = report.tables["processes"]
     if requests := _requests(report):
         facts["requests"] = requests
     return facts
+
+
+def _by_name(report: Report) -> dict[str, int]:
+    """Return the peak memory (bytes) of the processes of each name, where there are several names."""
+    peaks: dict[str, int] = {}
+    for row in report.table("processes", ["name", "max_rss"]).to_pylist():
+        if row["name"] and row["max_rss"]:
+            peaks[row["name"]] = max(peaks.get(row["name"], 0), row["max_rss"])
+    largest_first = sorted(peaks, key=lambda name: (-peaks[name], name))
+    return {name: peaks[name] for name in largest_first[:_NAMES]} if len(peaks) > 1 else {}
 
 
 def _requests(report: Report) -> int:

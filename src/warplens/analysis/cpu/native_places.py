@@ -1,4 +1,4 @@
-"""In which library the native samples of each own function ended."""
+"""Finds the library in which the native samples of each own function ended."""
 
 from __future__ import annotations
 

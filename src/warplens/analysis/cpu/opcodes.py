@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from warplens.model.words import percent
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -33,9 +35,9 @@ class Instructions:
         """What is shown beside a line: the shares of the two forms, then the instructions with most time."""
         whole = sum(self.names.values())
         order = sorted(self.names.items(), key=lambda item: (-item[1], item[0]))
-        shown = [f"{name} {weight / whole:.0%}" for name, weight in order[:_MOST]]
+        shown = [f"{name} {percent(weight / whole)}" for name, weight in order[:_MOST]]
         more = f", {len(order) - _MOST} more" if len(order) > _MOST else ""
-        return f"{self.specialised / whole:.0%} specialised, {self.general / whole:.0%} general: {', '.join(shown)}{more}"
+        return f"{percent(self.specialised / whole)} specialised, {percent(self.general / whole)} general: {', '.join(shown)}{more}"
 
 
 def by_line(frames: FrameTable, rows: pa.Table) -> dict[tuple[str, int], Instructions]:

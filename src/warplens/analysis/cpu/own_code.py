@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from warplens.analysis.cpu.frames import FrameTable, is_library
+from warplens.analysis.cpu.frames import Frame, FrameTable, is_library
 from warplens.arrays import BoolArray, Int64Array
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages/([^/]+)")
@@ -55,6 +55,12 @@ class OwnCode:
             (imports >= 0) & (np.where(imports >= 0, depth[imports], -1) > inside),
             nearest(frames.parent, python),
         )
+
+
+def is_own_code(frame: Frame) -> bool:
+    """Say whether a frame is of the program's own code in Python."""
+    file = frame.file or ""
+    return frame.kind == "python" and bool(file) and not is_library(file) and not _is_starter(file)
 
 
 def nearest(parent: Int64Array, wanted: BoolArray) -> Int64Array:

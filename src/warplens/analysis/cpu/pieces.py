@@ -15,6 +15,7 @@ from warplens.analysis.cpu.frames import Frame
 from warplens.analysis.cpu.native_places import FunctionKey, NativePlaces
 from warplens.analysis.cpu.own_code import OwnCode, package_called, package_of
 from warplens.arrays import Float64Array, Int64Array
+from warplens.model.words import percent
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -173,8 +174,6 @@ def imported(report: Report, threads: Collection[int]) -> str:
         sums[(name or "").partition(".")[0]] += spent
     whole = max(sums.total(), 1)
     shown = [
-        f"{name} {spent / whole:.0%}".replace("%", " %")
-        for name, spent in sums.most_common(3)
-        if spent >= 0.05 * whole
+        f"{name} {percent(spent / whole)}" for name, spent in sums.most_common(3) if spent >= 0.05 * whole
     ]
     return ", ".join(shown)

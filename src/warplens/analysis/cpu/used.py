@@ -1,4 +1,4 @@
-"""How many CPUs each process used over time: by what the scheduler noted, else by samples of threads that ran."""
+"""CPUs that each process used over time: from thread states, else from samples of threads that ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives of several ranks: none is done with one before all have come to it."""
+"""Joins the collectives of several ranks: no rank leaves one before all have arrived."""
 
 from __future__ import annotations
 

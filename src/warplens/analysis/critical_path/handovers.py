@@ -4,7 +4,7 @@ The backward pass on a thread of the framework's engine.
 
 PyTorch's autograd engine runs the backward pass on separate threads, while the thread that called `backward()` waits. Nothing in a
 report says so but the operations themselves: those of the backward pass lie in a stretch in which the other thread neither calls CUDA
-nor runs an operation.
+nor runs an operation. A report without operations shows it by the calls: the threads take turns.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ from warplens.arrays import Int64Array
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
+
+
+_IN_TURN = 0.95  # of a helper's calls
+_CALLS = 4  # in a burst, on average at least
+_TURNS = 10  # fewer may be chance
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,10 @@ class Handover:
 
 def find(report: Report, window: Window | None, calls: RecordedCalls) -> list[Handover]:
     """Find the stretches of the backward pass in which another thread of the process waited."""
-    if not report.tables["ops"] or not len(calls):
+    if not len(calls):
         return []
+    if not report.tables["ops"]:
+        return _by_calls(calls)
     low, high = window or (-(1 << 62), 1 << 62)
     rows = report.sql(
         f"""SELECT process, thread, "start", "end", coalesce(backward, false) AS backward FROM ops
@@ -73,6 +80,40 @@ def find(report: Report, window: Window | None, calls: RecordedCalls) -> list[Ha
                 end=columns["end"][mine],
                 own_start=columns["start"][own],
                 own_end=columns["end"][own],
+            )
+    return handovers
+
+
+def _by_calls(calls: RecordedCalls) -> list[Handover]:
+    """Find threads that take turns by their calls alone, where no operations are recorded.
+
+    A helper makes nearly all its calls in bursts, each between two calls of the thread that called first in the process. Two threads
+    that know nothing of each other do not keep to that for long.
+    """
+    handovers: list[Handover] = []
+    process, thread = calls.columns["process"], calls.columns["thread"]
+    start, end = calls.columns["start"], calls.columns["end"]
+    nothing = np.empty(0, np.int64)
+    for key in np.unique(process).tolist():
+        ours = np.flatnonzero(process == key)
+        waiter = int(thread[ours[np.argmin(start[ours])]])
+        theirs = np.flatnonzero(thread == waiter)
+        for helper in np.setdiff1d(np.unique(thread[ours]), [waiter]).tolist():
+            mine = np.flatnonzero(thread == helper)
+            gap = np.searchsorted(start[theirs], start[mine], side="right")
+            whole = (gap > 0) & (gap == np.searchsorted(start[theirs], end[mine], side="left"))
+            whole &= end[theirs[np.maximum(gap - 1, 0)]] <= start[mine]
+            bursts = len(np.unique(gap[whole]))
+            if whole.sum() < _IN_TURN * len(mine) or bursts < _TURNS or len(mine) < _CALLS * bursts:
+                continue
+            handovers += _of_pair(
+                calls,
+                waiter,
+                helper,
+                start=start[mine],
+                end=end[mine],
+                own_start=nothing,
+                own_end=nothing,
             )
     return handovers
 

@@ -11,6 +11,7 @@ import numpy as np
 from warplens.analysis.gpu.ops import during
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
+from warplens.model.words import counted
 
 if TYPE_CHECKING:
     from warplens.report.report import Report
@@ -110,7 +111,7 @@ def launches(report: Report, selection: Selection) -> IntrakernelLaunches:
     rows = rows.filter(rows.column("known"))
     if not rows.num_rows:
         raise MissingData(
-            f"has {number:,} launches with regions inside, but nothing of them could be read: its diagnostics say why."
+            f"has {counted(number, 'launch')} with regions inside, but none of them could be read: its diagnostics say why."
         )
     keys = list(zip(*(rows.column(name).to_pylist() for name in ("process", "device", "label")), strict=True))
     known: dict[tuple[int, int, str], int] = {}

@@ -101,7 +101,7 @@ def outermost(above: Int64Array, label: Int64Array) -> npt.NDArray[np.bool_]:
 
 
 def places(ids: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Return the position of each id that is wanted, -1 for what there is not."""
+    """Return the position of each requested id, -1 for a missing one."""
     if not len(ids):
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(ids, kind="stable")  # sorted within a part already

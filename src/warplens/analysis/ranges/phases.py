@@ -57,7 +57,7 @@ def pieces(report: Report, selection: Selection, table: str) -> str:
 def said(report: Report, selection: Selection) -> str:
     """Return a sentence about the ranges that were looked at.
 
-    Empty where no range was asked for.
+    Empty where no range was requested.
     """
     if selection.nvtx is None:
         return ""
@@ -75,7 +75,7 @@ _PART = 'coalesce(inside / nullif("end" - "start", 0), 1.0) AS part'
 
 
 def _ranges(report: Report, selection: Selection) -> str:
-    """Return the relation of the ranges: thread, start, end, cut to the time that was asked for.
+    """Return the relation of the ranges: thread, start, end, cut to the requested time.
 
     MissingData where there is none.
     """

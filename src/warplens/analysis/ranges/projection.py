@@ -40,7 +40,7 @@ class ProcessGroups:
 class LaunchedOperations:
     """Operations in order of thread and begin of their call.
 
-    `rows`: the other columns that were asked for.
+    `rows`: the other columns that were requested.
     """
 
     thread: Int64Array

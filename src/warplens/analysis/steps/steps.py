@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ _PEOPLE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[ _#:/=.-]*\d+$")
+_cache: WeakKeyDictionary[Report, dict[str | None, pa.Table]] = WeakKeyDictionary()
 _COLUMNS = ("process", "thread", "index", "name", "start", "end", "range")
 
 
@@ -42,12 +44,7 @@ def steps(report: Report, selection: Selection, name: str | None = None) -> pa.T
     Columns: process, thread, index (from 0 in each process, whatever is selected), name (as in the range), start, end (ns, host), range
     (id in `nvtx_ranges`). MissingData where there are none.
     """
-    wanted = _names(report, name)
-    parts = [_of_process(report, process, names) for process, names in wanted.items()]
-    if name is None:
-        parts += [_indexed(rows) for rows in unnamed_steps(report, wanted)]
-        parts = sorted(filter(None, parts), key=lambda part: part.column("process")[0].as_py())
-    rows = pa.concat_tables([part for part in parts if part is not None] or [_nothing()])
+    rows = _all(report, name)
     window = selection.window(report)
     if window is not None:
         begin, end = window
@@ -66,6 +63,19 @@ def steps(report: Report, selection: Selection, name: str | None = None) -> pa.T
             f"does not contain training steps{selection.place(report)}: no NVTX range is {called}{hint}."
         )
     return rows
+
+
+def _all(report: Report, name: str | None) -> pa.Table:
+    """Return the steps of the whole report. Many rules ask for them: they are looked for once."""
+    known = _cache.setdefault(report, {})
+    if name not in known:
+        wanted = _names(report, name)
+        parts = [_of_process(report, process, names) for process, names in wanted.items()]
+        if name is None:
+            parts += [_indexed(rows) for rows in unnamed_steps(report, wanted)]
+            parts = sorted(filter(None, parts), key=lambda part: part.column("process")[0].as_py())
+        known[name] = pa.concat_tables([part for part in parts if part is not None] or [_nothing()])
+    return known[name]
 
 
 def base_name(message: str) -> str:

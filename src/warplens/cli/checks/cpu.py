@@ -1,4 +1,4 @@
-"""What `doctor` says of the CPU side: perf events, thread states, the memory of Python.
+"""Checks of `doctor` for the CPU side: perf events, thread states, the memory of Python.
 
 And the line that allows what is denied.
 """
@@ -21,7 +21,7 @@ _OWN, _EVERYTHING = (
 
 
 def cpu_findings(kernel: Kernel | None = None) -> Iterator[Finding]:
-    """Yield what there is to say; `kernel` is asked, by default the one that runs this.
+    """Yield the checks of the CPU side; `kernel` defaults to the running one.
 
     What it opens is closed at once.
     """

@@ -17,7 +17,7 @@ _MOST = 4
 
 
 def gpu_findings(found: Sequence[Path] | None = None) -> Iterator[Finding]:
-    """Yield what there is to say.
+    """Yield the checks of the GPU side.
 
     `found` are the copies of CUPTI, by default those that this Python would be offered.
 

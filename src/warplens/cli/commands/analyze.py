@@ -47,7 +47,7 @@ Examples:
     "names",
     multiple=True,
     metavar="NAME[:ARGUMENT…][,…]",
-    help="Which rules; all by default (see --help-rules).",
+    help="Rules to run; all by default (see --help-rules).",
 )
 @click.option(
     "-f",
@@ -56,13 +56,13 @@ Examples:
     type=click.Choice(("text", "json", "markdown")),
     default="text",
     show_default=True,
-    help="How.",
+    help="Output format.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option(
     "--details",
     metavar="N|all",
-    help=f"How many findings are explained below the table.  [default: {_DETAILS}; all with -r]",
+    help=f"Number of findings explained below the table.  [default: {_DETAILS}; all with -r]",
 )
 @click.option(
     "--why-not",
@@ -77,7 +77,7 @@ Examples:
     help="Rows of evidence with each finding; -f json has all.",
 )
 @click.option(
-    "--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms."
+    "--filter-time", metavar="A/B", help="Only rows that overlap this time of the report, e.g. 1s/1s500ms."
 )
 @click.option(
     "--filter-nvtx",
@@ -89,10 +89,10 @@ Examples:
     "--fail-on",
     type=click.Choice(_SERIOUS),
     metavar="high|medium|low",
-    help="Exit with 1 where a finding is at least that serious.",
+    help="Exit with 1 if a finding has at least this severity.",
 )
 @click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not say what was imported.")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress notes about imported data.")
 @help_option("--help-rules", FAMILY, "rules")
 @click.pass_context
 def command(

@@ -49,25 +49,24 @@ Examples:
     metavar="REPORT",
     help="One more recording of the second side.",
 )
-@click.option(
-    "--steps", metavar="RANGE", help="NVTX range that is one step, where it is not found by itself."
-)
+@click.option("--steps", metavar="RANGE", help="NVTX range of one step, if it is not recognised.")
 @click.option(
     "--fail-if",
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help="Exit with 1 where this holds and is no noise: KIND[NAME].VALUE > LIMIT, e.g. 'step.p50 > +5%'. May be repeated.",
+    help="Exit with 1 if the condition holds and the change exceeds the noise: KIND[NAME].VALUE > LIMIT, "
+    "e.g. 'step.p50 > +5%'. May be repeated.",
 )
 @click.option(
-    "--filter-time", metavar="A/B", help="Only what overlaps this time of each report, e.g. 1s/1s500ms."
+    "--filter-time", metavar="A/B", help="Only rows that overlap this time of each report, e.g. 1s/1s500ms."
 )
 @click.option(
     "--filter-nvtx",
     metavar="RANGE[@DOMAIN][/INDEX]",
     help="Only the time of an NVTX range (from 0: the first of that name).",
 )
-@click.option("--rules/--no-rules", default=True, help="Compare what the rules find, too.")
+@click.option("--rules/--no-rules", default=True, help="Compare the findings of the rules, too.")
 @click.option(
     "--rows", type=click.IntRange(0), default=10, show_default=True, help="Rows of each kind; 0: all."
 )
@@ -78,11 +77,11 @@ Examples:
     type=click.Choice(("text", "json", "markdown")),
     default="text",
     show_default=True,
-    help="How.",
+    help="Output format.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not say what was imported.")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress notes about imported data.")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -51,7 +51,7 @@ Examples:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to print it.",
+    help="Output format.",
 )
 @click.pass_context
 def command(ctx: click.Context, form: str) -> None:

@@ -53,10 +53,10 @@ Examples:
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where to; default: beside the report.",
+    help="Output file; default: beside the report.",
 )
 @click.option(
-    "--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms."
+    "--filter-time", metavar="A/B", help="Only rows that overlap this time of the report, e.g. 1s/1s500ms."
 )
 @click.option(
     "--filter-nvtx",
@@ -65,9 +65,7 @@ Examples:
 )
 @window_option
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a file that exists.")
-@click.option(
-    "-q", "--quiet", is_flag=True, help="Do not say what the format cannot hold, nor what was imported."
-)
+@click.option("-q", "--quiet", is_flag=True, help="Suppress notes about lost or imported data.")
 @help_option("--help-formats", FAMILY, "formats")
 def command(
     report: Path,

@@ -52,10 +52,15 @@ Examples:
     metavar="REPORT",
     help="Colour by the change against this report: red grew, blue shrank.",
 )
-@click.option("--per-thread", is_flag=True, help="Each thread by itself.")
+@click.option("--per-thread", is_flag=True, help="One graph for each thread.")
 @selection_options
 @click.option(
-    "--depth", type=click.IntRange(1, 1000), default=40, show_default=True, metavar="N", help="Levels."
+    "--depth",
+    type=click.IntRange(1, 1000),
+    default=40,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of levels.",
 )
 @click.option(
     "--min",
@@ -64,7 +69,7 @@ Examples:
     default=1.0,
     show_default=True,
     metavar="PERCENT",
-    help="Of --tree: at least so much.",
+    help="Minimum share of a line of --tree, in percent.",
 )
 @click.option(
     "--top",

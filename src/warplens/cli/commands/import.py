@@ -34,7 +34,7 @@ Examples:
 """,
 )
 @click.argument("source", metavar="FILE", type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--output", metavar="REPORT", help="Where to; default: beside the file.")
+@click.option("-o", "--output", metavar="REPORT", help="Output file; default: beside the file.")
 @click.option("-f", "--force-overwrite", is_flag=True, help="Replace a report that exists.")
 @help_option("--help-formats", "importers.formats", "formats")
 def command(source: Path, output: str | None, force_overwrite: bool) -> None:

@@ -41,7 +41,7 @@ Examples:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to print it.",
+    help="Output format.",
 )
 @click.option("--sql", is_flag=True, help="Print the CREATE VIEWs with which duckdb alone sees the tables.")
 @click.option(

@@ -31,7 +31,7 @@ Examples:
     type=click.Choice(["plain", "json"]),
     default="plain",
     show_default=True,
-    help="How to print them.",
+    help="Output format.",
 )
 def command(action: str, form: str) -> None:
     """List the running sessions of this user on this machine."""

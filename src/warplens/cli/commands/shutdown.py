@@ -27,7 +27,7 @@ Examples:
 def command(session: str | None, kill: str | None) -> None:
     """End the recording of a running session for good, and finish its report.
 
-    The program goes on unless a signal is asked for, and its launcher stays to return its exit code.
+    The program goes on unless a signal is requested, and its launcher stays to return its exit code.
     """
     from warplens.cli.options.capture_arguments import signal_number
     from warplens.recording.session.client import ask

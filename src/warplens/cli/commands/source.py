@@ -43,7 +43,7 @@ Examples:
     "--files",
     type=click.IntRange(1),
     metavar="N",
-    help="How many files, without FILE; default: 3, on a page 30.",
+    help="Number of files, without FILE; default: 3, on a page 30.",
 )
 @click.option(
     "--context",
@@ -58,7 +58,7 @@ Examples:
     default=1.0,
     show_default=True,
     metavar="PERCENT",
-    help="A hot line has so much.",
+    help="Minimum share of a hot line, in percent.",
 )
 @click.option("--opcodes", is_flag=True, help="With each line the instructions that its samples ended in.")
 @click.option("--wall", is_flag=True, help="Samples of threads that waited, too.")
@@ -70,7 +70,7 @@ Examples:
     type=click.Choice(("text", "html")),
     default="text",
     show_default=True,
-    help="How.",
+    help="Output format.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option("--force-overwrite", is_flag=True, help="Replace a file that exists.")

@@ -99,7 +99,7 @@ Examples:
     "names",
     multiple=True,
     metavar="NAME[:ARGUMENT…][,…]",
-    help="Which tables (see --help-reports).",
+    help="Tables to print (see --help-reports).",
 )
 @click.option(
     "-f",
@@ -124,9 +124,14 @@ Examples:
     help=f"Every table that the report has data for, not only the first {_TABLES}.",
 )
 @click.option(
+    "--native",
+    is_flag=True,
+    help="Of a Python program, list functions of native code and single modules, too.",
+)
+@click.option(
     "--by",
     type=click.Choice(_BY),
-    help="Keep rows apart by this, in tables that know it (their argument :by=).",
+    help="Group rows by this, in tables that have the argument :by=.",
 )
 @click.option(
     "--rows",
@@ -139,7 +144,7 @@ Examples:
     "--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec."
 )
 @click.option(
-    "--filter-time", metavar="A/B", help="Only what overlaps this time of the report, e.g. 1s/1s500ms."
+    "--filter-time", metavar="A/B", help="Only rows that overlap this time of the report, e.g. 1s/1s500ms."
 )
 @click.option(
     "--filter-nvtx",
@@ -160,6 +165,7 @@ def command(
     forms: tuple[str, ...],
     outputs: tuple[str, ...],
     everything: bool,
+    native: bool,
     by: str | None,
     rows: int | None,
     timeunit: str,
@@ -188,6 +194,8 @@ def command(
     left: list[str] = []
     skipped: list[str] = []
     with open_report(report, window=window, quiet=quiet) as opened:
+        if few and not native and _has_python(opened):
+            todo = [_in_python(job) for job in todo]
         for job in todo:
             try:
                 if few and printed == _TABLES:
@@ -217,6 +225,21 @@ def command(
     for line in [] if quiet else skipped:
         click.echo(line, err=True)
     ctx.exit(0 if printed else 1)
+
+
+def _has_python(report: Report) -> bool:
+    """Say whether stacks of Python were sampled."""
+    return (
+        bool(report.tables["samples"])
+        and "python" in report.table("samples", ["kind"])["kind"].unique().to_pylist()
+    )
+
+
+def _in_python(job: Job) -> Job:
+    """Return the job that answers in terms of Python: functions of the program first, imports by package."""
+    if job.stat.id == "cpu_hotspots":
+        return replace(job, stat=catalog.find(FAMILY, "python_hotspots"))
+    return replace(job, options={"by": "package"}) if job.stat.id == "import_sum" else job
 
 
 def _page(job: Job, table: pa.Table, report: Report) -> Iterator[str]:

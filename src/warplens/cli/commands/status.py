@@ -1,4 +1,4 @@
-"""Say how a running session stands: recording or not, its windows, its report."""
+"""Prints the state of a running session: recording or not, its windows, its report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Examples:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to print it.",
+    help="Output format.",
 )
 def command(session: str | None, form: str) -> None:
     """Say how a running session stands: recording or not, its windows, its report."""

@@ -46,7 +46,7 @@ def command(session: str | None, keep: float | None, wait: bool) -> None:
 
 
 def _print(answer: dict[str, Any]) -> bool:
-    """Print what there is to say; return whether the report could not be written."""
+    """Print the answer of the session; return whether the report could not be written."""
     for line in answer.get("said") or []:
         tell(f"warplens: {line}")
     for line in answer.get("lines") or []:

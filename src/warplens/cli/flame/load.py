@@ -67,7 +67,7 @@ class Flame:
 def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     """Sum up the samples that are wanted.
 
-    Raises MissingData, which says what to record or what there is instead, and UsageError.
+    Raises MissingData, which names what to record or the samples that exist, and UsageError.
     """
     if wish.exceptions and wish.kind not in (None, "python"):
         raise UsageError("only Python samples say who handled an exception: leave out --kind.")

@@ -10,6 +10,7 @@ from warplens.analysis.cpu.source_lines import HotFile, Line, around, note, read
 from warplens.cli.printing.tables import printable
 from warplens.cli.timeline.palette import on
 from warplens.cli.timeline.render import Style, cut, paint
+from warplens.model.words import percent
 
 _HEAT = (
     0xFFF2B0,
@@ -29,7 +30,7 @@ def shown(
     """
     source = read_source(hot.path)
     yield paint(printable(hot.path), _BOLD, style)
-    yield f"{hot.total:.1%} of the samples came by, {hot.own:.1%} ended here"
+    yield f"{percent(hot.total, 1)} of the samples came by, {percent(hot.own, 1)} ended here"
     if told := note(hot, source, recorded):
         yield paint(told, _DIM, style)
     last = max([len(source or ()), *hot.lines])
@@ -54,7 +55,7 @@ def shown(
                 style,
             )
     if not hottest:
-        yield paint(f"no line has {least:.1%} of the samples: --min PERCENT", _DIM, style)
+        yield paint(f"no line has {percent(least, 1)} of the samples: --min PERCENT", _DIM, style)
 
 
 def _row(number: int, line: Line | None, source: list[str] | None, digits: int, style: Style) -> str:

@@ -14,6 +14,7 @@ from warplens.analysis.cpu.source_lines import HotFile, Line, around, note, read
 from warplens.cli.flame.load import Flame
 from warplens.flows.html.page import heading, page
 from warplens.flows.html.words import safe
+from warplens.model.words import percent
 
 _HOTTEST = 15  # lines in the list at the top
 _STEPS = 10  # of heat
@@ -146,7 +147,7 @@ def _section(
             )
         )
         before = at
-    about = f"{hot.total:.1%} of the samples came by, {hot.own:.1%} ended here"
+    about = f"{percent(hot.total, 1)} of the samples came by, {percent(hot.own, 1)} ended here"
     told = note(hot, source, recorded)
     return (
         f'<div class="src" id="f{number}"><h3>{safe(hot.path)}</h3><p class="dim">{about}{f"; {told}" if told else ""}</p>'

@@ -101,7 +101,7 @@ def _unknown(name: str, known: Sequence[str], command: str) -> str:
             "Start the program with `warplens launch PROGRAM`; then `warplens start` and `warplens stop` record it from another terminal. "
             "A program that runs already: py-spy dump --pid PID."
         )
-    return f"`{command}` has no option {name}.{proposed(name, known)}\n`warplens {command} --help` lists what there is."
+    return f"`{command}` has no option {name}.{proposed(name, known)}\n`warplens {command} --help` shows the usage."
 
 
 def proposed(name: str, known: Sequence[str]) -> str:

@@ -137,9 +137,9 @@ def _refuse_contradictions(options: CaptureOptions) -> None:
             "--nvtx-domain-include and --nvtx-domain-exclude exclude one another: name the domains to record, or those not to."
         )
     if options.delay and range_ == "nvtx":
-        raise UsageError("--delay and -c nvtx both say when recording begins: leave one out.")
+        raise UsageError("--delay and -c nvtx both set the begin of the recording: leave one out.")
     if options.delay and options.start_later:
-        raise UsageError("--delay and --start-later both say when recording begins: leave one out.")
+        raise UsageError("--delay and --start-later both set the begin of the recording: leave one out.")
     if options.keep_last is not None and range_ != "none":
         raise UsageError(f"--keep-last records all the time, and -c {range_} does not: leave one out.")
 

@@ -58,9 +58,7 @@ def slower_than_asked(given: Mapping[str, str]) -> str | None:
     text = given.get("--gpu-metrics-frequency")
     if text is None or _number(text) <= MOST:
         return None
-    return (
-        f"--gpu-metrics-frequency {text}: the driver is asked {MOST:g} times a second at most, and so it is."
-    )
+    return f"--gpu-metrics-frequency {text}: the driver is queried at most {MOST:g} times a second."
 
 
 def _frequency(text: str) -> float:

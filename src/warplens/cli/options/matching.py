@@ -1,4 +1,4 @@
-"""Which processes and threads words on the command line name: by id, or by a part of the name."""
+"""Finds the processes and threads that the command line names, by id or by a part of the name."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class ReportPath(_Base):
     name = "REPORT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path of the report, or of the file of another tool, that is meant.
+        """Return the path of the chosen report, or of another tool's file.
 
         Raises NotAReport for what is not there, ReportError for what may not be read.
         """

@@ -13,7 +13,7 @@ def session_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--session",
         metavar="NAME",
-        help="The session that is meant; needed where several run.",
+        help="Name of the session; required if several run.",
         shell_complete=_complete,
     )(command)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from warplens.cli.printing.tables import printable
 from warplens.cli.printing.words import counted, duration
+from warplens.model.words import percent
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -62,7 +63,7 @@ def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
             FROM sums s JOIN frames f ON f.frame = s.stack GROUP BY f.function ORDER BY weight DESC, f.function LIMIT {_MOST}"""
     ).to_pylist()
     hot = [
-        f"{row['weight'] / row['whole']:.0%}".replace("%", " %") + f" {printable(row['function'])}"
+        f"{percent(row['weight'] / row['whole'])} {printable(row['function'])}"
         for row in rows
         if row["whole"]
     ]

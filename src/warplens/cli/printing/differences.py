@@ -11,6 +11,7 @@ from warplens.cli.printing.explained import signed as _signed
 from warplens.cli.printing.findings import escaped
 from warplens.cli.printing.tables import apart, printable
 from warplens.cli.printing.words import counted, duration
+from warplens.model.words import percent
 
 if TYPE_CHECKING:
     from warplens.flows.differing import Change, Difference, FindingChange
@@ -51,7 +52,7 @@ def as_text(difference: Difference, verdicts: Sequence[Verdict], rows: int, widt
         for change in shown:
             sides = (duration(side.time) if side else "-" for side in (change.before, change.after))
             noise = "" if not change.noise else duration(change.noise)
-            told = "" if change.relative is None else f"{change.relative:+.1%}"
+            told = "" if change.relative is None else percent(change.relative, 1, sign=True)
             line = f"  {' '.join(f'{side:>10}' for side in sides)} {_signed(change.delta):>10} {told:>8} {noise:>9}  "
             yield (
                 line
@@ -85,7 +86,7 @@ def as_markdown(difference: Difference, verdicts: Sequence[Verdict], rows: int, 
         )
         for change in shown:
             sides = (duration(side.time) if side else "" for side in (change.before, change.after))
-            told = "" if change.relative is None else f"{change.relative:+.1%}"
+            told = "" if change.relative is None else percent(change.relative, 1, sign=True)
             noise = "" if not change.noise else duration(change.noise)
             status = "" if change.status == "changed" else change.status
             yield f"| {' | '.join(sides)} | {_signed(change.delta)} | {told} | {noise} | {status} | {escaped(_name(change))} |"
@@ -99,7 +100,7 @@ def as_markdown(difference: Difference, verdicts: Sequence[Verdict], rows: int, 
 
 
 def as_json(difference: Difference, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return plain values in the schema that docs/guide/diff.md describes; times in ns."""
+    """Return plain values in the schema that docs/explain/diff.md describes; times in ns."""
     derived = ("delta", "relative", "noise", "certain", "status")
     return {
         "schema": SCHEMA,

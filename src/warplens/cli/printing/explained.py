@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from warplens.cli.printing.tables import apart, printable
 from warplens.cli.printing.words import duration, size
 from warplens.flows.explaining import DifferencePart, Explanation, Fact
+from warplens.model.words import percent
 
 if TYPE_CHECKING:
     from warplens.flows.differing import Difference
@@ -104,7 +105,7 @@ def _share(part: DifferencePart, whole: Explanation) -> str:
     """How much of the difference a part is; empty where the two took equally long."""
     if abs(whole.delta) <= _ALIKE * max(whole.before, whole.after):
         return ""
-    return f"{part.delta / whole.delta:.0%}"
+    return percent(part.delta / whole.delta)
 
 
 def _amount(unit: str, value: float | None) -> str:
@@ -116,4 +117,4 @@ def _amount(unit: str, value: float | None) -> str:
 def _changed(fact: Fact) -> str:
     if fact.before is None or fact.after is None or not fact.before:
         return "" if fact.before == fact.after else "-"
-    return "same" if fact.before == fact.after else f"{fact.after / fact.before - 1:+.1%}"
+    return "same" if fact.before == fact.after else percent(fact.after / fact.before - 1, 1, sign=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warplens.cli.printing.tables import printable, shorten
 from warplens.cli.printing.words import counted, duration
+from warplens.model.words import percent
 
 if TYPE_CHECKING:
     from warplens.rules.base import Evidence, Finding
@@ -127,13 +128,14 @@ def _rest(judgement: Judgement, columns: int, *, reasons: bool = True) -> Iterat
 
 def _cost(finding: Finding, span: int) -> str:
     assert finding.bound is not None
-    share = f" ({finding.bound / span:.1%} of {duration(span)})" if span > 0 else ""
+    share = f" ({percent(finding.bound / span, 1)} of {duration(span)})" if span > 0 else ""
     expected = (
         ""
         if finding.estimate in (None, finding.bound)
         else f"; expected to win: {duration(finding.estimate or 0)}"
     )
-    return f"at most {duration(finding.bound)}{share}{expected}; confidence: {finding.confidence}"
+    how = " (critical path without it)" if finding.priced_by == "what-if" else ""
+    return f"at most {duration(finding.bound)}{share}{expected}{how if expected else ''}; confidence: {finding.confidence}"
 
 
 def _rows(finding: Finding, origin: int, rows: int, columns: int) -> Iterator[str]:

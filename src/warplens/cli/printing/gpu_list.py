@@ -15,12 +15,12 @@ _FEW = 4
 
 def lines(devices: Sequence[Mapping[str, Any]], pids: Mapping[int, int]) -> Iterator[str]:
     """Yield a line for each GPU of the rows of `devices`; `pids`: process ids by key."""
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in devices:
         # without an id, GPUs of two processes cannot be matched
         key = (row["uuid"],) if row["uuid"] else (row["process"], row["device"])
-        found.setdefault(key, []).append(row)
-    shown = sorted(found.values(), key=lambda rows: (rows[0]["device"], rows[0]["uuid"] or ""))
+        groups.setdefault(key, []).append(row)
+    shown = sorted(groups.values(), key=lambda rows: (rows[0]["device"], rows[0]["uuid"] or ""))
     for rows in shown[:_MOST]:
         first = rows[0]
         _, _, known = gpu_label(first["device"], first["name"]).partition(": ")

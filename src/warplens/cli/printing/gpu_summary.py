@@ -12,6 +12,7 @@ from warplens.analysis.gpu.ops import operations
 from warplens.analysis.intervals import union
 from warplens.cli.printing.tables import printable
 from warplens.cli.printing.words import counted, duration, size
+from warplens.model.words import percent
 from warplens.timeline.names import gpu_label
 
 if TYPE_CHECKING:
@@ -42,11 +43,11 @@ def busy(report: Report, part: str, wall: int) -> Iterator[tuple[str, str]]:
     changes = np.diff(
         rows.column("gpu").combine_chunks().dictionary_encode().indices.to_numpy(), prepend=-1, append=-1
     )
-    found = []
+    gpus = []
     for low, high in pairwise(np.flatnonzero(changes).tolist()):
         first, last = union(start[low:high], end[low:high])
         users = len(rows.column("process").slice(low, high - low).unique())
-        found.append(
+        gpus.append(
             (
                 rows.column("device")[low].as_py(),
                 rows.column("name")[low].as_py(),
@@ -54,8 +55,8 @@ def busy(report: Report, part: str, wall: int) -> Iterator[tuple[str, str]]:
                 int((last - first).sum()),
             )
         )
-    found.sort(key=lambda gpu: gpu[0])
-    for device, name, users, spent in found[:_MOST_GPUS]:
+    gpus.sort(key=lambda gpu: gpu[0])
+    for device, name, users, spent in gpus[:_MOST_GPUS]:
         _, _, known = gpu_label(device, name).partition(": ")
         called = f"{printable(known)}: " if known else ""
         shared = f", by {counted(users, 'process')}" if users > 1 else ""
@@ -63,8 +64,8 @@ def busy(report: Report, part: str, wall: int) -> Iterator[tuple[str, str]]:
             f"GPU {device}",
             f"{called}busy {duration(spent)}, {_percent(spent / wall) if wall > 0 else '0 %'} of the run{shared}",
         )
-    if len(found) > _MOST_GPUS:
-        yield "", f"and {len(found) - _MOST_GPUS} more: warplens stats -r cuda_gpu_sum"
+    if len(gpus) > _MOST_GPUS:
+        yield "", f"and {len(gpus) - _MOST_GPUS} more: warplens stats -r cuda_gpu_sum"
 
 
 def kernels(report: Report, part: str) -> list[tuple[int, int, str]]:
@@ -146,4 +147,4 @@ def _rate(gigabytes: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return "under 0.1 %" if 0 < share < 0.001 else f"{share:.1%}".replace("%", " %")
+    return "under 0.1 %" if 0 < share < 0.001 else percent(share, 1)

@@ -64,7 +64,7 @@ def lines(rows: Sequence[Row], width: int = 0) -> Iterator[str]:
     state_width = min(max((len(states[n]) for n in real), default=0), left - name_width)
     for (row, depth, more), name, state in zip(shown, names, states, strict=True):
         if more:
-            whole = "" if more.below == more.alike else f", {more.below:,} processes in all"
+            whole = "" if more.below == more.alike else f", {counted(more.below, 'process')} in all"
             yield f"  {'':>{ids}}  {_GAP * min(depth, _DEEPEST)}… {more.alike:,} more like it{_each(more.lengths)}{whole}"
             continue
         pid = str(row["pid"] or "?").rjust(ids)
@@ -145,12 +145,12 @@ def _children(rows: Sequence[Row]) -> dict[int, list[int]]:
             at = parents[at]
         if at in path:  # a circle, in a report of strangers
             parents[at] = -1
-    found: dict[int, list[int]] = {-1: []}
+    children: dict[int, list[int]] = {-1: []}
     for number in sorted(
         range(len(rows)), key=lambda number: (not rows[number]["primary"], rows[number]["start"], number)
     ):
-        found.setdefault(parents[number], []).append(number)
-    return found
+        children.setdefault(parents[number], []).append(number)
+    return children
 
 
 def _looks(rows: Sequence[Row], children: Mapping[int, Sequence[int]]) -> tuple[list[int], list[int]]:
@@ -188,7 +188,7 @@ def _folded(
     """Yield (position, depth, what it stands for), last first: what a stack takes."""
     count = Counter(looks[number] for number in below)
     seen: Counter[int] = Counter()
-    found: list[tuple[int, int, _More | None]] = []
+    lines: list[tuple[int, int, _More | None]] = []
     lengths: dict[int, list[int]] = {}
     for number in below:
         look = looks[number]
@@ -197,14 +197,14 @@ def _folded(
         seen[look] += 1
         folds = count[look] > _ALIKE
         if not folds or seen[look] == 1:
-            found.append((number, depth, None))
+            lines.append((number, depth, None))
         if folds and seen[look] == 2:
-            found.append(
+            lines.append(
                 (number, depth, _More(count[look] - 1, sizes[number] * (count[look] - 1), lengths[look]))
             )
     for those in lengths.values():
         those.sort()
-    return reversed(found)
+    return reversed(lines)
 
 
 def _name(row: Row) -> str:

@@ -15,6 +15,7 @@ from warplens.analysis.memory import largest
 from warplens.cli.printing import cpu_summary, where, windows
 from warplens.cli.printing.tables import apart, printable, shorten
 from warplens.cli.printing.words import counted, duration, short_path, size
+from warplens.model.words import percent
 from warplens.storage.manifest import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
@@ -484,7 +485,7 @@ def _bytes(report: Report, manifest: Manifest) -> int:
 
 
 def _percent(share: float) -> str:
-    return "under 0.01 %" if 0 < share < 0.0001 else f"{share:.2%}".replace("%", " %")
+    return "under 0.01 %" if 0 < share < 0.0001 else percent(share, 2)
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:

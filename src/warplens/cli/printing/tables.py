@@ -43,12 +43,12 @@ def time_unit(text: str) -> str:
     """
     if text in UNITS:
         return text
-    found = {short for name, short in _UNIT_NAMES.items() if text and name.startswith(text)}
-    if len(found) != 1:
+    units = {short for name, short in _UNIT_NAMES.items() if text and name.startswith(text)}
+    if len(units) != 1:
         raise UsageError(
             f"no time unit {text!r}; there are: {', '.join(UNITS)} (also nsec, usec, msec, sec)."
         )
-    return found.pop()
+    return units.pop()
 
 
 def in_unit(table: pa.Table, unit: str) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Where the time of a run went, in a few lines: functions, imports, start-up, waiting.
+"""Prints where the time of a run went, in a few lines: functions, imports, start-up, waiting.
 
 Of other programs, their CPU time.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from warplens.cli.printing.tables import printable, shorten
 from warplens.cli.printing.words import counted, duration
+from warplens.model.words import percent
 
 if TYPE_CHECKING:
     from warplens.analysis.cpu.pieces import Piece
@@ -33,7 +34,7 @@ def lines(times: Whereabouts, several: bool, width: int) -> Iterator[str]:
 
 
 def _line(piece: Piece, whole: int, width: int) -> str:
-    share = "" if piece.kind in ("part", "waited") else _percent(piece.ns / whole)
+    share = "" if piece.kind in ("part", "waited") else percent(piece.ns / whole)
     head = f"{duration(piece.ns):>8} {share:>5}  {'  ' if piece.kind == 'part' else ''}"
     text, place = printable(piece.text), printable(piece.place)
     room = width - len(head)
@@ -53,10 +54,6 @@ def _place(place: str, room: int) -> str:
     return next((text for text in whole if len(text) <= room), shorten(place if not function else file, room))
 
 
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")
-
-
 def programs(report: Report, low: int, high: int, width: int) -> Iterator[str]:
     """Yield the programs that took most CPU time, for runs without Python.
 
@@ -74,6 +71,6 @@ def programs(report: Report, low: int, high: int, width: int) -> Iterator[str]:
     yield f"{duration(whole)} of CPU time, by program:"
     for name, (time, count) in sorted(sums.items(), key=lambda item: -item[1][0])[:_PROGRAMS]:
         if time >= 0.02 * whole:
-            head = f"{duration(time):>8} {_percent(time / whole):>5}  "
+            head = f"{duration(time):>8} {percent(time / whole):>5}  "
             number = f"  {counted(count, 'process')}" if count > 1 else ""
             yield head + shorten(printable(name) + number, width - len(head))

@@ -49,7 +49,7 @@ def wanted_rows(text: str | None) -> tuple[str, ...]:
     chosen = [] if text == "none" else [name.strip() for name in text.split(",") if name.strip()]
     for name in chosen:
         if name not in ROWS:
-            raise UsageError(f"--rows {text}: no row {name!r}; there are {', '.join(ROWS)}, all and none.")
+            raise UsageError(f"--rows {text}: no row {name!r}; choose from {', '.join(ROWS)}, all and none.")
     return tuple(name for name in ROWS if name in chosen)
 
 
@@ -65,7 +65,7 @@ def cpu_rows(
 
     `depth`: levels of ranges, of which Python calls and imports get a part.
     """
-    found: dict[int, list[Track | Band]] = {thread: [] for thread in seen}
+    tracks_of: dict[int, list[Track | Band]] = {thread: [] for thread in seen}
     for row in rows:
         if row in _BANDS:
             made: dict[int, Track | Band] = _bands(report, window, columns, seen=seen, row=row)
@@ -81,8 +81,8 @@ def cpu_rows(
                 depth=max(depth // _SHARE_OF_DEPTH.get(row, 1), 1),
             )
         for thread, track in made.items():
-            found[thread].append(track)
-    return found
+            tracks_of[thread].append(track)
+    return tracks_of
 
 
 def _bands(
@@ -96,7 +96,7 @@ def _bands(
             cell["shade"],
             cell["dot"],
         )
-    return {thread: Band(ROWS[row], row, tuple(found)) for thread, found in shares.items()}
+    return {thread: Band(ROWS[row], row, tuple(cells)) for thread, cells in shares.items()}
 
 
 def _bars(
@@ -169,7 +169,7 @@ def _runs(rows: list[dict[str, Any]]) -> list[Bar]:
 
 
 def _lanes(cells: Any) -> dict[int, dict[int, list[dict[str, Any]]]]:
-    found: dict[int, dict[int, list[dict[str, Any]]]] = {}
+    cells_of: dict[int, dict[int, list[dict[str, Any]]]] = {}
     for cell in cells.to_pylist():
-        found.setdefault(cell["thread"], {}).setdefault(cell["depth"], []).append(cell)
-    return found
+        cells_of.setdefault(cell["thread"], {}).setdefault(cell["depth"], []).append(cell)
+    return cells_of

@@ -94,8 +94,8 @@ def gpu_groups(
         track.lanes.append(bars_of(collected.get(index, [])))
         groups[row.process, row.device].rows.append(track)
     unseen, room = 0, (counters + 1) // 2
-    for place, found in gauges.items():
-        groups[place].gauges, unseen = found[:room], unseen + max(len(found) - room, 0)
+    for place, shown in gauges.items():
+        groups[place].gauges, unseen = shown[:room], unseen + max(len(shown) - room, 0)
     return list(groups.values()), hidden, unseen
 
 

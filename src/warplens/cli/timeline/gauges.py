@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def gauges(report: Report, window: Window, columns: int) -> dict[int, list[Gauge]]:
     """Return the counters of each process that have a value in the window."""
-    found: dict[int, list[Gauge]] = {}
+    gauges_of: dict[int, list[Gauge]] = {}
     for series in all_series(report):
         gauge = gauge_of(series, window, columns)
         if gauge is not None:
-            found.setdefault(series.facts["process"], []).append(gauge)
-    return found
+            gauges_of.setdefault(series.facts["process"], []).append(gauge)
+    return gauges_of
 
 
 def gauge_of(series: CounterSeries, window: Window, columns: int) -> Gauge | None:

@@ -43,7 +43,7 @@ def gpu_gauges(
     used are left out where they were idle: the launcher samples all of the host. `used`: what all processes used.
     """
     hosts: list[str] = []
-    found: dict[tuple[int, int], list[Gauge]] = {}
+    gauges_of: dict[tuple[int, int], list[Gauge]] = {}
     counts = report.tables
     if counts["gpu_memory"]:
         text = 'SELECT process, device, kind, "start", total FROM gpu_memory WHERE total IS NOT NULL AND device IS NOT NULL ORDER BY ALL'
@@ -60,10 +60,10 @@ def gpu_gauges(
                 columns,
             )
             if gauge is not None and process in processes:
-                found.setdefault((process, device), []).append(gauge)
+                gauges_of.setdefault((process, device), []).append(gauge)
     if counts["gpu_metrics"]:
         users: dict[str, list[tuple[int, int]]] = {}
-        for place in sorted({*used, *found}):
+        for place in sorted({*used, *gauges_of}):
             users.setdefault((devices.get(place) or {}).get("uuid") or "", []).append(place)
         busy: set[tuple[int, int]] = set()
         hosts = pc.unique(report.table("gpu_metrics", ["host"]).column(0)).to_pylist()
@@ -78,11 +78,11 @@ def gpu_gauges(
             using = users.get(uuid or "-", [])
             place = using[0] if len(using) == 1 and using[0][0] in processes else (~hosts.index(host), gpu)
             if gauge is not None:
-                found.setdefault(place, []).append(gauge)
+                gauges_of.setdefault(place, []).append(gauge)
                 if using or (unit == "%" and any(gauge.heights)):
                     busy.add(place)
-        found = {place: gauges for place, gauges in found.items() if place[0] >= 0 or place in busy}
-    return found, hosts
+        gauges_of = {place: gauges for place, gauges in gauges_of.items() if place[0] >= 0 or place in busy}
+    return gauges_of, hosts
 
 
 def _rank(metric: str) -> int:

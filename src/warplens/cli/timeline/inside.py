@@ -33,9 +33,9 @@ def window_of(report: Report, name: str) -> Window:
 
     Raises MissingData where no launch recorded, or none is called so.
     """
-    found = inside_launches(report, None, name)
-    if found:
-        return found[0]["start"], found[0]["end"]
+    launches = inside_launches(report, None, name)
+    if launches:
+        return launches[0]["start"], launches[0]["end"]
     known = list(dict.fromkeys(str(row["name"] or "kernel") for row in inside_launches(report, None)))
     why = (
         f"those that did are called {', '.join(known[:8])}"
@@ -54,11 +54,11 @@ def inside_groups(
 
     `name`: a part of the launches' names; None: nobody asked, so a launch is shown if it is the only one in the window.
     """
-    found = inside_launches(report, window, name or "")
-    if name is None and len(found) != 1:
+    launches = inside_launches(report, window, name or "")
+    if name is None and len(launches) != 1:
         return [], 0
     most = most if name is not None else min(most, _UNASKED)
-    shown = sorted(found[:_LAUNCHES], key=lambda row: row["start"])
+    shown = sorted(launches[:_LAUNCHES], key=lambda row: row["start"])
     hidden, groups = 0, []
     for launch in shown:
         warps, more = inside_warps(report, launch["id"], window, most=max(most // len(shown), 1))

@@ -68,7 +68,7 @@ class _Loader:
         lanes = lanes_of(report)
         self.ranges = Ranges(report) if lanes is None else IndexedRanges(report, lanes)
         self.work = Work(report) if lanes is None else IndexedWork(report, lanes)
-        self.found: dict[_Key, dict[str, Any]] = {
+        self.facts: dict[_Key, dict[str, Any]] = {
             (row["process"], row["thread"], row["task"]): row for row in self.ranges.tracks(window)
         }
         self.of_thread: dict[int, list[_Key]] = {}
@@ -82,7 +82,7 @@ class _Loader:
             else {}
         )
         for key in sorted(
-            (key for key in self.found if key[2] is not None), key=lambda key: -int(self.found[key]["busy"])
+            (key for key in self.facts if key[2] is not None), key=lambda key: -int(self.facts[key]["busy"])
         ):
             if key[2] not in self.tasks:
                 raise ReportError(
@@ -97,11 +97,11 @@ class _Loader:
         ).to_pylist()
         for row in marked:
             if row["task"] is None:
-                self.found.setdefault((row["process"], row["thread"], None), _NONE)
+                self.facts.setdefault((row["process"], row["thread"], None), _NONE)
         for thread, keys in self.of_thread.items():
-            self.found.setdefault((keys[0][0], thread, None), _NONE)
+            self.facts.setdefault((keys[0][0], thread, None), _NONE)
         for process, thread in (*self.api, *self.cpu):
-            self.found.setdefault((process, thread, None), _NONE)
+            self.facts.setdefault((process, thread, None), _NONE)
         kept, hidden = self._kept()
         threads = [key[1] for key in kept if key[1] is not None and (key[0], key[1]) in self.api]
         calls = api_tracks(self.work, self.window, self.columns, threads=threads) if threads else {}
@@ -165,27 +165,27 @@ class _Loader:
 
         All of it would be next to nothing of each.
         """
-        found = inside_launches(self.report, None)
-        if not found:
+        opened = inside_launches(self.report, None)
+        if not opened:
             raise MissingData(self._nothing())
-        window, name = (found[0]["start"], found[0]["end"]), str(found[0]["name"] or "kernel")
+        window, name = (opened[0]["start"], opened[0]["end"]), str(opened[0]["name"] or "kernel")
         picture = load(self.report, window, self.columns, wish=replace(self.wish, inside=name))
-        return replace(picture, launches=sum(not (window[0] <= row["start"] < window[1]) for row in found))
+        return replace(picture, launches=sum(not (window[0] <= row["start"] < window[1]) for row in opened))
 
     def _kept(self) -> tuple[list[_Key], int]:
         """Return the threads and start/end tracks to show, and how many of those wanted are left out."""
-        for process, thread, _ in self.found:
+        for process, thread, _ in self.facts:
             if process not in self.processes or not (thread is None or thread in self.threads):
                 raise ReportError(
                     f"{self.report.path} is broken: its ranges and marks name a process or thread that it lacks"
                 )
-        wanted = [key for key in self.found if key[2] is None and self._wanted(key)]
+        wanted = [key for key in self.facts if key[2] is None and self._wanted(key)]
 
         def busy(key: _Key) -> int:
             tasks = self.of_thread.get(key[1], [])[:1] if key[1] is not None else []
             calls = 0 if key[1] is None else self.api.get((key[0], key[1]), 0)
             return max(
-                calls, self._cpu_busy(key), *(int(self.found[each]["busy"] or 0) for each in (key, *tasks))
+                calls, self._cpu_busy(key), *(int(self.facts[each]["busy"] or 0) for each in (key, *tasks))
             )
 
         order = sorted(wanted, key=lambda key: -busy(key))
@@ -235,23 +235,23 @@ class _Loader:
         known = [
             key for key in kept if key[1] is not None and (key[0], key[1]) in self.cpu
         ]  # the busiest first
-        found: dict[int, list[Track | Band]] = {}
+        tracks_of: dict[int, list[Track | Band]] = {}
         for keys, rows in (
             (known[: self.wish.cpu], self.wish.rows),
             (known[self.wish.cpu :], [row for row in self.wish.rows if row == "states"]),
         ):
             seen = {key[1]: self.cpu[key[0], key[1]] for key in keys if key[1] is not None}
-            found.update(
+            tracks_of.update(
                 cpu_rows(self.report, self.window, self.columns, seen=seen, rows=rows, depth=self.wish.depth)
             )
         self.folded = sum(
             any(row != "states" for row in self.cpu[key[0], key[1] or 0].lanes)
             for key in known[self.wish.cpu :]
         )
-        return found
+        return tracks_of
 
     def _gpus(self) -> tuple[list[Group], int, int]:
-        """Return the GPUs of the processes wanted; nothing where threads are asked for."""
+        """Return the GPUs of the chosen processes; none if threads are chosen."""
         if self.wish.threads:
             return [], 0, 0
         several = len(self.processes) > 1
@@ -294,7 +294,7 @@ class _Loader:
             label, id = task_label(self.tasks[task]), ""
         else:
             label, id = ("start/end", "") if thread is None else _thread_label(self.threads[thread])
-        lanes = int(self.found[key]["lanes"])
+        lanes = int(self.facts[key]["lanes"])
         depth = self.wish.depth
         return Track(
             label,
@@ -342,8 +342,8 @@ class _Loader:
         if self.wish.threads:
             return 0
         unseen = 0
-        found = gauges(self.report, self.window, self.columns)
-        for process, items in found.items():
+        gauges_of = gauges(self.report, self.window, self.columns)
+        for process, items in gauges_of.items():
             row = self.processes.get(process)
             if row is None:
                 raise ReportError(f"{self.report.path} is broken: its counters name a process that it lacks")

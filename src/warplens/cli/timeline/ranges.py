@@ -25,7 +25,7 @@ _KINDS = ("push_pop", "start_end")  # the index has the ranges of all tasks of a
 
 
 def lanes_of(report: Report) -> Lanes | None:
-    """Return the index of a report that is large and whole; None: it is asked in SQL."""
+    """Return the index of a large, complete report; None: SQL answers."""
     if (
         not report.windowed
         and sum(building.events(part.manifest) for part in report.stored.parts) >= building.LARGE

@@ -14,6 +14,7 @@ from warplens.cli.printing.words import counted, size
 from warplens.cli.timeline.axis import length, ticks
 from warplens.cli.timeline.model import SAMPLES, Band, Bar, Crowd, Gauge, Level, Picture, Track
 from warplens.cli.timeline.palette import color_of, foreground, on
+from warplens.model.words import percent
 
 _RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
 _WIDEST_LABEL = 24
@@ -185,7 +186,7 @@ def _busy(level: Level, style: Style) -> str:
     """One row for how busy something was, with the mean behind its name."""
     mean = sum(level.shares) / max(len(level.shares), 1)
     line = "".join(_level(share, style.glyphs.heights) if share else " " for share in level.shares)
-    label = f"  {level.label} {mean:.1%}".replace("%", " %")
+    label = f"  {level.label} {percent(mean, 1)}"
     head = set_cell_size(cut(label, style.gutter - 1, style.glyphs), style.gutter)
     return (
         head + paint(line.rstrip(), foreground(_BUSY, style.colors) if style.colors else "", style)

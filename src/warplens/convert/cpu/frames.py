@@ -61,16 +61,22 @@ class Frames:
         self._kind = kind[order]
         self._names = nothing if records is None else records.column("name")[order]
         self._depth = _depths(np.where(known, np.searchsorted(self._node, above), -1))
-        self.lost = 0  # stacks that rows name and that are not here
+        self._lost: list[int] = []  # how many stacks of some rows are not here: several threads add to it
 
     def __len__(self) -> int:
         return len(self._node)
+
+    @property
+    def lost(self) -> int:
+        """How many stacks rows name that are not here."""
+        return sum(self._lost)
 
     def stacks(self, stack: npt.NDArray[Any]) -> pa.Array:
         """Return the keys of stacks as a column; null for 0 and for those that were not written."""
         numbers = stack.astype(np.int64)
         known = self._known(numbers)
-        self.lost += int((~known & (numbers != 0)).sum())
+        if lost := int((~known & (numbers != 0)).sum()):
+            self._lost.append(lost)
         return pa.array(self._place.first + numbers, mask=~known)
 
     def name_of(self, stack: int) -> int:

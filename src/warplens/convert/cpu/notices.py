@@ -154,7 +154,7 @@ _NOTICES = {
         "info",
         "python-version",
         "{name}; {where} runs an older Python",
-        nameless="not all that was asked for can be recorded",
+        nameless="a requested part cannot be recorded",
     ),
     23: _Notice(
         "info",
@@ -171,7 +171,7 @@ _NOTICES = {
     21: _Notice(
         "info",
         "locks-unknown",
-        "what threads of {where} waited for is missing: how Python {name} waits without a GIL is not known to this version of warplens",
+        "waits of threads of {where} are missing: this version of warplens does not know how Python {name} waits without a GIL",
         nameless="of its version",
     ),
     20: _Notice(

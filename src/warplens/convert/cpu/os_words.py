@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-# The first that fits counts. Names are matched whole.
+# The first that fits counts. Names are matched whole. Not compiled here: few reports have calls, and all would pay for it.
 _GROUPS = (
     (
         "wait for events",
@@ -43,29 +43,24 @@ _GROUPS = (
     ),
 )
 GROUPS = (*(group for group, _ in _GROUPS), "other")
-_GROUP = [(group, re.compile(pattern)) for group, pattern in _GROUPS]
 OPERATIONS = ("open", "close", "read", "write", "sync", "seek")
 _OPERATION = [
-    ("open", re.compile(r"open(at)?2?(64)?|creat(64)?|f(re|d)?open(64)?|opendir|tmpfile(64)?|mkstemp\w*")),
-    ("close", re.compile(r"f?close(all|dir|_range|from)?")),
+    ("open", r"open(at)?2?(64)?|creat(64)?|f(re|d)?open(64)?|opendir|tmpfile(64)?|mkstemp\w*"),
+    ("close", r"f?close(all|dir|_range|from)?"),
     (
         "read",
-        re.compile(
-            r"p?readv?2?(64)?(v2|v64|v64v2)?|fread(_unlocked)?|fgets(_unlocked)?|get(delim|line)|getdents(64)?|readdir(64)?(_r)?|readahead|recv\w*"
-        ),
+        r"p?readv?2?(64)?(v2|v64|v64v2)?|fread(_unlocked)?|fgets(_unlocked)?|get(delim|line)|getdents(64)?|readdir(64)?(_r)?|readahead|recv\w*",
     ),
     (
         "write",
-        re.compile(
-            r"p?writev?2?(64)?(v2|v64|v64v2)?|fwrite(_unlocked)?|fputs(_unlocked)?|sendfile(64)?|copy_file_range|splice|send\w*"
-        ),
+        r"p?writev?2?(64)?(v2|v64|v64v2)?|fwrite(_unlocked)?|fputs(_unlocked)?|sendfile(64)?|copy_file_range|splice|send\w*",
     ),
-    ("sync", re.compile(r"f(data)?sync|sync\w*|msync|fflush(_unlocked)?")),
-    ("seek", re.compile(r"[fl]seek(64|o|o64)?|rewind|f[gs]etpos(64)?")),
+    ("sync", r"f(data)?sync|sync\w*|msync|fflush(_unlocked)?"),
+    ("seek", r"[fl]seek(64|o|o64)?|rewind|f[gs]etpos(64)?"),
 ]
-_OPEN = re.compile(r"open(at)?2?(64)?")
+_OPEN = r"open(at)?2?(64)?"
 _NO_FILES = ("pipe", "eventpoll", "eventfd", "timerfd", "signalfd", "inotify")
-_MOVED = re.compile(
+_MOVED = (
     r"(p|f)?(read|write)v?2?(64)?(v2|v64|v64v2|_unlocked)?|splice|tee|vmsplice|copy_file_range|sendfile(64)?|(recv|send)(from|to|msg)?|"
     r"mq_(timed)?receive|msgrcv|get(delim|line)|getdents(64)?|readlink(at)?"
 )
@@ -116,12 +111,12 @@ _LATE_FLAGS = ((0o1000000, "O_NOATIME"), (0o2000000, "O_CLOEXEC"), (0o10000000, 
 
 def group(name: str | None) -> str:
     """Return the group of a function."""
-    return next((group for group, pattern in _GROUP if pattern.fullmatch(name or "")), "other")
+    return next((group for group, pattern in _GROUPS if re.fullmatch(pattern, name or "")), "other")
 
 
 def flags_asked(name: str | None) -> bool:
     """Say whether the argument of a function holds flags of open()."""
-    return _OPEN.fullmatch(name or "") is not None
+    return re.fullmatch(_OPEN, name or "") is not None
 
 
 def on_socket(target: str | None) -> int:
@@ -138,12 +133,14 @@ def on_socket(target: str | None) -> int:
 
 def operation(name: str | None) -> str:
     """Return what a function does to a file."""
-    return next((operation for operation, pattern in _OPERATION if pattern.fullmatch(name or "")), "other")
+    return next(
+        (operation for operation, pattern in _OPERATION if re.fullmatch(pattern, name or "")), "other"
+    )
 
 
 def moves(name: str | None) -> bool:
     """Say whether what a function returns is how many bytes it moved."""
-    return _MOVED.fullmatch(name or "") is not None
+    return re.fullmatch(_MOVED, name or "") is not None
 
 
 def open_flags(flags: int, machine: str = "x86_64") -> str:

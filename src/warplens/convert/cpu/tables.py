@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -11,6 +13,7 @@ import pyarrow as pa
 from warplens.arrays import Int64Array
 from warplens.convert.chosen import Spans
 from warplens.convert.cpu import notices, python, samples, task_samples
+from warplens.convert.cpu.beside import Beside
 from warplens.convert.cpu.chosen import Chosen, Piece
 from warplens.convert.cpu.frames import Frames
 from warplens.convert.cpu.opcodes import Opcodes
@@ -28,6 +31,7 @@ from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
 
 Make = Callable[[Piece, dict[str, pa.Array]], Iterator[tuple[str, pa.Table]]]
+_LARGE = 1 << 16  # records that are worth a second thread
 KINDS = ("cpu_frame", "cpu_module", "cpu_sample", "cpu_state", "os_call", "gil", "python_span", "cpu_notice")
 
 
@@ -60,7 +64,7 @@ class CpuTables:
     A spool without any costs nothing.
 
     `first`: the id of the first row of each table; `thread_base`: the key of the process's thread 0; `clock` corrects times.
-    `most`: rows that are made at once.
+    `most`: rows that are made at once, `at_once`: how many tables.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class CpuTables:
         threads: Threads,
         symbols: Symbols | None = None,
         most: int | None = None,
+        at_once: int = 1,
     ) -> None:
         self._spool, self._write, self._symbols = spool, write, symbols or Symbols()
         self._wide = {kind: spool.wide[kind] for kind in KINDS if kind in spool.wide}
@@ -94,6 +99,8 @@ class CpuTables:
         self._watched: list[tuple[Watched, Chosen, Make]] = []
         self._chosen: dict[tuple[str, tuple[int, ...] | None], Chosen] = {}
         self._done = 0
+        self._counting = Lock()
+        self._beside = Beside(at_once if self.records >= _LARGE else 1)
         if self._wide:
             place = self._place
             frames = self._frames = Frames(self._wide.get("cpu_frame"), place, spool.process)
@@ -115,24 +122,43 @@ class CpuTables:
 
     def pass_by(self, ranges: Columns) -> None:
         """Read the NVTX ranges of the current slice, before the next one is made, and write rows up to its end."""
-        for watched, chosen, make in self._watched:
-            self._add(watched.pass_by(ranges), chosen, make)
+        self._beside.run(
+            [
+                partial(self._add, watched.pass_by(ranges), chosen, make)
+                for watched, chosen, make in self._watched
+            ]
+        )
 
     def finish(self, progress: Callable[[float], None]) -> None:
         """Write what is left, after the last slice.
 
         `progress` hears which part of the records is done.
         """
-        for watched, chosen, make in self._watched:
-            self._add(watched.finish(), chosen, make, progress=progress)
+        jobs: list[Callable[[], None]] = [
+            partial(self._add, watched.finish(), chosen, make, progress=progress)
+            for watched, chosen, make in self._watched
+        ]
         self._watched = []
         for kind, of, maker in self._others():
             if some := self._choose(kind, of):
-                self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress=progress)
-        self._place.threads.name(self._spool.wide.get("cuda_thread"))
+                jobs.append(partial(self._add_alone, some, maker, progress))
         if self._frames is not None:
-            for rows in self._frames.tables(self._wide.get("cpu_module"), self._symbols):
-                self._write("frames", rows)
+            jobs.insert(0, partial(self._add_frames, self._frames))  # one file may take long
+        try:
+            self._beside.run(jobs)
+        finally:
+            self._beside.close()
+        self._place.threads.name(self._spool.wide.get("cuda_thread"))
+
+    def _add_alone(
+        self, some: Chosen, maker: Callable[[Chosen], Make], progress: Callable[[float], None]
+    ) -> None:
+        """Write the rows of a table that have no range."""
+        self._add(((piece, None) for piece in some.pieces()), some, maker(some), progress=progress)
+
+    def _add_frames(self, frames: Frames) -> None:
+        for rows in frames.tables(self._wide.get("cpu_module"), self._symbols):
+            self._write("frames", rows)
 
     def _add(
         self,
@@ -142,13 +168,16 @@ class CpuTables:
         progress: Callable[[float], None] = lambda part: None,
     ) -> None:
         for piece, around in pieces:
+            if self._beside.stopped:
+                return
             columns = chosen.columns(piece)
             if around is not None:
                 columns["range"] = column(around)
             for table, rows in make(piece, columns):
                 self._write(table, rows)
-            self._done += len(piece.found)
-            progress(min(self._done / max(self.records, 1), 1.0))
+            with self._counting:
+                self._done += len(piece.found)
+                progress(min(self._done / max(self.records, 1), 1.0))
 
     def notes(self) -> list[Note]:
         """What happened to the recording of the CPU side, and what of it could not be used."""

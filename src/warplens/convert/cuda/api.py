@@ -52,20 +52,20 @@ class Api:
         functions = texts.Names(place.strings, names.call)
         span = calls.span if calls.kept.all() else calls.span[calls.kept]
         for rows in place.groups(len(calls.offsets)):
-            found = self._records.rows(calls.offsets[rows])
-            (name,) = functions.columns(found["name"])
-            place.asked.add(rows, found, place.spans, span[rows])
+            fields = self._records.rows(calls.offsets[rows])
+            (name,) = functions.columns(fields["name"])
+            place.asked.add(rows, fields, place.spans, span[rows])
             columns = {
                 **place.ids(rows),
                 "thread": pa.array(place.thread_base + calls.thread[rows].astype(np.int64)),
                 "start": pa.array(self._start[rows]),
-                "end": pa.array(place.clock(found["end"].astype(np.int64))),
+                "end": pa.array(place.clock(fields["end"].astype(np.int64))),
                 "api": pa.DictionaryArray.from_arrays(
-                    pa.array(np.minimum(found["domain"], 1).astype(np.int32)), _APIS
+                    pa.array(np.minimum(fields["domain"], 1).astype(np.int32)), _APIS
                 ),
                 "name": name,
-                "result": pa.array(found["result"].astype(np.int32)),
-                "correlation": pa.array(found["correlation"].astype(np.int64)),
+                "result": pa.array(fields["result"].astype(np.int32)),
+                "correlation": pa.array(fields["correlation"].astype(np.int64)),
                 "range": self._around.column(rows),
             }
             if self._stack is not None:

@@ -106,8 +106,8 @@ class Calls:
             inside = (place >= 0) & (place < len(self._table)) & (correlation != 0)
             return np.where(inside, self._table[np.where(inside, place, 0)], -1).astype(np.int64)
         order = self._by_correlation()
-        found = order[np.minimum(np.searchsorted(self.correlation[order], correlation), len(order) - 1)]
-        return np.where((self.correlation[found] == correlation) & (correlation != 0), found, -1)
+        nearest = order[np.minimum(np.searchsorted(self.correlation[order], correlation), len(order) - 1)]
+        return np.where((self.correlation[nearest] == correlation) & (correlation != 0), nearest, -1)
 
     def are_own(self, call: Int64Array) -> npt.NDArray[np.bool_]:
         """Say which of these calls the agent made itself; -1 is none."""

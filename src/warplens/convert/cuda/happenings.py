@@ -45,9 +45,9 @@ def unified_memory(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]
     kept = ordered(good & place.spans.overlap(start, end), start)
     offsets, start, end = records.offsets()[kept], start[kept], end[kept]
     for rows in place.groups(len(kept)):
-        found = records.rows(offsets[rows])
-        kind = found["kind"].astype(np.int64)
-        source, target = found["source"].astype(np.int32), found["destination"].astype(np.int32)
+        fields = records.rows(offsets[rows])
+        kind = fields["kind"].astype(np.int64)
+        source, target = fields["source"].astype(np.int32), fields["destination"].astype(np.int32)
         from_device = np.isin(kind, (labels.UM_TO_HOST, labels.UM_BETWEEN)) & (source >= 0)
         to_device = np.isin(kind, (labels.UM_TO_DEVICE, labels.UM_BETWEEN)) & (target >= 0)
         device = np.where(to_device, target, source)
@@ -61,10 +61,10 @@ def unified_memory(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]
             "device": pa.array(device, mask=~one),
             "source": pa.array(source, mask=~from_device),
             "destination": pa.array(target, mask=~to_device),
-            "address": pa.array(found["address"].astype(np.uint64)),
-            "bytes": pa.array(found["value"].astype(np.int64), mask=~np.isin(kind, _MOVES)),
-            "faults": pa.array(found["value"].astype(np.int64), mask=~np.isin(kind, _FAULTS)),
-            "cause": _causes(kind, found["cause"].astype(np.int64)),
+            "address": pa.array(fields["address"].astype(np.uint64)),
+            "bytes": pa.array(fields["value"].astype(np.int64), mask=~np.isin(kind, _MOVES)),
+            "faults": pa.array(fields["value"].astype(np.int64), mask=~np.isin(kind, _FAULTS)),
+            "cause": _causes(kind, fields["cause"].astype(np.int64)),
         }
         yield schema.build("um_events", columns)
 
@@ -84,19 +84,19 @@ def overhead(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     offsets = records.offsets()[kept]
     sources = texts.Names(place.strings, texts.plain)
     for rows in place.groups(len(kept)):
-        found = records.rows(offsets[rows])
-        start, tid = found["start"].astype(np.int64), found["tid"].astype(np.int64)
+        fields = records.rows(offsets[rows])
+        start, tid = fields["start"].astype(np.int64), fields["tid"].astype(np.int64)
         thread = place.threads.match(tid, start, known=True).astype(np.int64)
-        jit = found["jit"].astype(np.int64)
-        (name,) = sources.columns(found["name"])
+        jit = fields["jit"].astype(np.int64)
+        (name,) = sources.columns(fields["name"])
         columns = {
             **place.ids(rows),
             "thread": pa.array(place.thread_base + thread, mask=thread < 0),
             "start": pa.array(place.clock(start)),
-            "end": pa.array(place.clock(found["end"].astype(np.int64))),
-            "kind": labelled(np.where(jit != 0, _JIT + jit, found["kind"].astype(np.int64)), _OVERHEAD),
+            "end": pa.array(place.clock(fields["end"].astype(np.int64))),
+            "kind": labelled(np.where(jit != 0, _JIT + jit, fields["kind"].astype(np.int64)), _OVERHEAD),
             "name": name,
-            "correlation": optional(found["correlation"], 0),
+            "correlation": optional(fields["correlation"], 0),
         }
         yield schema.build("overhead", columns)
 
@@ -109,12 +109,12 @@ def external_ids(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     kept = kept[np.argsort(correlation[kept], kind="stable")]
     offsets, call = records.offsets()[kept], call[kept]
     for rows in place.groups(len(kept)):
-        found = records.rows(offsets[rows])
+        fields = records.rows(offsets[rows])
         columns = {
-            "process": pa.array(np.full(len(found), place.process, np.int64)),
-            "kind": labelled(found["kind"], labels.EXTERNAL_KINDS),
-            "external": pa.array(found["external"].astype(np.uint64)),
+            "process": pa.array(np.full(len(fields), place.process, np.int64)),
+            "kind": labelled(fields["kind"], labels.EXTERNAL_KINDS),
+            "external": pa.array(fields["external"].astype(np.uint64)),
             "api": place.api(call[rows]),
-            "correlation": optional(found["correlation"], 0),
+            "correlation": optional(fields["correlation"], 0),
         }
         yield schema.build("external_ids", columns)

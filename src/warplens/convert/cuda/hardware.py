@@ -32,12 +32,12 @@ class Seen:
     contexts: dict[int, int] = field(default_factory=dict)
     streams: set[tuple[int, int]] = field(default_factory=set)
 
-    def add(self, found: npt.NDArray[Any]) -> None:
+    def add(self, fields: npt.NDArray[Any]) -> None:
         """Take the places of some records of work."""
-        context, stream = found["context"].astype(np.int64), found["stream"].astype(np.int64)
+        context, stream = fields["context"].astype(np.int64), fields["stream"].astype(np.int64)
         _, first = np.unique(context << 32 | stream & NOWHERE, return_index=True)
         for row in first[:_MOST].tolist():
-            self.contexts.setdefault(int(context[row]), int(found["device"][row]))
+            self.contexts.setdefault(int(context[row]), int(fields["device"][row]))
             self.streams.add((int(context[row]), int(stream[row])))
 
 
@@ -148,21 +148,21 @@ class _Given:
 def _rows(records: WideRecords | None) -> list[dict[str, int]]:
     if records is None:
         return []
-    found = records.rows(records.offsets()[:_MOST])
-    return [dict(zip(found.dtype.names or (), row, strict=True)) for row in found.tolist()]
+    first_rows = records.rows(records.offsets()[:_MOST])
+    return [dict(zip(first_rows.dtype.names or (), row, strict=True)) for row in first_rows.tolist()]
 
 
 def _merged(rows: Iterable[Mapping[str, int]], key: tuple[str, ...]) -> dict[tuple[int, ...], dict[str, int]]:
     """Put what several records say of one thing together: what one does not know is 0 or NOWHERE in it."""
-    found: dict[tuple[int, ...], dict[str, int]] = {}
+    merged: dict[tuple[int, ...], dict[str, int]] = {}
     for row in rows:
-        mine = found.setdefault(tuple(row[name] for name in key), {})
+        mine = merged.setdefault(tuple(row[name] for name in key), {})
         mine |= {
             name: value
             for name, value in row.items()
             if value not in (0, NOWHERE) or mine.get(name, NOWHERE) == NOWHERE
         }
-    return found
+    return merged
 
 
 def _about(row: Mapping[str, int]) -> dict[str, Any]:

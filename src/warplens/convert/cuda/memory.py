@@ -37,27 +37,27 @@ def table(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     offsets, size, total = records.offsets()[order[kept]], size[kept], total[kept]
     sources = texts.Names(place.strings, texts.plain)
     for rows in place.groups(len(offsets)):
-        found = records.rows(offsets[rows])
-        use = (found["operation"] == _ALLOCATE) | (found["operation"] == _FREE)
-        no_pool = found["pool"] == 0
-        (name,) = sources.columns(found["name"])
+        fields = records.rows(offsets[rows])
+        use = (fields["operation"] == _ALLOCATE) | (fields["operation"] == _FREE)
+        no_pool = fields["pool"] == 0
+        (name,) = sources.columns(fields["name"])
         columns = {
             **place.ids(rows),
-            "device": pa.array(found["device"].astype(np.int32), mask=found["device"] == NOWHERE),
-            "context": pa.array(found["context"].astype(np.int64), mask=_nothing(found["context"])),
-            "stream": pa.array(found["stream"].astype(np.int64), mask=_nothing(found["stream"])),
-            "start": pa.array(place.clock(found["start"].astype(np.int64))),
-            "operation": labelled(found["operation"], MEMORY_OPERATIONS),
-            "kind": labelled(found["memory_kind"], MEMORY_KINDS, absent=~use),
-            "address": pa.array(found["address"].astype(np.uint64)),
+            "device": pa.array(fields["device"].astype(np.int32), mask=fields["device"] == NOWHERE),
+            "context": pa.array(fields["context"].astype(np.int64), mask=_nothing(fields["context"])),
+            "stream": pa.array(fields["stream"].astype(np.int64), mask=_nothing(fields["stream"])),
+            "start": pa.array(place.clock(fields["start"].astype(np.int64))),
+            "operation": labelled(fields["operation"], MEMORY_OPERATIONS),
+            "kind": labelled(fields["memory_kind"], MEMORY_KINDS, absent=~use),
+            "address": pa.array(fields["address"].astype(np.uint64)),
             "bytes": pa.array(size[rows]),
             "total": pa.array(total[rows], mask=~use),
-            "pool": pa.array(found["pool"].astype(np.uint64), mask=no_pool),
-            "pool_size": pa.array(found["pool_size"].astype(np.int64), mask=no_pool),
-            "pool_used": pa.array(found["pool_used"].astype(np.int64), mask=no_pool),
+            "pool": pa.array(fields["pool"].astype(np.uint64), mask=no_pool),
+            "pool_size": pa.array(fields["pool_size"].astype(np.int64), mask=no_pool),
+            "pool_used": pa.array(fields["pool_used"].astype(np.int64), mask=no_pool),
             "name": name,
-            "api": place.api(place.calls.find(found["correlation"].astype(np.int64))),
-            "correlation": optional(found["correlation"], 0),
+            "api": place.api(place.calls.find(fields["correlation"].astype(np.int64))),
+            "correlation": optional(fields["correlation"], 0),
         }
         yield schema.build("gpu_memory", columns)
 

@@ -43,7 +43,7 @@ def function(demangled_name: str) -> str:
     open_brackets: list[str] = []
     begin = at = 0
     end: int | None = None  # of the component that is being read, where its template arguments began
-    found = ""
+    name = ""
     while at < len(text):
         letter = text[at]
         word = letter == "o" and (at == 0 or not (text[at - 1].isalnum() or text[at - 1] == "_"))
@@ -63,7 +63,7 @@ def function(demangled_name: str) -> str:
             elif letter == "<" and end is None:
                 end = at
             elif letter == "(":
-                found = text[begin : at if end is None else end].rstrip() or found
+                name = text[begin : at if end is None else end].rstrip() or name
         if letter in _CLOSER:
             open_brackets.append(letter)
         elif (
@@ -75,4 +75,4 @@ def function(demangled_name: str) -> str:
             while open_brackets.pop() != _OPENER[letter]:
                 pass
         at += 1
-    return found or text[begin:end] or demangled_name
+    return name or text[begin:end] or demangled_name

@@ -17,7 +17,7 @@ def nested(
 
     They are in order of start; of those that begin at once the longer ones come first, and the runtime's before the driver's.
     """
-    found = np.zeros(len(driver), bool)
+    is_nested = np.zeros(len(driver), bool)
     mine = np.flatnonzero(np.isin(tid, np.unique(tid[driver])))
     mine = mine[np.argsort(tid[mine], kind="stable")]
     edges = np.flatnonzero(np.diff(tid[mine])) + 1
@@ -25,5 +25,5 @@ def nested(
         rows = mine[first:last]
         inner = driver[rows]
         reach = np.maximum.accumulate(np.where(inner, -1, end[rows]))
-        found[rows] = inner & (end[rows] <= reach)
-    return found
+        is_nested[rows] = inner & (end[rows] <= reach)
+    return is_nested

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from warplens.convert.place import Tally
+from warplens.model.words import counted, was
 from warplens.spool.notes import Note
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
@@ -129,14 +130,14 @@ _NOTICES = {
 
 def notes(records: WideRecords | None, strings: Strings, pid: int) -> list[Note]:
     """Return the agent's notes. Repeated notes become one, with the last value and the count."""
-    found: dict[tuple[int, str], tuple[int, int, int]] = {}
+    tally_of: dict[tuple[int, str], tuple[int, int, int]] = {}
     rows = records.rows(records.offsets()[:_MOST]) if records is not None else ()
     for row in rows:
         key = (int(row["notice"]), strings.get(int(row["name"])) or "")
-        count, first, _ = found.get(key, (0, int(row["start"]), 0))
-        found[key] = (count + 1, first, int(row["value"]))
+        count, first, _ = tally_of.get(key, (0, int(row["start"]), 0))
+        tally_of[key] = (count + 1, first, int(row["value"]))
     told = []
-    for (number, name), (count, first, value) in found.items():
+    for (number, name), (count, first, value) in tally_of.items():
         where = f"process {pid}"
         notice = _NOTICES.get(number)
         if notice is None:
@@ -162,20 +163,23 @@ def odd(tally: Tally, lost: int, backtraces: int, pid: int) -> list[Note]:
 
     `lost`: kernels without a name; `backtraces`: calls that wanted a stack and have none.
     """
-    found = []
+    losses = []
     if tally.damaged:
-        message = f"{tally.damaged:,} records of CUDA with impossible times were left out (process {pid})"
-        found.append(Note("warning", "damaged-records", "cuda", message=message, count=tally.damaged))
+        message = f"{counted(tally.damaged, 'record')} of CUDA with impossible times {was(tally.damaged)} left out (process {pid})"
+        losses.append(Note("warning", "damaged-records", "cuda", message=message, count=tally.damaged))
     if tally.early:
         message = (
             f"{tally.early:,} pieces of GPU work began up to {_ms(tally.early_ns)} before the calls that asked for them (process {pid}): "
             "the GPU's times are off by that, at least"
         )
-        found.append(Note("warning", "gpu-before-launch", "cuda", message=message, count=tally.early))
+        losses.append(Note("warning", "gpu-before-launch", "cuda", message=message, count=tally.early))
     if lost:
-        message = f"{lost:,} kernels of process {pid} have no name because the string was not written"
-        found.append(Note("warning", "lost-names", "cuda", message=message, count=lost))
+        message = f"{counted(lost, 'kernel')} of process {pid} without a name: the string was not written"
+        losses.append(Note("warning", "lost-names", "cuda", message=message, count=lost))
     if backtraces:
-        message = f"{backtraces:,} calls of process {pid} were long enough for --cudabacktrace, but their stacks could not be taken"
-        found.append(Note("info", "no-backtraces", "cuda", message=message, count=backtraces))
-    return found
+        message = (
+            f"{counted(backtraces, 'call')} of process {pid} {was(backtraces)} long enough for --cudabacktrace, "
+            "but the stack could not be read"
+        )
+        losses.append(Note("info", "no-backtraces", "cuda", message=message, count=backtraces))
+    return losses

@@ -141,12 +141,12 @@ class CudaTables:
         working: dict[str, tuple[str, RowsOf]] = {"cuda_kernel": ("kernels", self._kernels), **_WORK}
         for kind, (table, rows_of) in working.items():
             if kind in self._wide:
-                for found, columns in work.groups_of(self._wide[kind], place):
-                    seen.add(found)
+                for fields, columns in work.groups_of(self._wide[kind], place):
+                    seen.add(fields)
                     if self.watch is not None and kind == "cuda_kernel":
-                        self.watch(found, columns)
-                    self._write(table, rows_of(found, columns))
-                    yield len(found)
+                        self.watch(fields, columns)
+                    self._write(table, rows_of(fields, columns))
+                    yield len(fields)
         for kind, (table, make) in _OTHERS.items():
             if kind in self._wide:
                 for rows in make(self._wide[kind], place):
@@ -170,7 +170,7 @@ class CudaTables:
         without = unanswered.find(place.calls, place.asked, place.spans, orderly=orderly, flush_ms=flush_ms)
         lost = losses.work(spool.head, spool.layouts)
         made = [self._wide[kind] for kind in ("cuda_context", "cuda_stream") if kind in self._wide]
-        # Calls may be missing for other reasons: those of the last moments, or none were asked for.
+        # Calls may be missing for other reasons: those of the last moments, or none were requested.
         is_whole = (
             orderly
             and not lost

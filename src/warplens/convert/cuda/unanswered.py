@@ -16,6 +16,7 @@ from warplens.arrays import Int64Array
 from warplens.convert.chosen import LATEST, Spans
 from warplens.convert.cuda.calls import Calls
 from warplens.convert.texts import Ids
+from warplens.model.words import counted
 from warplens.spool.notes import Note
 from warplens.spool.strings import Strings
 from warplens.spool.wide import WideRecords
@@ -53,13 +54,13 @@ class Asked:
         self.answered = np.zeros(len(calls), bool)
 
     def add(
-        self, rows: slice, found: npt.NDArray[np.void], spans: Spans, span: npt.NDArray[np.int32]
+        self, rows: slice, fields: npt.NDArray[np.void], spans: Spans, span: npt.NDArray[np.int32]
     ) -> None:
         """Look at records of calls, which become these rows. `span`: where they begin."""
-        kinds = self._names(found["name"])
-        failed = found["result"] != 0
+        kinds = self._names(fields["name"])
+        failed = fields["result"] != 0
         # What was on when a window closed may have been left alone by then.
-        left = failed | (found["end"].astype(np.int64) > spans.end(span.astype(np.int64)))
+        left = failed | (fields["end"].astype(np.int64) > spans.end(span.astype(np.int64)))
         kinds = np.where(failed & (kinds == END), FAILED_END, np.where(left & (kinds != END), 0, kinds))
         self.kinds[rows] = kinds
 
@@ -110,9 +111,9 @@ def find(calls: Calls, asked: Asked, spans: Spans, *, orderly: bool, flush_ms: i
         rows = rows[sure | (start[rows] >= start[rows[sure][0]])]
     else:
         rows = rows[behind] if behind.sum() >= _NO_CHANCE else rows[:0]
-    found, counts = np.unique(kinds[rows], return_counts=True)
+    kinds_present, counts = np.unique(kinds[rows], return_counts=True)
     return Unanswered(
-        dict(zip(found.tolist(), counts.tolist(), strict=True)),
+        dict(zip(kinds_present.tolist(), counts.tolist(), strict=True)),
         int(start[rows[0]]) if len(rows) else 0,
         len(late),
     )
@@ -150,7 +151,7 @@ def _captures(
     Frameworks launch into them from several threads.
     """
     rows = np.flatnonzero(kinds >= CAPTURE)
-    found: list[tuple[int, int]] = []
+    captures: list[tuple[int, int]] = []
     depth = begin = 0
     before = -2  # the span of the capture before
     ends = spans.end(span[rows].astype(np.int64)).tolist()
@@ -160,7 +161,7 @@ def _captures(
     ):
         if where != before:
             if depth:
-                found.append((begin, until))
+                captures.append((begin, until))
             depth, begin, before, until = 0, until if before >= 0 else 0, where, end or time
         if kind == CAPTURE:
             begin = begin if depth else time
@@ -168,22 +169,22 @@ def _captures(
         elif depth or kind == END:  # one without a begin here began before the window
             depth = max(depth - 1, 0)
             if not depth:
-                found.append((begin, time))
+                captures.append((begin, time))
                 begin = time
     if depth:
-        found.append((begin, until))
-    return Spans(found)
+        captures.append((begin, until))
+    return Spans(captures)
 
 
-def notes(found: Unanswered, explained: int, others: Sequence[Note], pid: int) -> list[Note]:
+def notes(unanswered: Unanswered, explained: int, others: Sequence[Note], pid: int) -> list[Note]:
     """Return the notes.
 
     `explained`: lost records that other notes report; `others`: the other notes.
     """
     told = []
-    count = found.count - explained
+    count = unanswered.count - explained
     if count > 0:
-        what = ", ".join(f"{number:,} {_WORDS[kind]}" for kind, number in found.kinds.items())
+        what = ", ".join(f"{number:,} {_WORDS[kind]}" for kind, number in unanswered.kinds.items())
         why = next((note.code for note in others if note.code in _TOLD), None)
         cause = (
             f"see {why}"
@@ -192,27 +193,34 @@ def notes(found: Unanswered, explained: int, others: Sequence[Note], pid: int) -
             "not done; run without that tool, and see what the program says of errors"
         )
         message = (
-            f"{found.count:,} calls of process {pid} were successful, but no GPU work of theirs was recorded ({what}); from the first of "
-            f"them on, kernels and copies are missing: {cause}"
+            f"{counted(unanswered.count, 'call')} of process {pid} succeeded, but the GPU work was not recorded ({what}); "
+            f"from the first of them on, kernels and copies are missing: {cause}"
         )
         told.append(
-            Note("warning", "launches-without-work", "cuda", message=message, count=count, time=found.first)
+            Note(
+                "warning",
+                "launches-without-work",
+                "cuda",
+                message=message,
+                count=count,
+                time=unanswered.first,
+            )
         )
-    if found.late:
+    if unanswered.late:
         message = (
-            f"of {found.late:,} launches, copies and memory sets that were the last in process {pid} there is no GPU work: it did not end "
-            "in an orderly way, or still runs, and CUPTI had not given out all records"
+            f"the GPU work of the last {counted(unanswered.late, 'call')} (launches, copies, memory sets) of process {pid} is missing: "
+            "it did not end in an orderly way, or still runs, and CUPTI had not given out all records"
         )
-        told.append(Note("info", "late-work-missing", "cuda", message=message, count=found.late))
+        told.append(Note("info", "late-work-missing", "cuda", message=message, count=unanswered.late))
     return told
 
 
-def unflushed(found: Unanswered, others: Sequence[Note], pid: int, flush_ms: int) -> list[Note]:
+def unflushed(unanswered: Unanswered, others: Sequence[Note], pid: int, flush_ms: int) -> list[Note]:
     """Return the losses at the end of a process without an orderly one.
 
-    Only where its calls (`found`) do not show them already.
+    Only where its calls (`unanswered`) do not show them already.
     """
-    if found.late or any(note.code in _TOLD for note in others):
+    if unanswered.late or any(note.code in _TOLD for note in others):
         return []
     since = f"the last {flush_ms:,} ms" if flush_ms else "the time since CUPTI's buffers were last full"
     message = (

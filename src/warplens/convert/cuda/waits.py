@@ -27,18 +27,18 @@ def syncs(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     kept = ordered(good, start)
     offsets = records.offsets()[kept]
     for rows in place.groups(len(kept)):
-        found = records.rows(offsets[rows])
+        fields = records.rows(offsets[rows])
         columns = {
             **place.ids(rows),
-            "start": pa.array(place.clock(found["start"].astype(np.int64))),
-            "end": pa.array(place.clock(found["end"].astype(np.int64))),
-            "kind": labelled(found["kind"], SYNC_KINDS),
-            "context": optional(found["context"], 0),
-            "stream": optional(found["stream"], NOWHERE),
-            "event": optional(found["event"], NOWHERE),
-            "event_sync": optional(found["event_sync"], 0),
-            "api": place.api(place.calls.find(found["correlation"].astype(np.int64))),
-            "correlation": optional(found["correlation"], 0),
+            "start": pa.array(place.clock(fields["start"].astype(np.int64))),
+            "end": pa.array(place.clock(fields["end"].astype(np.int64))),
+            "kind": labelled(fields["kind"], SYNC_KINDS),
+            "context": optional(fields["context"], 0),
+            "stream": optional(fields["stream"], NOWHERE),
+            "event": optional(fields["event"], NOWHERE),
+            "event_sync": optional(fields["event_sync"], 0),
+            "api": place.api(place.calls.find(fields["correlation"].astype(np.int64))),
+            "correlation": optional(fields["correlation"], 0),
         }
         yield schema.build("syncs", columns)
 
@@ -56,16 +56,16 @@ def events(records: WideRecords, place: CudaPlace) -> Iterator[pa.Table]:
     kept = ordered(good & place.calls.launched_inside(call, correlation, start=when, end=when), when)
     offsets, call, start = records.offsets()[kept], call[kept], start[kept]
     for rows in place.groups(len(kept)):
-        found = records.rows(offsets[rows])
+        fields = records.rows(offsets[rows])
         columns = {
             **place.ids(rows),
-            "device": pa.array(found["device"].astype(np.int32), mask=found["device"] == NOWHERE),
-            "context": pa.array(found["context"].astype(np.int64)),
-            "stream": pa.array(found["stream"].astype(np.int64)),
+            "device": pa.array(fields["device"].astype(np.int32), mask=fields["device"] == NOWHERE),
+            "context": pa.array(fields["context"].astype(np.int64)),
+            "stream": pa.array(fields["stream"].astype(np.int64)),
             "start": pa.array(place.clock(start[rows]), mask=start[rows] == 0),
-            "event": pa.array(found["event"].astype(np.int64)),
-            "event_sync": optional(found["event_sync"], 0),
+            "event": pa.array(fields["event"].astype(np.int64)),
+            "event_sync": optional(fields["event_sync"], 0),
             "api": place.api(call[rows]),
-            "correlation": optional(found["correlation"], 0),
+            "correlation": optional(fields["correlation"], 0),
         }
         yield schema.build("cuda_events", columns)

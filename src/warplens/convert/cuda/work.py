@@ -43,18 +43,18 @@ def groups_of(records: WideRecords, place: CudaPlace) -> Iterator[tuple[npt.NDAr
     offsets = records.offsets()[kept]
     del good, told, ahead, kept
     for rows in place.groups(len(offsets)):
-        found = records.rows(offsets[rows])
+        fields = records.rows(offsets[rows])
         yield (
-            found,
+            fields,
             {
                 **place.ids(rows),
-                "device": _int32(found["device"]),
-                "context": _int64(found["context"]),
-                "stream": _int64(found["stream"]),
+                "device": _int32(fields["device"]),
+                "context": _int64(fields["context"]),
+                "stream": _int64(fields["stream"]),
                 "start": pa.array(place.clock(start[rows])),
-                "end": pa.array(place.clock(found["end"].astype(np.int64))),
+                "end": pa.array(place.clock(fields["end"].astype(np.int64))),
                 "api": place.api(call[rows]),
-                "correlation": optional(found["correlation"], 0),
+                "correlation": optional(fields["correlation"], 0),
             },
         )
 
@@ -70,15 +70,17 @@ class Kernels:
         """How many kernels have no name."""
         return self._names.lost
 
-    def __call__(self, found: npt.NDArray[Any], columns: Columns) -> pa.Table:
+    def __call__(self, fields: npt.NDArray[Any], columns: Columns) -> pa.Table:
         """Return rows from records and the columns that they share with other work."""
-        short, demangled, mangled = self._names.columns(found["name"])
+        short, demangled, mangled = self._names.columns(fields["name"])
         columns |= {"name": short, "demangled": demangled, "mangled": mangled}
-        columns |= {name: _int32(found[name]) for name in (*_SIZES, "registers")}
-        columns |= {name: pa.array(found[name].astype(np.int32), mask=found[name] == 0) for name in _CLUSTER}
-        columns |= {name: _int64(found[name]) for name in _MEMORY}
-        columns["launch_type"] = labelled(found["launch_type"], LAUNCH_TYPES)
-        return schema.build("kernels", columns | _graph(found))
+        columns |= {name: _int32(fields[name]) for name in (*_SIZES, "registers")}
+        columns |= {
+            name: pa.array(fields[name].astype(np.int32), mask=fields[name] == 0) for name in _CLUSTER
+        }
+        columns |= {name: _int64(fields[name]) for name in _MEMORY}
+        columns["launch_type"] = labelled(fields["launch_type"], LAUNCH_TYPES)
+        return schema.build("kernels", columns | _graph(fields))
 
 
 _SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
@@ -86,37 +88,37 @@ _CLUSTER = tuple(f"cluster_{axis}" for axis in "xyz")
 _MEMORY = ("static_shared", "dynamic_shared", "shared_executed", "local_per_thread", "local_total")
 
 
-def memcpys(found: npt.NDArray[Any], columns: Columns) -> pa.Table:
+def memcpys(fields: npt.NDArray[Any], columns: Columns) -> pa.Table:
     """Return rows of `memcpys` from records and the columns that they share with other work."""
     columns |= {
-        "bytes": _int64(found["bytes"]),
-        "kind": labelled(found["copy_kind"], COPY_KINDS),
-        "source_kind": labelled(found["source_kind"], MEMORY_KINDS),
-        "destination_kind": labelled(found["destination_kind"], MEMORY_KINDS),
-        "source_device": _device(found["source_device"]),
-        "destination_device": _device(found["destination_device"]),
-        "asynchronous": pa.array(found["asynchronous"] & 1 != 0),
-        "copies": optional(found["copies"], 0),
+        "bytes": _int64(fields["bytes"]),
+        "kind": labelled(fields["copy_kind"], COPY_KINDS),
+        "source_kind": labelled(fields["source_kind"], MEMORY_KINDS),
+        "destination_kind": labelled(fields["destination_kind"], MEMORY_KINDS),
+        "source_device": _device(fields["source_device"]),
+        "destination_device": _device(fields["destination_device"]),
+        "asynchronous": pa.array(fields["asynchronous"] & 1 != 0),
+        "copies": optional(fields["copies"], 0),
     }
-    return schema.build("memcpys", columns | _graph(found))
+    return schema.build("memcpys", columns | _graph(fields))
 
 
-def memsets(found: npt.NDArray[Any], columns: Columns) -> pa.Table:
+def memsets(fields: npt.NDArray[Any], columns: Columns) -> pa.Table:
     """Return rows of `memsets` from records and the columns that they share with other work."""
-    columns |= {"bytes": _int64(found["bytes"]), "value": _int64(found["value"])}
-    columns["memory_kind"] = labelled(found["memory_kind"], MEMORY_KINDS)
-    return schema.build("memsets", columns | _graph(found))
+    columns |= {"bytes": _int64(fields["bytes"]), "value": _int64(fields["value"])}
+    columns["memory_kind"] = labelled(fields["memory_kind"], MEMORY_KINDS)
+    return schema.build("memsets", columns | _graph(fields))
 
 
-def graphs(found: npt.NDArray[Any], columns: Columns) -> pa.Table:
+def graphs(fields: npt.NDArray[Any], columns: Columns) -> pa.Table:
     """Return rows of `graphs` from records and the columns that they share with other work."""
     return schema.build(
-        "graphs", columns | {name: optional(found[name], 0) for name in ("graph", "graph_exec")}
+        "graphs", columns | {name: optional(fields[name], 0) for name in ("graph", "graph_exec")}
     )
 
 
-def _graph(found: npt.NDArray[Any]) -> Columns:
-    return {name: optional(found[name], 0) for name in ("graph", "graph_node")}
+def _graph(fields: npt.NDArray[Any]) -> Columns:
+    return {name: optional(fields[name], 0) for name in ("graph", "graph_node")}
 
 
 def _device(values: npt.NDArray[Any]) -> pa.Array:

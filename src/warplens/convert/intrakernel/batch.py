@@ -85,9 +85,9 @@ class Batch:
             return None
         body[:, _OWN_GENERATION : _OWN_GENERATION + 4] = np.array([1], "<u4").view(np.uint8)
         try:
-            found = decode(raw)
+            answer = decode(raw)
         except SpoolError:
             return None
-        if len(found.units) != edges[-1] or found.garbled or found.unended or found.notes:
+        if len(answer.units) != edges[-1] or answer.garbled or answer.unended or answer.notes:
             return None
-        return found, np.repeat(np.array([launch for _, launch, _ in self.pieces], np.int64), units)
+        return answer, np.repeat(np.array([launch for _, launch, _ in self.pieces], np.int64), units)

@@ -61,8 +61,8 @@ class Gather:
             self.flush()
             if not self._batch.add(piece, launch, generation, text):
                 self._alone(piece, launch, generation, kept=kept)
-        for found in kept.pieces():
-            self._take(found, launch)
+        for decoded in kept.pieces():
+            self._take(decoded, launch)
         self._tally.surplus += kept.surplus
 
     def flush(self) -> None:
@@ -75,39 +75,39 @@ class Gather:
             for piece, launch, generation in batch.pieces:
                 self._alone(piece, launch, generation, kept=None)
             return
-        found, of = together
-        tally, events = self._tally, found.units["events"].astype(np.int64)
+        whole, of = together
+        tally, events = self._tally, whole.units["events"].astype(np.int64)
         for piece, launch, _ in batch.pieces:
             tally.sampled[launch] = int(piece[: 4 * _KEEP].view("<u4")[_SAMPLE_BLOCKS])
-            tally.mode[launch], tally.clock[launch] = found.mode, found.clock
+            tally.mode[launch], tally.clock[launch] = whole.mode, whole.clock
         np.add.at(tally.units, of, 1)
         np.add.at(tally.events, of, events)
         np.maximum.at(tally.needed, of, np.maximum(events, 1))
-        self._regions.add(found, self._places.where(of, int(self._places.text[of[0]])))
+        self._regions.add(whole, self._places.where(of, int(self._places.text[of[0]])))
 
     def _alone(self, piece: npt.NDArray[np.uint8], launch: int, generation: int, kept: Kept | None) -> None:
         tally = self._tally
         try:
-            found = decode(piece, generation=generation)
+            decoded = decode(piece, generation=generation)
         except SpoolError:
             tally.broken += 1
             return
         head = piece[: 4 * _KEEP + 4].view("<u4")
         tally.sampled[launch] = int(head[_SAMPLE_BLOCKS])
-        tally.mode[launch], tally.clock[launch] = found.mode, found.clock
-        tally.units[launch] += len(found.units)
-        tally.dropped[launch] += found.dropped
-        tally.unended[launch] += found.unended
-        tally.needed[launch] = max(tally.needed[launch], found.needed_slots)
-        tally.garbled += found.garbled
-        if found.units_lost:
-            tally.wanted[launch] = found.units_lost + int(head[_UNITS])
+        tally.mode[launch], tally.clock[launch] = decoded.mode, decoded.clock
+        tally.units[launch] += len(decoded.units)
+        tally.dropped[launch] += decoded.dropped
+        tally.unended[launch] += decoded.unended
+        tally.needed[launch] = max(tally.needed[launch], decoded.needed_slots)
+        tally.garbled += decoded.garbled
+        if decoded.units_lost:
+            tally.wanted[launch] = decoded.units_lost + int(head[_UNITS])
         keep = int(head[_KEEP])
         if keep and kept is not None:
-            kept.add(found, keep)
+            kept.add(decoded, keep)
         else:
-            self._take(found, launch)
+            self._take(decoded, launch)
 
-    def _take(self, found: Decoded, launch: int) -> None:
-        self._tally.events[launch] += len(found.events)
-        self._regions.add(found, self._places.where(launch, int(self._places.text[launch])))
+    def _take(self, decoded: Decoded, launch: int) -> None:
+        self._tally.events[launch] += len(decoded.events)
+        self._regions.add(decoded, self._places.where(launch, int(self._places.text[launch])))

@@ -49,12 +49,12 @@ def _pairs(
     launches: Launches, kernels: dict[str, Int64Array], mine: Int64Array, theirs: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """Return what may belong together: launches, and the last matching kernel of each node."""
-    found = [
+    parts = [
         _last_runs(launches, kernels, *some)
         for some in _windows(launches, kernels["start"][theirs], mine, theirs=theirs)
     ]
     launch, kernel = (
-        np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in (0, 1)
+        np.concatenate([np.empty(0, np.int64), *(part[side] for part in parts)]) for side in (0, 1)
     )
     exact = kernels["grid"][kernel] == launches.of_read("blocks")[launch]
     hit = np.zeros(len(launches), bool)
@@ -125,12 +125,12 @@ def _match_device(
     if len(sure):
         sure = sure[np.argsort(at[sure], kind="stable")]
         known = out[sure]
-        found = sandwich.fit(
+        fitted = sandwich.fit(
             at[sure], kernels["start"][known] - first[sure] - 32, kernels["end"][known] - last[sure]
         )
-        if found.odd.all():
+        if fitted.odd.all():
             return
-        offset, doubt, _ = sandwich.between(at[launch], at[sure], found)
+        offset, doubt, _ = sandwich.between(at[launch], at[sure], fitted)
         doubt = doubt + int(sandwich.NOISE)
     else:
         offset, doubt = _agreed(low, high, launch)

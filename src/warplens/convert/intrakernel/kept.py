@@ -19,15 +19,15 @@ class Kept:
         self._pieces: list[Decoded] = []
         self._events = 0
 
-    def add(self, found: Decoded, keep: int) -> None:
+    def add(self, decoded: Decoded, keep: int) -> None:
         """Take a piece.
 
         `keep`: how many events of the launch are wanted; the same for all of its pieces.
         """
         self._keep = keep
-        self.surplus += found.surplus
-        self._pieces.append(found)
-        self._events += len(found.events)
+        self.surplus += decoded.surplus
+        self._pieces.append(decoded)
+        self._events += len(decoded.events)
         if self._events > 2 * keep:
             self._trim()
 

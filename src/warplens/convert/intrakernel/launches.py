@@ -76,8 +76,8 @@ def read_launches(noted: WideRecords | None, reads: WideRecords | None, spans: S
     order = np.argsort(theirs["launch"], kind="stable")
     sought = theirs["launch"][order]
     place = np.searchsorted(sought, mine["launch"], side="right") - 1  # the last one, should there be several
-    found = (place >= 0) & (np.append(sought, 0)[place] == mine["launch"])
-    return Launches(mine, theirs, np.where(found, np.append(order, -1)[place], -1))
+    known = (place >= 0) & (np.append(sought, 0)[place] == mine["launch"])
+    return Launches(mine, theirs, np.where(known, np.append(order, -1)[place], -1))
 
 
 _NOTHING = np.dtype([(name, "<u8") for name in ("domain", *FIELDS["intrakernel_read"].split())])

@@ -49,7 +49,7 @@ def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: 
     )
     order = np.argsort(begins, kind="stable")
     begins, threads, correlation, ends = begins[order], threads[order], correlation[order], ends[order]
-    found: list[tuple[Int64Array, ...]] = []
+    parts: list[tuple[Int64Array, ...]] = []
     for thread in np.unique(tid).tolist():
         mine, theirs = np.flatnonzero(tid == thread), np.flatnonzero(threads == thread)
         edges = np.searchsorted(begins[theirs], np.append(start[mine], np.int64(1 << 62)))
@@ -58,9 +58,9 @@ def candidates(start: Int64Array, tid: Int64Array, calls: WideRecords, strings: 
         within = np.arange(len(launch)) - np.repeat(np.cumsum(counts) - counts, counts)
         at = np.repeat(edges[:-1], counts) + within
         reach = np.maximum.accumulate(np.append(0, ends[theirs]))[:-1]
-        found.append((launch, correlation[theirs[at]], np.cumsum(begins[theirs] >= reach)[at]))
+        parts.append((launch, correlation[theirs[at]], np.cumsum(begins[theirs] >= reach)[at]))
     launch, wanted, outer = (
-        np.concatenate([np.empty(0, np.int64), *(part[side] for part in found)]) for side in range(3)
+        np.concatenate([np.empty(0, np.int64), *(part[side] for part in parts)]) for side in range(3)
     )
     order = np.argsort(launch, kind="stable")
     return Candidates(launch[order], wanted[order], outer[order])
@@ -76,13 +76,13 @@ class Kernels:
         self._wanted = None if wanted is None else np.unique(wanted)
         self._parts: list[tuple[Any, ...]] = []
 
-    def add(self, found: npt.NDArray[Any], ids: Int64Array, apis: Int64Array) -> None:
+    def add(self, kernels: npt.NDArray[Any], ids: Int64Array, apis: Int64Array) -> None:
         """Take records of kernels, their ids and those of their calls (-1: none)."""
-        correlation = found["correlation"].astype(np.int64)
-        asked = np.ones(len(found), bool) if self._wanted is None else np.isin(correlation, self._wanted)
-        some = np.flatnonzero(asked | (found["graph_node"] != 0))
+        correlation = kernels["correlation"].astype(np.int64)
+        asked = np.ones(len(kernels), bool) if self._wanted is None else np.isin(correlation, self._wanted)
+        some = np.flatnonzero(asked | (kernels["graph_node"] != 0))
         if len(some):
-            rows = found[some]
+            rows = kernels[some]
             grid = rows["grid_x"].astype(np.int64) * rows["grid_y"] * rows["grid_z"]
             numbers = (
                 rows[name].astype(np.int64)

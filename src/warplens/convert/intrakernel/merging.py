@@ -70,23 +70,23 @@ def _merge_device(
         known, rows = mine[sure], row[sure]
         low, high = kernels["start"][rows] - first[sure] - step, kernels["end"][rows] - last[sure]
         order = np.argsort(at[sure], kind="stable")
-        found = sandwich.fit(at[sure][order], low[order], high[order])
-        if not found.odd.all():
+        fitted = sandwich.fit(at[sure][order], low[order], high[order])
+        if not fitted.odd.all():
             _take(
                 out,
                 known[order],
                 KERNEL,
-                offset=found.offset,
-                uncertainty=found.uncertainty,
-                drift=found.drift,
+                offset=fitted.offset,
+                uncertainty=fitted.uncertainty,
+                drift=fitted.drift,
             )
-            odd = known[order][found.odd]
+            odd = known[order][fitted.odd]
             out.odd += len(odd)
             out.kernel[odd] = -1
             out.how[odd] = NEIGHBOURS
             others = mine[~sure]
             if len(others):
-                offset, uncertainty, drift = sandwich.between(at[~sure], at[sure][order], found)
+                offset, uncertainty, drift = sandwich.between(at[~sure], at[sure][order], fitted)
                 _take(out, others, NEIGHBOURS, offset=offset, uncertainty=uncertainty, drift=drift)
             return
     if device < 0:
@@ -100,16 +100,16 @@ def _merge_device(
     low = launches.launched[mine] - first - step
     high = np.maximum(launches.over[mine] - last, low)
     order = np.argsort(at, kind="stable")
-    found = sandwich.fit(at[order], low[order], high[order])
+    fitted = sandwich.fit(at[order], low[order], high[order])
     # The host may have looked long after: what ran, ran soon after its launch.
-    late = np.maximum(found.uncertainty - int(_USUAL_NS), 0)
+    late = np.maximum(fitted.uncertainty - int(_USUAL_NS), 0)
     _take(
         out,
         mine[order],
         BRACKET,
-        offset=found.offset - late,
-        uncertainty=found.uncertainty + late,
-        drift=found.drift,
+        offset=fitted.offset - late,
+        uncertainty=fitted.uncertainty + late,
+        drift=fitted.drift,
     )
     out.kernel[mine] = -1
 

@@ -8,6 +8,7 @@ from warplens.convert.intrakernel import merging
 from warplens.convert.intrakernel.launches import Launches
 from warplens.convert.intrakernel.merging import Merged
 from warplens.convert.intrakernel.tally import Tally
+from warplens.model.words import counted, was
 from warplens.spool.kernels import buffers as kernel_buffers
 from warplens.spool.notes import Note
 
@@ -59,7 +60,7 @@ _RESULTS = {
 
 
 def notes(launches: Launches, merged: Merged, tally: Tally, has_kernels: bool, pid: int) -> list[Note]:
-    """Return what there is to say of the launches of a process.
+    """Return the notes about the launches of a process.
 
     `has_kernels`: kernels were recorded there.
     """
@@ -73,14 +74,17 @@ def notes(launches: Launches, merged: Merged, tally: Tally, has_kernels: bool, p
 
 
 def _unread(launches: Launches, where: str) -> list[Note]:
-    found = []
+    notes = []
     result, value = launches.result, launches.of_read("value")
     for number, (severity, code, text) in _RESULTS.items():
         mine = np.flatnonzero(result == number)
         if len(mine):
-            message = f"{len(mine):,} in-kernel launches of {where} are not here, or not whole: {text.format(value=int(value[mine[-1]]))}"
-            found.append(Note(severity, code, _SOURCE, message=message, count=len(mine)))
-    return found
+            message = (
+                f"{counted(len(mine), 'in-kernel launch')} of {where} missing or incomplete: "
+                f"{text.format(value=int(value[mine[-1]]))}"
+            )
+            notes.append(Note(severity, code, _SOURCE, message=message, count=len(mine)))
+    return notes
 
 
 def _work(launches: Launches, where: str) -> list[Note]:
@@ -91,47 +95,52 @@ def _work(launches: Launches, where: str) -> list[Note]:
         return []
     spent = int(taken[read].clip(0).sum()) / 1e6
     message = (
-        f"reading {int(read.sum()):,} in-kernel launches of {where} took {spent:,.1f} ms of its time, waiting for their kernels included, "
-        f"and {int(stored.sum()):,} bytes of the spool; these copies are not in the tables of CUDA"
+        f"reading {counted(int(read.sum()), 'in-kernel launch')} of {where} took {spent:,.1f} ms of "
+        "its time, waiting for their kernels included, "
+        f"and {counted(int(stored.sum()), 'byte')} of the spool; these copies are not in the tables of CUDA"
     )
     return [Note("info", "intrakernel-read", _SOURCE, message=message, count=int(read.sum()))]
 
 
 def _lost(launches: Launches, tally: Tally, where: str) -> list[Note]:
-    found = []
+    notes = []
     dropped = int(tally.dropped.sum())
     if dropped:
         hit = np.flatnonzero(tally.dropped)
         needed = int(tally.needed[hit].max())
-        message = f"{dropped:,} in-kernel records of {len(hit):,} launches of {where} found no slot; slots={needed} would have held all"
-        found.append(Note("warning", "intrakernel-dropped", _SOURCE, message=message, count=dropped))
+        message = (
+            f"{counted(dropped, 'in-kernel record')} of {counted(len(hit), 'launch')} of "
+            f"{where} found no slot; slots={needed} would have held all"
+        )
+        notes.append(Note("warning", "intrakernel-dropped", _SOURCE, message=message, count=dropped))
     units = tally.units_lost(launches)
     if units.any():
         room = int((launches.of_read("room") + units).max())
-        message = f"{int(units.sum()):,} warps of {where} found no place in their buffers; units={room} would have held all"
-        found.append(
+        message = f"{counted(int(units.sum()), 'warp')} of {where} found no place in the buffer; units={room} would have held all"
+        notes.append(
             Note("warning", "intrakernel-units-lost", _SOURCE, message=message, count=int(units.sum()))
         )
     if tally.unended.any():
         count = int(tally.unended.sum())
-        message = f"{count:,} warps of {where} left their kernels without finish(): what they recorded last may be missing"
-        found.append(Note("info", "intrakernel-unended", _SOURCE, message=message, count=count))
+        message = f"{counted(count, 'warp')} of {where} left the kernel without finish(): the last records may be missing"
+        notes.append(Note("info", "intrakernel-unended", _SOURCE, message=message, count=count))
     if tally.surplus:
-        message = f"{tally.surplus:,} in-kernel events of {where} came after those that were asked for (keep=), and are not here"
-        found.append(Note("info", "intrakernel-keep", _SOURCE, message=message, count=tally.surplus))
-    if tally.garbled:
         message = (
-            f"{tally.garbled:,} in-kernel records of {where} cannot be of their launches and were left out"
+            f"{counted(tally.surplus, 'in-kernel event')} of {where} came after the requested "
+            f"ones (keep=) and {was(tally.surplus)} left out"
         )
-        found.append(Note("warning", "intrakernel-garbled", _SOURCE, message=message, count=tally.garbled))
+        notes.append(Note("info", "intrakernel-keep", _SOURCE, message=message, count=tally.surplus))
+    if tally.garbled:
+        message = f"{counted(tally.garbled, 'in-kernel record')} of {where} cannot belong to the launch and {was(tally.garbled)} left out"
+        notes.append(Note("warning", "intrakernel-garbled", _SOURCE, message=message, count=tally.garbled))
     if tally.broken:
         message = f"{tally.broken:,} pieces of in-kernel buffers of {where} are damaged or gone (--keep-last); they were left out"
-        found.append(Note("warning", "intrakernel-damaged", _SOURCE, message=message, count=tally.broken))
-    return found
+        notes.append(Note("warning", "intrakernel-damaged", _SOURCE, message=message, count=tally.broken))
+    return notes
 
 
 def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str) -> list[Note]:
-    found = []
+    notes = []
     count = {how: int((merged.how == how).sum()) for how in (merging.KERNEL, merging.NEIGHBOURS)}
     if count[merging.KERNEL]:
         mine = merged.how == merging.KERNEL
@@ -140,16 +149,17 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
             f"{count[merging.KERNEL]:,} in-kernel launches of {where} lie inside their kernels; their times are known to {typical:,} ns "
             f"(at worst {worst:,} ns)"
         )
-        found.append(
+        notes.append(
             Note("info", "intrakernel-merged", _SOURCE, message=message, count=count[merging.KERNEL])
         )
     if count[merging.NEIGHBOURS]:
         message = (
-            f"{count[merging.NEIGHBOURS]:,} in-kernel launches of {where} have no kernel that they surely are (graphs recorded as "
+            f"{counted(int(count[merging.NEIGHBOURS]), 'in-kernel launch')} of {where} without a "
+            "kernel that it surely is (graphs recorded as "
             "a whole, launches by another thread, several kernels in one launch, or kernels that were not recorded): their times rest on "
             "the launches beside them"
         )
-        found.append(
+        notes.append(
             Note("info", "intrakernel-unmatched", _SOURCE, message=message, count=count[merging.NEIGHBOURS])
         )
     bracket, on_device = merged.how == merging.BRACKET, launches.noted["device"] >= 0
@@ -162,7 +172,7 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
                 f"{len(off):,} in-kernel launches of {where} stand where the host launched and awaited them, for {reason}: their times "
                 f"are known to {int(np.median(off)):,} ns (at worst {int(off.max()):,} ns), those of one launch exactly to another"
             )
-            found.append(
+            notes.append(
                 Note(
                     "warning" if rough else "info",
                     "intrakernel-bracketed",
@@ -172,10 +182,13 @@ def _exactness(launches: Launches, merged: Merged, has_kernels: bool, where: str
                 )
             )
     if merged.odd:
-        message = f"{merged.odd:,} in-kernel launches of {where} were at times that contradict all others; they are taken for unmatched"
-        found.append(Note("warning", "intrakernel-odd", _SOURCE, message=message, count=merged.odd))
+        message = (
+            f"{counted(merged.odd, 'in-kernel launch')} of {where} {was(merged.odd)} at times "
+            f"that contradict all others, and {was(merged.odd)} left unmatched"
+        )
+        notes.append(Note("warning", "intrakernel-odd", _SOURCE, message=message, count=merged.odd))
     for device, step in merged.ticks.items():
         if step > _COARSE and device >= 0:
             message = f"the timer of GPU {device} in {where} ticks every {step:,} ns: shorter regions need clock='clock'"
-            found.append(Note("info", "intrakernel-coarse", _SOURCE, message=message))
-    return found
+            notes.append(Note("info", "intrakernel-coarse", _SOURCE, message=message))
+    return notes

@@ -48,9 +48,9 @@ class Regions:
     _event_rows: int = 0
     _codes: dict[str, int] = field(default_factory=dict)  # of tags
 
-    def add(self, found: Decoded, where: Where) -> None:
+    def add(self, decoded: Decoded, where: Where) -> None:
         """Take what one piece of a launch holds, or several pieces that were decoded together."""
-        units, events = found.units, found.events
+        units, events = decoded.units, decoded.events
         base = self.first + self._unit_rows
         self._unit_rows += len(units)
         start, end = _times(units, where, slice(None))

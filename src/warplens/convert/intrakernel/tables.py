@@ -63,10 +63,10 @@ class IntrakernelTables:
                 self._asked = matching.candidates(self._launches.launched, tid, calls, strings=spool.strings)
             self._kernels = matching.Kernels(None if self._asked is None else self._asked.correlation)
 
-    def watch(self, found: npt.NDArray[Any], columns: dict[str, Any]) -> None:
+    def watch(self, kernels: npt.NDArray[Any], columns: dict[str, Any]) -> None:
         """See kernels while their table is written."""
         if self._kernels is not None:
-            self._kernels.add(found, columns["id"].to_numpy(), columns["api"].fill_null(-1).to_numpy())
+            self._kernels.add(kernels, columns["id"].to_numpy(), columns["api"].fill_null(-1).to_numpy())
 
     def finish(self) -> None:
         """Write all tables, after those of CUDA."""

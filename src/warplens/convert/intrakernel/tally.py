@@ -24,7 +24,7 @@ class Tally:
     needed: Int64Array = field(init=False)
     sampled: Int64Array = field(init=False)
     wanted: Int64Array = field(init=False)  # slices that its warps requested, where there were fewer
-    surplus: int = 0  # events beyond those that were asked for
+    surplus: int = 0  # events beyond those that were requested
     garbled: int = 0
     broken: int = 0  # pieces that are no buffers
 

@@ -119,9 +119,9 @@ class Counters:
 
 def _numbers(layout: Struct) -> tuple[Leaf, ...]:
     """The numbers of a structure that count: those marked as counters where any is, else all."""
-    found = [leaf for leaf in leaves(layout, _MOST_FIELDS) or () if leaf.scalar.type.numeric]
-    marked = [leaf for leaf in found if leaf.flags & _ROLE == COUNTER]
-    return tuple(marked or found)
+    numbers = [leaf for leaf in leaves(layout, _MOST_FIELDS) or () if leaf.scalar.type.numeric]
+    marked = [leaf for leaf in numbers if leaf.flags & _ROLE == COUNTER]
+    return tuple(marked or numbers)
 
 
 def _meaning(semantics: Any) -> dict[str, Any]:

@@ -95,12 +95,12 @@ class Samples:
             self.payloads.add("sample", event, events.column(SAMPLES, "blob_domain", np.uint32), left)
 
     def _values(self, rows: int) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[np.bool_]], ...]:
-        found = []
+        columns = []
         for name, dtype in (("value_int", np.int64), ("value_float", np.float64)):
             bits = self.events.column(SAMPLES, f"{name}?", np.uint8)
             valid = np.unpackbits(bits, count=rows, bitorder="little").astype(bool)
-            found.append((np.where(valid, self.events.column(SAMPLES, name, dtype), 0), valid))
-        return tuple(found)
+            columns.append((np.where(valid, self.events.column(SAMPLES, name, dtype), 0), valid))
+        return tuple(columns)
 
     def _from_blobs(
         self,

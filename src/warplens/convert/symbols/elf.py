@@ -1,4 +1,4 @@
-"""Reads ELF files: sections, build id and symbols, without reading more of them than is asked for."""
+"""Reads sections, build id and symbols of ELF files; reads only the requested parts."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ class Elf:
             return []
         raw = [_SECTION.unpack_from(self._data, offset + number * _SECTION.size) for number in range(count)]
         texts = raw[names][4:6] if names < count else (0, 0)
-        found = []
+        segments = []
         for name, kind, flags, address, at, size, link, _, alignment, _ in raw:
             inside = kind != NOBITS and at <= len(self._data) and size <= len(self._data) - at
             text = self._text(texts[0] + name, texts[0] + texts[1])
-            found.append(
+            segments.append(
                 Section(
                     text,
                     kind,
@@ -120,7 +120,7 @@ class Elf:
                     alignment=alignment,
                 )
             )
-        return found
+        return segments
 
     def section(self, name: str) -> Section | None:
         """Return the section called `name`, None where there is none with anything in it."""

@@ -48,14 +48,14 @@ class Functions:
     def names(self, addresses: Int64Array) -> list[str | None]:
         """Return the function that each address is in, None for none."""
         last = np.searchsorted(self._start, addresses, side="right")
-        found: list[str | None] = []
+        answers: list[str | None] = []
         known: dict[int, str] = {}
         for address, behind in zip(addresses.tolist(), last.tolist(), strict=True):
             row = self._around(address, behind)
             if row >= 0 and row not in known:
                 known[row] = self._best(row)
-            found.append(known[row] if row >= 0 else self._stub(address))
-        return found
+            answers.append(known[row] if row >= 0 else self._stub(address))
+        return answers
 
     def _around(self, address: int, behind: int) -> int:
         for row in range(behind - 1, max(behind - 1 - _BACK, -1), -1):

@@ -71,13 +71,13 @@ class KernelSymbols:
 
     def find(self, addresses: npt.NDArray[np.uint64]) -> list[Function | None]:
         """Return the function that each address is in, None where that is not known."""
-        found: list[Function | None] = []
+        functions: list[Function | None] = []
         for address, place in zip(
             addresses.tolist(), np.searchsorted(self._begins, addresses, side="right").tolist(), strict=True
         ):
             near = place > 0 and address - int(self._begins[place - 1]) < _FARTHEST
-            found.append(self._function(place - 1) if near else None)
-        return found
+            functions.append(self._function(place - 1) if near else None)
+        return functions
 
     def _function(self, number: int) -> Function:
         words = (

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import re
 import zlib
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from warplens import native
 from warplens.arrays import Int64Array
 from warplens.convert.symbols.elf import COMPRESSED, Elf
 
 _SET_ADDRESS = re.compile(rb"\x00\x09\x02(.{8})", re.DOTALL)
 _MOST = 256 << 20  # bytes of a section that is compressed
-_MOST_DECODED = (
-    4 << 20
-)  # bytes of line programs of a file: seconds; programs with most of the requested addresses come first
+# Bytes of line programs of a file: half a second. Programs with most of the requested addresses come first.
+_MOST_DECODED = 64 << 20
 _DIRECTORY, _PATH = 2, 1  # DW_LNCT
 _STRING, _LINE_STRP, _STRP, _UDATA, _DATA1, _DATA2, _DATA4, _DATA8, _DATA16, _BLOCK = (
     0x08,
@@ -37,8 +36,6 @@ _STRING, _LINE_STRP, _STRP, _UDATA, _DATA1, _DATA2, _DATA4, _DATA8, _DATA16, _BL
     0x09,
 )
 _FIXED = {_DATA1: 1, _DATA2: 2, _DATA4: 4, _DATA8: 8, _DATA16: 16}
-_FAR = 1 << 64
-_LAST_LINE = 0x7FFFFFFF
 Line = tuple[str, int]
 
 
@@ -78,9 +75,9 @@ class _Reader:
         stop = self.data.find(b"\0", self.at, self.end)
         if stop < 0:
             raise _Broken
-        found = self.data[self.at : stop].decode("utf-8", errors="replace")
+        value = self.data[self.at : stop].decode("utf-8", errors="replace")
         self.at = stop + 1
-        return found
+        return value
 
 
 @dataclass
@@ -118,6 +115,7 @@ class Lines:
 
     def __init__(self, file: Elf) -> None:
         self._data = _contents(file, ".debug_line")
+        self._bytes = np.frombuffer(self._data, np.uint8)
         self._texts = {_LINE_STRP: _contents(file, ".debug_line_str"), _STRP: b""}
         self._file = file
 
@@ -134,7 +132,7 @@ class Lines:
         begins = np.array([begin for begin, _ in starts], np.int64)
         place = np.searchsorted(begins, addresses, side="right") - 1
         wanted = np.unique(np.array([at for _, at in starts], np.int64)[place[place >= 0]])
-        found: dict[int, Line] = {}
+        line_of: dict[int, Line] = {}
         units = []
         for begin, end in self._units():
             if many := int(np.searchsorted(wanted, end) - np.searchsorted(wanted, begin)):
@@ -145,10 +143,10 @@ class Lines:
             if decoded > _MOST_DECODED:
                 break
             try:
-                self._decode(begin, end, addresses, found=found)
+                self._decode(begin, end, addresses, line_of=line_of)
             except _Broken:
                 continue
-        return found
+        return line_of
 
     def _units(self) -> Iterator[tuple[int, int]]:
         at = 0
@@ -159,15 +157,34 @@ class Lines:
             yield at, at + 4 + length
             at += 4 + length
 
-    def _decode(self, begin: int, end: int, addresses: Int64Array, found: dict[int, Line]) -> None:
+    def _decode(self, begin: int, end: int, addresses: Int64Array, line_of: dict[int, Line]) -> None:
         unit = self._header(begin, end)
+        header = (
+            *unit.program,
+            unit.step,
+            unit.line_base,
+            unit.line_range,
+            unit.opcode_base,
+            0 if unit.version >= 5 else 1,
+            len(unit.files),
+        )
+        number, line = np.zeros(len(addresses), np.int64), np.zeros(len(addresses), np.int64)
+        native.call(
+            "run_line_program",
+            self._bytes,
+            np.array(header, np.int64),
+            np.array(unit.lengths, np.uint8),
+            addresses,
+            number,
+            line,
+        )
         files: dict[int, str | None] = {}
-        for address, number, line in _run(self._data, unit, addresses.tolist()):
-            if number not in files:
-                files[number] = unit.file(number)
-            name = files[number]
-            if name and 0 < line <= _LAST_LINE:
-                found.setdefault(address, (name, line))
+        for place in np.flatnonzero(line).tolist():
+            of = int(number[place])
+            if of not in files:
+                files[of] = unit.file(of)
+            if name := files[of]:
+                line_of.setdefault(int(addresses[place]), (name, int(line[place])))
 
     def _header(self, begin: int, end: int) -> _Unit:
         reader = _Reader(self._data, begin + 4, end)
@@ -243,92 +260,6 @@ class Lines:
         if form not in _FIXED:
             raise _Broken
         return reader.number(_FIXED[form])
-
-
-def _run(data: bytes, unit: _Unit, addresses: list[int]) -> list[tuple[int, int, int]]:
-    """Run a line program: return the addresses that it covers, each with its file number and line.
-
-    Addresses rise.
-
-    Programs have millions of steps: that is why this is one loop over plain numbers.
-    """
-    found: list[tuple[int, int, int]] = []
-    at, end = unit.program
-    base, step = unit.opcode_base, unit.step
-    far = [(code - base) // unit.line_range * step for code in range(256)]
-    down = [unit.line_base + (code - base) % unit.line_range for code in range(256)]
-    address, file, line = 0, 1, 1
-    row_file = row_line = -1  # of the row before; its addresses end where the next row's begin
-    place = 0  # of the next address that may be met
-    target = _FAR
-    try:
-        while at < end:
-            code = data[at]
-            at += 1
-            if code >= base:
-                address += far[code]
-                line += down[code]
-            elif code == 1:
-                pass
-            elif code == 0:
-                size, at = _uleb(data, at)
-                kind = data[at]
-                if kind == 2 and size == 9:
-                    address = int.from_bytes(data[at + 1 : at + 9], "little")
-                    if row_file < 0:
-                        place = bisect_left(addresses, address)
-                        target = addresses[place] if place < len(addresses) else _FAR
-                at += size
-                if kind != 1:
-                    continue
-            else:
-                if code == 2:
-                    more, at = _uleb(data, at)
-                    address += more * step
-                elif code == 3:
-                    begin = at
-                    more, at = _uleb(data, at)
-                    bits = 7 * (at - begin)
-                    line += more - (1 << bits) if more >> (bits - 1) & 1 else more
-                elif code == 4:
-                    file, at = _uleb(data, at)
-                elif code == 8:
-                    address += far[255]
-                elif code == 9:
-                    address += int.from_bytes(data[at : at + 2], "little")
-                    at += 2
-                else:
-                    for _ in range(unit.lengths[code - 1]):
-                        _, at = _uleb(data, at)
-                continue
-            # A row.
-            while target < address:
-                if row_file >= 0:
-                    found.append((target, row_file, row_line))
-                place += 1
-                target = addresses[place] if place < len(addresses) else _FAR
-            row_file, row_line = file, line
-            if not code:
-                address, file, line, row_file, target = 0, 1, 1, -1, _FAR
-    except IndexError:
-        pass  # it is cut off
-    return found
-
-
-def _uleb(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
-    value = data[at]
-    at += 1
-    if value < 0x80:
-        return value, at
-    value &= 0x7F
-    for shift in range(7, 70, 7):
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-    return value, at
 
 
 def _contents(file: Elf, name: str) -> bytes:

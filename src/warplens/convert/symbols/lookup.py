@@ -72,13 +72,13 @@ class Symbols:
 
         In whatever order processes were converted, they stand in the same one.
         """
-        found = []
+        missing = []
         for why, paths in sorted(self._missing.items()):
             paths.sort()
             some = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
             message = f"native code of {some} has the name of its file alone: {why}"
-            found.append(Note("info", "no-symbols", "report", message=message, count=len(paths)))
-        return found
+            missing.append(Note("info", "no-symbols", "report", message=message, count=len(paths)))
+        return missing
 
     def _read(self, path: str, build_id: str | None, addresses: Int64Array) -> list[Place | None]:
         nothing: list[Place | None] = [None] * len(addresses)

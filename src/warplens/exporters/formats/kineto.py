@@ -31,6 +31,7 @@ from warplens.disk.files import text_output
 from warplens.errors import MissingData, UsageError
 from warplens.exporters.chrome.json_text import named
 from warplens.exporters.chrome.kineto_events import KinetoEvents
+from warplens.model.words import counted
 from warplens.report.selection import Selection
 from warplens.timeline.names import thread_label
 
@@ -140,7 +141,8 @@ def _chosen(report: Report, pid: int) -> dict[str, Any]:
         ranks = ["" if row["rank"] is None else f" (rank {row['rank']})" for row in on_gpu]
         words = ", ".join(f"{row['pid']}{rank}" for row, rank in zip(on_gpu[:20], ranks, strict=False))
         raise UsageError(
-            f"{len(on_gpu)} processes of {report.path} used a GPU, and a trace is of one: say which with `kineto:pid=…` ({words})."
+            f"{counted(len(on_gpu), 'process')} of {report.path} used a GPU, and a trace is of one: "
+            f"choose it with `kineto:pid=…` ({words})."
         )
     candidates = on_gpu or [row for row in rows if row["primary"]] or rows
     if not candidates:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplens.errors import ReportError
 from warplens.importers.profiles.stacks import FrameTree, ImportedProfile, SampledThread, write
+from warplens.model.words import counted
 
 if TYPE_CHECKING:
     from warplens.importers.base import Progress
@@ -69,7 +70,9 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ReportError(f"{source} is broken: {type(error).__name__}: {error}.") from error
     if not samples or len(samples) != len(deltas):
-        raise ReportError(f"{source} is broken: {len(samples)} samples and {len(deltas)} times.")
+        raise ReportError(
+            f"{source} is broken: {counted(len(samples), 'sample')} and {counted(len(deltas), 'time')}."
+        )
     if sum(abs(delta) for delta in deltas) > _LONGEST:
         raise ReportError(f"{source} is broken: its samples add up to more than a century.")
     progress("stacks", 0.5)

@@ -12,6 +12,7 @@
 | debug annotations | one payload of the event; what came with the end: one at its end |
 | counters | `nvtx_counters`, `nvtx_counter_samples` |
 | legacy events (phases `B E X i b n e`) | the same |
+| `print` events of ftrace (Android's atrace: `B E S F G H C I N`) | the same, on the thread, task or counter that they name |
 | `GpuRenderStageEvent` | `kernels`, `memcpys`, `memsets`; the GPU is the device, the queue the stream |
 | `PerfSample` with stacks | `samples`, `frames` |
 | clock snapshots | all times are on one clock, the one that the trace names or that most events are on |
@@ -20,9 +21,9 @@ What `warplens export -t perfetto` wrote becomes what it was: the tables of CUDA
 the category of an event and the attributes of the trace.
 
 ## What is dropped
-Packets of other kinds (ftrace, logs, heaps, …) are counted by kind in `diagnostics` as `not-imported`; so are arrows (flows) that
-are not from an API call of warplens's own to what it started. Events whose names were lost before the trace begins, and ends without a
-begin, are counted.
+Packets of other kinds (logs, heaps, …) and other events of ftrace are counted by kind in `diagnostics` as `not-imported`, kinds that
+are newer than this importer by their number; so are arrows (flows) that are not from an API call of warplens's own to what it started.
+Events whose names were lost before the trace begins, and ends without a begin, are counted.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ SUFFIXES = (".perfetto-trace", ".pftrace", ".perfetto-trace.gz", ".pftrace.gz")
 CONTENT = "Perfetto trace"
 DROPS: tuple[str, ...] = (
     "arrows, but those from API calls of warplens's own",
-    "packets of ftrace, logs, heaps and others that have no place in a report",
+    "events of the kernel, logs, heaps and other packets that have no place in a report",
 )
 _HEAD = 4096
 _GZIP = b"\x1f\x8b"

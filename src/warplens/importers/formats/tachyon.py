@@ -82,7 +82,7 @@ def read(source: Path, part: PartWriter, progress: Progress) -> Facts:
         raise ReportError(f"{source} is broken: {error}.") from error
     if not taken.count:
         raise ReportError(
-            f"{source} holds no sample: the program ended at once, or no thread was in the mode that was asked for."
+            f"{source} holds no sample: the program ended immediately, or no thread was in the requested mode."
         )
     tick, threads = taken.finish()
     begin = recording.header.begin * 1000
@@ -145,7 +145,7 @@ class _Taken:
         """Return what is to be known about the samples."""
         asked = self._recording.header.interval
         texts = [
-            f"Python {self._recording.header.python}; {asked:,} us between samples were asked for, {tick / 1000:,.0f} us are usual"
+            f"Python {self._recording.header.python}; {asked:,} us between samples were requested, {tick / 1000:,.0f} us are usual"
         ]
         if self._states & UNKNOWN:
             texts.append("it does not say which threads ran: all samples count as of threads that did")

@@ -75,7 +75,7 @@ class NsysPayloads:
         self._of_events = _of_events(context)
 
     def write(self, kind: str, rows: NsysRows, ids: Int64Array, process: Int64Array, texts: pa.Array) -> None:
-        """Write the payloads of ranges or marks; what there is as bytes only is counted."""
+        """Write the payloads of ranges or marks; payloads without a layout are only counted."""
         has = np.asarray(texts.is_valid())
         lost = rows.valid("binaryData") & ~has
         if lost.any():

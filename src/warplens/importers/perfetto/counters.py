@@ -78,7 +78,8 @@ def _counter(context: PerfettoContext, track: int, uuid: int, own_counter: dict[
             **scaled,
         }
     above = [item.name for item in context.described.above(uuid)[1:] if item.name and item.pid is None]
-    name = (described.name if described else None) or "counter"
+    given = context.trace.text(int(context.trace.tracks["name"][track]))
+    name = (described.name if described else given) or "counter"
     return {
         "id": uuid,
         "name": " / ".join([*reversed(above), name]),

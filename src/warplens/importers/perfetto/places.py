@@ -11,7 +11,7 @@ import numpy as np
 from warplens.arrays import Int64Array
 from warplens.importers.perfetto import own as owns
 from warplens.importers.perfetto.descriptors import Described
-from warplens.importers.perfetto.trace import ASYNC, QUEUE, THREAD, UUID, PerfettoTrace
+from warplens.importers.perfetto.trace import ASYNC, NAMED, QUEUE, THREAD, UUID, PerfettoTrace
 from warplens.storage.writer import THREADS_PER_PROCESS, PartWriter
 
 NONE = -1
@@ -165,6 +165,8 @@ class TrackPlaces:
     def _counter(self, track: int) -> TrackPlace | None:
         """Return the place of a track of numbers; None where it is a whole device's."""
         uuid = int(self._trace.tracks["first"][track])
+        if self._trace.tracks["kind"][track] == NAMED:
+            return TrackPlace(self.process_of(_signed(uuid)), NONE)
         if uuid in self._own.counters:
             process = self.key("process", self._own.which[uuid], self._own.counters[uuid].get("process"))
             if process == NONE and "metric" in self._own.counters[uuid]:

@@ -19,7 +19,7 @@ from warplens.errors import ReportError
 from warplens.importers.unpacking import DEFLATE, GZIP, Unpacking
 
 BEGIN, END, INSTANT, WHOLE, STAGE, WHOLE_END = 1, 2, 3, 5, 6, 7
-UUID, THREAD, ASYNC, QUEUE = range(4)  # what tracks are known by
+UUID, THREAD, ASYNC, QUEUE, NAMED = range(5)  # what tracks are known by
 INT, UINT, DOUBLE, BOOL, TEXT, JSON = range(6)  # what annotations are
 BETWEEN = "\x1f"  # the categories of an event
 Numbers = npt.NDArray[Any]
@@ -187,7 +187,8 @@ class PerfettoTrace:
 
     def _take(self) -> None:
         lost, left_out = np.zeros(len(_LOST), np.uint64), np.zeros(_FIELDS, np.uint64)
-        native.call("perfetto_reader_facts", self._reader, lost, left_out)
+        ftrace = np.zeros(_FIELDS, np.uint64)
+        native.call("perfetto_reader_facts", self._reader, lost, left_out, ftrace)
         groups = (
             native.table("perfetto_reader_columns", self._reader, number) for number in range(len(_GROUPS))
         )
@@ -204,6 +205,7 @@ class PerfettoTrace:
         self.samples, self.tracks = self.columns["samples"], self.columns["tracks"]
         self.lost = dict(zip(_LOST, map(int, lost), strict=True))
         self.left_out = {field: int(count) for field, count in enumerate(left_out) if count}
+        self.ftrace_left_out = {field: int(count) for field, count in enumerate(ftrace) if count}
         raw, offsets = np.empty(self.lost["text_bytes"], np.uint8), np.empty(self.lost["texts"] + 1, np.int64)
         native.call("perfetto_reader_texts", self._reader, raw, offsets)
         self.texts = _strings(offsets, raw)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from warplens.model.words import counted
+
 MAGICS = {b"HCAT": "<", b"TACH": ">"}
 HEADER, _FOOTER = 64, 32
 # Version, Python, begin and interval (us), samples, threads, where texts and frames begin, compression. The number of samples had four
@@ -116,7 +118,7 @@ class TachyonFile:
             if ticks:
                 yield thread, kept, ticks
         if seen != self.header.samples:
-            raise Broken(f"its header counts {self.header.samples:,} samples, and there are {seen:,}")
+            raise Broken(f"its header counts {counted(self.header.samples, 'sample')}, the file has {seen:,}")
 
     def _changed(self, thread: TachyonThread, kind: int, data: bytes, at: int) -> tuple[int, int]:
         """Read a change of a stack: how many outer frames it kept, and where the next sample is."""

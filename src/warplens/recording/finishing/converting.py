@@ -16,6 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from warplens.handover.priority import all_come_back
 from warplens.recording.agent.control_file import CHUNK_END
 
 MODULE = "warplens.cli.convert_child"
@@ -48,11 +49,20 @@ class Converting:
             with suppress(OSError):
                 self._start(aside)
 
+    @property
+    def is_on(self) -> bool:
+        """Whether the child is writing the report."""
+        return bool(self._pid)
+
     def over(self) -> None:
-        """Tell the child that everything is recorded. Never raises OSError."""
+        """Tell the child that everything is recorded, and that it need not come last any more.
+
+        Never raises OSError.
+        """
         if self._pid:
             try:
                 os.write(self._control, b".")
+                all_come_back(self._pid)
             except OSError:
                 self._pid = 0  # it has ended: all is as if it had never been
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import sys
 import warnings
@@ -19,7 +20,7 @@ from typing import NoReturn
 from warplens.handover.priority import step_back
 
 _PR_SET_PDEATHSIG = 1
-_DONE, _NOT_DONE = b"1", b"0"
+DONE, NOT_DONE = b"1", b"0"
 
 Aside = Callable[[], AbstractContextManager[Callable[[int], None]]]
 
@@ -35,9 +36,7 @@ def run_expendable(
     is raised here when the child has ended. The child does not outlive us. Where there cannot be one, `work` is called here.
     `aside` is entered while the child is started, and is given its pid: nobody else may wait for it.
     """
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            stream.flush()  # or both of us would
+    flush_output()  # or both of us would
     reader, writer = os.pipe()
     us = os.getpid()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until both of us are ready for it
@@ -49,15 +48,15 @@ def run_expendable(
         answer = os.read(reader, 1)
     except KeyboardInterrupt:
         if pid:
-            _interrupt(pid)
+            interrupt(pid)
         raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(reader)
     if not pid:
         return work(), None
-    code = _end_of(pid)
-    return answer == _DONE, None if answer else how_it_ended(code)
+    code = end_of(pid)
+    return answer == DONE, None if answer else how_it_ended(code)
 
 
 def how_it_ended(code: int | None) -> str:
@@ -97,41 +96,65 @@ def _be_the_child(
 ) -> NoReturn:
     code = 1
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() == parent:
-            step_back(0, first_to_go=True)
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                signal.signal(signal.SIGINT, _interrupted_once)
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            done = work()
-            os.write(writer, _DONE if done else _NOT_DONE)
-            code = 0
+        die_with(parent)
+        step_back(0, first_to_go=True)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, interrupted_once)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        done = work()
+        os.write(writer, DONE if done else NOT_DONE)
+        code = 0
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(AttributeError, OSError, ValueError):
-                stream.flush()
+        flush_output()
         os._exit(code)
 
 
-def _interrupted_once(number: int, frame: FrameType | None) -> NoReturn:
-    """What cleans up after Ctrl-C is not interrupted by the next one, nor by ours beside the terminal's."""
+def die_with(parent: int) -> None:
+    """End this child when its parent `parent` ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def close_all_but(*kept: int) -> None:
+    """Close all descriptors but those in `kept`: others wait to see them closed. The standard streams become empty."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(null, descriptor)
+    begin = 3
+    for descriptor in sorted(kept):
+        os.closerange(begin, descriptor)
+        begin = descriptor + 1
+    os.closerange(begin, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+def flush_output() -> None:
+    """Write what the standard streams hold, as far as they take it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+
+
+def interrupted_once(number: int, frame: FrameType | None) -> NoReturn:
+    """Handle Ctrl-C: neither the next one nor ours beside the terminal's interrupts the clean-up."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _interrupt(pid: int) -> None:
+def interrupt(pid: int) -> None:
     """Pass Ctrl-C on and wait for the end of the child; one more ends it at once."""
     try:
         os.kill(pid, signal.SIGINT)
-        _end_of(pid)
+        end_of(pid)
     except KeyboardInterrupt:
         os.kill(pid, signal.SIGKILL)
-        _end_of(pid)
+        end_of(pid)
 
 
-def _end_of(pid: int) -> int | None:
+def end_of(pid: int) -> int | None:
+    """Wait for the end of a child; return its code, None where another thread was faster."""
     try:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:  # the thread that waits for the program was faster

@@ -1,7 +1,8 @@
 r"""Runs the program in our terminal and process group: passes on signals, returns its exit code.
 
 The signals that mean something to programs are blocked and read one by one, which tells who sent them: what the terminal
-sends (Ctrl-C, Ctrl-\, hang-up) the program has got itself, what another process sent only to us is passed on.
+sends (Ctrl-C, Ctrl-\, hang-up) the program has got itself, and so it has what another process sends to the whole group
+(a witness shows that); what another process sent only to us is passed on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from warplens.errors import NotStarted
 from warplens.recording.launch.program import NOT_EXECUTABLE, NOT_FOUND
+from warplens.recording.launch.witness import Witness
 from warplens.recording.options.capture import Wait
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -92,6 +94,9 @@ class Child:
         self._ours = set(children())
         self._ignored = {number for number in _STOPPING if signal.getsignal(number) == signal.SIG_IGN}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+        self._witness = Witness()
+        if self._witness.pid:
+            self._ours.add(self._witness.pid)
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
             signal.signal(
                 signal.SIGCHLD, signal.SIG_DFL
@@ -194,6 +199,7 @@ class Child:
 
     def release(self) -> None:
         """Take the signals that are left and let them through again."""
+        self._witness.close()
         while signal.sigtimedwait(_WATCHED, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
@@ -268,6 +274,8 @@ class Child:
                 self._deadline = time.monotonic() + _GRACE_S
         # a terminal that hangs up tells only the leader of its session
         if info.si_code == _SI_KERNEL and not (number == signal.SIGHUP and os.getsid(0) == os.getpid()):
+            return
+        if info.si_code != _SI_KERNEL and self._witness.has(number):
             return
         for pid in [self.pid] if self.status is None else self._others():
             try:

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from warplens.handover.priority import step_back
 from warplens.recording.agent.library import Agent
-from warplens.recording.finishing.expendable import Aside, fork
+from warplens.recording.finishing.expendable import Aside, close_all_but, fork
 
 _MOST = 128  # processes at a time
 _PATIENCE_MS = 2000
@@ -97,13 +97,7 @@ def _observe(agent: Agent, spool: Path, pid: int, stop: int, living: int) -> NoR
     """
     code = 1
     try:
-        null = os.open(os.devnull, os.O_RDONLY)
-        for descriptor in range(3):
-            os.dup2(null, descriptor)
-        low, high = sorted((stop, living))
-        os.closerange(3, low)
-        os.closerange(low + 1, high)
-        os.closerange(high + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        close_all_but(stop, living)
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         step_back(0, first_to_go=True)

@@ -37,9 +37,9 @@ def ask(session: str | None, request: dict[str, Any], *, timeout: float | None =
 
 
 def chosen(found: Sequence[Entry], session: str | None) -> Entry:
-    """Return the entry that is meant.
+    """Return the entry of the chosen session.
 
-    UsageError where that is not clear, with a list of what there is.
+    Raises UsageError with a list of the sessions if the choice is not clear.
     """
     alive = [entry for entry in found if entry.alive]
     if session is not None:
@@ -50,9 +50,7 @@ def chosen(found: Sequence[Entry], session: str | None) -> Entry:
     if len(alive) == 1:
         return alive[0]
     if alive:
-        raise UsageError(
-            f"{len(alive)} sessions run: say which one is meant with --session NAME.\n{_listing(alive)}"
-        )
+        raise UsageError(f"{len(alive)} sessions run: choose one with --session NAME.\n{_listing(alive)}")
     if len(found) == 1:
         return found[0]  # dead, which is worth telling
     raise UsageError(f"No session runs.\n{_listing([])}")

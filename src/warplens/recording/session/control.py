@@ -76,7 +76,7 @@ class Attendant:
 
     @contextlib.contextmanager
     def attend(self, run: Run, child: Child) -> Iterator[None]:
-        """Answer what is asked of the recording `run`.
+        """Answer requests about the recording `run`.
 
         The signals of this thread are blocked by now.
         """

@@ -59,7 +59,7 @@ class Connection:
         return not self.waiting and now - self._since > _PATIENCE_S
 
     def read(self) -> bool:
-        """Read what there is; False at the end, or where it is too much."""
+        """Read the available bytes; return False at the end, or if the request is too long."""
         try:
             new = self._socket.recv(4096)
         except BlockingIOError:

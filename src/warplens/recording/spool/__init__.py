@@ -1,1 +1,1 @@
-"""The spool directory of a recording: where it lies, who holds it, how it is written back."""
+"""The spool directory of a recording: its place, its lock, its writing to the disk."""

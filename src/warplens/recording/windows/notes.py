@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warplens.model.words import duration
+from warplens.model.words import counted, duration, was
 from warplens.recording.options.capture import CaptureOptions
 from warplens.recording.options.settings import capture_name
 from warplens.recording.run_facts import RunFacts
@@ -60,7 +60,7 @@ def _no_range(pattern: str, spool: Path) -> str:
     seen = (
         f"Names like it that were seen: {', '.join(map(repr, near))}."
         if near
-        else f"{len(names)} other names were seen, of ranges, domains and threads; none is like it."
+        else f"{counted(len(names), 'other name')} {was(len(names))} seen, of ranges, domains and threads; none is like it."
         if names
         else "No range at all was seen."
     )

@@ -35,7 +35,7 @@ from warplens.analysis.cpu.frames import FrameTable
 from warplens.analysis.cpu.own_code import nearest
 from warplens.analysis.intervals import Cover
 from warplens.arrays import BoolArray
-from warplens.model.words import counted, duration, size
+from warplens.model.words import counted, duration, percent, size
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import GpuOperations, gpus, span
 from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed
@@ -121,7 +121,7 @@ def _why(report: Report, some: HostCalls) -> tuple[str, str]:
     share, line = _emptying(report, some)
     if share >= _MOSTLY:
         where = f", called from {line}" if line else ""
-        return f"In {share:.0%} of that time Python was in empty_cache(){where}. ", (
+        return f"In {percent(share)} of that time Python was in empty_cache(){where}. ", (
             "Take empty_cache() out of the loop: the allocator gives its memory back, and asks the driver for the same again."
         )
     refused = (
@@ -222,7 +222,7 @@ def _pools(report: Report) -> list[Finding]:
             Finding(
                 rule="allocator_churn",
                 subject=f"GPU {device} preallocated",
-                title=f"The program took {row['bytes'] / row['memory']:.0%} of GPU {device}'s memory at once",
+                title=f"The program took {percent(row['bytes'] / row['memory'])} of GPU {device}'s memory at once",
                 cause=f"{text} were allocated in one piece: a pool, as JAX and TensorFlow make one. Nothing is lost by it, but the table "
                 "gpu_memory does not tell what the program needs.",
                 fix="Nothing, unless other programs need the memory: XLA_PYTHON_CLIENT_MEM_FRACTION, or "

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warplens.analysis.intervals import Cover
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.collectives import keys_of, rank_names, together
 from warplens.rules.gpus import span
@@ -64,7 +64,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
             rule="collective_skew",
             subject="collectives",
             title=f"Ranks wait {duration(skew.total)} for each other in collectives; {who[worst]} is last "
-            f"in {times[worst] / len(first):.0%}",
+            f"in {percent(times[worst] / len(first))}",
             cause=f"In {counted(len(first), 'collective')} of {int(collectives.column('members')[0].as_py())} ranks the last came "
             f"{duration(float(np.median(last - first)))} after the first (median; at most {duration(int((last - first).max()))}). "
             "Meanwhile the others only waited.",

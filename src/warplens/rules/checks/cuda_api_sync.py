@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.model.words import counted, duration
-from warplens.rules.base import Finding
+from warplens.rules.base import Finding, Without
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import DEVICE_WAITS, STREAM_WAITS, calls, cost, evidence, named, needed
 from warplens.rules.idle_time import held
@@ -73,6 +73,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 confidence="medium",
                 severity="low",  # unneeded_sync weighs the same time where it can be won
                 claim=spent.claim,
+                without=Without(waits=synchronizing.id[mine]),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.rules.base import Finding, most
+from warplens.rules.base import Finding, Without, most
 from warplens.rules.hosts import capital, ceiling, idle, threads_of_processes
 from warplens.rules.loading import meanwhile, waits
 
@@ -83,6 +83,7 @@ def check(report: Report, selection: Selection, *, least: float = 5, times: int 
                 estimate=lost.total,
                 confidence="high" if others or gpu is not None else "medium",
                 claim=lost,
+                without=Without(threads=frozenset((waiting.thread,)), time=waiting.cover),
             )
         )
     return findings

@@ -39,7 +39,7 @@ from warplens.analysis.intervals import Cover
 from warplens.analysis.steps.steps import steps
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.collectives import keys_of, rank_names
@@ -190,7 +190,7 @@ def _finding(
     evidence.sort(key=lambda row: (-row.values["exposed_ns"], row.start))
     every = sum(sums.values())
     best = sorted(sums, key=lambda name: -sums[name])
-    shares = ", ".join(f"{name} {sums[name] / max(every, 1):.0%}" for name in best[:4])
+    shares = ", ".join(f"{name} {percent(sums[name] / max(every, 1))}" for name in best[:4])
     communicated = int((numbers(worst.rows, "end") - numbers(worst.rows, "start")).sum())
     steps_of = len(_steps(report, selection, worst.gpu.process))
     waits = max((part.waiting.total for part in exposed), default=0)
@@ -211,7 +211,7 @@ def _finding(
         title=f"Communication kept {'GPUs' if len(exposed) > 1 else 'the GPU'} from computing for {duration(bound)}, most of it {best[0]}",
         cause=f"By operation: {shares}. On {worst.gpu.label} {duration(worst.cover.total)} of "
         f"{duration(communicated)} of communication were "
-        f"hidden by no kernel, {worst.cover.total / whole:.1%} of the time{in_steps}.{apart}",
+        f"hidden by no kernel, {percent(worst.cover.total / whole, 1)} of the time{in_steps}.{apart}",
         fix=_advice(best[0]),
         evidence=tuple(evidence[:rows]),
         occurrences=sum(int((part.each > 0).sum()) for part in exposed),

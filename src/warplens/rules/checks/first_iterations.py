@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from warplens.analysis.cpu.culprits import RANGE, UNKNOWN, filled
 from warplens.analysis.steps.steps import base_name, steps
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import numbers
 
@@ -84,7 +84,7 @@ def check(
         Finding(
             rule="first_iterations",
             subject=name,
-            title=f"With its first {counted(count, 'step')}, the mean of {name} is {mean / usual - 1:.0%} above what is usual",
+            title=f"With its first {counted(count, 'step')}, the mean of {name} is {percent(mean / usual - 1)} above what is usual",
             cause=cause,
             fix=f"Leave the first {counted(count, 'step')} out of averages and comparisons (--filter-time, --delay, --capture-range), or "
             "keep what is compiled.",

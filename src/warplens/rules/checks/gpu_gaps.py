@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Finding, most
 from warplens.rules.gpus import gpus, merged
 
@@ -56,7 +56,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, gap: float = 
             subject=gpu.label,
             title=f"{gpu.label} did nothing for {duration(lost)}, in {counted(len(start), 'long gap')}",
             cause=f"Between its first and its last operation, which are {duration(whole)} apart, it had nothing to do in {len(start):,} "
-            f"stretches of more than {duration(gap * 1e6)}: {lost / whole:.1%} of the time. The longest is "
+            f"stretches of more than {duration(gap * 1e6)}: {percent(lost / whole, 1)} of the time. The longest is "
             f"{duration(int((end - start).max()))}.",
             fix="Look at what the host did in these gaps: `warplens analyze -r gpu_waits_for_cpu`, or record with --sample=process-tree "
             "and NVTX ranges.",

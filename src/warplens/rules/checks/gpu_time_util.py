@@ -26,7 +26,7 @@ import numpy as np
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
 from warplens.arrays import Int64Array
-from warplens.model.words import duration
+from warplens.model.words import duration, percent
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import TABLES, gpus, merged
 
@@ -73,7 +73,7 @@ def check(
                     (TABLES[0], None) if place is None else (TABLES[gpu.kind[place]], int(gpu.id[place]))
                 )
                 text, values = (
-                    f"{gpu.label} in use {share:.1%}",
+                    f"{gpu.label} in use {percent(share, 1)}",
                     {"in_use_percent": round(100 * float(share), 1)},
                 )
                 stretches.append(
@@ -95,7 +95,7 @@ def check(
         finding = Finding(
             rule="gpu_time_util",
             subject=gpu.label,
-            title=f"{gpu.label} was in use for {used[low].sum() / max(part, 1):.0%} of {duration(part)}",
+            title=f"{gpu.label} was in use for {percent(used[low].sum() / max(part, 1))} of {duration(part)}",
             cause=f"In {int(low.sum())} of {chunks} equal chunks of the time from its first to its last operation ({duration(whole)}) the "
             f"GPU was in use for less than {threshold:g} % of the time; it did nothing at all for {duration(lost)} in them.",
             fix="Look at what the host did then: the rules gpu_waits_for_cpu, data_loader, small_kernels and unneeded_sync name the usual "

@@ -5,7 +5,8 @@ Gaps on each GPU of more than 20 us that ended with a launch which the host made
 calls that wait for the GPU is not in it, nor gaps between kernels that are launched as fast as the host can). Each gap is divided among
 what the launching thread did in it: a pause of the garbage collector, a wait for the GIL, a call of CUDA, an import, a call of the C
 library, an NVTX range, operation or function of Python that began or ended in it, what samples saw, or, where nothing else is known, the
-range around it. A finding for each of these that takes more than 2 % of the time that is looked at.
+range around it. A finding for each of these that takes more than 2 % of the time that is looked at. Ranges and operations whose names
+differ in numbers alone (`block.0`, `block.1`) are one thing, `block.#`. What takes less each is one finding that names the largest.
 
 ## Why it costs time
 The GPU works only as fast as the host tells it what to do. Each of these gaps is time in which it could have worked.
@@ -21,7 +22,8 @@ Where a profiler made the host slow: see `profiler_overhead`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.comparison.comparable import without_numbers
 from warplens.analysis.cpu.culprits import (
     API,
     CPU,
@@ -47,11 +50,11 @@ from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
 from warplens.analysis.gpu.idle import idle
 from warplens.analysis.intervals import Cover, union
-from warplens.arrays import Int64Array
+from warplens.arrays import Int32Array, Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
-from warplens.rules.base import Evidence, Finding, most
+from warplens.rules.base import Evidence, Finding, Without, most
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
 from warplens.rules.hosts import idle as gpu_idle
@@ -124,15 +127,19 @@ def check(
     used, code = distinct(kind_of.astype(np.int64) * len(names) + name_of, len(kinds) * len(names))
     start, finish = numbers(parts, "start"), numbers(parts, "end")
     where = numbers(parts, "stretch")
+    code, texts = _alike(
+        code,
+        [
+            (kinds[number // len(names)].as_py(), names[number % len(names)].as_py())
+            for number in used.tolist()
+        ],
+    )
     order = np.argsort(code, kind="stable")
-    bounds = np.searchsorted(code[order], np.arange(len(used) + 1))
+    bounds = np.searchsorted(code[order], np.arange(len(texts) + 1))
     called = threads(report)
     every = gpu_idle(report, selection, whole=True)
     idle_in_all = 0 if every is None else every.total
     least_ns = least * (end - begin) / 100
-    texts = [
-        (kinds[number // len(names)].as_py(), names[number % len(names)].as_py()) for number in used.tolist()
-    ]
     parts_of = [order[bounds[number] : bounds[number + 1]] for number in range(len(texts))]
     totals = [Cover(start[mine], finish[mine]).total for mine in parts_of]
     findings: list[Finding] = []
@@ -157,19 +164,12 @@ def check(
             called=called,
             span=end - begin,
         )
-        findings.append(
-            replace(
-                finding,
-                bound=max(
-                    totals[number],
-                    _ceiling(report, selection, kind, name=name, finding=finding, idle_in_all=idle_in_all),
-                ),
-            )
-        )
+        findings.append(_bounded(report, selection, finding, kind=kind, name=name, idle_in_all=idle_in_all))
     for group, several in little.items():
         mine = np.concatenate([places for places, *_ in several])
         if group != UNKNOWN and Cover(start[mine], finish[mine]).total >= least_ns:
-            kind, name = several[0][1:] if len(several) == 1 else (group, f"[{len(several)} others]")
+            kind, name = several[0][1:] if len(several) == 1 else (_common(several, group), "")
+            parts_in = [several[0][2]] if len(several) == 1 else [name for _, _, name in several]
             finding = _finding(
                 stretches,
                 where[mine],
@@ -179,13 +179,14 @@ def check(
                 name=name,
                 called=called,
                 span=end - begin,
+                several=parts_in if len(several) > 1 else (),
+                owner=np.repeat(np.arange(len(several)), [len(places) for places, *_ in several]),
             )
-            limit = (
-                _ceiling(report, selection, kind, name=name, finding=finding, idle_in_all=idle_in_all)
-                if len(several) == 1
-                else idle_in_all
-            )
-            if len(several) > 1:
+            if len(several) == 1:
+                findings.append(
+                    _bounded(report, selection, finding, kind=kind, name=name, idle_in_all=idle_in_all)
+                )
+            else:
                 most_in = ", ".join(
                     f"{name} ({duration(Cover(start[some], finish[some]).total)})"
                     for some, _, name in several[:3]
@@ -195,8 +196,25 @@ def check(
                     title=f"{finding.title}, most in {most_in}",
                     cause=f"{finding.cause} Most of all: {most_in}.",
                 )
-            findings.append(replace(finding, bound=max(finding.bound or 0, limit)))
+                findings.append(replace(finding, bound=max(finding.bound or 0, idle_in_all)))
     return sorted(findings, key=lambda finding: -(finding.estimate or 0))
+
+
+def _alike(code: Int32Array, texts: Sequence[tuple[str, str]]) -> tuple[Int32Array, list[tuple[str, str]]]:
+    """Make one thing of ranges, and of operations, whose names differ in numbers alone; return new codes and their texts."""
+    families = Counter((kind, without_numbers(name)) for kind, name in texts if kind in (RANGE, OP))
+    labels = [
+        family if families[family := (kind, without_numbers(name))] > 1 else (kind, name)
+        for kind, name in texts
+    ]
+    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.array([known[label] for label in labels], np.int32)[code], list(known)
+
+
+def _common(several: Sequence[tuple[Int64Array, str, str]], group: str) -> str:
+    """Return the kind that all of several things have, else the word for things of any kind."""
+    kinds = {kind for _, kind, _ in several}
+    return kinds.pop() if len(kinds) == 1 else group
 
 
 def _stretches(gaps: pa.Table) -> pa.Table:
@@ -229,16 +247,25 @@ def _finding(
     name: str,
     called: dict[int, str],
     span: int,
+    several: Sequence[str] = (),
+    owner: Int64Array | None = None,
 ) -> Finding:
+    """Return the finding about these stretches; of `several` things each stretch is of that with its number in `owner`."""
     cover = Cover(start, end)
-    many = name.startswith("[") and name.endswith(" others]")
-    subject = f"other {kind}s" if many else f"{kind} {name}" if name else kind
+    many = bool(several)
+    subject = f"{kind}s, most in {several[0]}" if many else f"{kind} {name}" if name else kind
     gaps = np.unique(where)
     evidence = []
     best = np.argsort(start - end, kind="stable")[:50]
     whole = stretches.take(pa.array(where[best])).to_pylist()
-    for row, first, last in zip(whole, start[best].tolist(), end[best].tolist(), strict=True):
-        text = f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {subject or kind}"
+    told = [several[number] for number in owner[best].tolist()] if owner is not None and many else None
+    for place, (row, first, last) in enumerate(
+        zip(whole, start[best].tolist(), end[best].tolist(), strict=True)
+    ):
+        inside = told[place] if told is not None else subject or kind
+        text = (
+            f"GPU idle for {duration(row['end'] - row['start'])}, {duration(last - first)} of it in {inside}"
+        )
         evidence.append(
             Evidence(
                 table="nvtx_ranges" if kind == RANGE else "threads",
@@ -259,7 +286,7 @@ def _finding(
     )
     who = called.get(evidence[0].thread or 0, "a thread")
     if many:
-        title = f"GPUs waited {duration(cover.total)} for the host in {name[1:-8]} {kind}s"
+        title = f"GPUs waited {duration(cover.total)} for the host in {len(several)} {kind}s"
     elif kind == UNKNOWN:
         title = (
             f"GPUs waited {duration(cover.total)} for the host, and nothing in the report says what it did"
@@ -274,7 +301,7 @@ def _finding(
         rule="gpu_waits_for_cpu",
         subject=subject,
         title=title,
-        cause=f"In {counted(len(gaps), 'gap')} ({cover.total / span:.1%} of the time) {who} had not launched what came next. "
+        cause=f"In {counted(len(gaps), 'gap')} ({percent(cover.total / span, 1)} of the time) {who} had not launched what came next. "
         + (
             f"It was in: {subject}.{once}"
             if kind != UNKNOWN
@@ -288,17 +315,32 @@ def _finding(
         confidence="low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
         severity="high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
         claim=cover,
+        without=Without(
+            threads=frozenset(np.asarray(stretches.column("thread").to_numpy(), np.int64)[where].tolist()),
+            time=cover,
+        ),
     )
 
 
-def _ceiling(
-    report: Report, selection: Selection, kind: str, name: str, finding: Finding, idle_in_all: int
-) -> int:
-    """Return the bound and the idle time without it.
+def _bounded(
+    report: Report, selection: Selection, finding: Finding, *, kind: str, name: str, idle_in_all: int
+) -> Finding:
+    """Return the finding with its bound: all of its time on the thread, also where a GPU still had work, if there is so much idle time.
 
-    The bound is all of its time on the thread, also where a GPU still had work.
+    A fix removes all of that time.
     """
-    thread = finding.evidence[0].thread
+    if kind == UNKNOWN:
+        return finding
+    spent = _spent(report, selection, kind, name=name, thread=finding.evidence[0].thread)
+    limit = idle_in_all if spent is None else min(spent.total, idle_in_all)
+    without = (
+        finding.without if spent is None or finding.without is None else replace(finding.without, time=spent)
+    )
+    return replace(finding, bound=max(finding.bound or 0, limit), without=without)
+
+
+def _spent(report: Report, selection: Selection, kind: str, name: str, thread: int | None) -> Cover | None:
+    """Return when a thread did something, also where a GPU still had work; None where no table has that."""
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),
@@ -313,9 +355,7 @@ def _ceiling(
             f"thread = {thread} AND (message = {plain} OR starts_with(message::VARCHAR, {quoted(name + ', ')}))",
         ),
     }.get(kind)
-    if kind == UNKNOWN:
-        return 0
-    if where is None:
-        return idle_in_all
+    if where is None or (kind in (RANGE, OP) and "#" in name):
+        return None
     blockers = rows(report, selection, "thread", *where)
-    return min(Cover(numbers(blockers, "start"), numbers(blockers, "end")).total, idle_in_all)
+    return Cover(numbers(blockers, "start"), numbers(blockers, "end"))

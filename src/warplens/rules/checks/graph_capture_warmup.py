@@ -29,7 +29,7 @@ import numpy as np
 
 from warplens.analysis.intervals import Cover
 from warplens.arrays import BoolArray
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import HostCalls, calls, needed
@@ -101,7 +101,7 @@ def check(
             rule="graph_capture_warmup",
             subject="CUDA graphs",
             title=f"{counted(number, 'CUDA graph')} were captured at the start, within {duration(end - begin)}",
-            cause=f"That is start-up, {(end - begin) / whole:.1%} of the time; "
+            cause=f"That is start-up, {percent((end - begin) / whole, 1)} of the time; "
             f"{counted(launched, 'launch')} of graphs followed. Capturing took "
             f"{duration(_capturing(longest, made))} of it; the rest is what the program does in between, such as warm-up runs. The GPU had "
             f"nothing to do for {duration(idle)}.",

@@ -34,7 +34,7 @@ from warplens.analysis.cpu.own_code import OwnCode, package_called
 from warplens.analysis.cpu.thread_time import ThreadTime, of_kind, read_samples
 from warplens.analysis.intervals import Cover
 from warplens.arrays import Float64Array, Int64Array
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import edges, idle
 from warplens.rules.python_time import called, python_time
@@ -254,12 +254,12 @@ def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> 
     callee, in_callee = max(held.below.items(), key=lambda item: item[1])
     name = called(function, file)
     where = f"{file.rpartition('/')[2]}:{line}"
-    cause = f"Its line {where} has {at_line / held.sum:.0%} of that."
+    cause = f"Its line {where} has {percent(at_line / held.sum)} of that."
     library = native.where(one.key)
     if inclusive:
         fix = f"Of what it calls {callee} takes most: `warplens flame --kind python` shows all of it."
     elif callee and in_callee >= _MOSTLY * held.sum:
-        cause += f" {in_callee / held.sum:.0%} was in functions of {callee} that it calls."
+        cause += f" {percent(in_callee / held.sum)} was in functions of {callee} that it calls."
         fix = f"Call {callee} less often, or find its function that does the work at once; `warplens source` shows each line."
     elif library.startswith("in "):
         cause += f" It ran C code, most of it {library}."
@@ -275,10 +275,8 @@ def _finding(one: _Wanted, native: NativePlaces, span: int, inclusive: bool) -> 
     return Finding(
         rule="hot_function",
         subject=name,
-        title=f"{name} holds {duration(one.bound)}, {one.bound / span:.0%} of the time{alone}{several}".replace(
-            "%", " %"
-        ),
-        cause=cause.replace("%", " %"),
+        title=f"{name} holds {duration(one.bound)}, {percent(one.bound / span)} of the time{alone}{several}",
+        cause=cause,
         fix=fix,
         evidence=most(row for time, mine in one.rows for row in _evidence(time, mine, where)),
         occurrences=len(starts),

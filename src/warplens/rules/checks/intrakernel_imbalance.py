@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Finding
 from warplens.rules.kernels import bounded, evidence, subject, uneven
 
@@ -61,7 +61,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 subject=name,
                 title=f"SMs wait {duration(float(own.sum()))} for slow blocks of {name}",
                 cause=f"In {counted(len(some), 'launch')} SMs were out of work for "
-                f"{even.lost[some].sum() / max(span, 1):.0%} of the time, on "
+                f"{percent(even.lost[some].sum() / max(span, 1))} of the time, on "
                 f"average. In the worst the longest block took {duration(float(even.cta_most[worst]))}, the mean one "
                 f"{duration(even.cta_mean[worst])}; the busiest SM worked "
                 f"{even.busy_most[worst] / max(even.busy_mean[worst], 1):.2f} times as long as the average.",

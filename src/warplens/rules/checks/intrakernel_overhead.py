@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warplens.analysis.intrakernel.launches import launches, units
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Finding
 from warplens.rules.kernels import bounded, cut, evidence, subject
 
@@ -60,7 +60,7 @@ def check(
         bound = bounded(report, selection, of, some=some, cost=float(spent[some].sum()))
         if share * 100 >= least and bound > 0:
             texts = (
-                f"{name}: {counted(round(records[at]), 'record')}, up to {part[at]:.0%} of the time"
+                f"{name}: {counted(round(records[at]), 'record')}, up to {percent(part[at])} of the time"
                 for at in some.tolist()
             )
             findings.append(
@@ -70,7 +70,7 @@ def check(
                     title=f"Recording may have taken up to {duration(bound)} of {name}",
                     cause="Its warps wrote a record every "
                     f"{lived[some].sum() / max(records[some].sum(), 1):.0f} ns on average, and one takes "
-                    f"up to {cost:g} ns: up to {min(share, 1.0):.0%} of their time. Its short regions are shorter without.",
+                    f"up to {cost:g} ns: up to {percent(min(share, 1.0))} of their time. Its short regions are shorter without.",
                     fix="Fewer and larger regions, or fewer warps (`warps=`) or blocks (`sample_blocks=`).",
                     evidence=evidence(of, some, spent[some], texts=texts, rows=rows),
                     occurrences=len(some),
@@ -83,7 +83,11 @@ def check(
         if len(missing):
             dropped, lost = int(of.dropped[missing].sum()), int(of.units_lost[missing].sum())
             whole = dropped + float(warps.events[of.group[warps.launch] == group].sum())
-            what = [f"{counted(dropped, 'record')} ({dropped / whole:.0%}) found no slot"] if dropped else []
+            what = (
+                [f"{counted(dropped, 'record')} ({percent(dropped / whole)}) found no slot"]
+                if dropped
+                else []
+            )
             what += [f"{counted(lost, 'warp')} found no place in the buffer"] if lost else []
             slots = (
                 f"allocate(…, slots={int(of.needed_slots[missing].max())}) holds all records"

@@ -31,7 +31,7 @@ from warplens.analysis.intrakernel.launches import launches, units
 from warplens.analysis.intrakernel.roles import Roles, is_wait, roles, words
 from warplens.analysis.intrakernel.starving import Starving
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Finding
 from warplens.rules.kernels import bounded, cut, evidence, subject
 
@@ -108,8 +108,8 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 subject=name,
                 title=f"{starves} of {name} wait {duration(float(own))} while {feeds} loads",
                 cause=f"In {counted(len(some), 'launch')} SMs were held up for "
-                f"{own / max(span[some].sum(), 1):.0%} of the time, on average, "
-                f"with {starves} waiting and {feeds} at work; {starves} waited for {part:.0%} of what they recorded.",
+                f"{percent(own / max(span[some].sum(), 1))} of the time, on average, "
+                f"with {starves} waiting and {feeds} at work; {starves} waited for {percent(part)} of what they recorded.",
                 fix="More stages in flight, larger copies (TMA, multicast), a second producer warp, or "
                 "loads that begin before the epilogue.",
                 evidence=evidence(of, some, mean[some], texts=texts, rows=rows),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Finding
 from warplens.rules.kernels import bounded, evidence, subject, uneven
 
@@ -61,7 +61,7 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 cause=f"{counted(int(even.ctas[worst]), 'block')} ran on "
                 f"{counted(int(even.sms[worst]), 'SM')}, {even.resident[worst]} on each "
                 f"at a time: {waves[worst]:.2f} waves. The last one had {counted(int(even.last[worst]), 'block')}, and SMs were out of "
-                f"work for {even.lost[some].sum() / max(span, 1):.0%} of the time, on average.",
+                f"work for {percent(even.lost[some].sum() / max(span, 1))} of the time, on average.",
                 fix="Choose sizes that fill whole waves, make blocks smaller, or launch as many as fit and let them take tiles (persistent "
                 "kernel, stream-K).",
                 evidence=evidence(of, some, own, texts=texts, rows=rows),

@@ -27,7 +27,7 @@ from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.analysis.gpu.ops import at, during
 from warplens.analysis.intervals import covered
 from warplens.errors import MissingData
-from warplens.model.words import duration
+from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding
 
@@ -79,9 +79,9 @@ def check(
                 rule="low_tensor_use",
                 subject=f"GPU {metric['gpu']}",
                 title=f"The tensor cores of GPU {metric['gpu']} were active for {metric['tensor']:.1f} % of the time",
-                cause=f"That is the mean of {metric['samples']:,} samples in which at least {active:g} % "
+                cause=f"That is the mean of {counted(metric['samples'], 'sample')} in which at least {active:g} % "
                 "of the multiprocessors were active, "
-                f"though matrix products took {duration(spent)}, {spent / whole:.0%} of the time of its kernels.",
+                f"though matrix products took {duration(spent)}, {percent(spent / whole)} of the time of its kernels.",
                 fix="Use bfloat16 (torch.autocast), allow TF32 "
                 "(torch.set_float32_matmul_precision('high')), and make sizes multiples of 8.",
                 evidence=evidence,

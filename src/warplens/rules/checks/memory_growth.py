@@ -35,7 +35,7 @@ from warplens.analysis.intervals import Cover
 from warplens.analysis.memory import size_over_time, sizes
 from warplens.arrays import Float64Array, Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import duration, size
+from warplens.model.words import duration, percent, size
 from warplens.rules.base import Evidence, Finding, Severity
 from warplens.rules.hosts import edges, rows
 from warplens.rules.python_time import called, python_time
@@ -129,9 +129,7 @@ def _finding(
     function, in_function = _function(report, selection, process["process"], growth=growth)
     span, in_span = _range(report, selection, process["process"], growth=growth)
     named = ((f"the range {span}" if span else "", in_span), (function, in_function))
-    during = " and ".join(
-        f"{share:.0%} of it during {what}".replace("%", " %") for what, share in named if what
-    )
+    during = " and ".join(f"{percent(share)} of it during {what}" for what, share in named if what)
     part = growth.bytes / memory if memory else 0
     severity: Severity = "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"
     seconds = (growth.end - growth.begin) / 1e9

@@ -1,4 +1,4 @@
-"""Annotations that do not mean what was meant.
+"""NVTX annotations that do not measure what their author intended.
 
 ## What it looks for
 Ranges that were pushed or started and never ended, in a process that ended by itself: two or more of one name on one thread. Push/pop
@@ -165,7 +165,7 @@ def _names(report: Report, least: int) -> list[Finding]:
             Finding(
                 rule="nvtx_mistakes",
                 subject=f"names in {place}",
-                title=f"{row['names']:,} different names for {counted(row['ranges'], 'range')} in {place}",
+                title=f"{counted(row['names'], 'different name')} for {counted(row['ranges'], 'range')} in {place}",
                 cause=f"Most ranges have a unique name, such as {row['example']}: nothing is summed by name, and each takes memory.",
                 fix='Put what changes into the payload: annotate("step", payload=7).',
                 evidence=(
@@ -174,7 +174,7 @@ def _names(report: Report, least: int) -> list[Finding]:
                         id=row["id"],
                         start=row["first"],
                         end=row["last"],
-                        text=f"{row['ranges']:,} ranges",
+                        text=f"{counted(row['ranges'], 'range')}",
                         process=row["process"],
                     ),
                 ),

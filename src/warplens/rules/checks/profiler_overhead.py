@@ -33,7 +33,7 @@ from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
 from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.gpus import gpus
 from warplens.rules.hosts import edges, numbers, rows, threads
@@ -100,7 +100,7 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                     rule="profiler_overhead",
                     subject=f"rows of {table}",
                     title=f"Recording {counted(row['number'], 'row')} of {table} took {name} about {duration(spent)}",
-                    cause=f"Each costs about {cost:.0f} ns on the thread that makes it, {spent / work.total:.0%} of the program's work.",
+                    cause=f"Each costs about {cost:.0f} ns on its thread, {percent(spent / work.total)} of the program's work.",
                     fix="Record less of it: larger pieces, a higher threshold, or only a part of the run.",
                     evidence=(
                         Evidence(
@@ -187,7 +187,7 @@ def _by_driver(report: Report, selection: Selection, work: Cover, least: float) 
                 subject="tracing of CUDA",
                 title=f"The tracing of CUDA worked for {duration(felt.total)}",
                 cause=f"{counted(len(inside), 'time')} it flushed buffers or instrumented code, "
-                f"{felt.total / work.total:.0%} of the program's "
+                f"{percent(felt.total / work.total)} of the program's "
                 "work; calls of CUDA wait for it.",
                 fix="Record a shorter part, or fewer kinds of CUDA calls; leave what lies in these times out of comparisons.",
                 evidence=most(_evidence(inside)),

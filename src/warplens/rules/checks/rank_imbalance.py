@@ -31,7 +31,7 @@ from warplens.analysis.step_functions import grouped_union
 from warplens.analysis.steps.steps import base_name, steps
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.collectives import rank_names
@@ -140,7 +140,7 @@ def _finding(
     others = np.delete(kernels.sum(axis=1), worst).mean()
     more = kernels[worst].sum() / others - 1 if others else 0.0
     why = (
-        f"It ran {more:.0%} more kernels than the others"
+        f"It ran {percent(more)} more kernels than the others"
         if 2 * more > above
         else "It ran about as many kernels as the others, each for longer"
     )
@@ -164,7 +164,7 @@ def _finding(
     return Finding(
         rule="rank_imbalance",
         subject=base_name(own.column("name")[0].as_py()),
-        title=f"{capital(name)} has {above:.0%} more work in its steps than the {counted(len(ranks), 'rank')} on average",
+        title=f"{capital(name)} has {percent(above)} more work in its steps than the {counted(len(ranks), 'rank')} on average",
         cause=f"Its GPU computed and copied for {duration(work[worst].sum() / number)} in a step, those of all ranks for "
         f"{duration(mean.mean())} on average. It had most work in {times} of {counted(number, 'step')}. {why}. With equal work on all "
         f"ranks a step would be {duration(estimate / number)} shorter.",

@@ -7,7 +7,7 @@ are known; from samples of Python it is seen that a thread stood still, and the 
 in says in what: then the source must be on this machine. The busy handler of a database, which
 sleeps and tries again, is known from its library, or from the line that calls it. Sleeps of threads
 that do nothing else do not count, other than of the main one, nor does waiting for events, threads
-and processes.
+and processes, also where it sleeps between two looks: then other threads of the run work meanwhile.
 
 ## Why it costs time
 The thread does nothing until the time is over, even where what it waits for is there long before.
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,10 +37,12 @@ from warplens.analysis.cpu.own_code import OwnCode, nearest
 from warplens.analysis.cpu.source_lines import read_source
 from warplens.analysis.cpu.thread_time import own_code
 from warplens.analysis.intervals import Cover
+from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted, duration
-from warplens.rules.base import Evidence, Finding, most
-from warplens.rules.hosts import ceiling, edges, leading, rows
+from warplens.rules.base import EVIDENCE, Evidence, Finding, most
+from warplens.rules.carriers import others_at_work
+from warplens.rules.hosts import ceiling, edges, leading, numbers, rows
 from warplens.rules.machine import loads
 from warplens.rules.python_time import called, python_time
 from warplens.rules.stacks import StackPlaces, is_waiting
@@ -57,6 +59,7 @@ _LINES = (
     (re.compile(r"\.(execute|executemany|executescript|commit)\s*\("), BASE),
 )
 _LIBRARY = re.compile(r"sqlite|libpq|duckdb|lmdb|libdb-")
+_OTHERS = 0.8  # of the time that a thread sleeps: others that work for so long are what it waits for
 _WORK = 0.1  # of the time that a thread sleeps: one that runs for less has nothing else to do
 _FIXES = {
     SLEEP: "Wait for the thing itself (an event, a condition, a future), or sleep in a thread that has nothing else to do.",
@@ -67,11 +70,23 @@ _FIXES = {
 
 @dataclass
 class _Still:
-    """Where threads stood still: when, and the rows that say so."""
+    """When threads stood still, and the longest of the rows that say so."""
 
-    spans: list[tuple[int, int]] = field(default_factory=list)
-    lost: float = 0.0
-    rows: list[Evidence] = field(default_factory=list)
+    start: Int64Array
+    end: Int64Array
+    lost: float
+    rows: tuple[Evidence, ...]
+    threads: frozenset[int]
+
+    def and_also(self, other: _Still) -> _Still:
+        """Return both."""
+        return _Still(
+            np.concatenate((self.start, other.start)),
+            np.concatenate((self.end, other.end)),
+            self.lost + other.lost,
+            rows=most((*self.rows, *other.rows)),
+            threads=self.threads | other.threads,
+        )
 
 
 def check(report: Report, selection: Selection, *, least: float = 5) -> list[Finding]:
@@ -88,15 +103,15 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
     recorded = _recorded if _traced(report) else _sampled
     ran = _ran(report, selection)
     for name, kind, thread, still in recorded(report, selection):
+        if kind == SLEEP and _waits_for_work(report, thread, still):
+            continue
         # a thread that waits for a disk or a database has work; one that sleeps may have none
         if kind != SLEEP or thread in lead or ran.get(thread, 0) >= _WORK * still.lost:
-            place = places.setdefault((name, kind), _Still())
-            place.spans += still.spans
-            place.rows += still.rows
-            place.lost += still.lost
+            before = places.get((name, kind))
+            places[name, kind] = still if before is None else before.and_also(still)
     findings = []
     for (name, kind), still in places.items():
-        cover = Cover([start for start, _ in still.spans], [finish for _, finish in still.spans])
+        cover = Cover(still.start, still.end)
         # a sample stands for more time than it slept: what the scheduler says counts
         bound = min(ceiling(report, selection, cover), round(still.lost))
         if bound * 100 >= least * (end - begin):
@@ -104,6 +119,12 @@ def check(report: Report, selection: Selection, *, least: float = 5) -> list[Fin
                 replace(_finding(name, kind, still, bound=bound, exact=recorded is _recorded), claim=cover)
             )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))
+
+
+def _waits_for_work(report: Report, thread: int, still: _Still) -> bool:
+    """Return whether other threads of the run worked while this one slept: it looks again and again whether they are done."""
+    cover = Cover([start for start, _ in still.spans], [finish for _, finish in still.spans])
+    return others_at_work(report, thread, cover) >= _OTHERS * cover.total
 
 
 def _traced(report: Report) -> bool:
@@ -127,32 +148,53 @@ _Stood = tuple[str, str, int, _Still]  # function, kind, thread, what is known
 
 def _recorded(report: Report, selection: Selection) -> Iterator[_Stood]:
     """Yield where threads slept, by their calls of the C library."""
-    calls = rows(
-        report, selection, "id, process, thread, name, stack", table="osrt", where=_CALLS
-    ).to_pylist()
+    calls = rows(report, selection, "id, process, thread, name, stack", table="osrt", where=_CALLS)
     stacks, bases = StackPlaces(report), _Bases(own_code(report).frames)
-    groups: dict[tuple[str, str, int], _Still] = {}
-    for row in calls:
-        place = stacks.place(row["stack"])
-        if place.waits or place.internal:
-            continue
-        kind = DISK if "sync" in row["name"] else BASE if bases.is_in(row["stack"]) else SLEEP
-        still = groups.setdefault((place.function or row["name"], kind, row["thread"]), _Still())
-        still.spans.append((row["start"], row["end"]))
-        still.lost += row["end"] - row["start"]
-        still.rows.append(
-            Evidence(
-                table="osrt",
-                id=row["id"],
-                start=row["start"],
-                end=row["end"],
-                text=row["name"],
-                process=row["process"],
-                thread=row["thread"],
-            )
+    groups: dict[tuple[str, str, int], list[Int64Array]] = {}
+    for (stack, name, thread), alike in _alike(calls):
+        place = stacks.place(stack if stack >= 0 else None)
+        if not place.waits and not place.internal:
+            kind = DISK if "sync" in name else BASE if bases.is_in(stack) else SLEEP
+            groups.setdefault((place.function or name, kind, thread), []).append(alike)
+    start, end = numbers(calls, "start"), numbers(calls, "end")
+    for (name, kind, thread), parts in groups.items():
+        which = np.concatenate(parts)
+        yield name, kind, thread, _still_of(calls, start, end, which=which, thread=thread)
+
+
+def _alike(calls: pa.Table) -> Iterator[tuple[tuple[int, str, int], Int64Array]]:
+    """Yield the rows of each stack, name and thread that go together; stack -1: none."""
+    name = calls.column("name").combine_chunks().dictionary_encode()
+    names, code = name.dictionary.to_pylist(), name.indices.to_numpy()
+    stack, thread = numbers(calls, "stack"), numbers(calls, "thread")
+    order = np.lexsort((thread, code, stack))
+    keys = [column[order] for column in (stack, code, thread)]
+    edges_ = np.flatnonzero(np.any([np.diff(key) != 0 for key in keys], axis=0)) + 1
+    for some in np.split(order, edges_) if len(order) else ():
+        first = int(some[0])
+        yield (int(stack[first]), str(names[code[first]]), int(thread[first])), some
+
+
+def _still_of(calls: pa.Table, start: Int64Array, end: Int64Array, which: Int64Array, thread: int) -> _Still:
+    """Return what rows of the C library's calls in one thread say."""
+    begin, finish = start[which], end[which]
+    longest = which[np.lexsort((begin, begin - finish))[:EVIDENCE]]
+    shown = calls.take(pa.array(np.sort(longest))).to_pylist()
+    evidence = [
+        Evidence(
+            table="osrt",
+            id=row["id"],
+            start=row["start"],
+            end=row["end"],
+            text=row["name"],
+            process=row["process"],
+            thread=row["thread"],
         )
-    for (name, kind, thread), still in groups.items():
-        yield name, kind, thread, still
+        for row in shown
+    ]
+    return _Still(
+        begin, finish, float((finish - begin).sum()), rows=most(evidence), threads=frozenset((thread,))
+    )
 
 
 def _sampled(report: Report, selection: Selection) -> Iterator[_Stood]:
@@ -160,7 +202,7 @@ def _sampled(report: Report, selection: Selection) -> Iterator[_Stood]:
     code, threads = python_time(report, selection)
     lines = _Lines(code)
     for time in threads:
-        groups: dict[tuple[str, str], _Still] = {}
+        groups: dict[tuple[str, str], list[tuple[int, Evidence]]] = {}
         positions, which = np.unique(time.stack, return_inverse=True)
         kinds = [lines.kind(position) for position in positions.tolist()]
         for row in np.flatnonzero(
@@ -169,23 +211,26 @@ def _sampled(report: Report, selection: Selection) -> Iterator[_Stood]:
             kind, position = kinds[which[row]], int(positions[which[row]])
             at = int(code.own[position]) if code.own[position] >= 0 else int(code.python[position])
             frame = code.frames.frame(at)
-            still = groups.setdefault((called(frame.function, frame.file or ""), str(kind)), _Still())
-            start, end = int(time.since[row]), int(time.until[row])
-            still.spans.append((start, end))
-            still.lost += float(time.waited[row])
             line = f"{(frame.file or '').rpartition('/')[2]}:{frame.line}"
-            still.rows.append(
-                Evidence(
-                    table="samples",
-                    id=time.samples["id"][row].as_py(),
-                    start=start,
-                    end=end,
-                    text=line,
-                    process=time.process,
-                    thread=time.thread,
-                )
+            evidence = Evidence(
+                table="samples",
+                id=time.samples["id"][row].as_py(),
+                start=int(time.since[row]),
+                end=int(time.until[row]),
+                text=line,
+                process=time.process,
+                thread=time.thread,
             )
-        for (name, kind), still in groups.items():
+            place = called(frame.function, frame.file or ""), str(kind)
+            groups.setdefault(place, []).append((row, evidence))
+        for (name, kind), stood in groups.items():
+            still = _Still(
+                np.array([one.start for _, one in stood], np.int64),
+                np.array([one.end for _, one in stood], np.int64),
+                float(time.waited[[row for row, _ in stood]].sum()),
+                rows=most(one for _, one in stood),
+                threads=frozenset((time.thread,)),
+            )
             yield name, kind, time.thread, still
 
 
@@ -198,8 +243,8 @@ class _Bases:
         inside = np.array([_LIBRARY.search(name) is not None for name in modules] + [False], bool)[module]
         self._nearest = nearest(frames.parent, inside)
 
-    def is_in(self, stack: int | None) -> bool:
-        """Return whether a stack is."""
+    def is_in(self, stack: int) -> bool:
+        """Return whether a stack is; -1: there is none."""
         return bool(self._nearest[self._frames.positions(pa.array([stack], pa.int64()))[0]] >= 0)
 
 
@@ -229,16 +274,12 @@ class _Lines:
 
 
 def _finding(name: str, kind: str, still: _Still, bound: int, exact: bool) -> Finding:
-    longest = max(end - start for start, end in still.spans)
-    threads = len({row.thread for row in still.rows})
-    cause = f"{counted(threads, 'thread')} stood still there" + (
-        f", {duration(longest)} at the longest." if exact else "."
+    lasted = still.end - still.start
+    cause = f"{counted(len(still.threads), 'thread')} stood still there" + (
+        f", {duration(int(lasted.max()))} at the longest." if exact else "."
     )
     if exact:
-        cause += (
-            f" It did so {counted(len(still.spans), 'time')}, "
-            f"{duration(sum(end - start for start, end in still.spans))} in all threads."
-        )
+        cause += f" It did so {counted(len(lasted), 'time')}, {duration(int(lasted.sum()))} in all threads."
     else:
         cause += " Samples say so; `-t osrt` records each of the calls."
     return Finding(
@@ -247,8 +288,8 @@ def _finding(name: str, kind: str, still: _Still, bound: int, exact: bool) -> Fi
         title=f"{name} {kind} for {duration(bound)}",
         cause=cause,
         fix=_FIXES[kind],
-        evidence=most(still.rows),
-        occurrences=len(still.rows),
+        evidence=still.rows,
+        occurrences=len(lasted),
         bound=bound,
         confidence="high" if exact else "medium",
         link="https://www.sqlite.org/wal.html" if kind == BASE else "",

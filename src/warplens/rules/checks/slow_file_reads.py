@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warplens.model.words import counted, duration
-from warplens.rules.base import Finding
+from warplens.rules.base import Finding, Without
 from warplens.rules.blocking import blocked
 from warplens.rules.hosts import capital
 
@@ -68,6 +68,9 @@ def check(
                 estimate=blocker.lost.total,
                 confidence="medium",
                 claim=blocker.lost,
+                without=Without(
+                    threads=frozenset(row["thread"] for row in blocker.calls), time=blocker.cover
+                ),
             )
         )
     return findings

@@ -26,7 +26,7 @@ import numpy as np
 
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding
 from warplens.rules.gpus import KERNEL, GpuOperations, gpus, span, together
 from warplens.rules.host_calls import needed
@@ -89,7 +89,7 @@ def check(
             title=f"{'GPUs' if len(lost) > 1 else 'The GPU'} waited {duration(bound)} for launches of short kernels",
             cause=f"{counted(kernels, 'kernel')} began when the GPU had already run out of work: half of them ran for less than "
             f"{duration(median)}, and the next launch came {duration(waited / kernels)} too late on average, though the thread did nothing "
-            f"but launch. With the launches out of the way {min(best, bound) / whole:.0%} of the time could be won.",
+            f"but launch. With the launches out of the way {percent(min(best, bound) / whole)} of the time could be won.",
             fix=_advice(report, selection),
             evidence=tuple(sorted(evidence, key=lambda row: -row.values["gpu_idle_ns"])[:rows]),
             occurrences=number,

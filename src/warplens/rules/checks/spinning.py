@@ -39,7 +39,7 @@ from warplens.analysis.cpu.thread_time import of_kind, own_code, read_samples
 from warplens.analysis.intervals import Cover
 from warplens.arrays import BoolArray, Int64Array
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.hosts import edges, leading, numbers, rows
 from warplens.rules.machine import cpus, loads
@@ -251,9 +251,7 @@ def _finding(
     return Finding(
         rule="spinning",
         subject=kind.name,
-        title=f"Threads that wait in {kind.name} kept CPUs busy for {duration(spent)}, {spent / whole:.0%} of the CPU time".replace(
-            "%", " %"
-        ),
+        title=f"Threads that wait in {kind.name} kept CPUs busy for {duration(spent)}, {percent(spent / whole)} of the CPU time",
         cause=cause,
         fix=_fix(kind, there, short),
         evidence=_evidence(native, spins, weight),

@@ -119,7 +119,7 @@ def _imports(report: Report, selection: Selection) -> list[Finding]:
     ):
         sums[f"import {name.partition('.')[0]}"] += took
     processes = len(np.unique(numbers(table, "process")[counted_in]))
-    several = f" in {processes:,} processes" if processes > 1 else ""
+    several = f" in {counted(processes, 'process')}" if processes > 1 else ""
     again = sum(count > 1 for count in Counter(table.column("name").to_pylist()).values())
     repeated = (
         f" {counted(again, 'module')} were imported in more than one of them."

@@ -32,7 +32,7 @@ from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.analysis.gpu.ops import during
 from warplens.analysis.intervals import Cover
 from warplens.errors import MissingData
-from warplens.model.words import counted, duration
+from warplens.model.words import counted, duration, percent
 from warplens.report.quoting import quoted
 from warplens.rules.base import Evidence, Finding, most
 from warplens.rules.gpus import gpus, span
@@ -148,7 +148,7 @@ def _finding(
         rule="tiny_grids",
         subject=row["name"],
         title=f"{row['name']} ran for {duration(alone.total)} on {_shape(row)}, while the rest of the GPU had nothing to do",
-        cause=f"{counted(own.num_rows, 'launch')} took {alone.total / whole:.1%} of the time, with no other kernel beside: "
+        cause=f"{counted(own.num_rows, 'launch')} took {percent(alone.total / whole, 1)} of the time, with no other kernel beside: "
         f"{processors - row['blocks']} of the {processors} multiprocessors were idle. With its work on all of them alike the kernel "
         f"would take {duration(alone.total - won)}.",
         fix="Divide the work among more blocks and threads (a grid-stride loop, partial sums, one block for each row), or give the kernel "

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warplens.model.words import duration
-from warplens.rules.base import Finding
+from warplens.model.words import counted, duration
+from warplens.rules.base import Finding, Without
 from warplens.rules.gpus import gpus, span
 from warplens.rules.host_calls import (
     DEVICE_WAITS,
@@ -93,7 +93,8 @@ def check(
             Finding(
                 rule="unneeded_sync",
                 subject=str(names[place]),
-                title=f"{number[place]:,} waits for the GPU{where or f' ({functions})'} leave it idle afterwards",
+                title=f"{counted(int(number[place]), 'wait')} for the "
+                f"GPU{where or f' ({functions})'} {'leaves' if number[place] == 1 else 'leave'} it idle afterwards",
                 cause=f"The host stood still in {functions}{where} for {duration(length)} in all, {duration(length / number[place])} each. "
                 f"When it went on, the GPU had run out of work: it did nothing for {duration(spent.estimate)} that the host could "
                 f"have filled had it not waited.{''.join(f' The costliest was called from {line}.' for line in worst.values())}",
@@ -106,6 +107,7 @@ def check(
                 estimate=spent.estimate,
                 confidence="medium",
                 claim=spent.claim,
+                without=Without(waits=waiting.id[mine]),
             )
         )
     return sorted(findings, key=lambda finding: -(finding.bound or 0))

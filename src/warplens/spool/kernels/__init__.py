@@ -1,1 +1,1 @@
-"""What kernels recorded inside: buffers put together from their parts, and decoded into units, events and marks."""
+"""Reads buffers of kernels: joins their parts and decodes units, events and marks."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warplens.model.words import counted, was
+
 Array = npt.NDArray[Any]
 
 UNIT = np.dtype(
@@ -51,7 +53,7 @@ class Decoded:
         events: a row for each region and mark: the row of its unit, tag, flags (1 mark, 2 asynchronous, 8 it has a payload),
             `start`, `end`, `payload`. Those of a unit are together, in the order in which they ended.
         mode, clock, generation, slots: what the head of the buffer says.
-        dropped: records that did not fit, of all units; `surplus` more were left out because fewer were asked for (`keep`).
+        dropped: records that did not fit, of all units; `surplus` more were left out because fewer were requested (`keep`).
         units_lost: units for which there was no slice (mode `claim`).
         garbled: records that cannot be of this launch, left out.
         needed_slots: slots with which nothing would have been dropped.
@@ -74,7 +76,7 @@ class Decoded:
     def __repr__(self) -> str:
         """Say how much there is in a line, and what is missing."""
         took = f"{(self.end - self.start) / 1000:.1f} us" if len(self.units) else "nothing recorded"
-        return f"<{len(self.events)} events of {len(self.units)} units, {'; '.join([took, *self.losses()])}>"
+        return f"<{counted(len(self.events), 'event')} of {counted(len(self.units), 'unit')}, {'; '.join([took, *self.losses()])}>"
 
     @property
     def start(self) -> int:
@@ -98,22 +100,25 @@ class Decoded:
             hit = int(np.count_nonzero(self.units["dropped"]))
             kept = "the latest are kept" if self.mode == "smem" else "the first are kept"
             said.append(
-                f"{self.dropped} records of {hit} units did not fit into {self.slots} slots, {kept}; slots={self.needed_slots} holds all"
+                f"{counted(self.dropped, 'record')} of {counted(hit, 'unit')} did not fit into "
+                f"{self.slots} slots, {kept}; slots={self.needed_slots} holds all"
             )
         if self.units_lost:
             said.append(
-                f"{self.units_lost} units found no slice; allocate with units={len(self.units) + self.units_lost}"
+                f"{counted(self.units_lost, 'unit')} found no slice; allocate with units={len(self.units) + self.units_lost}"
             )
         if self.surplus:
-            said.append(f"{self.surplus} events came after those that were asked for")
+            said.append(f"{counted(self.surplus, 'event')} came after the requested ones")
         if self.garbled:
-            said.append(f"{self.garbled} records cannot be of this launch and were left out")
+            said.append(
+                f"{counted(self.garbled, 'record')} cannot belong to this launch and {was(self.garbled)} left out"
+            )
         if len(self.units) and not (len(self.events) or self.dropped or self.surplus or self.garbled):
             said.append(
                 "no region or mark was recorded: a region counts once it ends (each start has its stop), before `finish`"
             )
         if self.unended:
             said.append(
-                f"{self.unended} units did not reach their end (an early exit without `finish`, or a killed kernel)"
+                f"{counted(self.unended, 'unit')} did not reach the end (an early exit without `finish`, or a killed kernel)"
             )
         return said + self.notes

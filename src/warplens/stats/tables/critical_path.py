@@ -16,7 +16,7 @@ summed by what they are. What is not on it can take longer (by its slack) withou
 - Rank, PID, TID, Thread, Device, Stream: each only where it tells rows apart. `:by=range`: Range is that around the launch, or the call.
 
 ## How it is computed
-[Defined in the guide](../guide/critical-path.md): points in time (begin and end of each call of CUDA and of each operation of a GPU) and
+[Defined here](../explain/critical-path.md): points in time (begin and end of each call of CUDA and of each operation of a GPU) and
 what each waits for: its thread, its call, its stream, an event, work that a call synchronizes with, the other ranks of a collective. With a
 filter or `:step=3`, that time alone; things across its edges are cut there.
 
@@ -34,6 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.critical_path.summary import KEYS, summed
+from warplens.model.words import counted
 from warplens.stats.base import noted, one_of
 from warplens.stats.critical import answer, find, path_notes, placed
 
@@ -71,7 +72,7 @@ def table(
     summary = summed(report, path, by, gains=gains)
     left = summary.num_rows - rows if rows and summary.num_rows > rows else 0
     left_out = (
-        f"{left:,} rows left out with {pc.sum(summary.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all."
+        f"{counted(left, 'row')} left out with {pc.sum(summary.column('time').slice(rows)).as_py():,} ns; `:rows=0` has all."
         if left
         else ""
     )

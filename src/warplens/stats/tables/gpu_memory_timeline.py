@@ -13,7 +13,7 @@ tensors had of that. With `:peak`: who held what when it was most, by NVTX range
 - Rank, PID, Device: each only where the rows differ in it.
 
 ## How it is computed
-From `gpu_memory` and `tensor_memory`, whose rows say what there is after them; where they do not, they are added up from the first row. The
+From `gpu_memory` and `tensor_memory`, whose rows hold the total after them; if they do not, they are added up from the first row. The
 selected time is cut into `:bins=50` stretches of equal length; each has the most of what was there at its begin and of what came in it. At
 the peak, of each address the last thing that happened counts: what was taken and not given back.
 

@@ -19,7 +19,7 @@ the time; with --filter-nvtx, those of threads that were in such a range themsel
 window. The greatest Total comes first.
 
 ## Traps
-- Only functions that were asked for are traced (--python-functions-trace), or all with --trace=python: then short functions look longer
+- Only functions that were requested are traced (--python-functions-trace), or all with --trace=python: then short functions look longer
   than they are, because each call pays for the trace. cpu_hotspots has no such error.
 - Self of a function holds all functions in it that were not traced.
 - The Total of a coroutine or generator is from its begin to its end, with the time in which others ran.

@@ -10,6 +10,9 @@ traced.
 - Threads: on how many threads it was seen.
 - Name: the function. Where: its file and first line.
 
+Functions of your own code come first, the most Total first: they are neither in `site-packages` nor in the standard library. Then come the
+others, the most Self first.
+
 ## How it is computed
 From samples as cpu_hotspots:only-python does it, native ones where there are any (their Python frames), else Python ones of threads that
 ran, with `:wall` also of those that waited. In a report without samples, or with `:calls`, from `python_calls`: traced functions, such as
@@ -31,6 +34,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warplens.analysis.cpu.own_code import is_own_code
 from warplens.analysis.cpu.samples import kind_of
 from warplens.analysis.cpu.stacks import flat, top_down
 from warplens.analysis.ranges.nested import nested
@@ -82,7 +86,8 @@ def _by_samples(profile: SampleProfile, min_percent: float) -> pa.Table:
     for sums, values in ((own, each.own), (total, each.total), (samples, each.samples)):
         np.add.at(sums, code, values)
     rows = np.flatnonzero(total >= profile.weight * min_percent / 100)
-    rows = rows[np.lexsort((labels[rows], -total[rows], -own[rows]))]
+    is_own = np.array([is_own_code(profile.frames.frame(place)) for place in each.example[first].tolist()])
+    rows = rows[np.lexsort((labels[rows], -total[rows], -np.where(is_own, total, own)[rows], ~is_own[rows]))]
     names, places = texts(
         [profile.frames.frame(place) for place in each.example[first[rows]].tolist()], "function"
     )

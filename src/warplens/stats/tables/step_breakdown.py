@@ -44,6 +44,7 @@ from warplens.analysis.steps.steps import steps as find_steps
 from warplens.analysis.steps.unnamed import BY_OPTIMIZER
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
+from warplens.model.words import counted
 from warplens.stats.base import noted
 from warplens.stats.places import places
 
@@ -91,9 +92,9 @@ def table(
     divided = parts(report, chosen, {name: part for name, part in given if name})
     names = sorted(set(chosen.column("name").to_pylist()))
     called = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-    note = f"{chosen.num_rows:,} steps: ranges called {called}."
+    note = f"{counted(chosen.num_rows, 'step')}: ranges called {called}."
     if names == [BY_OPTIMIZER]:
-        note = f"{chosen.num_rows:,} steps: each has a step of PyTorch's optimizer, and begins where its data is fetched."
+        note = f"{counted(chosen.num_rows, 'step')}: each has a step of PyTorch's optimizer, and begins where its data is fetched."
     without = "" if divided.gpu else "No GPU work was recorded in these processes."
     return noted(_each(report, divided) if steps else _summed(report, divided), note, without)
 

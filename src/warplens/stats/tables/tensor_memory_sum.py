@@ -13,7 +13,7 @@ operations or NVTX ranges took it.
 
 ## How it is computed
 From the rows of `tensor_memory`: a framework's own record of what it gave to tensors and took back, such as PyTorch's profiler writes it
-with `profile_memory=True`. Rows say what there is after them; where they do not, it is added up from the first row. With a filter or
+with `profile_memory=True`. Rows hold the total after them; if they do not, it is added up from the first row. With a filter or
 --window, the rows in the selected time. With `:by=range` Peak and End are left out: memory is often freed by another operation.
 
 ## Traps

@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 
 from warplens.analysis.ranges.phases import pieces, said
 from warplens.errors import MissingData
+from warplens.model.words import counted
 from warplens.stats.base import noted, one_of
 from warplens.stats.calls import located
 from warplens.stats.sums import block, grouped
@@ -78,7 +79,7 @@ def table(report: Report, selection: Selection, *, by: str = "thread") -> pa.Tab
         raise MissingData(f"does not contain {missing}{selection.place(report)}.")
     guessed = pc.sum(pc.invert(rows.column("exact"))).as_py()
     looked = (
-        f"{guessed:,} threads' states come from what the scheduler had counted between two looks."
+        f"States of {counted(guessed, 'thread')} come from counters of the scheduler, read from time to time."
         if guessed
         else ""
     )

@@ -13,7 +13,7 @@ From the rows of `um_events` that are page faults of the CPU; with a filter, tho
 overlap the window. The most faults come first.
 
 ## Traps
-- Faults are there only when they were asked for (--cuda-um-cpu-page-faults); who touched the page only in recordings of nsys.
+- Faults are there only when they were requested (--cuda-um-cpu-page-faults); who touched the page only in recordings of nsys.
 - One fault may bring many pages along: few faults can mean much data. um_sum has the bytes.
 """
 

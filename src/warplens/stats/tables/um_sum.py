@@ -18,7 +18,7 @@ are left out.
 ## Traps
 - An event starts where the driver began to move; two events of one allocation may have two addresses.
 - Migrations from GPU to GPU are in no column but the throughput.
-- Faults are there only when they were asked for: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
+- Faults are there only when they were requested: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
 """
 
 from __future__ import annotations

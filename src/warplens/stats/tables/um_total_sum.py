@@ -15,7 +15,7 @@ its whole size. A row that stands for several faults counts each of them.
 
 ## Traps
 - Migrations from GPU to GPU are not in these columns; cuda_gpu_mem_size_sum has them.
-- Faults are there only when they were asked for: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
+- Faults are there only when they were requested: --cuda-um-cpu-page-faults, --cuda-um-gpu-page-faults.
 """
 
 from __future__ import annotations

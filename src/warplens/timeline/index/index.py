@@ -1,4 +1,4 @@
-"""An index of lanes: opened, made where there is none, and asked.
+"""Opens the index of lanes, builds a missing one, and answers queries.
 
 Times are ns on the report's clock.
 """

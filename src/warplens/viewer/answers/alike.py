@@ -32,8 +32,8 @@ def alike(opened: Opened, layer: str, process: int, row: int) -> dict[str, Any]:
     with opened.asking() as report:
         beside = ["domain"] if any(one.name == "domain" for one in TABLES[table].columns) else []
         same = " AND ".join(f"t.{name} IS NOT DISTINCT FROM o.{name}" for name in (column, *beside))
-        found = report.sql(f"SELECT {column} AS name FROM {table} WHERE id = $id", {"id": id_}).to_pylist()
-        if not found:
+        named = report.sql(f"SELECT {column} AS name FROM {table} WHERE id = $id", {"id": id_}).to_pylist()
+        if not named:
             raise MissingData(f"{table} has no row {row} of process {process}")
         end = '"end"' if "end" in TABLES[table].edges else '"start"'
         rows = report.sql(
@@ -44,7 +44,7 @@ def alike(opened: Opened, layer: str, process: int, row: int) -> dict[str, Any]:
     longest = np.argsort(-lengths, kind="stable")[:_LONGEST]
     taken = rows.take(longest).to_pylist()
     places = [by_id(opened, layer, one["id"], start=one["start"]) for one in taken]
-    return _answer(found[0]["name"] or "", lengths, [place for place in places if place is not None])
+    return _answer(named[0]["name"] or "", lengths, [place for place in places if place is not None])
 
 
 def _on_timeline(opened: Opened, table: str, id_: int) -> dict[str, Any]:

@@ -112,9 +112,11 @@ class Answers:
         """What some counters were in [begin, end): `Plot`s."""
         opened = self._current(report, generation)
         first, last = opened.origin + math.floor(begin), opened.origin + math.ceil(end)
-        found = opened.counters
+        by_track = opened.counters
         series = [
-            (track, found[track].plot(first, last, width)) for track in sorted(set(tracks)) if track in found
+            (track, by_track[track].plot(first, last, width))
+            for track in sorted(set(tracks))
+            if track in by_track
         ]
         return binary.plots(series, begin, end, origin=opened.origin)
 
@@ -217,8 +219,8 @@ class Answers:
         from warplens.viewer.answers.event_address import located
 
         opened = self.view.report(report)
-        found = opened.every_lane.next_of(table, opened.origin + math.floor(time), limits.TIME)
-        return None if found is None else located(opened, found)
+        event = opened.every_lane.next_of(table, opened.origin + math.floor(time), limits.TIME)
+        return None if event is None else located(opened, event)
 
     def _current(self, report: int, generation: int) -> Opened:
         opened = self.view.report(report)

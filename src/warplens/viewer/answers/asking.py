@@ -51,8 +51,8 @@ class SqlProcesses:
         if "error" in answer:
             kind = answer["error"] if answer["error"] in _ERRORS else "QueryError"
             raise getattr(errors, kind)(answer["text"])
-        found: dict[str, Any] = answer
-        return found
+        reply: dict[str, Any] = answer
+        return reply
 
     def _answer(self, question: bytes) -> bytes:
         process = self._taken()

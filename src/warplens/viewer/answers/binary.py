@@ -60,7 +60,7 @@ class Rects:
         )
 
     @classmethod
-    def joined(cls, found: Sequence[tuple[int, IndexNames, Viewport]]) -> Rects:
+    def joined(cls, views: Sequence[tuple[int, IndexNames, Viewport]]) -> Rects:
         """Put the answers of several indexes together.
 
         Their tracks begin at the number before each.
@@ -68,7 +68,7 @@ class Rects:
         lanes, columns = [np.empty((0, 4), np.uint32)], {name: [np.empty(0, kind)] for name, kind in _JOINED}
         names: list[tuple[bytes, int]] = []
         first, grain = 0, 0.0
-        for base, table, view in found:
+        for base, table, view in views:
             runs = np.array(view.runs, np.uint32).reshape(-1, 4)
             runs[:, 0] += base
             runs[:, 2] += first

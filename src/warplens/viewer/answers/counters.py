@@ -166,12 +166,12 @@ def _of_programs(report: Report) -> Iterator[Counter]:
 
 
 def _metrics(report: Report) -> Iterator[Counter]:
-    found = []
+    tracks = []
     for (host, gpu, uuid, metric, unit), times, values in _split(
         report, "gpu_metrics", ("host", "gpu", "uuid", "metric", "unit")
     ):
         held_from, held = _since_last(times, values)
-        found.append(
+        tracks.append(
             Counter(
                 "gpu_metrics",
                 f"{host}/{gpu}/{metric}",
@@ -184,7 +184,7 @@ def _metrics(report: Report) -> Iterator[Counter]:
         )
     rank = {name: place for place, name in enumerate(_FIRST)}
     yield from sorted(
-        found, key=lambda one: (one.where.host, one.where.gpu or 0, rank.get(one.name, len(rank)), one.name)
+        tracks, key=lambda one: (one.where.host, one.where.gpu or 0, rank.get(one.name, len(rank)), one.name)
     )
 
 

@@ -83,12 +83,12 @@ def read_ahead(opened: Opened, events: Iterable[tuple[str, int, int]]) -> None:
 class _Details:
     def __init__(self, opened: Opened, report: Report, layer: str, table: Table, id_: int) -> None:
         self._opened, self._report, self._layer, self._table, self._id = opened, report, layer, table, id_
-        found = self._row(table, id_)
-        if found is None:
+        values = self._row(table, id_)
+        if values is None:
             raise MissingData(f"{table.name} has no row {id_ & 0xFFFFFFFF} of process {id_ >> 32}")
-        self._values = found
+        self._values = values
         # On the GPU a range begins when its first operation does.
-        self._begin: int | None = None if layer == LAYER else found.get("start")
+        self._begin: int | None = None if layer == LAYER else values.get("start")
 
     def as_json(self) -> dict[str, Any]:
         place = by_id(self._opened, self._layer, self._id, start=self._begin)
@@ -168,8 +168,8 @@ class _Details:
             "SELECT schema, type, data, json FROM payloads WHERE event = $id AND event_type = $kind LIMIT 8",
             {"id": self._id, "kind": kind},
         )
-        found = [tree(unwrapped(value)) for value in decoded(self._report, rows)]
-        return None if not found else found[0] if len(found) == 1 else found
+        values = [tree(unwrapped(value)) for value in decoded(self._report, rows)]
+        return None if not values else values[0] if len(values) == 1 else values
 
     def _stack(self) -> list[dict[str, Any]]:
         stack = self._values.get("stack")
@@ -195,42 +195,42 @@ class _Details:
         What a collective is.
         """
         values, name = self._values, self._table.name
-        found: list[tuple[str, str, int | None, int | None]] = []
+        related: list[tuple[str, str, int | None, int | None]] = []
         api = self._id if name == "cuda_api" else values.get("api")
         if api is not None and name != "cuda_api":
-            found.append(("launch", "cuda_api", api, None))
+            related.append(("launch", "cuda_api", api, None))
         if api is not None:
             for work in _WORK:
                 if self._report.tables[work]:
-                    found += [
+                    related += [
                         (_RELATIONS[work], work, one, start)
                         for one, start in self._of_call(work, api)
                         if one != self._id or work != name
                     ]
         if name == "nvtx_ranges":
-            found += self._of_range()
+            related += self._of_range()
         range_ = self._range
         if range_ is not None and name != "ops":
-            found.append(("nvtx", "nvtx_ranges", range_, None))
+            related.append(("nvtx", "nvtx_ranges", range_, None))
         launched = self._launched
         if launched is not None:
-            found.append(("inside", "intrakernel_launches", launched["id"], launched["start"]))
+            related.append(("inside", "intrakernel_launches", launched["id"], launched["start"]))
         kernel = values.get("kernel") if launched is None else launched["kernel"]
         if kernel is not None:
-            found.append(("kernel", "kernels", kernel, None))
+            related.append(("kernel", "kernels", kernel, None))
         if name == "kernels" and self._report.tables["intrakernel_launches"]:
             rows = self._report.sql(
                 'SELECT id, "start" FROM intrakernel_launches WHERE kernel = $id LIMIT 4', {"id": self._id}
             ).to_pylist()
-            found += [("inside", "intrakernel_launches", row["id"], row["start"]) for row in rows]
+            related += [("inside", "intrakernel_launches", row["id"], row["start"]) for row in rows]
         if name == "kernels" and self._report.tables["collectives"]:
             rows = self._report.sql(
                 "SELECT id FROM collectives WHERE kernel = $id LIMIT 1", {"id": self._id}
             ).to_pylist()
-            found += [("collective", "collectives", row["id"], None) for row in rows]
+            related += [("collective", "collectives", row["id"], None) for row in rows]
         links = []
         once = {
-            (table, id_): (relation, table, id_, start) for relation, table, id_, start in reversed(found)
+            (table, id_): (relation, table, id_, start) for relation, table, id_, start in reversed(related)
         }
         for relation, table, id_, start in list(reversed(once.values()))[:_MOST_LINKS]:
             place = by_id(self._opened, table, id_, start=start)
@@ -271,12 +271,12 @@ class _Details:
     @cached_property
     def _range(self) -> int | None:
         """The innermost range that it, or the call that launched it, began in."""
-        found: int | None = self._values.get("range")
-        if found is None and isinstance(
+        range_id: int | None = self._values.get("range")
+        if range_id is None and isinstance(
             self._values.get("api"), int
         ):  # of a call itself, `api` says runtime or driver
-            found = (self._row(TABLES["cuda_api"], self._values["api"]) or {}).get("range")
-        return found
+            range_id = (self._row(TABLES["cuda_api"], self._values["api"]) or {}).get("range")
+        return range_id
 
     def _of_call(self, table: str, api: int) -> list[tuple[int, int]]:
         rows = self._report.sql(
@@ -286,21 +286,21 @@ class _Details:
 
     def _of_range(self) -> list[tuple[str, str, int | None, int | None]]:
         """The first pieces of GPU work that were launched in a range itself, and its place on the GPU."""
-        found: list[tuple[str, str, int | None, int | None]] = []
+        inside: list[tuple[str, str, int | None, int | None]] = []
         if self._layer != LAYER:
-            found.append(("gpu", LAYER, self._id, None))
+            inside.append(("gpu", LAYER, self._id, None))
         else:
-            found.append(("nvtx", "nvtx_ranges", self._id, self._values["start"]))
+            inside.append(("nvtx", "nvtx_ranges", self._id, self._values["start"]))
         if not self._report.tables["cuda_api"]:
-            return found
+            return inside
         for table in ("kernels", "memcpys", "graphs"):
             if self._report.tables[table]:
                 rows = self._report.sql(
                     f'SELECT k.id, k."start" FROM {table} k JOIN cuda_api a ON k.api = a.id WHERE a."range" = $id ORDER BY 2 LIMIT 16',
                     {"id": self._id},
                 ).to_pylist()
-                found += [(_RELATIONS[table], table, row["id"], row["start"]) for row in rows]
-        return found
+                inside += [(_RELATIONS[table], table, row["id"], row["start"]) for row in rows]
+        return inside
 
     def _parents(self) -> list[dict[str, Any]]:
         """The ranges around it, the outermost first.
@@ -318,27 +318,27 @@ class _Details:
         if inner is None:
             return []
         around = [
-            found
+            outer
             for depth in range(min(inner.depth, _MOST_PARENTS))
-            if (found := lanes.at(inner.lane, depth, inner.start))
+            if (outer := lanes.at(inner.lane, depth, inner.start))
         ]
         end = inner.start + inner.duration
         kept = [
-            found for found in around if found.start <= inner.start and end <= found.start + found.duration
+            outer for outer in around if outer.start <= inner.start and end <= outer.start + outer.duration
         ]
-        return [located(self._opened, found) for found in [*kept, *(() if nests else (inner,))]]
+        return [located(self._opened, outer) for outer in [*kept, *(() if nests else (inner,))]]
 
     def _regions_around(self, launch: dict[str, Any]) -> list[dict[str, Any]]:
         """The launch, and the regions of the warp around an event of it."""
-        found = [by_id(self._opened, "intrakernel_launches", launch["id"], start=launch["start"])]
+        places = [by_id(self._opened, "intrakernel_launches", launch["id"], start=launch["start"])]
         if self._table.name == "intrakernel_events":
             rows = self._report.sql(
                 """SELECT id, "start" FROM intrakernel_events WHERE launch = $launch AND unit = $unit
                    AND "start" <= $start AND "end" >= $end AND kind <> 'mark' AND id <> $id ORDER BY "start", "end" DESC LIMIT 128""",
                 {name: self._values[name] for name in ("launch", "unit", "start", "end", "id")},
             )
-            found += [
+            places += [
                 by_id(self._opened, "intrakernel_events", row["id"], start=row["start"])
                 for row in rows.to_pylist()
             ]
-        return [place for place in found if place is not None]
+        return [place for place in places if place is not None]

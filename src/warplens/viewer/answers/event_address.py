@@ -8,24 +8,24 @@ from warplens.viewer import limits
 from warplens.viewer.answers.plain import cut
 
 if TYPE_CHECKING:
-    from warplens.timeline.lanes import Found
+    from warplens.timeline.lanes import LaneEvent
     from warplens.viewer.answers.loaded_report import Opened
 
 _BITS = 32
 
 
-def located(opened: Opened, found: Found) -> dict[str, Any]:
+def located(opened: Opened, event: LaneEvent) -> dict[str, Any]:
     """Return an event of the timeline as `Located`."""
     return {
         "report": opened.number,
-        "table": found.lane.layer,
-        "process": found.lane.process,
-        "row": found.row,
-        "track": found.lane.number,
-        "lane": found.depth,
-        "start": found.start - opened.origin,
-        "duration": found.duration,
-        "name": cut(found.name, limits.CELL),
+        "table": event.lane.layer,
+        "process": event.lane.process,
+        "row": event.row,
+        "track": event.lane.number,
+        "lane": event.depth,
+        "start": event.start - opened.origin,
+        "duration": event.duration,
+        "name": cut(event.name, limits.CELL),
     }
 
 
@@ -33,8 +33,8 @@ def by_id(opened: Opened, table: str, id_: int | None, start: int | None = None)
     """Return where the row of a table with an id lies; None where it is on no track."""
     if id_ is None:
         return None
-    found = opened.every_lane.located(table, id_, start)
-    return None if found is None else located(opened, found)
+    event = opened.every_lane.located(table, id_, start)
+    return None if event is None else located(opened, event)
 
 
 def id_of(process: int, row: int) -> int:

@@ -141,8 +141,8 @@ def _nested(report: Report, selection: Selection, table: str, column: str) -> di
 def _positions(ids: Int64Array, wanted: Int64Array) -> Int64Array:
     order = np.argsort(ids, kind="stable")
     place = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
-    found = order[place]
-    return np.where(ids[found] == wanted, found, -1)
+    rows = order[place]
+    return np.where(ids[rows] == wanted, rows, -1)
 
 
 def _paths(parent: Int64Array, label: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -94,7 +94,7 @@ class Opened:
         def made() -> Lanes:
             if not projecting.has_projection(self.report):
                 return self.lanes
-            index = projecting.found(self.report, self.cache)
+            index = projecting.existing(self.report, self.cache)
             if index is None and projecting.is_large(self.report):
                 if self._projecting:
                     self.growing = True
@@ -117,7 +117,7 @@ class Opened:
                 lanes = self._with_projection(None)
             else:  # what another process could not write is not tried again in this one
                 self.projector(self)
-                index = projecting.found(self.report, self.cache)
+                index = projecting.existing(self.report, self.cache)
                 lanes = self.lanes if index is None else self._with_projection(index)
             rows = self._rows(lanes)
             with self._lock:
@@ -159,8 +159,8 @@ class Opened:
     @property
     def tree_now(self) -> list[dict[str, Any]] | None:
         """The same, None while nobody has asked for it yet."""
-        found: list[dict[str, Any]] | None = self._made.get("tree")
-        return found
+        tree: list[dict[str, Any]] | None = self._made.get("tree")
+        return tree
 
     def _rows(self, lanes: Lanes) -> list[dict[str, Any]]:
         return track_nodes(self.number, self.origin, self.entities, lanes=lanes, counters=self.counters)
@@ -209,5 +209,5 @@ class Opened:
             with self._lock:
                 if name not in self._made:
                     self._made[name] = make()
-        found: Made = self._made[name]
-        return found
+        made: Made = self._made[name]
+        return made

@@ -41,7 +41,7 @@ def is_large(report: Report) -> bool:
     return counts["nvtx_ranges"] + sum(counts[name] for name in TABLES) > _LARGE
 
 
-def found(report: Report, cache: Path | None) -> LaneIndex | None:
+def existing(report: Report, cache: Path | None) -> LaneIndex | None:
     """Return the index that was made of the report as it is; None where there is none."""
     wanted = _head(report)
     for path in _places(report, cache):

@@ -35,7 +35,7 @@ def search(opened: Opened, text: str, regex: bool, around: float, limit: int) ->
     time = opened.origin + math.floor(around)
     before = lanes.find(names, -limits.TIME, time, limit, backward=True) if sums else []
     behind = lanes.find(names, time, limits.TIME, limit) if sums else []
-    found = sorted(
+    hits = sorted(
         {(one.lane.number, one.depth, one.start, one.row): one for one in [*before, *behind]}.values(),
         key=lambda one: one.start,
     )
@@ -45,5 +45,5 @@ def search(opened: Opened, text: str, regex: bool, around: float, limit: int) ->
         "total": total,
         "before": lanes.count(names, -limits.TIME, time, total) if total <= limits.COUNTED else None,
         "names": [{"layer": layer, "text": cut(name), "count": count} for (layer, name), count in most],
-        "events": [located(opened, one) for one in found],
+        "events": [located(opened, one) for one in hits],
     }

@@ -163,11 +163,11 @@ def steps(opened: Opened, name: str = "") -> dict[str, Any]:
 
     with opened.asking() as report:
         try:
-            found = find(report, Selection(), name or None).slice(0, limits.ROWS)
+            instances = find(report, Selection(), name or None).slice(0, limits.ROWS)
         except MissingData as error:
             what = str(error).partition(";")[0].rstrip(".")  # behind it is an option of the command line
             return {"name": name, "steps": [], "note": cut(f"The report {what}.")}
-        taken = parts(report, found)
+        taken = parts(report, instances)
     host = taken.time.sum(axis=2).tolist()
     rows = [
         {
@@ -178,9 +178,9 @@ def steps(opened: Opened, name: str = "") -> dict[str, Any]:
             "end": row["end"] - opened.origin,
             "parts": dict(zip(PARTS, own, strict=True)),
         }
-        for row, own in zip(found.to_pylist(), host, strict=True)
+        for row, own in zip(instances.to_pylist(), host, strict=True)
     ]
-    answer: dict[str, Any] = {"name": base_name(found.column("name")[0].as_py()), "steps": rows}
+    answer: dict[str, Any] = {"name": base_name(instances.column("name")[0].as_py()), "steps": rows}
     if not taken.gpu:
         answer["note"] = "No GPU work was recorded in these processes."
     return answer

@@ -46,18 +46,18 @@ def shown(
         if pa.types.is_dictionary(field.type):
             values = values.cast(field.type.value_type)
         cells.append([plain(value) for value in values.to_pylist()])
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "title": title,
         "columns": columns,
         "rows": [list(row) for row in zip(*cells, strict=True)] if cells else [],
     }
     if links is not None and any(links):
-        found["links"] = list(links)[: rows.num_rows]
+        answer["links"] = list(links)[: rows.num_rows]
     if cut_ or table.num_rows > rows.num_rows:
-        found["cut"] = True
+        answer["cut"] = True
     if note:
-        found["note"] = note
-    return found
+        answer["note"] = note
+    return answer
 
 
 def with_origin(table: pa.Table, origin: int) -> pa.Table:
@@ -103,9 +103,9 @@ def sql_links(opened: Opened, text: str, rows: Sequence[tuple[int | None, int | 
 
 def _row_link(opened: Opened, layers: Sequence[str], id_: int | None, begin: int | None) -> Link:
     for layer in layers:
-        found = by_id(opened, layer, id_, start=begin) if id_ is not None else None
-        if found is not None and (begin is None or found["start"] == begin - opened.origin):
-            return found
+        link = by_id(opened, layer, id_, start=begin) if id_ is not None else None
+        if link is not None and (begin is None or link["start"] == begin - opened.origin):
+            return link
     if begin is None:
         return None
     return _at(opened, layers, begin)
@@ -117,23 +117,23 @@ def time_links(
     """Say which events of some layers begin at these times (ns, the report's clock)."""
     asked = starts[:_LINKED]
     wanted = list({start for start in asked if start is not None})
-    found: dict[int, Link] = {}
+    links: dict[int, Link] = {}
     for layer in layers:
         table = table_of(layer)
         if layer == table and report.tables[table] and wanted:
             text = f'SELECT "start", min(id) AS id FROM {table} WHERE "start" IN (SELECT unnest($starts)) GROUP BY 1'
             for row in report.sql(text, {"starts": wanted}).to_pylist():
-                found.setdefault(row["start"], by_id(opened, layer, row["id"], start=row["start"]))
+                links.setdefault(row["start"], by_id(opened, layer, row["id"], start=row["start"]))
         else:
-            found.update({start: _at(opened, [layer], start) for start in wanted if start not in found})
-    return [None if start is None else found.get(start) for start in asked]
+            links.update({start: _at(opened, [layer], start) for start in wanted if start not in links})
+    return [None if start is None else links.get(start) for start in asked]
 
 
 def _at(opened: Opened, layers: Sequence[str], start: int) -> Link:
     for layer in layers:
-        found = opened.every_lane.next_of(layer, start, start + 1)
-        if found is not None and found.start == start:
-            return located(opened, found)
+        event = opened.every_lane.next_of(layer, start, start + 1)
+        if event is not None and event.start == start:
+            return located(opened, event)
     return None
 
 

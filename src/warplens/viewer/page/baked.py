@@ -120,10 +120,10 @@ def _levels(opened: Opened) -> list[Rects]:
 
     levels, width = [], _COARSEST
     while width < end - begin:
-        found = level(width)
-        if len(found.columns["start"]) > _WORTH * events:
+        rects = level(width)
+        if len(rects.columns["start"]) > _WORTH * events:
             break
-        levels.append(found)
+        levels.append(rects)
         width *= _ZOOM
     return [*levels, level(end - begin)]
 
@@ -178,9 +178,9 @@ class _Slices:
 
     def names(self) -> Iterator[tuple[int, tuple[str, int, int]]]:
         """An event of each name, the most frequent names first."""
-        found, first, counts = np.unique(self._name, return_index=True, return_counts=True)
+        used, first, counts = np.unique(self._name, return_index=True, return_counts=True)
         for place in np.argsort(-counts, kind="stable").tolist():
-            yield int(found[place]), self.ref(int(first[place]))
+            yield int(used[place]), self.ref(int(first[place]))
 
 
 def _alike(answers: Answers, slices: _Slices, told: _Told) -> Iterator[tuple[str, Any]]:

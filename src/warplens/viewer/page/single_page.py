@@ -60,7 +60,7 @@ def single_page(files: Mapping[str, File], title: str, answers: Mapping[str, byt
 
     text = _OUTSIDE.sub(inside, text)
     allowed = "; ".join(
-        f"{kind} {' '.join(found) or chr(39) + 'none' + chr(39)}" for kind, found in hashes.items()
+        f"{kind} {' '.join(digests) or chr(39) + 'none' + chr(39)}" for kind, digests in hashes.items()
     )
     policy = (
         f"default-src 'none'; {allowed}; img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
@@ -97,11 +97,11 @@ def _path(reference: str) -> str:
 
 
 def _content(files: Mapping[str, File], reference: str) -> str:
-    found = files.get(_path(reference))
-    if found is None:
+    file = files.get(_path(reference))
+    if file is None:
         raise UsageError(f"the built page lacks {reference}. Build it again: make web.")
     # What an HTML parser would change must not be there, or the text is not the one that was hashed.
-    return found.content.decode().replace("\r\n", "\n").replace("\r", "\n")
+    return file.content.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _safe_script(text: str) -> str:

@@ -78,11 +78,11 @@ class Keys:
         if kind.lower() == "bearer" and self.fits(given.strip()):
             return True
         try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
             return False
-        return found is not None and hmac.compare_digest(
-            found.value.encode(errors="replace"), self.session.encode()
+        return morsel is not None and hmac.compare_digest(
+            morsel.value.encode(errors="replace"), self.session.encode()
         )
 
 
@@ -172,14 +172,14 @@ class Guard:
             if linked
             else b""
         )
-        found = [
+        fields = [
             (b"set-cookie", cookie.encode()),
             (b"content-type", b"text/html; charset=utf-8"),
             (b"content-length", b"%d" % len(body)),
         ]
         if not linked:
-            found.append((b"location", b"/"))
-        await send({"type": "http.response.start", "status": 200 if linked else 303, "headers": found})
+            fields.append((b"location", b"/"))
+        await send({"type": "http.response.start", "status": 200 if linked else 303, "headers": fields})
         await send({"type": "http.response.body", "body": body})
 
 

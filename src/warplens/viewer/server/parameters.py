@@ -28,12 +28,12 @@ class Parameters:
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a text."""
-        found = self._given.get(name, default)
-        if found is None:
+        value = self._given.get(name, default)
+        if value is None:
             raise UsageError(f"the parameter {name} is missing")
-        if len(found) > _TEXT:
+        if len(value) > _TEXT:
             raise UsageError(f"the parameter {name} is too long")
-        return found
+        return value
 
     def flag(self, name: str) -> bool:
         """Return whether a parameter says yes."""
@@ -45,23 +45,23 @@ class Parameters:
             return default
         text = self.text(name)
         try:
-            found = int(text)
+            number = int(text)
         except ValueError:
             raise UsageError(f"the parameter {name} is no whole number: {text[:40]!r}") from None
-        if found < least:
+        if number < least:
             raise UsageError(f"the parameter {name} is less than {least}")
-        return min(found, most)
+        return min(number, most)
 
     def time(self, name: str) -> float:
         """Return a time, ns from the report's origin."""
         text = self.text(name)
         try:
-            found = float(text)
+            number = float(text)
         except ValueError:
             raise UsageError(f"the parameter {name} is no number: {text[:40]!r}") from None
-        if not math.isfinite(found) or abs(found) > _FURTHEST:
+        if not math.isfinite(number) or abs(number) > _FURTHEST:
             raise UsageError(f"the parameter {name} is no time")
-        return found
+        return number
 
     def span(self) -> tuple[int, int] | tuple[None, None]:
         """Return begin and end, ns; None twice where neither is there."""
@@ -75,7 +75,7 @@ class Parameters:
     def numbers(self, name: str) -> list[int]:
         """Return a list of tracks: `1,4-9`."""
         text = self._given.get(name, "")
-        found: list[int] = []
+        tracks: list[int] = []
         for part in filter(None, text.split(",")):
             first, dash, last = part.partition("-")
             if not first.isdecimal() or (dash and not last.isdecimal()) or len(part) > 24:
@@ -85,7 +85,7 @@ class Parameters:
             low, high = int(first), int(last) if dash else int(first)
             if high > _LAST:
                 raise UsageError(f"the parameter {name} names what cannot be there: {part}")
-            if high < low or high - low + len(found) >= limits.TRACKS:
+            if high < low or high - low + len(tracks) >= limits.TRACKS:
                 raise UsageError(f"the parameter {name} names more than {limits.TRACKS:,} tracks")
-            found += range(low, high + 1)
-        return found
+            tracks += range(low, high + 1)
+        return tracks

@@ -42,7 +42,7 @@ def room() -> int:
 
 
 class Asked:
-    """The reports that were asked about, each opened once as the server has it."""
+    """Keeps reports open: each is opened once, with the options of the server."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
@@ -64,8 +64,8 @@ class Asked:
         if number not in self._reports or self._reports[number][0] != stored:
             if number in self._reports:
                 self._reports.pop(number)[1].close()
-            found: Stored = pickle.loads(stored)
-            self._reports[number] = stored, Report(found, memory=self._memory, spill=False)
+            report: Stored = pickle.loads(stored)
+            self._reports[number] = stored, Report(report, memory=self._memory, spill=False)
         return self._reports[number][1]
 
 

@@ -19,7 +19,7 @@ Work = Callable[[], Any]
 
 
 class Busy(Exception):
-    """More is asked for than is computed in a sensible time, or it takes longer than a request may wait."""
+    """The request needs more computing, or more time, than a request may take."""
 
 
 class Workers:
@@ -53,17 +53,21 @@ class Workers:
         Busy if it takes longer, and it goes on for the next request.
         """
         with self._lock:
-            found = self._answers.get(key)
-            if found is not None and found.done() and (found.cancelled() or found.exception() is not None):
-                found = None
-        if found is None:
-            found = self._submit(self._heavy, work)
+            future = self._answers.get(key)
+            if (
+                future is not None
+                and future.done()
+                and (future.cancelled() or future.exception() is not None)
+            ):
+                future = None
+        if future is None:
+            future = self._submit(self._heavy, work)
             with self._lock:
-                self._answers[key] = found
+                self._answers[key] = future
                 while len(self._answers) > _KEPT:
                     self._answers.popitem(last=False)
         try:
-            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(found)), seconds)
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
         except (asyncio.TimeoutError, TimeoutError):
             raise Busy("this takes long, and goes on: ask again in a while") from None
 

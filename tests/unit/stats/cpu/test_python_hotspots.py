@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.stats.cpu_story import tell
 from warplens import catalog
+from warplens.analysis.cpu.frames import is_library
 from warplens.errors import MissingData
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
@@ -46,7 +47,11 @@ def test_samples_as_cpu_hotspots_has_them(tmp_path: Path, selection: Selection) 
     assert {
         (row["Name"], row["Where"]): pytest.approx([row[name] for name in columns]) for row in found
     } == expected
-    assert [row["Self (ns)"] for row in found] == sorted((row["Self (ns)"] for row in found), reverse=True)
+    own = [not is_library(row["Where"].rpartition(":")[0]) for row in found]
+    assert own == sorted(own, reverse=True)
+    for key, mine in (("Total (ns)", True), ("Self (ns)", False)):
+        values = [row[key] for row, is_mine in zip(found, own, strict=True) if is_mine == mine]
+        assert values == sorted(values, reverse=True)
 
 
 @pytest.mark.slow
@@ -63,6 +68,24 @@ def test_threads_are_counted(tmp_path: Path) -> None:
             "python samples"
             in notes(catalog.find("stats.tables", "python_hotspots").load().table(report, Selection()))[0]
         )
+
+
+def test_own_code_comes_first(tmp_path: Path) -> None:
+    mine, pandas = "/home/me/run.py", "/x/site-packages/pandas/a.py"
+    functions = [("main", mine, None), ("apply", pandas, 1), ("load", mine, 1)]
+    frames = [
+        {"frame": number, "process": 0, "depth": int(parent is not None), "parent": parent, "kind": "python"}
+        | {"function": name, "file": file}
+        for number, (name, file, parent) in enumerate(functions, 1)
+    ]
+    samples = [
+        {"id": number, "process": 0, "thread": 0, "start": 1000 * number, "end": 1000 * number + 1000}
+        | {"kind": "python", "stack": stack, "count": 1, "weight": 1000, "on_cpu": True}
+        for number, stack in enumerate([2, 2, 2, 3])
+    ]
+    timeline(tmp_path / "r.warplens", "main |[x   ]", tables={"frames": frames, "samples": samples})
+    with open_report(tmp_path / "r.warplens") as report:
+        assert [row["Name"] for row in stat(report)] == ["main", "load", "apply"]
 
 
 def test_traced_calls(tmp_path: Path) -> None:

@@ -119,7 +119,9 @@ def test_states(report: Report, selection: Selection, windowed: bool) -> None:
 
 def test_states_that_were_guessed_are_said(report: Report) -> None:
     table = catalog.find("stats.tables", "thread_state_sum").load().table(report, Selection())
-    assert notes(table) == ["2 threads' states come from what the scheduler had counted between two looks."]
+    assert notes(table) == [
+        "States of 2 threads come from counters of the scheduler, read from time to time."
+    ]
 
 
 @pytest.mark.parametrize("windowed", [False, True])

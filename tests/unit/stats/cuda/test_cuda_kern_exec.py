@@ -80,7 +80,7 @@ def test_every_launch_with_its_times(report: Report) -> None:
         (0, "cudaLaunchKernel", "1024    1    1", "void gemm<float>()"),
     ]
     assert notes(table(report, "cuda_kern_exec_trace")) == [
-        "1 kernels without their API call left out; it was before the recording, or lost."
+        "1 kernel without an API call left out; it was before the recording, or lost."
     ]
 
 

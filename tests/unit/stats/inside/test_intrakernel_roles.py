@@ -234,7 +234,7 @@ def test_what_was_dropped(tmp_path: Path) -> None:
     with open_report(story.write(tmp_path / "r.warplens", end=200_000)) as report:
         (finding,) = judge(report, Selection(), [OVERHEAD]).findings
     assert (finding.severity, finding.bound) == ("info", None)
-    assert "3 records (75%) found no slot and 2 warps found no place" in finding.cause
+    assert "3 records (75 %) found no slot and 2 warps found no place" in finding.cause
     assert "slots=67" in finding.fix
 
 

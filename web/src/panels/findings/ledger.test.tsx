@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Finding, Findings, Table } from "../../data/types";
 import { click, draw, fake, load, until } from "../testing/fake";
 import { FindingsPanel } from "./findings";
-import { judged } from "./ledger";
+import { entries, judged, places } from "./ledger";
 
 const finding = (rule: string, title: string, estimate: number): Finding => ({
   rule, subject: title, title, cause: "", fix: "", link: "", severity: "high", confidence: "high", bound: estimate, estimate, occurrences: 1, wrongWhen: "", evidence: [],
@@ -30,6 +30,13 @@ test("a cause has the dearest finding of its rules, or the reason why it has non
   expect(judged(["gil_contention"], FOUND)).toBe("not judged: the report does not contain Python GIL data.");
   expect(judged(["small_kernels", "gil_contention"], FOUND)).toBe("looked at, nothing found");
   expect(judged(["none: the report does not say"], FOUND)).toBe("not judged: no rule looks at it");
+});
+
+test("rows stand below what they are about, which is named once", () => {
+  const [main, ...others] = places(entries(TABLE));
+  expect(others).toEqual([]);
+  expect(main?.[0]).toBe("main");
+  expect(main?.[1].map((one) => one.cause)).toEqual(["Python function", "GIL wait"]);
 });
 
 test("it is asked for when it is opened, and leads to findings", async () => {

@@ -32,21 +32,22 @@ function Rows({ found, report, onChoose }: Props) {
     <Answered of={answer} what="the ledger">
       {(table) => (
         <table>
-          <thead><tr><th>where</th><th>of its time</th><th>time</th><th>cause</th><th>finding</th></tr></thead>
-          <tbody>
-            {entries(table).map((one, i) => {
-              const about = judged(one.rules, found);
-              return (
-                <tr key={i}>
-                  <td><Name text={one.where} most={40} /></td>
-                  <td><Bar share={one.share} most={null} label="Of its time" /></td>
-                  <td>{time(one.time)}</td>
-                  <td><Name text={one.most === "" ? one.cause : `${one.cause}: ${one.most}`} most={60} /></td>
-                  <td>{typeof about === "string" ? <span class="p-dim">{about}</span> : <button type="button" class="p-link" onClick={() => onChoose(about)}>{about.title}</button>}</td>
-                </tr>
-              );
-            })}
-          </tbody>
+          {places(entries(table)).map(([where, own]) => (
+            <tbody key={where}>
+              <tr><th colSpan={4} scope="rowgroup"><Name text={where} most={60} /></th></tr>
+              {own.map((one) => {
+                const about = judged(one.rules, found);
+                return (
+                  <tr key={one.cause}>
+                    <td><Bar share={one.share} most={null} label="Of its time" /></td>
+                    <td class="p-ledger-time">{time(one.time)}</td>
+                    <td><Name text={one.most === "" ? one.cause : `${one.cause}: ${one.most}`} most={60} /></td>
+                    <td>{typeof about === "string" ? <span class="p-dim">{about}</span> : <button type="button" class="p-link" onClick={() => onChoose(about)}>{about.title}</button>}</td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          ))}
         </table>
       )}
     </Answered>
@@ -70,6 +71,13 @@ export function entries(table: Table): Entry[] {
     share: Number(row[share!]) / 100, time: Number(row[spent!]), where: String(row[where!]), cause: String(row[cause!]),
     most: String(row[most!] ?? ""), rules: String(row[rules!]).split(", "),
   }));
+}
+
+/** The rows of each GPU, and of each thread, in the order of the table. */
+export function places(rows: Entry[]): [string, Entry[]][] {
+  const own = new Map<string, Entry[]>();
+  for (const row of rows) own.set(row.where, [...(own.get(row.where) ?? []), row]);
+  return [...own];
 }
 
 /** The finding that costs most of those of some rules; else why there is none. */

@@ -1,0 +1,1 @@
+"""Questions over many ranks: each recipe is one file in `questions`."""

@@ -1,0 +1,1 @@
+"""Collectives of many ranks: which calls belong together, and who waited for whom."""

@@ -1,0 +1,153 @@
+"""Which rank the others wait for, why, and what stragglers cost a job.
+
+## What it asks
+Of reports with collectives, one or more ranks in each: the rank that comes last to them, how long the
+others wait for it, and what it does before that the others do not. Of one Parquet file with the
+operations of a pipeline-parallel job (`dp_rank`, `stage`, `rank`, `step`, `optype`, `start_ts`,
+`duration` in seconds, `seq_id`, `mc`): how long a step would take without stragglers, and how much of
+the loss is due to a kind of operation, to a pipeline stage, to single workers.
+
+## How it is computed
+**Reports.** Collectives belong together by group and sequence number, else by operation and order where
+all ranks made equally many; the answer names the way. The clocks of the hosts are put beside each other
+by collectives that end at once on all ranks (all-reduce, all-gather, reduce-scatter, barrier), with an
+offset or a drift where that makes the ends agree better. The transfer of a collective is the least time
+that a rank spent in it; what a rank spent beyond that is waiting, for the rank that began last. The
+reason compares what this rank's GPU did since the collective before with the median of the ranks.
+
+**Operations.** The graph of the step (pipeline 1F1B: sends with their receives, collectives of their groups, the order
+on each rank) is run again with other durations. Communication counts from the moment its last rank
+began it. The ideal duration of a kind is the mean of its computations, the median of its
+communication. `slowdown` is the length of a step over the ideal one; by a kind, a stage or a dp rank it
+is the length where all others are ideal, over the ideal one; of a worker it is the lower of its dp
+rank's and its stage's. `m_s` and `m_w` are the shares of the loss that are won back when the last stage,
+or the slowest 3 % of the workers, are ideal. Definitions: "Understanding Stragglers in Large Model
+Training Using What-if Analysis", OSDI 2025.
+
+## Traps
+- Of reports: where the starts differ by less than twice what the clocks are known to, nobody is called
+  last. A point-to-point transfer counts as a collective of two ranks.
+- Of operations: the time that the CPU takes to launch operations is not in the replayed step;
+  `launch_slowdown` says how much longer the traced one is. Interleaved stages are refused. Collectives
+  of tensor-parallel ranks are taken as each rank's own, because the trace has one rank of each group.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from warplens.errors import MissingData, ReportError
+from warplens.flows import foreign
+from warplens.recipes.base import Answer, Summary
+from warplens.recipes.collectives import answering, reading
+from warplens.recipes.jobs import operations, what_if
+from warplens.recipes.jobs.what_if import Stragglers
+
+FILES = True
+_CLEAR = 1.05  # a slowdown below this is not worth a word
+
+
+def part(path: Path) -> Summary:
+    """Read the collectives of a report, or run the job of a file of operations again."""
+    if not operations.is_operations(path):
+        if path.suffix == ".parquet":
+            raise ReportError(
+                f"{path} is not a Parquet file of operations with the columns {', '.join(operations.COLUMNS)}"
+            )
+        with foreign.open(path) as report:
+            return {"collectives": reading.collectives(report)}
+    result = what_if.stragglers(operations.read(path))
+    return {
+        "job": pa.table(
+            {
+                "job": [path.name],
+                "traced": [result.traced],
+                "replayed": [result.replayed],
+                "ideal": [result.ideal],
+                "last_stage": pa.array([result.last_stage], pa.float64()),
+                "slowest_workers": pa.array([result.slowest_workers], pa.float64()),
+                "slowest": [list(result.slowest)],
+            }
+        ),
+        "by_type": pa.table({"type": list(result.by_kind), "slowdown": list(result.by_kind.values())}),
+        "by_stage": pa.table({"stage": list(result.by_stage), "slowdown": list(result.by_stage.values())}),
+        "by_dp_rank": pa.table(
+            {"dp_rank": list(result.by_dp_rank), "slowdown": list(result.by_dp_rank.values())}
+        ),
+        "by_worker": _workers(result),
+    }
+
+
+def answer(summary: Summary) -> Answer:
+    """Say what stragglers cost, and where they are. MissingData for more than one job."""
+    if "job" not in summary:
+        return answering.answer(summary["collectives"])
+    if summary["job"].num_rows != 1:
+        raise MissingData("straggler answers for one job at a time.")
+    job = summary["job"].to_pylist()[0]
+    tables = {
+        name: summary[name].drop_columns(["report"]).sort_by([("slowdown", "descending")])
+        for name in ("by_type", "by_stage", "by_dp_rank", "by_worker")
+    }
+    facts: dict[str, Any] = {
+        "job": job["job"],
+        "step_traced_s": job["traced"],
+        "step_s": job["replayed"],
+        "step_ideal_s": job["ideal"],
+        "slowdown": job["replayed"] / job["ideal"] if job["ideal"] else 1.0,
+        "launch_slowdown": job["traced"] / job["replayed"] if job["replayed"] else 1.0,
+        "m_s": job["last_stage"],
+        "m_w": job["slowest_workers"],
+        "slowest_workers": job["slowest"],
+        "slowdown_by_type": _mapping(tables["by_type"], "type"),
+        "slowdown_by_stage": _mapping(tables["by_stage"], "stage"),
+        "slowdown_by_dp_rank": _mapping(tables["by_dp_rank"], "dp_rank"),
+        "slowdown_by_worker": _mapping(tables["by_worker"], "rank"),
+    }
+    return Answer(_verdict(facts, tables), tables=tables, facts=facts)
+
+
+def _workers(result: Stragglers) -> pa.Table:
+    rows = [
+        {
+            "rank": rank,
+            "dp_rank": result.place_of[rank][0],
+            "stage": result.place_of[rank][1],
+            "slowdown": slowdown,
+        }
+        for rank, slowdown in result.by_worker.items()
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def _mapping(table: pa.Table, name: str) -> dict[str, float]:
+    keys, values = table.column(name).to_pylist(), table.column("slowdown").to_pylist()
+    return {str(key): value for key, value in zip(keys, values, strict=True)}
+
+
+def _verdict(facts: dict[str, Any], tables: dict[str, pa.Table]) -> list[str]:
+    lines = [
+        f"A step takes {facts['step_s']:.3f} s; without stragglers it would take {facts['step_ideal_s']:.3f} s "
+        f"(slowdown {facts['slowdown']:.2f})."
+    ]
+    if facts["slowdown"] < _CLEAR:
+        return [*lines, "No stragglers: less than 5 % of the step is lost."]
+    kind = tables["by_type"].to_pylist()[0]
+    lines.append(f"By operation: {kind['type']} alone makes the step {kind['slowdown']:.2f} times as long.")
+    if facts["m_s"] is not None:
+        lines.append(f"The last pipeline stage explains {_percent(facts['m_s'])} of the loss.")
+    if facts["m_w"] is not None:
+        count = len(facts["slowest_workers"])
+        ranks = ", ".join(map(str, facts["slowest_workers"][:4]))
+        lines.append(
+            f"The slowest {'worker' if count == 1 else f'{count} workers'} (rank {ranks}) "
+            f"{'explains' if count == 1 else 'explain'} {_percent(facts['m_w'])} of it."
+        )
+    return lines
+
+
+def _percent(share: float) -> str:
+    return "all" if share >= 1 else f"{100 * share:.0f} %"

@@ -1,0 +1,149 @@
+"""A table of `stats` over many reports: how each row differs from rank to rank.
+
+## What it asks
+What a table of `warplens stats` says of each rank, and for each of its rows: how many ranks have it, and
+the mean, standard deviation, least, quartiles, greatest and sum of its time over them, with the rank that
+has the greatest. `warplens recipe cuda_gpu_kern_sum …` is short for `sums:stat=cuda_gpu_kern_sum`.
+
+## How it is computed
+The table of each report is computed as `warplens stats -r` does. Rows of the same texts (name, operation,
+…) belong together. The values are those of the first column of times, else of the first column of numbers,
+or of `:column=`. The standard deviation is that of a sample. Quartiles are interpolated linearly.
+
+## Traps
+A rank that does not have a row counts as absent, not as 0. A report with the processes of several ranks
+is one row of each name: import each rank as one report.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warplens import catalog
+from warplens.errors import MissingData, UsageError
+from warplens.recipes.base import REPORT, Answer, Summary
+from warplens.report import Report, Selection
+
+STATS = "stats.tables"
+_ORDER = ("Reports", "Mean", "StdDev", "Min", "Q1", "Med", "Q3", "Max", "Sum")
+
+
+def part(report: Report, *, stat: str = "nvtx_sum", column: str = "") -> Summary:
+    """Compute the table of one report.
+
+    Args:
+        report: one rank's.
+        stat: which table of `warplens stats`.
+        column: which of its columns is compared, e.g. `Instances`; default: the first one of times.
+    """
+    table = catalog.find(STATS, stat).load().table(report, Selection())
+    ranks = report.table("processes", ["rank"]).column("rank")
+    return {
+        "rows": table.replace_schema_metadata(),
+        "reports": pa.table(
+            {"name": [report.path.name], "rank": pa.array([pc.min(ranks).as_py()], pa.int64())}
+        ),
+    }
+
+
+def answer(summary: Summary, *, stat: str = "nvtx_sum", column: str = "") -> Answer:
+    """Compare the rows of all reports."""
+    rows = summary["rows"]
+    names = [
+        field.name
+        for field in rows.schema
+        if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)
+    ]
+    value = _compared(rows, names, column)
+    if not names:
+        raise MissingData(f"{stat} has no names by which its rows could be compared.")
+    texts = rows.select([*names, REPORT]).append_column("value", rows.column(value).cast(pa.float64()))
+    for number, name in enumerate(names):
+        texts = texts.set_column(number, name, texts.column(name).cast(pa.string()).fill_null(""))
+    over_ranks = _over_reports(texts, names, value)
+    labels = _labels(summary["reports"])
+    greatest = texts.join(over_ranks.select([*names, "Max"]), keys=names, join_type="inner")
+    greatest = greatest.filter(pc.equal(greatest.column("value"), greatest.column("Max")))
+    first = greatest.group_by(names).aggregate([(REPORT, "min")])
+    over_ranks = over_ranks.join(first, keys=names).sort_by([("Sum", "descending")])
+    worst = [labels[number] for number in over_ranks.column(f"{REPORT}_min").to_pylist()]
+    over_ranks = over_ranks.select([*names, *_ORDER]).append_column("Max at", pa.array(worst))
+    unit = value.partition("(")[2]
+    over_ranks = over_ranks.rename_columns(
+        [f"{name} ({unit}" if unit and name in _ORDER[1:] else name for name in over_ranks.column_names]
+    )
+    by_report = rows.set_column(
+        rows.column_names.index(REPORT),
+        "Rank",
+        pa.array([labels[one] for one in rows.column(REPORT).to_pylist()]),
+    )
+    count = summary["reports"].num_rows
+    return Answer(
+        [f"{value} of {stat} over {count} report{'s' if count != 1 else ''}."],
+        tables={"over_ranks": over_ranks},
+        details={"by_rank": by_report},
+        facts={"stat": stat, "column": value, "reports": count},
+    )
+
+
+def _compared(rows: pa.Table, names: list[str], column: str) -> str:
+    """Return the name of the column that is compared."""
+    numbers: list[str] = [name for name in rows.column_names if name not in (*names, REPORT)]
+    if column:
+        near = [
+            name for name in numbers if name.partition(" (")[0].lower() == column.lower() or name == column
+        ]
+        if not near:
+            raise UsageError(
+                f"the table has no column of numbers {column!r}; there are: {', '.join(numbers)}."
+            )
+        return near[0]
+    times = [name for name in numbers if name.endswith("(ns)")]
+    if not numbers:
+        raise MissingData("the table has no column of numbers.")
+    return (times or numbers)[0]
+
+
+def _over_reports(texts: pa.Table, names: list[str], value: str) -> pa.Table:
+    """Return one row for each name, with the distribution of its value over the reports."""
+    each = texts.group_by([*names, REPORT]).aggregate([("value", "sum")])
+    import numpy as np
+
+    order = each.sort_by([(name, "ascending") for name in names])
+    keys = order.select(names)
+    values = order.column("value_sum").to_numpy()
+    begins = np.flatnonzero(_changes(keys))
+    groups = np.split(values, begins[1:])
+    quartiles = np.array([np.percentile(group, (0, 25, 50, 75, 100)) for group in groups])
+    table = keys.take(pa.array(begins))
+    columns = {
+        "Reports": pa.array([len(group) for group in groups], pa.int64()),
+        "Mean": [group.mean() for group in groups],
+        "StdDev": [group.std(ddof=1) if len(group) > 1 else 0.0 for group in groups],
+        **{name: quartiles[:, place] for place, name in enumerate(("Min", "Q1", "Med", "Q3", "Max"))},
+        "Sum": [group.sum() for group in groups],
+    }
+    for name in _ORDER:
+        table = table.append_column(name, pa.array(columns[name]))
+    return table
+
+
+def _changes(keys: pa.Table) -> pa.Array:
+    """Return where rows in order differ from the row before."""
+    import numpy as np
+
+    different = np.zeros(keys.num_rows, bool)
+    different[:1] = True
+    for column in keys.columns:
+        codes = column.combine_chunks().dictionary_encode().indices.to_numpy()
+        different[1:] |= codes[1:] != codes[:-1]
+    return different
+
+
+def _labels(reports: pa.Table) -> dict[int, str]:
+    """Return what each report is called: its rank where ranks tell the reports apart, else its name."""
+    ranks = reports.column("rank").to_pylist()
+    apart = None not in ranks and len(set(ranks)) == len(ranks)
+    texts = [f"rank {rank}" for rank in ranks] if apart else reports.column("name").to_pylist()
+    return dict(zip(reports.column(REPORT).to_pylist(), texts, strict=True))

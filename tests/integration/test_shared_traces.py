@@ -1,0 +1,98 @@
+"""Every command on recordings of other people's programs: an answer or an error of ours, and savings that there is room for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.pieces import ROOT
+from tests.support.reports.judged import IDLE_RULES, room
+from tests.support.reports.real_recordings import some
+from warplens import catalog
+from warplens.cli.group import commands
+from warplens.errors import MissingData, WarplensError
+from warplens.importers.importing import import_file
+from warplens.report import Report, Selection
+from warplens.report import open as open_report
+from warplens.rules.judging import judge
+from warplens.stats.tables.time_ledger import table
+
+SHARED = ROOT.parent / "shared" / "data"
+TRACES = [
+    str(path.relative_to(SHARED))
+    for pattern in (
+        "kineto/dlrm_8ranks/rank0.json.gz",
+        "kineto/*.gz",
+        "kineto/dlrm_8ranks",
+        "nsys/*.sqlite",
+        "stragglers/*.json.gz",
+    )
+    for path in sorted(SHARED.glob(pattern))
+]
+pytestmark = [
+    pytest.mark.require("native", "duckdb"),
+    pytest.mark.skipif(not TRACES, reason="the recordings of others are not beside the checkout"),
+]
+COMMANDS = (
+    ("timeline",),
+    ("info",),
+    ("stats",),
+    ("stats", "--all"),
+    ("analyze", "--details", "all", "--why-not"),
+    ("flame",),
+    ("source",),
+    ("query", "SHOW TABLES"),
+    *(("export", "-f", "-t", unit.id) for unit in catalog.units("exporters.formats")),
+    *(("stats", "-r", unit.id) for unit in catalog.units("stats.tables")),
+    ("stats", "-r", "time_ledger:per-step"),
+)
+
+
+@pytest.fixture(scope="module", params=some(TRACES))
+def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a recording."""
+    path = tmp_path_factory.mktemp("trace") / "run.warplens"
+    import_file(SHARED / request.param, path)
+    return path
+
+
+def run(report: Path, words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(commands, [words[0], str(report), *words[1:]])
+    if result.exception is not None and not isinstance(result.exception, (WarplensError, SystemExit)):
+        raise result.exception
+    assert result.exit_code in (0, 1), (words, result.output)
+    assert "Traceback" not in result.output
+
+
+def test_every_command_answers(trace: Path, tmp_path: Path) -> None:
+    for words in COMMANDS:
+        out = ("-o", str(tmp_path / words[3])) if words[0] == "export" else ()
+        run(trace, (*words, *out))
+    run(trace, ("diff", str(trace), "--no-rules"))
+    run(trace, ("view", "--export", str(tmp_path / "page.html")))
+
+
+def test_no_saving_is_more_than_there_is_idle_time(trace: Path) -> None:
+    with open_report(trace) as report:
+        judgement = judge(report, Selection())
+        idle = room(report, judgement)
+        for finding in judgement.findings:
+            assert (finding.estimate or 0) <= (finding.bound or 0), finding.title
+            assert (finding.bound or 0) <= judgement.span, finding.title
+            if idle is not None and finding.rule in IDLE_RULES:
+                assert (finding.estimate or 0) <= idle, finding.title
+        assert whole_ledgers(report)
+
+
+def whole_ledgers(report: Report) -> bool:
+    """Say whether the causes of each GPU, and of each thread, add up to all of its time."""
+    sums: dict[str, float] = {}
+    try:
+        rows = table(report, Selection()).to_pylist()
+    except MissingData:
+        return True
+    for row in rows:
+        sums[row["Where"]] = sums.get(row["Where"], 0.0) + row["Time (%)"]
+    return all(abs(total - 100) < 0.01 for total in sums.values())
