@@ -60,6 +60,8 @@ def compute(work: PartTask) -> Result:
         return Result(work.number, None, error=f"{work.path.name} {error}")
     except (WarplensError, OSError) as error:
         return Result(work.number, None, error=str(error).partition("\n")[0])
+    except Exception as error:  # one report that breaks a recipe must not cost the answer over the others
+        return Result(work.number, None, error=f"{work.path}: {type(error).__name__}: {error}")
     return Result(work.number, merging.numbered(summary, work.number))
 
 

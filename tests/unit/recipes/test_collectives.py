@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from warplens.recipes import ranks
 from warplens.recipes.collectives import answering, matching, waits
 from warplens.recipes.collectives.matching import BY_ORDER, BY_SEQUENCE
 
@@ -124,7 +125,7 @@ def test_a_skew_below_the_clocks_names_nobody() -> None:
 
 
 def matched(rows: pa.Table) -> matching.MatchedCollectives:
-    rank, _, _ = waits.rank_names(rows)
+    rank, _, _ = ranks.names_of(rows)
     return matching.matched(rows, rank)
 
 

@@ -16,12 +16,16 @@ import pyarrow as pa
 import pytest
 
 from tests.support.programs.launching import environment
+from warplens import catalog
 from warplens.errors import MissingData
 from warplens.recipes import engine, merging, process_pool
-from warplens.recipes.base import Answer, BrokenPart
+from warplens.recipes.base import Answer, BrokenPart, Summary
 from warplens.recipes.engine import PartTask, Result
 from warplens.recipes.process_pool import ProcessPool
+from warplens.report import Report
 from warplens.testing.timeline import timeline
+
+sums = catalog.find("recipes.questions", "sums").load()
 
 
 def ranks(folder: Path, count: int = 5) -> list[Path]:
@@ -80,6 +84,24 @@ def test_a_broken_report_is_named_and_left_out(tmp_path: Path) -> None:
         assert [one.path.name for one in broken] == ["broken.warplens"]
         assert broken[0].error
         assert answer.facts["reports"] == 5
+
+
+def test_a_report_that_breaks_the_recipe_is_named_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = ranks(tmp_path, count=3)
+    real = sums.part
+
+    def breaks(report: Report, **options: str) -> Summary:
+        if report.path == paths[1]:
+            raise RuntimeError("a bug")
+        summary: Summary = real(report, **options)
+        return summary
+
+    monkeypatch.setattr(sums, "part", breaks)
+    answer, broken = summed(paths, 1)
+    assert [(one.path, one.error) for one in broken] == [(paths[1], f"{paths[1]}: RuntimeError: a bug")]
+    assert answer.facts["reports"] == 2
 
 
 def test_reports_without_the_data_are_an_error(tmp_path: Path) -> None:

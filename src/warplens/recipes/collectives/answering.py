@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from warplens.model.words import counted
+from warplens.model.words import counted, duration
 from warplens.recipes.base import Answer
 from warplens.recipes.collectives import reading, waits
 from warplens.recipes.collectives.waits import RankWaits
@@ -84,32 +84,26 @@ def _lines(result: RankWaits, slow: int | None, reasons: list[tuple[str, float]]
     waited, inside = float(result.waited.sum()), float(result.inside.sum())
     share = 100 * waited / inside if inside else 0.0
     yield (
-        f"{counted(result.collectives, 'collective')} of {counted(len(result.names), 'rank')}: {_ms(waited)} of the {_ms(inside)} "
-        f"in them was waiting for other ranks ({share:.0f} %)."
+        f"{counted(result.collectives, 'collective')} of {counted(len(result.names), 'rank')}: {duration(waited)} of the "
+        f"{duration(inside)} in them was waiting for other ranks ({share:.0f} %)."
     )
     if slow is None:
         yield "No rank stands out as the one that the others wait for."
     else:
         yield (
             f"{result.names[slow][:1].upper()}{result.names[slow][1:]} came last to {result.last[slow]:,} of them; the others waited "
-            f"{_ms(float(result.cost[slow]))} for it."
+            f"{duration(float(result.cost[slow]))} for it."
         )
         text, more = reasons[slow]
         if text:
-            yield f"Before these, {text}: {_ms(more)} more than on the other ranks."
+            yield f"Before these, {text}: {duration(more)} more than on the other ranks."
     ways = ", ".join(f"{way} ({count:,})" for way, count in result.matched.how.items())
     known = result.clocks.uncertainty
-    clock = "nothing shows how well the clocks agree" if known is None else f"ends agree within {_us(known)}"
+    clock = (
+        "nothing shows how well the clocks agree" if known is None else f"ends agree within {duration(known)}"
+    )
     yield f"Matched by {ways or 'nothing'}; {clock}."
     if result.inconclusive:
         yield f"In {result.inconclusive:,} of them the ranks began too close together to say who was last."
     if result.matched.unmatched:
         yield f"Without a counterpart on another rank: {counted(result.matched.unmatched, 'call')}."
-
-
-def _ms(ns: float) -> str:
-    return f"{ns / 1e6:,.3g} ms" if ns < 1e9 else f"{ns / 1e9:,.3g} s"
-
-
-def _us(ns: float) -> str:
-    return f"{ns / 1e3:,.3g} µs"

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from warplens.arrays import BoolArray, Float64Array, Int64Array
+from warplens.recipes import ranks
 from warplens.recipes.collectives import clocks, matching
 from warplens.recipes.collectives.clocks import AlignedClocks
 from warplens.recipes.collectives.matching import MatchedCollectives
@@ -43,38 +44,9 @@ class RankWaits:
     clocks: AlignedClocks
 
 
-def rank_names(rows: pa.Table) -> tuple[Int64Array, tuple[str, ...], list[str]]:
-    """Return the number of each row's rank, from 0, and the name and host of each."""
-    keys = list(
-        zip(
-            rows.column("report").to_pylist(),
-            rows.column("process").to_pylist(),
-            rows.column("device").to_pylist(),
-            rows.column("rank").to_pylist(),
-            rows.column("host").to_pylist(),
-            strict=True,
-        )
-    )
-    known = sorted(
-        set(keys), key=lambda key: tuple(-1 if part is None else part for part in (key[3], *key[:3]))
-    )
-    numbers = {key: number for number, key in enumerate(known)}
-    names = next(
-        texts
-        for texts in (
-            [f"rank {key[3]}" for key in known if key[3] is not None],
-            [f"report {key[0]}" for key in known],
-            [f"GPU {key[2]}" for key in known],
-            [f"report {key[0]}, process {key[1]}, GPU {key[2]}" for key in known],
-        )
-        if len(set(texts)) == len(known)
-    )
-    return np.array([numbers[key] for key in keys], np.int64), tuple(names), [str(key[4]) for key in known]
-
-
 def waits(rows: pa.Table) -> RankWaits:
     """Compute who waited for whom from the rows of all ranks."""
-    rank, names, hosts = rank_names(rows)
+    rank, names, hosts = ranks.names_of(rows)
     matched = matching.matched(rows, rank)
     start, end = _laid_out(rows, "start", matched), _laid_out(rows, "end", matched)
     aligned = clocks.aligned(start, end, np.flatnonzero(matched.ends_together), hosts)

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
+from warplens.model.words import counted
 from warplens.recipes.base import REPORT, Answer, Summary
 from warplens.report import Report, Selection
 
@@ -80,7 +81,7 @@ def answer(summary: Summary, *, stat: str = "nvtx_sum", column: str = "") -> Ans
     )
     count = summary["reports"].num_rows
     return Answer(
-        [f"{value} of {stat} over {count} report{'s' if count != 1 else ''}."],
+        [f"{value} of {stat} over {counted(count, 'report')}."],
         tables={"over_ranks": over_ranks},
         details={"by_rank": by_report},
         facts={"stat": stat, "column": value, "reports": count},
