@@ -15,7 +15,7 @@ WERROR ?= OFF
 # Files of integration tests that run side by side: most of their time they wait for programs. 0: one after the other, in one process.
 JOBS ?= 4
 
-.PHONY: help demo looks ready test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi docs docs-check site bench judge gpu gpu-probe gpu-pack wheels release-check upgrade clean
+.PHONY: help demo looks ready test test-all check recording-tests compilers torture lint format tidy types native web web-check unit peers test-dsl upstream-tests cupti-abi torch-abi docs docs-check site bench judge gpu gpu-probe gpu-pack wheels release-check upgrade clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -103,6 +103,9 @@ test-dsl: native ## environments of the in-kernel languages into build/dsl, then
 
 cupti-abi: $(STAMP) ## compare our declarations with CUPTI's own headers (downloads its wheels; not part of test)
 	@$(PY) tools/cupti_abi.py $(ARGS)
+
+torch-abi: $(STAMP) ## compare our declarations with PyTorch's headers, and write the table of versions (downloads its wheels; not part of test)
+	@$(PY) tools/torch_abi.py $(ARGS)
 
 upstream-tests: native ## PyPI nvtx's own tests against us (downloads its sdist; not part of test)
 	@$(PY) tools/upstream_tests.py $(ARGS)

@@ -493,6 +493,27 @@ int ThreadLog::pop_slow(uint16_t domain, uint64_t end) {
     --unstored_;
     return level(domain);
   }
+  EventRecord *slot = find_open([domain](const EventRecord &open) {
+    return open.head.type != RecordType::none && open.head.domain == domain;
+  });
+  return slot != nullptr ? close_within(slot, end) : -1;
+}
+
+void ThreadLog::pop_op_slow(uint64_t address, uint64_t end, uint64_t sequence) {
+  if (unstored_ != 0) {
+    --unstored_;
+    return;
+  }
+  EventRecord *slot = find_open([address](const EventRecord &open) { return is_op(open, address); });
+  if (slot != nullptr) {
+    slot->payload = sequence;
+    close_within(slot, end);
+  }
+}
+
+// The innermost open range that is wanted; null where there is none.
+template <typename Wanted>
+EventRecord *ThreadLog::find_open(const Wanted &wanted) {
   trim();
   uint32_t piece = piece_;
   EventRecord *slot = top_;
@@ -500,20 +521,25 @@ int ThreadLog::pop_slow(uint16_t domain, uint64_t end) {
   for (;;) {
     while (slot != begin) {
       --slot;
-      if (slot->head.type != RecordType::none && slot->head.domain == domain) {
-        int result = finish(slot, end);
-        ++holes_;
-        trim();
-        return result;
+      if (wanted(*slot)) {
+        return slot;
       }
     }
     if (piece == 0) {
-      return -1;
+      return nullptr;
     }
     --piece;
     begin = pieces_[piece].begin;
     slot = pieces_[piece].end;
   }
+}
+
+// Closes a range that others may be open in.
+int ThreadLog::close_within(EventRecord *slot, uint64_t end) {
+  int result = finish(slot, end);
+  ++holes_;
+  trim();
+  return result;
 }
 
 int ThreadLog::level(uint16_t domain) const {

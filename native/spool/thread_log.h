@@ -92,6 +92,7 @@ class ThreadLog {
   };
 
   //! [HOT] Opens a push/pop range; returns its level in `domain`, from 0.
+  template <RecordType type = RecordType::range>
   int push(uint16_t domain, const Label &label);
 
   //! [HOT] Closes the innermost open range of `domain` with the time `end`; returns its level, or -1 if none is open.
@@ -99,6 +100,9 @@ class ThreadLog {
 
   //! Closes the innermost open range of `domain`, changed.
   int pop(uint16_t domain, uint64_t end, const Change &change);
+
+  //! [HOT] Closes the operator that was pushed with the payload `address`, and gives it `sequence`. Nothing where there is none.
+  void pop_op(uint64_t address, uint64_t end, uint64_t sequence);
 
   //! [HOT] Whether what happens at `time` is recorded: marks, samples and operations are, in an open window.
   bool records(uint64_t time) {
@@ -199,6 +203,13 @@ class ThreadLog {
   bool write_task(uint64_t now, bool busy);
   void finish_slowly(const EventRecord &open, uint64_t end);
   int pop_slow(uint16_t domain, uint64_t end);
+  void pop_op_slow(uint64_t address, uint64_t end, uint64_t sequence);
+  template <typename Wanted>
+  EventRecord *find_open(const Wanted &wanted);
+  int close_within(EventRecord *slot, uint64_t end);
+  static bool is_op(const EventRecord &slot, uint64_t address) {
+    return slot.head.type == RecordType::op && slot.payload == address;
+  }
   uint32_t intern_new(const char *text, size_t size, uint64_t hash);
   int finish(EventRecord *slot, uint64_t end);
   void trim();
@@ -236,6 +247,7 @@ class ThreadLog {
   CachedName cache_[kCacheSize] = {};
 };
 
+template <RecordType type>
 [[gnu::always_inline]] inline int ThreadLog::push(uint16_t domain, const Label &label) {
   EventRecord *slot = top_;
   if (slot >= top_end_) [[unlikely]] {
@@ -250,7 +262,7 @@ class ThreadLog {
   }
   copy_details(slot, label);  // slot->end is 0 from the start and never written
   slot->start = now_ns(*clock_);
-  commit(slot, {RecordType::range, label.flags, domain, label.name});
+  commit(slot, {type, label.flags, domain, label.name});
   if (domain < kLevels) [[likely]] {
     return static_cast<int>(level_[domain]++);
   }
@@ -290,6 +302,17 @@ inline bool ThreadLog::open_since(uint64_t time) const {
   int level = finish(slot, end);
   top_ = slot;  // last: until then a signal handler's ranges go above this one
   return level;
+}
+
+[[gnu::always_inline]] inline void ThreadLog::pop_op(uint64_t address, uint64_t end, uint64_t sequence) {
+  if (top_ == top_begin_ || !is_op(top_[-1], address) || (holes_ | unstored_) != 0) [[unlikely]] {
+    pop_op_slow(address, end, sequence);
+    return;
+  }
+  EventRecord *slot = top_ - 1;
+  store_word(&slot->payload, sequence);
+  finish(slot, end);
+  top_ = slot;  // last, as in pop()
 }
 
 inline uint32_t ThreadLog::intern(const char *text, size_t size) {

@@ -25,7 +25,8 @@
 namespace warplens::agent {
 namespace {
 
-const CpuSource *const kSources[] = {&kOsCallSource, &kPythonSource, &kPythonSampler, &kPerfSource};
+const CpuSource *const kSources[] = {&kOsCallSource, &kPythonSource, &kPythonSampler, &kPerfSource,
+                                     &kTorchSource};
 
 CpuSettings g_settings{};  // written once, before main
 std::atomic<bool> g_began{false};

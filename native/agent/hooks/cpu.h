@@ -24,6 +24,7 @@ extern const CpuSource kOsCallSource;
 extern const CpuSource kPythonSource;
 extern const CpuSource kPythonSampler;
 extern const CpuSource kPerfSource;
+extern const CpuSource kTorchSource;
 
 //! Begins those sources of a process that is watched from outside that can be had there. Once, instead of all others.
 void begin_outside(const CpuSettings &settings);

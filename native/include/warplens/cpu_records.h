@@ -169,6 +169,8 @@ enum class CpuNotice : uint32_t {
   older = 19,          // this Python is too old for a requested part; name: the part, and since when it works
   parks_unknown = 21,  // how this free-threaded Python waits for locks is not known; name: its version
   kernel_frames_hidden = 20,  // native samples have the time in the kernel, but not where it was spent
+  torch = 23,                 // operators of PyTorch are recorded; name: its version
+  torch_unknown = 24,         // they cannot be; name: the version, and why
   opcode = 22,  // a name of this Python's instructions; value: the opcode, and an OpcodeForm times 256
 };
 

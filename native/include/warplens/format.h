@@ -40,6 +40,7 @@ enum class RecordType : uint8_t {
   define = 11,
   sample = 12,
   operation = 13,
+  op = 14,
   // In wide chunks only: see warplens/cuda_records.h.
   cuda_api = 32,
   cuda_kernel = 33,
@@ -218,6 +219,21 @@ struct OperationRecord {
 };
 static_assert(sizeof(OperationRecord) == sizeof(EventRecord));
 
+// op: one call of a framework's operator, a push/pop range. While it is open, `sequence` is the address of the framework's own record.
+struct OpRecord {
+  RecordHead head;
+  uint64_t start;
+  uint64_t end;
+  uint64_t
+      sequence;  // kOpScope and below: the framework's scope; the rest: its sequence number, kNoSequence: none
+  uint32_t shapes;  // text: of its inputs, as JSON; 0: not asked for
+  uint32_t types;
+};
+static_assert(sizeof(OpRecord) == sizeof(EventRecord));
+inline constexpr unsigned kOpScope = 56;  // the scope is in the bits from here on
+inline constexpr uint64_t kNoSequence = (uint64_t{1} << kOpScope) - 1;
+inline constexpr uint64_t kOpBackward = 1;  // the scope of a function of the backward pass
+
 // The numbers are in every spool, with these names: readers need not know them.
 enum class OperationAction : uint32_t {
   resource_destroy = 1,
@@ -341,6 +357,8 @@ inline constexpr uint32_t kCpuFunctions = 256;       // the Python functions tha
 inline constexpr uint32_t kCpuPythonCalls = 512;     // each call of a Python function
 inline constexpr uint32_t kCpuPythonEvents = 1024;   // exceptions, warnings, tasks of executors and pools
 inline constexpr uint32_t kCpuPythonOpcodes = 2048;  // of Python samples: the instruction, too
+inline constexpr uint32_t kCpuOps = 4096;            // operators of PyTorch
+inline constexpr uint32_t kCpuOpInputs = 8192;       // of those: shapes and types of their inputs
 
 enum class Backtrace : uint32_t { none = 0, automatic = 1, frame_pointer = 2, dwarf = 3 };
 

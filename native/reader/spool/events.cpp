@@ -6,13 +6,14 @@
 namespace warplens::desk {
 
 Events::Events(const Layout &layout) : layout_(layout) {
-  const std::pair<uint32_t, Kind> known[] = {{layout.range_type, Kind::range},
-                                             {layout.start_end_type, Kind::start_end},
-                                             {layout.mark_type, Kind::mark},
-                                             {layout.sample_type, Kind::sample},
-                                             {layout.operation_type, Kind::operation}};
+  const std::pair<uint32_t, Kind> known[] = {
+      {layout.range_type, Kind::range},         {layout.start_end_type, Kind::start_end},
+      {layout.mark_type, Kind::mark},           {layout.sample_type, Kind::sample},
+      {layout.operation_type, Kind::operation}, {layout.op_type, Kind::range}};
   for (const auto &[type, kind] : known) {
-    kinds_[type & 0xff] = kind;
+    if (type != 0) {
+      kinds_[type & 0xff] = kind;
+    }
   }
 }
 

@@ -45,6 +45,7 @@ struct Layout {
   uint32_t switch_type;
   uint32_t task_switch_type;
   uint32_t origin_type;
+  uint32_t op_type;  // 0: the spool has none
 };
 
 // What a record is: an event in one of the tables, or none.

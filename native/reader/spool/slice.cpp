@@ -153,6 +153,28 @@ void Slicer::emit_instant(InstantColumns &out, size_t at, const Row &row) {
   }
 }
 
+void Slicer::set_message(EventColumns &out, size_t at, const uint8_t *record) {
+  const auto name = load<uint32_t>(record, events_.layout().name);
+  if (name == 0) {
+    return;
+  }
+  if (const uint32_t text = text_of(name); text != kNone) {
+    out.message.set(at, out.messages.code(text));
+  } else {
+    ++events_.counts().lost_names;
+  }
+}
+
+void Slicer::emit_op(size_t at, const Row &row, int64_t id, bool late) {
+  const Layout &layout = events_.layout();
+  const OpFields op{load<uint64_t>(row.record, layout.payload),
+                    text_of(load<uint32_t>(row.record, layout.color)),
+                    text_of(load<uint32_t>(row.record, layout.category)), row.unfinished};
+  if (!ops_.add(static_cast<uint32_t>(at), op, id, row.thread, row.start, row.end, late)) {
+    ++surprises_;
+  }
+}
+
 void Slicer::emit_event(EventColumns &out, size_t at, const Row &row, int64_t id) {
   emit_instant(out, at, row);
   out.id[at] = id;
@@ -163,17 +185,15 @@ void Slicer::emit_event(EventColumns &out, size_t at, const Row &row, int64_t id
   if (domain != 0) {
     out.domain.set(at, out.domains.code(domain));
   }
+  if (record[0] == layout.op_type) {
+    set_message(out, at, record);
+    return;
+  }
   if (const auto category = load<uint32_t>(record, layout.category); category != 0) {
     out.category.set(at, out.categories.code(domain, category));
     out.category_id.set(at, category);
   }
-  if (const auto name = load<uint32_t>(record, layout.name); name != 0) {
-    if (name < lookup_.size() && lookup_[name] != kNone) {
-      out.message.set(at, out.messages.code(lookup_[name]));
-    } else {
-      ++events_.counts().lost_names;
-    }
-  }
+  set_message(out, at, record);
   if ((flags & kColor) != 0) {
     out.color.set(at, load<uint32_t>(record, layout.color));
   }
@@ -237,8 +257,11 @@ void Slicer::emit_range(size_t at, const Row &row) {
   emit_placed(at, row, id, place(row, id, row.record[0] == events_.layout().start_end_type));
 }
 
-void Slicer::emit_placed(size_t at, const Row &row, int64_t id, const Place &place) {
+void Slicer::emit_placed(size_t at, const Row &row, int64_t id, const Place &place, bool late) {
   emit_event(ranges_, at, row, id);
+  if (row.record[0] == events_.layout().op_type) {
+    emit_op(at, row, id, late);
+  }
   ranges_.end[at] = row.end;
   if (const uint32_t end_thread = extras_[row.extra].end_thread; end_thread != kNone) {
     ranges_.end_thread.set(at, thread_base_ + end_thread);
@@ -314,6 +337,7 @@ void Slicer::build(const uint8_t *base, uint64_t slice) {
   marks_.reset(counts[kMarks], strings_);
   samples_.reset(counts[kSamples]);
   operations_.reset(counts[kOperations]);
+  ops_.reset(strings_);
   size_t at[kTables] = {};
   splits_.clear();
   for (const uint32_t number : order_) {

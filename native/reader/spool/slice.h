@@ -12,6 +12,7 @@
 #include "nest.h"
 #include "reader/clock.h"
 #include "reader/following/waiting.h"
+#include "reader/ops/ops.h"
 #include "reader/sort.h"
 #include "tasks.h"
 
@@ -36,7 +37,7 @@ class Slicer {
   // Range ids that the makers of tasks are; keys of tasks are counted from the same base as ranges.
   void set_makers(const uint32_t *tasks, const uint64_t *makers, uint64_t count);
 
-  enum Table : uint32_t { kRanges, kMarks, kSamples, kOperations, kTables };
+  enum Table : uint32_t { kRanges, kMarks, kSamples, kOperations, kTables, kOps = kTables };
   void build(const uint8_t *base, uint64_t slice);
   // After `build`, while the process goes on. Before which ranges of the slice others belong that have not ended:
   const std::vector<uint64_t> &splits() const { return splits_; }
@@ -90,8 +91,13 @@ class Slicer {
   bool before(uint32_t a, uint32_t b) const;
   void emit_instant(InstantColumns &out, size_t at, const Row &row);
   void emit_event(EventColumns &out, size_t at, const Row &row, int64_t id);
+  void set_message(EventColumns &out, size_t at, const uint8_t *record);
   void emit_range(size_t at, const Row &row);
-  void emit_placed(size_t at, const Row &row, int64_t id, const Place &place);
+  void emit_placed(size_t at, const Row &row, int64_t id, const Place &place, bool late = false);
+  void emit_op(size_t at, const Row &row, int64_t id, bool late);
+  uint32_t text_of(uint32_t number) const {
+    return number != 0 && number < lookup_.size() ? lookup_[number] : kNone;
+  }
   void emit_sample(size_t at, const Row &row);
   void emit_operation(size_t at, const Row &row);
   Place place(const Row &row, int64_t id, bool start_end);
@@ -115,6 +121,7 @@ class Slicer {
   EventColumns marks_;
   SampleColumns samples_;
   OperationColumns operations_;
+  OpRows ops_;
   std::unordered_map<uint32_t, uint32_t> nest_numbers_;
   std::vector<Nest> nests_;
   TaskNests tasks_;

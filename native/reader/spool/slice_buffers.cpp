@@ -92,6 +92,22 @@ const void *find(const OperationColumns &columns, const Wanted &wanted) {
   return find(static_cast<const InstantColumns &>(columns), wanted);
 }
 
+const void *find(const OpColumns &columns, const Wanted &wanted) {
+  const auto name = wanted.name;
+  if (wanted.dictionary) {
+    if (name == "shapes") return wanted.all(columns.shape_texts.used);
+    if (name == "types") return wanted.all(columns.type_texts.used);
+    return nullptr;
+  }
+  if (name == "sequence") return wanted.pick(columns.sequence);
+  if (name == "forward") return wanted.pick(columns.forward);
+  if (name == "shapes") return wanted.pick(columns.shapes);
+  if (name == "types") return wanted.pick(columns.types);
+  if (name == "row" && !wanted.valid) return wanted.all(columns.row);
+  if (name == "backward" && !wanted.valid) return wanted.all(columns.backward);
+  return nullptr;
+}
+
 }  // namespace
 
 const InstantColumns &Slicer::instants(uint32_t table) const {
@@ -121,6 +137,8 @@ const void *Slicer::buffer(uint32_t table, std::string_view name, uint64_t *byte
       return find(samples_, wanted);
     case kOperations:
       return find(operations_, wanted);
+    case kOps:
+      return find(ops_.columns, wanted);
     default:
       return nullptr;
   }

@@ -54,6 +54,17 @@ constexpr Field kOperation[] = {
     {"value", "u8", offsetof(OperationRecord, value)},
     {"action", "u4", offsetof(OperationRecord, action)},
 };
+constexpr Field kOp[] = {
+    {"type", "u1", 0},
+    {"flags", "u1", 1},
+    {"domain", "u2", 2},
+    {"name", "u4", 4},
+    {"start", "u8", offsetof(OpRecord, start)},
+    {"end", "u8", offsetof(OpRecord, end)},
+    {"sequence", "u8", offsetof(OpRecord, sequence)},
+    {"shapes", "u4", offsetof(OpRecord, shapes)},
+    {"types", "u4", offsetof(OpRecord, types)},
+};
 constexpr Field kSlot[] = {
     {"id", "u8", offsetof(OpenSlot, id)},
     {"parent", "u8", offsetof(OpenSlot, parent)},
@@ -82,6 +93,7 @@ constexpr Record kRecords[] = {
     {"define", RecordType::define, kMeta},
     {"sample", RecordType::sample, kEvent},
     {"operation", RecordType::operation, kOperation},
+    {"op", RecordType::op, kOp},
 };
 
 struct Action {

@@ -82,6 +82,35 @@ void test_stack() {
   CHECK(count(scratch.path, ChunkKind::records, RecordType::range) == 5 + kDeep);
 }
 
+// Operators find their ranges by an address, whatever was opened in them meanwhile.
+void test_operators() {
+  Scratch scratch;
+  Names names;
+  ProcessLog process(names);
+  CHECK(process.open(scratch.path, "{" + schema_json() + "}", kClock) == 0);
+  ThreadLog *log = process.enter_thread();
+  const auto begin = [&](uint64_t address) {
+    Label label = named(1);
+    label.payload = address;
+    log->push<RecordType::op>(1, label);
+  };
+  begin(100);
+  begin(200);
+  CHECK(log->push(0, named(2)) == 0);
+  log->pop_op(300, 1, 7);  // it began before we listened
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::op) == 0);
+  log->pop_op(100, 2, 7);  // out of order
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::op) == 1);
+  CHECK(count(scratch.path, ChunkKind::open, RecordType::op) == 1);
+  CHECK(log->pop(0, 3) == 0);
+  log->pop_op(200, 4, 8);
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::op) == 2);
+  CHECK(count(scratch.path, ChunkKind::open, RecordType::op) == 0);
+  begin(100);
+  log->pop_op(100, 5, 9);
+  CHECK(count(scratch.path, ChunkKind::records, RecordType::op) == 3);
+}
+
 void test_start_end() {
   Scratch scratch;
   Names names;
@@ -195,6 +224,7 @@ int main() {
   test_clock();
   test_clock_of_days();
   test_stack();
+  test_operators();
   test_start_end();
   test_strings();
   test_categories();

@@ -67,6 +67,7 @@ Kind = Literal["profile", "launch"]
 UNASKED = (
     "cuda",
     "nvtx",
+    "torch",
     "gc",
     "import",
 )  # of -t; `DEFAULTS.trace` is of a recording that a program makes of itself

@@ -23,8 +23,8 @@ _LOOKED_AT_AGAIN = 4097
 _LEAST = 64 << 10  # bytes that are worth a block
 _AT_ONCE = 8 << 20  # bytes
 _LATEST = 1 << 62
-_READ_ONCE = ("range", "start_end", "mark", "sample", "operation", "thread_switch", "task_switch", "origin")
-_TIMED = ("range", "start_end", "mark", "sample", "operation")
+_TIMED = ("range", "start_end", "mark", "sample", "operation", "op")
+_READ_ONCE = (*_TIMED, "thread_switch", "task_switch", "origin")
 
 
 @dataclass
@@ -88,7 +88,7 @@ class GivingBack:
 
 def _table(layouts: Layouts, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     table = np.zeros(256, bool)
-    table[[layouts.ids[name] for name in names]] = True
+    table[[layouts.ids[name] for name in names if name in layouts.ids]] = True
     return table
 
 

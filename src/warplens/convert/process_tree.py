@@ -20,7 +20,7 @@ from warplens.spool.process import Process
 from warplens.spool.registry import REASONS, USAGE, read_register
 
 _UNSAFE = re.compile(r"[^\w@%+=:,./ -]", re.ASCII)
-_PYTHON = ("gc", "import", "python", "python-events")  # sources that other programs have nothing of
+_PYTHON = ("gc", "import", "python", "python-events", "torch")  # sources that other programs have nothing of
 _NEAR_NS = 1_000_000_000  # a spool may be a little older than the record of its process
 
 Row = dict[str, Any]

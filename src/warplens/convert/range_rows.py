@@ -1,4 +1,7 @@
-"""Row groups of `nvtx_ranges`: of a slice, and of ranges that had been open when their slice was written."""
+"""Row groups of `nvtx_ranges` and of `ops`.
+
+Of a slice, and of ranges that had been open when their slice was written.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warplens.convert import enclosing
-from warplens.convert.nvtx import columns
+from warplens.convert.nvtx import columns, ops
 from warplens.convert.nvtx.columns import STYLES
 from warplens.convert.nvtx.domains import Domains
 from warplens.spool.events import RANGES, Events
@@ -80,3 +83,4 @@ def _write(
     for first, last in pairwise((0, *edges, count)):
         if first < last:
             write(TABLE, whole.slice(first, last - first))
+    ops.write(events, edges, strings, write)

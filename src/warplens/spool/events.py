@@ -18,7 +18,7 @@ from warplens.spool.strings import Strings
 
 _RELEASE_EVERY = 4 << 20  # bytes of mapped file read before the pages are given back
 
-RANGES, MARKS, SAMPLES, OPERATIONS = range(4)  # the native tables
+RANGES, MARKS, SAMPLES, OPERATIONS, OPS = range(5)  # the native tables
 NEVER = (1 << 64) - 1  # later than every time
 OPEN_FACTS = np.dtype([("id", "<u8"), ("parent", "<u8"), ("thread", "<u4"), ("task", "<u4")])
 

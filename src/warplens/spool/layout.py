@@ -30,6 +30,11 @@ _EVENTS = ("range", "start_end", "mark", "sample")
 _METAS = ("thread_switch", "thread", "domain", "category", "thread_name", "task_switch", "define")
 _ORIGIN = {"id": 8, "parent": 8, "thread": 4, "task": 4}
 _OPERATION = {"domain": 2, "start": 8, "object": 8, "value": 8, "action": 4}
+_OP = {
+    "sequence": "payload",
+    "shapes": "color",
+    "types": "category",
+}  # of an operator, and where a range has it
 _OTHERS = ("origin", "operation")
 _LARGEST = 4096  # bytes of a record
 _BUFFERED = 1  # in the header's flags
@@ -102,6 +107,7 @@ class Layouts:
         numbers += [
             self.ids[name] for name in (*_EVENTS, "operation", "thread_switch", "task_switch", "origin")
         ]
+        numbers.append(self.ids.get("op", 0))
         return np.array(numbers, np.uint32)
 
 
@@ -231,6 +237,11 @@ def read_layouts(facts: Mapping[str, Any], file: str, offset: int) -> Layouts:
             for name in ("domain", "start")
         ):
             raise ValueError("operation begins unlike range")
+        if "op" in records:  # agents of 0.1 have none
+            ids["op"] = int(records["op"]["id"])
+            dtypes["op"] = _dtype(records["op"]["fields"], int(records["op"]["size"]))
+            if any(_offset(dtypes["op"], ours) != _offset(dtypes["range"], its) for ours, its in _OP.items()):
+                raise ValueError("op is laid out unlike range")
         stride = dtypes["range"].itemsize
         if any(dtype.itemsize != stride for dtype in dtypes.values()):
             raise ValueError("records differ in size")

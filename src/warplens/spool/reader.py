@@ -354,7 +354,8 @@ class SpoolFile:
             table = np.frombuffer(self._mapped, dtype, chunk.size // dtype.itemsize, chunk.offset).copy()
             wanted = ids["start_end"] if shared else ids["range"]
             closed_here = (table["flags"] & _CLOSED) != 0
-            sane = (table["start"] <= _LATEST) & ((table["type"] == wanted) | (table["type"] == ids["range"]))
+            known = (wanted, ids["range"], ids.get("op", wanted))
+            sane = (table["start"] <= _LATEST) & np.isin(table["type"], known)
             sane &= ~closed_here | (table["end"] <= _LATEST)
             broken += int(((table["type"] != 0) & ~sane).sum())
             table = table[sane & (table["type"] != 0)]

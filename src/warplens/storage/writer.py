@@ -36,7 +36,7 @@ _VALUES = ("payload_int", "payload_float", "value_int", "value_float", "data", "
 _DELTAS = ("id", "start", "end", "parent", "event", "api", "correlation", "range", "stack", "launch", "unit")
 _EVENTS = (*CUDA_TABLES, *CPU_TABLES, *FRAMEWORK_TABLES, *PARALLEL_TABLES, *INTRAKERNEL_TABLES)
 _LARGE = {"payloads", *(table.name for table in _EVENTS if table.happens)}
-_BY_ID = ("nvtx_ranges",)
+_BY_ID = {"nvtx_ranges": "id", "ops": "range"}  # tables whose row groups may come late, and their ids
 _STATISTICS = (
     "id",
     "process",
@@ -258,7 +258,7 @@ def _places(table: str, *, during: bool) -> str | None:
     Ranges that waited for their ends come late; while a recording goes on, so do processes that have not ended yet.
     """
     if table in _BY_ID:
-        return "id"
+        return _BY_ID[table]
     column = next((column for column in TABLES[table].columns if column.name == "process"), None)
     return "process" if during and column is not None and not column.nullable else None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.stats.drawing import line
 from warplens.analysis.steps.steps import steps
 from warplens.errors import MissingData
 from warplens.report import Report, Selection
@@ -106,3 +107,45 @@ def test_each_process_has_its_own_and_numbers_stay_in_a_selection(tmp_path: Path
     ]
     with pytest.raises(MissingData, match="in the selected part"):
         steps(report, Selection((40 * TICK, 50 * TICK)))
+
+
+FETCH, OPTIMIZER = "enumerate(DataLoader)#_It.__next__", "Optimizer.step#Adam.step"
+WIDE = 50  # ticks of a letter
+
+
+def spans(path: Path, letters: str) -> list[tuple[int, int]]:
+    """Steps, by letters, of a program with a fetch for each f, a step of an optimizer for each o, other work for each dot."""
+    ranges = {"f": FETCH, "o": OPTIMIZER}
+    drawings = [
+        (WIDE * place, WIDE * place + WIDE - 1, f"[{ranges[letter]}")
+        for place, letter in enumerate(letters)
+        if letter in ranges
+    ]
+    rows = found(drawn(path, line("main", *drawings)))
+    return [(round(start / WIDE), -(-end // WIDE)) for _, _, start, end in rows]
+
+
+def test_without_names_they_lie_between_fetches_with_an_optimizer(tmp_path: Path) -> None:
+    assert spans(tmp_path, "f.of.of.o") == [(0, 3), (3, 6), (6, 9)]
+
+
+def test_two_optimizers_after_one_fetch_are_one_step(tmp_path: Path) -> None:
+    assert spans(tmp_path, "f.oof.oof") == [(0, 4), (4, 8)]
+
+
+def test_fetches_of_accumulated_gradients_are_one_step(tmp_path: Path) -> None:
+    assert spans(tmp_path, "f.f.of.f.of") == [(0, 5), (5, 10)]
+
+
+def test_an_evaluation_between_epochs_is_in_no_step(tmp_path: Path) -> None:
+    # The fetch that finds nothing ends the last step; those of the evaluation begin none.
+    assert spans(tmp_path, "f.of.offfff.of.of") == [(0, 3), (3, 6), (10, 13), (13, 16)]
+
+
+def test_without_a_loader_they_lie_between_steps_of_the_optimizer(tmp_path: Path) -> None:
+    assert spans(tmp_path, "..o..o..o..o") == [(3, 6), (6, 9), (9, 12)]
+
+
+def test_names_of_the_program_come_first(tmp_path: Path) -> None:
+    report = drawn(tmp_path, f"main |[step    ] [step    ]\nmain | [{OPTIMIZER[:4]}]")
+    assert [row[1] for row in found(report)] == ["step", "step"]

@@ -47,7 +47,7 @@ class Operations:
                 WHERE {during(report, selection)} ORDER BY thread, "start", "end" DESC, range"""
         )
         if not rows.num_rows:
-            hint = "import a trace of PyTorch's profiler, or take nvtx_kern_sum, which goes by NVTX ranges"
+            hint = "record with `-t torch`, import a trace of PyTorch's profiler, or take nvtx_kern_sum, which goes by NVTX ranges"
             raise MissingData(f"does not contain operations of a framework{selection.place(report)}; {hint}.")
         thread, start, end = (
             np.ascontiguousarray(rows.column(name).to_numpy(), np.int64)

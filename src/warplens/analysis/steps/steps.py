@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens import native
+from warplens.analysis.steps.unnamed import unnamed_steps
 from warplens.errors import MissingData
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def steps(report: Report, selection: Selection, name: str | None = None) -> pa.T
     They are ranges of one name, a number behind it aside, of one thread in each process; of those inside one another the outermost.
     The name is `ProfilerStep#N` where there is one, else what occurs at least twice in the process and is a word for steps (`step`,
     `train_step`, `iteration`, `batch`, …, any domain): of several the one with the greatest total. With `name`: ranges called so, or so
-    with a number.
+    with a number. A process that names none has those that PyTorch's data loader and optimizer bound.
 
     Columns: process, thread, index (from 0 in each process, whatever is selected), name (as in the range), start, end (ns, host), range
     (id in `nvtx_ranges`). MissingData where there are none.
@@ -68,7 +69,11 @@ def _all(report: Report, name: str | None) -> pa.Table:
     """Return the steps of the whole report. Many rules ask for them: they are looked for once."""
     known = _cache.setdefault(report, {})
     if name not in known:
-        parts = [_of_process(report, process, names) for process, names in _names(report, name).items()]
+        wanted = _names(report, name)
+        parts = [_of_process(report, process, names) for process, names in wanted.items()]
+        if name is None:
+            parts += [_indexed(rows) for rows in unnamed_steps(report, wanted)]
+            parts = sorted(filter(None, parts), key=lambda part: part.column("process")[0].as_py())
         known[name] = pa.concat_tables([part for part in parts if part is not None] or [_nothing()])
     return known[name]
 
@@ -151,7 +156,11 @@ def _of_process(report: Report, process: int, names: list[str]) -> pa.Table | No
         np.asarray(rows.column(column).to_numpy(), np.int64) for column in ("thread", "start", "end")
     )
     depth, _ = native.nest(thread, start, end)
-    kept = rows.filter(pa.array(depth == 0)) if depth.any() else rows
+    return _indexed(rows.filter(pa.array(depth == 0)) if depth.any() else rows)
+
+
+def _indexed(kept: pa.Table) -> pa.Table:
+    """Return the columns of steps, with their numbers in the process."""
     index = pa.array(np.arange(kept.num_rows, dtype=np.int64))
     return kept.append_column("index", index).select(list(_COLUMNS)).cast(_nothing().schema)
 

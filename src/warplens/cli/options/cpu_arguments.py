@@ -67,6 +67,11 @@ ARGUMENTS = (
         "With -t gil: hold and wait times that are shorter are only summed up.  [default: 10000]",
     ),
     Argument(
+        ("--torch-inputs",),
+        "",
+        "With -t torch: operators of PyTorch with the shapes and types of their inputs.",
+    ),
+    Argument(
         ("--python-functions-trace",),
         "FILE",
         "Record the calls of the Python functions that FILE names, in the JSON of nsys.",
@@ -124,6 +129,7 @@ def cpu_options(given: Mapping[str, str], unasked: CpuOptions = _NOTHING) -> Cpu
         ),
         file_access=given.get("--osrt-file-access") == "true",
         python_only=base.python_only,
+        torch_inputs=given.get("--torch-inputs") == "true",
         gil_threshold_ns=_number(
             "--gil-threshold", given, 0, most=10**9, base=base.gil_threshold_ns, unit="ns"
         ),

@@ -98,7 +98,7 @@ _TABLE = """
 """
 
 LIBRARY_TRACES = (*SWITCHES, *VERBOSE)
-BUILT_TRACES = ("cuda", "nvtx", *CPU_TRACES, *LIBRARY_TRACES)
+BUILT_TRACES = ("cuda", "nvtx", "torch", *CPU_TRACES, *LIBRARY_TRACES)
 _LATER_TRACES = """
 cuda-hw nvml
 cudla cudla-verbose

@@ -12,11 +12,11 @@ from warplens.cli.options.argument import Argument
 PRESETS = {
     "--light": ("-t cuda,nvtx -s none", "NVTX and CUDA alone: for programs that are annotated."),
     "--cpu": (
-        "-t cuda,nvtx,gc,import -s process-tree",
+        "-t cuda,nvtx,torch,gc,import -s process-tree",
         "Native and Python stacks and thread states of every process, 1000 a second.",
     ),
     "--python": (
-        "-t nvtx,gc,gil,import -s none --python-sampling true --python-sampling-frequency 1000",
+        "-t nvtx,torch,gc,gil,import -s none --python-sampling true --python-sampling-frequency 1000",
         "Python stacks, tasks of asyncio, collections, the GIL, imports.",
     ),
     "--server": (
@@ -24,11 +24,11 @@ PRESETS = {
         "A flight recorder: stacks, tasks and waits (sockets, locks, sleeps) of the last minute.",
     ),
     "--gpu": (
-        "-t cuda,nvtx,cublas,cudnn,nccl -s none --cuda-memory-usage",
+        "-t cuda,nvtx,torch,cublas,cudnn,nccl -s none --cuda-memory-usage",
         "CUDA, its memory, and the ranges of NVIDIA's libraries.",
     ),
     "--all": (
-        "-t cuda,nvtx,osrt,gc,gil,import,python-events,cublas,cudnn,nccl -s process-tree --cuda-memory-usage",
+        "-t cuda,nvtx,torch,osrt,gc,gil,import,python-events,cublas,cudnn,nccl -s process-tree --cuda-memory-usage",
         "All of these but every Python call: for short runs.",
     ),
 }

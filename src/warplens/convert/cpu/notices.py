@@ -156,6 +156,18 @@ _NOTICES = {
         "{name}; {where} runs an older Python",
         nameless="a requested part cannot be recorded",
     ),
+    23: _Notice(
+        "info",
+        "torch",
+        "operators of PyTorch {name} were recorded in {where}",
+        nameless="of a version that is not known",
+    ),
+    24: _Notice(
+        "warning",
+        "torch-unknown",
+        "operators of PyTorch are missing in {where}: {name}; torch.profiler's traces can be imported",
+        nameless="it is not known to this version of warplens",
+    ),
     21: _Notice(
         "info",
         "locks-unknown",

@@ -21,7 +21,8 @@ class CpuOptions:
     second for each thread; `python_opcodes`: with the instruction. `os_threshold_ns`: shorter OS calls are not recorded;
     `os_backtrace_ns`: longer ones with their stack, of `os_backtrace_depth` frames at most. `file_access`: calls on files whatever they
     take. `gil_threshold_ns`: shorter holds and waits are only summed up. `python_only`: all of this in processes
-    that begin with CPython in them, and nothing in others. `functions`: a file in nsys's format that names Python functions to trace.
+    that begin with CPython in them, and nothing in others. `torch_inputs`: operators of PyTorch with shapes
+    and types of their inputs. `functions`: a file in nsys's format that names Python functions to trace.
     """
 
     sample: bool = False
@@ -37,4 +38,5 @@ class CpuOptions:
     file_access: bool = False
     gil_threshold_ns: int = 10_000
     python_only: bool = False
+    torch_inputs: bool = False
     functions: Path | None = None

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     PYTHON_CALLS,
     PYTHON_EVENTS,
     PYTHON_OPCODES,
-) = (1 << bit for bit in range(12))
+    OPS,
+    OP_INPUTS,
+) = (1 << bit for bit in range(14))
 WRAPPED = OS_CALLS | FILE_ACCESS | GIL  # what the wrappers of the larger stub see
 _BACKTRACES = {"none": 0, "auto": 1, "fp": 2, "dwarf": 3}
 
@@ -43,6 +45,8 @@ def cpu_settings(options: CaptureOptions) -> CpuSettings:
         PYTHON_CALLS: "python" in trace,
         PYTHON_EVENTS: "python-events" in trace,
         PYTHON_OPCODES: cpu.python_opcodes,
+        OPS: "torch" in trace,
+        OP_INPUTS: "torch" in trace and cpu.torch_inputs,
     }
     return CpuSettings(
         flags=sum(flag for flag, on in chosen.items() if on),

@@ -75,7 +75,9 @@ def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.T
     unknown = shapes and pc.all(pc.is_null(rows.column("Shapes"))).as_py()
     return noted(
         rows,
-        "No shapes were recorded: torch.profiler.profile(record_shapes=True) has them." if unknown else "",
+        "No shapes were recorded: `--torch-inputs` has them, and torch.profiler.profile(record_shapes=True)."
+        if unknown
+        else "",
     )
 
 

@@ -14,7 +14,8 @@ and waits for the GPU, and what the GPU did meanwhile. With `:steps` a row for e
 
 ## How it is computed
 Steps are the ranges `ProfilerStep#N`; else ranges called `step`, `train_step`, `iteration`, `batch` or the like that repeat: those with the
-greatest total, the outermost; else `:step=NAME`. A part is what the step's thread was in: of ranges whose name says it, operations of the
+greatest total, the outermost; else `:step=NAME`; else what lies between two fetches of PyTorch's data loader and has a step of its
+optimizer in it. A part is what the step's thread was in: of ranges whose name says it, operations of the
 framework's backward pass, and calls of CUDA that wait, the innermost one counts. `data`: `dataloader`, `enumerate(DataLoader)…`,
 `load_batch`; `forward`: a word `forward`; `backward`: a word `backward`, `autograd::engine…`; `optimizer`: `Optimizer.step#…`, `zero_grad`;
 `communication`: NCCL's ranges, `c10d::…`, `all_reduce`. `:data=NAME`, `:forward=NAME`, … add names of yours. Where no range is called
@@ -40,6 +41,7 @@ import pyarrow.compute as pc
 from warplens.analysis.steps.names import NAMED, PARTS
 from warplens.analysis.steps.parts import STATES, Parts, parts
 from warplens.analysis.steps.steps import steps as find_steps
+from warplens.analysis.steps.unnamed import BY_OPTIMIZER
 from warplens.arrays import Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import counted
@@ -91,6 +93,8 @@ def table(
     names = sorted(set(chosen.column("name").to_pylist()))
     called = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
     note = f"{counted(chosen.num_rows, 'step')}: ranges called {called}."
+    if names == [BY_OPTIMIZER]:
+        note = f"{counted(chosen.num_rows, 'step')}: each has a step of PyTorch's optimizer, and begins where its data is fetched."
     without = "" if divided.gpu else "No GPU work was recorded in these processes."
     return noted(_each(report, divided) if steps else _summed(report, divided), note, without)
 
