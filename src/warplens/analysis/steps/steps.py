@@ -70,11 +70,12 @@ def _all(report: Report, name: str | None) -> pa.Table:
     known = _cache.setdefault(report, {})
     if name not in known:
         wanted = _names(report, name)
-        parts = [_of_process(report, process, names) for process, names in wanted.items()]
+        named = (_of_process(report, process, names) for process, names in wanted.items())
+        parts = [part for part in named if part is not None and part.num_rows]
         if name is None:
             parts += [_indexed(rows) for rows in unnamed_steps(report, wanted)]
-            parts = sorted(filter(None, parts), key=lambda part: part.column("process")[0].as_py())
-        known[name] = pa.concat_tables([part for part in parts if part is not None] or [_nothing()])
+        parts.sort(key=lambda part: int(part.column("process")[0].as_py()))
+        known[name] = pa.concat_tables(parts or [_nothing()])
     return known[name]
 
 
