@@ -29,6 +29,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "python-and-cpu": (
         "Python and the CPU",
         (
+            "torch_operators",
             "python_samplers",
             "python_sampling",
             "python_hooks",
