@@ -7,7 +7,7 @@ per operation and shapes of its inputs.
 ## Columns
 - Time (%): the row's share of all rows' GPU Self; of CPU Self where nothing was launched.
 - GPU Self (ns): for how long GPUs did what was launched in the operation itself. GPU Total (ns): also in operations inside.
-- Launches: kernels, copies, memsets and graphs in the operation itself.
+- Launches: kernels, copies, memsets and graphs in the operation itself. Without any, these three columns are left out.
 - Calls: how often it ran. CPU Self (ns): without the operations inside. CPU Total (ns): with them; one in another of its kind counts once.
 - Host, Rank, PID: each only where the rows differ in it. Op: the name. Shapes: with `:shapes`.
 
@@ -40,6 +40,7 @@ from warplens.stats.places import places
 if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
+_OF_GPUS = ("GPU Self (ns)", "GPU Total (ns)", "Launches")
 DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
@@ -69,8 +70,11 @@ def table(report: Report, selection: Selection, *, shapes: bool = False) -> pa.T
         **{name: pa.array(values) for name, values in figures.items()},
         **places(report, kinds.column("process")),
     }
+    if not len(own_launch):  # a program without a GPU: columns of zeros would only take room
+        columns = {name: values for name, values in columns.items() if name not in _OF_GPUS}
     columns |= {"Op": kinds.column("name"), **({"Shapes": kinds.column("shapes")} if shapes else {})}
-    order = [("GPU Self (ns)", "descending"), ("CPU Self (ns)", "descending"), ("Op", "ascending")]
+    first = [("GPU Self (ns)", "descending")] if len(own_launch) else []
+    order = [*first, ("CPU Self (ns)", "descending"), ("Op", "ascending")]
     rows = pa.table(columns).sort_by([*order, ("Shapes", "ascending")] if shapes else order)
     unknown = shapes and pc.all(pc.is_null(rows.column("Shapes"))).as_py()
     return noted(

@@ -106,6 +106,20 @@ def test_what_operations_take(report: Report) -> None:
     ]
 
 
+def test_without_launches_there_are_no_columns_of_zeros(tmp_path: Path) -> None:
+    timeline(
+        tmp_path / "r.warplens",
+        "main |[step                     ]",
+        tick_ns=TICK,
+        origin=ORIGIN,
+        tables={"ops": [op("aten::mm", 2, 12, 0), op("aten::relu", 14, 16, 1)]},
+    )
+    with open_report(tmp_path / "r.warplens") as report:
+        rows = stat(report, "op_sum")
+    assert [*rows[0]] == ["Time (%)", "Calls", "CPU Self (ns)", "CPU Total (ns)", "Op"]
+    assert [row["Op"] for row in rows] == ["aten::mm", "aten::relu"]
+
+
 def test_which_kernels_they_launch(report: Report) -> None:
     own = [
         (row["Op"], row["Kernel Name"], row["Instances"], row["Total Time (ns)"] // TICK)
