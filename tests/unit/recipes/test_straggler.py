@@ -14,7 +14,8 @@ from tests.support.reports import training_job
 from warplens.errors import MissingData, ReportError
 from warplens.recipes import engine
 from warplens.recipes.base import Answer
-from warplens.recipes.jobs import operations, what_if
+from warplens.importers.jobs import operations
+from warplens.recipes.jobs import what_if
 from warplens.recipes.process_pool import ProcessPool
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "stragglers"

@@ -24,7 +24,7 @@ import numpy as np
 
 from warplens.arrays import Float64Array, Int64Array
 from warplens.errors import ReportError
-from warplens.recipes.jobs.operations import TrainingOperations
+from warplens.importers.jobs.operations import TrainingOperations
 
 PARAMETERS = "params-all-gather"
 _COMPUTE = ("forward-compute", "backward-compute")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from warplens.arrays import BoolArray, Float64Array, Int64Array
+from warplens.importers.jobs.operations import TrainingOperations
 from warplens.recipes.jobs import job_graph
 from warplens.recipes.jobs.job_graph import StepGraph
-from warplens.recipes.jobs.operations import TrainingOperations
 
 _ROOM = 1 << 23  # durations that are run at once, 8 bytes each
 SLOWEST = 0.03  # share of the workers that counts as the slowest ones

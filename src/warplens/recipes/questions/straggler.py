@@ -41,9 +41,10 @@ import pyarrow as pa
 
 from warplens.errors import MissingData, ReportError
 from warplens.flows import foreign
+from warplens.importers.jobs import operations
 from warplens.recipes.base import Answer, Summary
 from warplens.recipes.collectives import answering, reading
-from warplens.recipes.jobs import operations, what_if
+from warplens.recipes.jobs import what_if
 from warplens.recipes.jobs.what_if import Stragglers
 
 FILES = True

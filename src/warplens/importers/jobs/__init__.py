@@ -1,0 +1,1 @@
+"""Traces of training jobs: the operations of all ranks."""
