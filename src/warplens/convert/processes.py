@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,9 @@ class Spool(NamedTuple):
     path: Path
     process: Process
     layouts: Layouts
+
+
+_UNNAMED = re.compile(r"(?:Thread|Dummy)-\d+")  # as Python names threads that the program does not name
 
 
 @dataclass
@@ -320,14 +324,27 @@ def _add_notes(one: Converted, notes: Iterable[Note], clock: ClockMap) -> None:
     one.notes += [note if note.time is None else replace(note, time=clock(note.time)) for note in notes]
 
 
+def _better_name(by_python: str | None, by_system: str | None) -> str | None:
+    """Return the better name of a thread: `Thread-1 (work)` was given by nobody, so one set with prctl says more.
+
+    The system keeps 15 bytes of a name.
+    """
+    unnamed = by_python is None or _UNNAMED.match(by_python) is not None
+    if by_python and not (unnamed and by_system and not by_python.startswith(by_system)):
+        return by_python
+    return by_system or None
+
+
 def _add_threads(one: Converted, spool: SpoolFile, clock: ClockMap) -> None:
     names, strings = spool.names, spool.strings
     seen = {index: first for index, first, _ in spool.events.threads().tolist()}
     for index in sorted(seen.keys() | {min(index, UNKNOWN_THREAD) for index in names.threads}):
         tid, name, start = names.threads.get(index, (0, 0, 0))
-        given = strings.get(names.tids.get(tid) or names.by_python.get(tid, 0)) if tid else None
+        by_nvtx = strings.get(names.tids.get(tid, 0)) if tid else None
+        by_python = strings.get(names.by_python.get(tid, 0)) if tid else None
+        given = by_nvtx or _better_name(by_python, strings.get(name))
         first = min(start or seen.get(index, 0), seen.get(index, start))
-        _add_thread(one, index, tid, name=given or strings.get(name) or None, start=first, clock=clock)
+        _add_thread(one, index, tid, name=given, start=first, clock=clock)
 
 
 def _add_thread(one: Converted, index: int, tid: int, name: str | None, start: int, clock: ClockMap) -> None:

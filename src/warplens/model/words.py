@@ -26,7 +26,7 @@ def counted(count: int, noun: str) -> str:
     """Return e.g. `1 range`, `2,500 ranges`, `3 processes`, `2 launches`."""
     plural = (
         f"{noun[:-1]}ies"
-        if noun.endswith("py")
+        if noun.endswith("opy")
         else noun + ("es" if noun.endswith(("s", "sh", "ch", "x")) else "s")
     )
     return f"{count:,} {noun if count == 1 else plural}"

@@ -231,7 +231,7 @@ def test_a_killed_program_keeps_what_was_stored(run: Run) -> None:
     assert run.code != 0
     stored = [row["stored"] for row in run["intrakernel_launches"]]
     assert stored == [True, True, False]
-    assert "1 in-kernel launches" in run.codes["intrakernel-not-read"]
+    assert "1 in-kernel launch of process" in run.codes["intrakernel-not-read"]
 
 
 def test_a_fork_child_leaves_device_memory_alone(run: Run) -> None:

@@ -26,7 +26,7 @@ def _libraries() -> Path:
 
 STUB = _libraries() / "libwarplens_preload.so"
 AGENT = STUB.with_name("libwarplens_agent.so")
-KINDS = ("", "program", "fork", "exec", "exit", "waited", "foreign")
+KINDS = ("", "program", "fork", "exec", "exit", "waited", "foreign", "running", "not spawned")
 _RECORD = struct.Struct("<4sIIiiiQiiII16x")
 
 
