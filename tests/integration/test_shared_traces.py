@@ -66,6 +66,7 @@ def run(report: Path, words: tuple[str, ...]) -> None:
     assert "Traceback" not in result.output
 
 
+@pytest.mark.exhaustive  # tests/unit/flows/test_any_command.py asks the commands without options
 def test_every_command_answers(trace: Path, tmp_path: Path) -> None:
     for words in COMMANDS:
         out = ("-o", str(tmp_path / words[3])) if words[0] == "export" else ()

@@ -450,9 +450,10 @@ until("go on")
         "the launcher's note",
     )
     run.kill()
-    run.communicate()
+    run.wait()
     (tmp_path / "go on").touch()
     until(lambda: not any(map(living_writer, launched.glob("*/*.spool"))), "the program's end")
+    run.communicate()  # the program had its output, too
     assert "ended-before" in codes(tmp_path / "x.warplens")
 
 
