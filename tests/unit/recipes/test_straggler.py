@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.reports import training_job
 from warplens.errors import MissingData, ReportError
+from warplens.importers.jobs import operations
 from warplens.recipes import engine
 from warplens.recipes.base import Answer
-from warplens.importers.jobs import operations
 from warplens.recipes.jobs import what_if
 from warplens.recipes.process_pool import ProcessPool
 
