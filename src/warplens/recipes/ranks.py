@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warplens.arrays import Int64Array
+from warplens.report import Report
 
 # Columns of a summary that say which rank a row is of, with the number of its report.
 PLACE = ("report", "process", "device", "rank", "host")
@@ -30,6 +32,20 @@ def names_of(rows: pa.Table) -> tuple[Int64Array, tuple[str, ...], list[str]]:
         _named(known),
         [str(key[4]) for key in known],
     )
+
+
+def named_report(report: Report) -> pa.Table:
+    """Return the row of a summary by which `names_of_reports` calls this report."""
+    least = pc.min(report.table("processes", ["rank"]).column("rank")).as_py()
+    return pa.table({"name": [report.path.name], "rank": pa.array([least], pa.int64())})
+
+
+def names_of_reports(reports: pa.Table) -> dict[int, str]:
+    """Return what each report is called: its rank where ranks tell the reports apart, else its name."""
+    ranks = reports.column("rank").to_pylist()
+    apart = None not in ranks and len(set(ranks)) == len(ranks)
+    texts = [f"rank {rank}" for rank in ranks] if apart else reports.column("name").to_pylist()
+    return dict(zip(reports.column("report").to_pylist(), texts, strict=True))
 
 
 def _named(known: Sequence[_Key]) -> tuple[str, ...]:

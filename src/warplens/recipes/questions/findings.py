@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from warplens.model.words import counted, duration
+from warplens.recipes import ranks
 from warplens.recipes.base import REPORT, Answer, Summary
 from warplens.report import Report, Selection
 from warplens.rules.judging import judge
@@ -30,9 +31,6 @@ _LINES = 3  # findings with a line; the table has all
 def part(report: Report) -> Summary:
     """Judge one report."""
     judgement = judge(report, Selection())
-    ranks = [
-        rank for rank in report.table("processes", ["rank"]).column("rank").to_pylist() if rank is not None
-    ]
     rows = [
         {
             "rule": finding.rule,
@@ -51,16 +49,14 @@ def part(report: Report) -> Summary:
     )
     return {
         "findings": pa.Table.from_pylist(rows, schema=schema),
-        "reports": pa.table(
-            {"name": [report.path.name], "rank": pa.array([min(ranks, default=None)], pa.int64())}
-        ),
+        "reports": ranks.named_report(report),
     }
 
 
 def answer(summary: Summary) -> Answer:
     """Put the findings of all ranks together, the greatest mean saving first."""
     reports = summary["reports"].to_pylist()
-    names = _names(reports)
+    names = ranks.names_of_reports(summary["reports"])
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in summary["findings"].to_pylist():
         groups.setdefault((row["rule"], row["subject"]), []).append(row)
@@ -93,9 +89,3 @@ def _row(group: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
         "Max at": names[group[worst][REPORT]],
         "Title": group[worst]["title"],
     }
-
-
-def _names(reports: list[dict[str, Any]]) -> dict[int, str]:
-    ranks = [row["rank"] for row in reports]
-    apart = None not in ranks and len(set(ranks)) == len(ranks)
-    return {row[REPORT]: f"rank {row['rank']}" if apart else str(row["name"]) for row in reports}

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from warplens import catalog
 from warplens.errors import MissingData, UsageError
 from warplens.model.words import counted
+from warplens.recipes import ranks
 from warplens.recipes.base import REPORT, Answer, Summary
 from warplens.report import Report, Selection
 
@@ -39,12 +40,9 @@ def part(report: Report, *, stat: str = "nvtx_sum", column: str = "") -> Summary
         column: which of its columns is compared, e.g. `Instances`; default: the first one of times.
     """
     table = catalog.find(STATS, stat).load().table(report, Selection())
-    ranks = report.table("processes", ["rank"]).column("rank")
     return {
         "rows": table.replace_schema_metadata(),
-        "reports": pa.table(
-            {"name": [report.path.name], "rank": pa.array([pc.min(ranks).as_py()], pa.int64())}
-        ),
+        "reports": ranks.named_report(report),
     }
 
 
@@ -63,7 +61,7 @@ def answer(summary: Summary, *, stat: str = "nvtx_sum", column: str = "") -> Ans
     for number, name in enumerate(names):
         texts = texts.set_column(number, name, texts.column(name).cast(pa.string()).fill_null(""))
     over_ranks = _over_reports(texts, names, value)
-    labels = _labels(summary["reports"])
+    labels = ranks.names_of_reports(summary["reports"])
     greatest = texts.join(over_ranks.select([*names, "Max"]), keys=names, join_type="inner")
     greatest = greatest.filter(pc.equal(greatest.column("value"), greatest.column("Max")))
     first = greatest.group_by(names).aggregate([(REPORT, "min")])
@@ -140,11 +138,3 @@ def _changes(keys: pa.Table) -> pa.Array:
         codes = column.combine_chunks().dictionary_encode().indices.to_numpy()
         different[1:] |= codes[1:] != codes[:-1]
     return different
-
-
-def _labels(reports: pa.Table) -> dict[int, str]:
-    """Return what each report is called: its rank where ranks tell the reports apart, else its name."""
-    ranks = reports.column("rank").to_pylist()
-    apart = None not in ranks and len(set(ranks)) == len(ranks)
-    texts = [f"rank {rank}" for rank in ranks] if apart else reports.column("name").to_pylist()
-    return dict(zip(reports.column(REPORT).to_pylist(), texts, strict=True))
