@@ -207,5 +207,4 @@ def _columns(
 def _thread(kind: str) -> int:
     if kind.endswith(("-send", "-recv")):
         return _THREADS.index("pipeline")
-    computes = kind.endswith("-compute") or kind in ("gc", "optimizer")
-    return _THREADS.index("compute" if computes else "collectives")
+    return _THREADS.index("compute" if operations.is_compute(kind) else "collectives")

@@ -63,6 +63,11 @@ class TrainingOperations:
         return slice(*np.searchsorted(self.step, [step, step + 1]).tolist())
 
 
+def is_compute(kind: str) -> bool:
+    """Whether an operation of this kind runs on the compute stream of its rank."""
+    return kind.endswith("-compute") or kind in ("gc", "optimizer")
+
+
 def is_operations(path: Path) -> bool:
     """Whether `path` is a Parquet file with these columns."""
     import pyarrow as pa

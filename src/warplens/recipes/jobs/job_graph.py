@@ -24,7 +24,7 @@ import numpy as np
 
 from warplens.arrays import Float64Array, Int64Array
 from warplens.errors import ReportError
-from warplens.importers.jobs.operations import TrainingOperations
+from warplens.importers.jobs.operations import TrainingOperations, is_compute
 
 PARAMETERS = "params-all-gather"
 _COMPUTE = ("forward-compute", "backward-compute")
@@ -43,14 +43,8 @@ _TRANSFERS = {
     "backward-send": ("backward", 0),
     "backward-recv": ("backward", 1),
 }
-_ON_COMPUTE_STREAM = (*_COMPUTE, "gc", "optimizer")
 
 Key = tuple[object, ...]
-
-
-def is_compute(kind: str) -> bool:
-    """Whether an operation of this kind computes, so that its mean is its ideal duration."""
-    return kind in _ON_COMPUTE_STREAM
 
 
 def part_of(kind: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warplens.arrays import BoolArray, Float64Array, Int64Array
-from warplens.importers.jobs.operations import TrainingOperations
+from warplens.importers.jobs.operations import TrainingOperations, is_compute
 from warplens.recipes.jobs import job_graph
 from warplens.recipes.jobs.job_graph import StepGraph
 
@@ -171,6 +171,6 @@ def _ideal(operations: TrainingOperations, durations: Float64Array) -> Float64Ar
     of_kind = np.zeros(len(operations.kinds))
     for code, kind in enumerate(operations.kinds):
         own = durations[operations.kind == code]
-        of_kind[code] = (np.mean if job_graph.is_compute(kind) else np.median)(own)
+        of_kind[code] = (np.mean if is_compute(kind) else np.median)(own)
     ideal: Float64Array = of_kind[operations.kind]
     return ideal
