@@ -43,6 +43,7 @@ void follow_windows() {
       state.log.load(std::memory_order_relaxed) == nullptr) {
     return;
   }
+  // Another thread switches just now, perhaps for an older gate: the agent's thread looks again.
   if (!state.switching.take(kPatienceMs)) {
     wake_cupti_thread();
     return;

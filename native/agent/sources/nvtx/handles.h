@@ -34,6 +34,9 @@ uint64_t number(Pointer *handle) {
 
 // Open start/end ranges. No locks, because signal handlers and fork children come here: an entry is taken by its key, and
 // may be anywhere in a window behind the key's place.
+// The protocol. put() takes an entry by an exchange of `ours` from 0, writes the rest, and releases
+// `theirs`, which makes the entry visible. take() reads the rest, then wins the exchange of `theirs`
+// to 0, so a range ends once; only then `ours` becomes 0 and the entry free.
 class Ranges {
  public:
   bool put(uint64_t theirs, uint64_t ours, bool they_know) {
