@@ -1,4 +1,4 @@
-// Writing behind the recording threads.
+// Writes chunks to a file behind the recording threads.
 //
 // The protocol. Recording threads write into memory and never wait for a disk. One thread per process
 // copies what is new to the file every 100 ms. Records and strings are only appended, so it writes from

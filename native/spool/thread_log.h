@@ -1,5 +1,6 @@
-// What one thread writes: closed records into its chunk, open push/pop ranges into its stack. No locks, no system calls
-// but at the end of a window.
+// The log of one thread.
+// It writes closed records into its chunk and open push/pop ranges into its stack, without locks.
+// It makes system calls only at the end of a window.
 //
 // The protocol. Two parties see a thread's log while the thread writes: its own signal handlers, and
 // readers of the file, also after a kill. No other thread writes here.

@@ -1,3 +1,4 @@
+// Caches rows of unwind tables.
 // A hash table that only grows; its readers take no lock.
 //
 // A bucket is a list whose head is released after the entry is complete, and entries never change or

@@ -1,4 +1,5 @@
-// The thread that asks CUPTI for finished records, so that little is lost with a process that is killed; nobody else waits for CUPTI.
+// The agent's CUPTI thread: fetches finished records, so that a kill loses little.
+// No other thread waits for CUPTI.
 //
 // The protocol. A request is a number with the kind in its low 8 bits; a caller counts it up, stores it,
 // and waits until `answered` equals it. The thread reads the value of its waiting place before the

@@ -1,5 +1,6 @@
-// What a program holds where a second tool is chained is that tool's: here it becomes ours, and each argument of a call what
-// either of us is to see.
+// Translates handles between the program, a second NVTX tool and the agent.
+// With a second tool the program holds that tool's handles. Each argument of a call becomes two:
+// ours, and theirs.
 #pragma once
 
 #include <algorithm>
