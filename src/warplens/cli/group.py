@@ -32,7 +32,12 @@ See where the time of a program goes: annotate it, record it, ask, look.
 
 
 class AtOnce(int):
-    """An exit code with which the process ends at once: where memory is short, CPython 3.14 crashes at its exit."""
+    """An exit code with which the process ends at once, after an error for which memory was short.
+
+    CPython 3.14 may crash at its exit then, and Arrow where its objects are freed, so `error` keeps those of the traceback.
+    """
+
+    error: BaseException | None = None
 
 
 class _ReaderGone(Exception):
@@ -174,7 +179,9 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(
             f"there is too little memory for this: {next(iter(str(error).splitlines()), 'nothing is left')}.\nAsk about less of it."
         )
-        return AtOnce(1)
+        at_once = AtOnce(1)
+        at_once.error = error
+        return at_once
     except (_ReaderGone, BrokenPipeError):
         drop_output()
         return BROKEN_PIPE

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 
 import warplens.report.arrow_compute as pc
 from warplens.disk.files import remove_tree
-from warplens.errors import MissingData, QueryError, ReportError
+from warplens.errors import MissingData, QueryError
 from warplens.handover.naming import SUFFIX
 from warplens.model.tables import TABLES
 from warplens.report import cutting
 from warplens.report.launched import launched
-from warplens.report.store import Stored, TableFile, open_store
+from warplens.report.store import Stored, TableFile, open_store, unreadable
 from warplens.storage import schema, weight
 from warplens.storage.manifest import Manifest
 
@@ -226,7 +226,7 @@ class Report:
                 present = [column for column in full.names if column not in piece.missing]
                 part = schema.complete(_read(piece.file, present), full)
             except (pa.ArrowException, OSError) as error:
-                raise ReportError(f"cannot read {piece.file}: {error}") from error
+                raise unreadable(piece.file, error) from error
             part = _shifted(name, part, piece.shift)
             parts.append(part if piece.cut is None else cutting.chosen(part, piece.cut, piece.calls))
         rows = pa.concat_tables(parts) if parts else full.empty_table()

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import warplens.report.arrow_compute as pc
-from warplens.errors import ReportError
 from warplens.model.tables import TABLES
 from warplens.report.cutting import Calls, Window, chosen, keys, overlaps
-from warplens.report.store import TableFile
+from warplens.report.store import TableFile, unreadable
 from warplens.storage import schema
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ class RowGroupReader:
             if rows.num_columns < len(set(columns)):
                 rows = schema.complete(rows, pa.schema([self._schema.field(name) for name in columns]))
         except (pa.ArrowException, OSError) as error:
-            raise ReportError(f"cannot read {group.file}: {error}") from error
+            raise unreadable(group.file, error) from error
         if group.shift:
             for name in self._clocks.intersection(columns):
                 index = rows.schema.get_field_index(name)

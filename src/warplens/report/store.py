@@ -300,7 +300,7 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
             columns, rows = file.schema_arrow, file.metadata.num_rows
             weight.check(TABLES[table], path, file.metadata)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ReportError(f"cannot read {path}: {error}") from error
+        raise unreadable(path, error) from error
     if rows != expected:
         raise ReportError(
             f"{path} has {rows} rows, but its manifest says {expected}: it is not the file that was written"
@@ -319,6 +319,16 @@ def _check_file(table: str, path: Path, expected: int) -> tuple[str, ...]:
         if nullable and not wanted.nullable:
             raise ReportError(f"{path}: the column {wanted.name!r} may have gaps, but each row needs a value")
     return tuple(missing)
+
+
+def unreadable(path: Path, error: Exception) -> Exception:
+    """Return the error for a table file that Arrow could not read: MemoryError where memory is short, else ReportError.
+
+    Arrow has no type for a thread that could not start, which a limit of the address space prevents, too.
+    """
+    if isinstance(error, MemoryError) or "Failed to launch worker thread" in str(error):
+        return MemoryError(f"cannot read {path}: {error}")
+    return ReportError(f"cannot read {path}: {error}")
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
