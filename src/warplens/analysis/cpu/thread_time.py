@@ -197,6 +197,8 @@ def _seen(
     if exact:
         few = np.flatnonzero(count <= _FEW)
         number = count[few].astype(np.int64)
+        # The ticks of a row are spread evenly from its start to its end: 3 ticks of [10, 30] are at
+        # 10, 20 and 30. `tick` counts from 0 in each row.
         row = np.repeat(np.arange(len(few)), number)
         tick = np.arange(len(row)) - np.repeat(np.cumsum(number) - number, number)
         start, end = (np.asarray(samples[name].to_numpy(), np.int64)[few] for name in ("start", "end"))
@@ -257,6 +259,8 @@ def _within(start: Int64Array, end: Int64Array, time: Int64Array) -> Int64Array:
     """
     if not len(start):
         return np.zeros(len(time), np.int64)
+    # before[i] is the length of the first i intervals. For [0, 4) and [6, 9) it is [0, 4, 7]. Time
+    # 8 has the interval [6, 9) around it: 4 ns before that interval and 2 ns in it make 6.
     before = np.concatenate(([0], np.cumsum(end - start)))
     at = np.searchsorted(start, time, side="right")
     last = np.maximum(at - 1, 0)
