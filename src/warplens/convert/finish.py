@@ -6,6 +6,7 @@ Before that, snapshots.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -32,6 +33,8 @@ from warplens.storage.available import available
 from warplens.storage.manifest import Manifest
 from warplens.storage.writer import PartWriter
 from warplens.timeline.index import building as indexing
+
+_INDEX_SHARE = 0.01  # of a run, for its index: the end of a run may take 2 %
 
 
 def finish(
@@ -76,7 +79,9 @@ def finish(
                 PartWriter(directory, note.id, note.host), note, spool, progress=progress, timings=timings
             )
             with timings.stage("index"):
-                indexing.prepare(directory, manifest, progress)
+                # The user waits for a report that was written during the run.
+                limit = (manifest.end - manifest.origin) * _INDEX_SHARE if begun is not None else math.inf
+                indexing.prepare(directory, manifest, progress, limit_ns=limit)
         except (OSError, pa.ArrowException) as error:
             raise _failed(error, directory, spool) from error
         remove_begun(directory, manifest)

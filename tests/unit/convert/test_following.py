@@ -19,6 +19,7 @@ from warplens.handover import pending, seals
 from warplens.spool import packed
 from warplens.spool.packed import Span
 from warplens.testing import spool_writer as sw
+from warplens.timeline.index import building
 
 
 @pytest.fixture(autouse=True)
@@ -161,6 +162,20 @@ def test_a_start_end_range_that_a_thread_ends_last_is_there(tmp_path: Path) -> N
     finish.finish(note, note.report, begun=writing)
     finish.finish(tmp_path / "end", tmp_path / "end.warplens")
     assert tables(note.report)["nvtx_ranges"].equals(tables(tmp_path / "end.warplens")["nvtx_ranges"])
+
+
+def test_the_index_of_a_dense_recording_is_left_to_the_first_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where the user waits for the end of a run; a conversion that takes its time makes it."""
+    monkeypatch.setattr(building, "LARGE", 1)
+    monkeypatch.setattr(building, "_NS_PER_ROW", 1_000_000_000)
+    note, writing = recorded(tmp_path / "during", History(0, nested=True), 5)
+    shutil.copytree(note.spool, tmp_path / "end")
+    finish.finish(note, note.report, begun=writing)
+    finish.finish(tmp_path / "end", tmp_path / "end.warplens")
+    assert not list((note.report / "index").glob("*"))
+    assert list((tmp_path / "end.warplens" / "index").glob("*"))
 
 
 def test_it_is_not_written_again_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from warplens.timeline.index.layers import LAYERS, TABLES
 from warplens.timeline.index.rows import InnermostFrames, LayerReader
 
 LARGE = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
+_NS_PER_ROW = 100
 _BYTES_PER_ROW = 1.6  # that an index takes until it is whole
 _BYTES_PER_NAME = 600
 _SHARE = 0.75  # of the budget: row groups take the rest
@@ -112,13 +113,15 @@ def _insides(report: Path, manifest: Manifest) -> Insides | None:
     return Insides(tables[inside.LAUNCHES], tables[inside.UNITS])
 
 
-def prepare(report: Path, manifest: Manifest, progress: Progress | None = None) -> bool:
-    """Make the index of a large part that was just written.
+def prepare(
+    report: Path, manifest: Manifest, progress: Progress | None = None, *, limit_ns: float = float("inf")
+) -> bool:
+    """Make the index of a large part that was just written, if that takes no longer than `limit_ns`.
 
     False: there is none, and the first viewer of the part makes it.
     """
     room, rows = int(budget() * _SHARE), events(manifest)
-    if rows < LARGE or rows * _BYTES_PER_ROW > room:
+    if rows < LARGE or rows * _BYTES_PER_ROW > room or rows * _NS_PER_ROW > limit_ns:
         return False
     try:
         build(

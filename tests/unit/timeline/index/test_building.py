@@ -220,3 +220,15 @@ def test_what_does_not_fit_is_left_to_the_first_look(
     assert indexes(report) == []
     assert building.prepare(report, manifest)
     assert len(indexes(report)) == 1
+
+
+def test_an_index_that_would_take_too_long_is_left_to_the_first_look(
+    report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "LARGE", 1)
+    (manifest,) = (part.manifest for part in open_store(report).parts)
+    needed = building.events(manifest) * 100  # ns
+    assert not building.prepare(report, manifest, limit_ns=needed - 1)
+    assert indexes(report) == []
+    assert building.prepare(report, manifest, limit_ns=needed)
+    assert len(indexes(report)) == 1
