@@ -31,7 +31,6 @@ from warplens.storage import manifest as manifests
 from warplens.storage.available import available
 from warplens.storage.manifest import Manifest
 from warplens.storage.writer import PartWriter
-from warplens.timeline.index import building as indexing
 
 
 def finish(
@@ -75,8 +74,11 @@ def finish(
             ) or _build(
                 PartWriter(directory, note.id, note.host), note, spool, progress=progress, timings=timings
             )
-            with timings.stage("index"):
-                indexing.prepare(directory, manifest, progress)
+            if manifest.is_large:
+                from warplens.timeline.index import building as indexing  # a short run need not load it
+
+                with timings.stage("index"):
+                    indexing.prepare(directory, manifest, progress)
         except (OSError, pa.ArrowException) as error:
             raise _failed(error, directory, spool) from error
         remove_begun(directory, manifest)

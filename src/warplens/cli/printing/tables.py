@@ -72,6 +72,32 @@ def in_unit(table: pa.Table, unit: str) -> pa.Table:
     return pa.table(columns, names=names).replace_schema_metadata(table.schema.metadata)
 
 
+def fitting_unit(table: pa.Table) -> str:
+    """Return the unit in which the largest time of a table has few digits."""
+    import pyarrow.compute as pc
+
+    columns = [table.column(name) for name in table.column_names if name.endswith("(ns)")]
+    most = max((abs(pc.max(column).as_py() or 0) for column in columns if len(column)), default=0)
+    return next((unit for unit, from_ns in (("ms", 10_000_000), ("us", 10_000)) if most >= from_ns), "ns")
+
+
+def telling(table: pa.Table) -> pa.Table:
+    """Return a table without standard deviations, and without amounts that are zero or empty in every row."""
+    import pyarrow.compute as pc
+
+    kept = [
+        name
+        for name, number in zip(table.column_names, _numeric(table), strict=True)
+        if not number
+        or _is_key(name)
+        or (
+            name.split(" ")[0] != "StdDev"
+            and pc.any(pc.fill_null(pc.not_equal(table.column(name), 0), False)).as_py()
+        )
+    ]
+    return table.select(kept) if table.num_rows else table
+
+
 def terminal_width() -> int:
     """Columns to keep within: the terminal's or $COLUMNS.
 
