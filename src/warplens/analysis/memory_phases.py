@@ -10,7 +10,7 @@ import numpy as np
 from warplens.analysis.cpu.own_code import package_of
 from warplens.analysis.cpu.thread_time import own_code, thread_times
 from warplens.analysis.intervals import Cover
-from warplens.analysis.memory import size_over_time, sizes
+from warplens.analysis.memory import before_the_end, size_over_time, sizes
 from warplens.arrays import Float64Array, Int64Array
 from warplens.report.columns import coded
 
@@ -50,6 +50,8 @@ def memory_phases(report: Report) -> list[PhaseMemory]:
         time, value = size_over_time(readings, process["process"])
         if not len(time):
             continue
+        kept = before_the_end(value)
+        time, value = time[:kept], value[:kept]
         whole = Cover([process["start"]], [process["end"]])
         first = _memory(process["process"], WHOLE, whole, time=time, value=value)
         peak = max(first.peak or 0, process["max_rss"] or 0)

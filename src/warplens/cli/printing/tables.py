@@ -28,7 +28,7 @@ _UNIT_NAMES = {
 }
 _LONGEST_TEXT = 100
 # What a narrow terminal shows last, the least telling first.
-_SPARE = ("StdDev", "Med", "Min", "Style", "Max", "Avg")
+_SPARE = ("StdDev", "Med", "Min", "Style", "Max", "Avg", "Threads", "Samples")
 _SHORT_NAME = 24
 _GAP = "  "
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\|<&[`*"})
@@ -299,10 +299,12 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
     if width:
         texts = [index for index, number in enumerate(numeric) if not number]
         excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
-        # The last text column (the name) gives way first, down to 16 characters, then rows fold.
-        for index in reversed(texts):
-            give = min(max(excess, 0), max(widths[index] - max(16, len(names[index])), 0))
-            if excess <= give:
+        # The last text column (the name) gives way first, down to 16 characters, then those before it. Where all
+        # of them have too little to give, rows fold.
+        spare = {index: max(widths[index] - max(16, len(names[index])), 0) for index in texts}
+        if 0 < excess <= sum(spare.values()):
+            for index in reversed(texts):
+                give = min(excess, spare[index])
                 widths[index] -= give
                 excess -= give
         if excess > 0:

@@ -19,6 +19,7 @@ phases that lie between them, by their share of that time. A phase is the union 
 
 ## Traps
 - Ranges in ranges both have what grew during the inner one.
+- Memory that a process gives back at its end does not count.
 - What grows and comes back between two readings is in the peak of the process alone.
 """
 

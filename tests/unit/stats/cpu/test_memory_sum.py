@@ -55,6 +55,7 @@ def test_ranges_are_phases(tmp_path: Path) -> None:
         rows = _rows(report)
         assert list(rows) == ["(whole process)", "load", "work"]
         assert rows["(whole process)"]["Max (MiB)"] == 90
+        assert rows["(whole process)"]["Grew (MiB)"] == 80  # not what comes back at the end
         assert rows["load"]["Max (MiB)"] == 40
         assert rows["load"]["Grew (MiB)"] == pytest.approx(60, abs=7)
         assert rows["load"]["Time (ns)"] == 10 * MS
