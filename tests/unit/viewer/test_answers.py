@@ -263,13 +263,14 @@ def test_what_is_selected_is_summed_by_name(answers: Answers) -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["samples", "nvtx", "kernels"])
+@pytest.mark.parametrize("kind", ["samples", "wall", "nvtx", "kernels"])
 def test_a_flame_graph_adds_up(answers: Answers, kind: str) -> None:
     def check(node: Node) -> None:
         assert node["value"] >= node["self"] + sum(child["value"] for child in node["children"]) or node[
             "name"
         ] in (
             "samples",
+            "wall",
             "nvtx_ranges",
         )
         for child in node["children"]:
