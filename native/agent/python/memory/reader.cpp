@@ -423,9 +423,9 @@ PythonReader::Result PythonReader::resolve(size_t innermost, PythonStack &stack)
       find_task(i, stack);
     } else if (codes_.code(number).runs_loop) {
       find_loop(i, stack);
-    } else if (codes_.code(number).begins_thread &&
-               !copy_memory(stack.thread, raw.address + python_.at.frame_locals)) {
-      stack.thread = 0;
+    } else if (codes_.code(number).begins_thread) {
+      uintptr_t self = 0;
+      stack.thread = copy_memory(self, raw.address + python_.at.frame_locals) ? self & ~kTags : 0;
     }
     stack.frames.push_back({number, static_cast<int32_t>(offset), raw.is_entry || entered});
     instruction = raw.instruction;

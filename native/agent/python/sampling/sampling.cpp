@@ -135,7 +135,7 @@ void PythonSampling::end_tasks(ProcessLog &log, const PythonThread &thread) {
   }
 }
 
-// Before 3.14 only the Thread object has the name. A program may rename a thread, so the name is read again now and then.
+// Before 3.14 only the Thread object has the name, later the system has its first 15 bytes. A program may rename a thread, so the name is read again now and then.
 void PythonSampling::name_thread(ProcessLog &log, const PythonThread &thread, Track &track) {
   if (stack_.thread == 0 || track.unnamed-- != 0) {
     return;
