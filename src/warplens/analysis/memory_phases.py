@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +55,7 @@ def memory_phases(report: Report) -> list[PhaseMemory]:
         whole = Cover([process["start"]], [process["end"]])
         first = _memory(process["process"], WHOLE, whole, time=time, value=value)
         peak = max(first.peak or 0, process["max_rss"] or 0)
-        rows.append(PhaseMemory(first.process, WHOLE, first.time, peak, first.grew))
+        rows.append(replace(first, peak=peak))
         phases = [*_ranges(report, process["process"])] or [*_functions(report, process["process"])]
         phases.sort(key=lambda phase: -phase[1].total)
         mine = [
@@ -72,9 +72,8 @@ def _memory(process: int, name: str, cover: Cover, time: Int64Array, value: Floa
     inside = cover.within(time, time + 1) > 0
     share = cover.within(time[:-1], time[1:]) / np.maximum(np.diff(time), 1)
     grew = float((share * np.diff(value)).sum())
-    return PhaseMemory(
-        process, name, cover.total, round(value[inside].max()) if inside.any() else None, round(grew)
-    )
+    peak = round(value[inside].max()) if inside.any() else None
+    return PhaseMemory(process, name, cover.total, peak=peak, grew=round(grew))
 
 
 def _ranges(report: Report, process: int) -> Iterator[tuple[str, Cover]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warplens.native.library import call
+from warplens import native
 
 Places = npt.NDArray[np.uint64]
 
@@ -65,7 +65,7 @@ class KernelSymbols:
     def _look(self, addresses: npt.NDArray[np.uint64]) -> tuple[int, Places, Places, Places]:
         """Return the number of functions, and for each address (rising) where the last one begins, and its name's place."""
         begins, names, ends = (np.zeros(len(addresses), np.uint64) for _ in range(3))
-        count = call(
+        count = native.call(
             "find_kernel_functions", self._text, np.ascontiguousarray(addresses), begins, names, ends
         )
         return count, begins, names, ends
