@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
 
 
+_END = 0.05  # share of the readings, and 2 at least, in which a process may be giving back its memory
+
+
 def sizes(report: Report) -> pa.Table:
     """Return the readings of resident memory: process, start (ns), value (bytes), in the order of time."""
     rows = report.table("host_metrics", ["process", "start", "metric", "value"])
@@ -25,6 +28,14 @@ def size_over_time(readings: pa.Table, process: int) -> tuple[Int64Array, Float6
     """Return when the memory of a process was read (ns), and how much it was (bytes)."""
     mine = readings.filter(pc.equal(readings["process"], process))
     return np.asarray(mine["start"].to_numpy(), np.int64), np.asarray(mine["value"].to_numpy(), np.float64)
+
+
+def before_the_end(value: Float64Array) -> int:
+    """Return how many readings there are without those at the end in which a process gave its memory back."""
+    kept = len(value)
+    for _ in range(max(2, round(_END * len(value)))):
+        kept -= kept > 1 and value[kept - 1] < value[kept - 2]
+    return kept
 
 
 def largest(report: Report, low: int, high: int, primary: int = 0) -> tuple[int, str] | None:

@@ -57,9 +57,8 @@ def _finish(
 
 def load() -> None:
     """Load now what `finish_and_summarise` would load later."""
-    import numpy.ma  # np.unique() loads it  # noqa: F401
-
     from warplens.cli.printing import summary  # noqa: F401
+    from warplens.convert import finish  # noqa: F401
     from warplens.storage.writer import prepare
 
     prepare()

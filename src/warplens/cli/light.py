@@ -16,7 +16,9 @@ _ARENAS = 2
 _POOL = "ARROW_DEFAULT_MEMORY_POOL"
 
 
-_UNUSED = ("pandas", "cloudpickle", "dateutil")  # pyarrow looks for them, and does without
+# pyarrow looks for them, and does without
+_STORES = ("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs")
+_UNUSED = ("pandas", "cloudpickle", "dateutil", *_STORES)
 
 
 class _Absent:

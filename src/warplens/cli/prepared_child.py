@@ -5,7 +5,7 @@ from __future__ import annotations
 from warplens.recording.finishing.prepared import TYPE_CHECKING, Prepared, is_possible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from warplens.handover.pending import Pending
@@ -34,6 +34,7 @@ def finish(note: Pending, *, quiet: bool) -> tuple[bool, str | None] | None:
 
 
 def _load() -> tuple[Work, Iterable[object]]:
+    import gc
     from pathlib import Path
 
     from warplens.cli.light import give_back_early, without_pandas
@@ -41,15 +42,26 @@ def _load() -> tuple[Work, Iterable[object]]:
 
     if available() < _ROOM:
         raise MemoryError
+    gc.disable()  # modules stay: to look for garbage among them is a tenth of the time
     without_pandas()
     give_back_early()
-    from warplens.cli import finish_report, finishing, load_ahead
+    from warplens.cli import finish_report, finishing
     from warplens.handover import pending
 
     finishing.load()
+    gc.freeze()
+    gc.enable()
 
     def work(request: Mapping[str, Any]) -> bool:
         note = pending.Pending(**{**request["note"], "path": Path(request["note"]["path"])})
         return finish_report.finish_report(note, quiet=request["quiet"])
 
-    return work, load_ahead.one_by_one() if available() >= load_ahead.ROOM else ()
+    return work, _more()
+
+
+def _more() -> Iterator[object]:
+    from warplens.cli import load_ahead
+    from warplens.storage.available import available
+
+    if available() >= load_ahead.ROOM:
+        yield from load_ahead.one_by_one()

@@ -32,7 +32,6 @@ from warplens.storage import manifest as manifests
 from warplens.storage.available import available
 from warplens.storage.manifest import Manifest
 from warplens.storage.writer import PartWriter
-from warplens.timeline.index import building as indexing
 
 _INDEX_SHARE = 0.01  # of a run, for its index: the end of a run may take 2 %
 
@@ -78,10 +77,13 @@ def finish(
             ) or _build(
                 PartWriter(directory, note.id, note.host), note, spool, progress=progress, timings=timings
             )
-            with timings.stage("index"):
-                # The user waits for a report that was written during the run.
-                limit = (manifest.end - manifest.origin) * _INDEX_SHARE if begun is not None else math.inf
-                indexing.prepare(directory, manifest, progress, limit_ns=limit)
+            if manifest.is_large:
+                from warplens.timeline.index import building as indexing  # a short run need not load it
+
+                with timings.stage("index"):
+                    # The user waits for a report that was written during the run.
+                    limit = (manifest.end - manifest.origin) * _INDEX_SHARE if begun is not None else math.inf
+                    indexing.prepare(directory, manifest, progress, limit_ns=limit)
         except (OSError, pa.ArrowException) as error:
             raise _failed(error, directory, spool) from error
         remove_begun(directory, manifest)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,7 +18,6 @@ from warplens.convert import range_rows
 from warplens.convert.following import ROWS_PER_SLICE, Follower, Surprise, rows_per_slice
 from warplens.convert.gathering import Gathering
 from warplens.convert.nvtx.domains import Domains
-from warplens.convert.process_tables import ProcessTables
 from warplens.convert.small_processes import FEW, Member, MergedTables, SmallProcesses
 from warplens.convert.symbols.lookup import Symbols
 from warplens.convert.timings import Timings
@@ -32,6 +31,9 @@ from warplens.spool.notes import Note
 from warplens.spool.process import Process
 from warplens.spool.reader import UNKNOWN_THREAD, Bounds, SpoolFile
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS, PartWriter
+
+if TYPE_CHECKING:
+    from warplens.convert.process_tables import ProcessTables
 
 Correction = tuple[Int64Array, Int64Array, int]  # see clock.correction
 Tell = Callable[[float], None]
@@ -167,6 +169,8 @@ class ProcessWriter:
             self._gathering.finish()
 
     def _add(self, path: Path, key: int, bounds: Bounds, follower: Follower | None, tell: Tell) -> None:
+        from warplens.convert.process_tables import ProcessTables  # small processes do without
+
         with ExitStack() as opened:
             spool = opened.enter_context(
                 SpoolFile(
@@ -228,7 +232,7 @@ class ProcessWriter:
                 finish()
 
     def _convert_small(self) -> None:
-        """Convert the processes that wait: together, or each alone where they are few or odd."""
+        """Convert the processes that wait: together, or each alone where they are odd."""
         members, self._small = self._small.members, SmallProcesses()
         if len(members) < FEW or not self._convert_together(members):
             for member in members:

@@ -20,7 +20,7 @@ from warplens.spool.reader import Bounds, SpoolNames
 from warplens.spool.small_spools import LATEST, MergedSpools, Small
 from warplens.storage.writer import RANGES_PER_PROCESS, THREADS_PER_PROCESS
 
-FEW = 4  # processes that are not worth it
+FEW = 1  # processes: fewer are converted alone, which loads all that larger ones need
 _MOST = 1 << 12  # processes
 _MOST_BYTES = 1 << 21  # of records
 

@@ -63,7 +63,7 @@ class Ids:
         ids = np.where(ids < len(self._known), ids, 0)
         values: npt.NDArray[np.uint8] = self._known[ids]
         if (unseen := values == _UNSEEN).any():
-            for one in np.unique(ids[unseen]).tolist():
+            for one in np.unique(ids[unseen], return_counts=True)[0].tolist():  # without them it loads np.ma
                 self._known[one] = self._number(self._strings.get(one))
             values = self._known[ids]
         return values

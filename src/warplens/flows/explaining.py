@@ -15,7 +15,7 @@ from warplens.analysis.comparison import accounts
 from warplens.analysis.comparison.accounts import Account, AccountEntry
 from warplens.analysis.comparison.comparable import without_numbers
 from warplens.analysis.comparison.gpu_time import ALONE, COMPUTE
-from warplens.analysis.comparison.run_facts import FACTS, run_facts
+from warplens.analysis.comparison.run_facts import FACTS, PHASE, run_facts
 from warplens.analysis.cpu.culprits import UNKNOWN
 from warplens.analysis.gpu.kernel_classes import class_of
 from warplens.analysis.steps.loops import MainLoop
@@ -108,9 +108,17 @@ def facts(
     more = {name: "bytes" for name in names if name not in FACTS}  # the memory of processes by name
     for name, unit in {**FACTS, **more}.items():
         values = [_mean([one[name] for one in side if name in one]) for side in sides]
-        if values != [None, None] and (name != "processes" or values[0] != values[1]):
+        if _is_worth_a_line(name, values):
             result.append(Fact(name, unit, *values))
     return tuple(result)
+
+
+def _is_worth_a_line(name: str, values: Sequence[float | None]) -> bool:
+    """Say whether to show a figure: of phases only those whose memory changed."""
+    before, after = values
+    if PHASE in name:
+        return before is not None and after is not None and abs(after - before) > _TENTH * before
+    return values != [None, None] and (name != "processes" or before != after)
 
 
 def _mean(values: Sequence[float]) -> float | None:

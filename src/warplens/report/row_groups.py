@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -166,6 +165,8 @@ class RowGroupReader:
 
 def each(groups: Sequence[RowGroup], function: Callable[[RowGroup], None]) -> None:
     """Call `function` with every row group, in several threads, in no order."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(min(threads(), len(groups)) or 1) as pool:
         for _ in pool.map(function, groups):
             pass
@@ -175,6 +176,8 @@ def stream(
     report: AskedReport, table: str, columns: Sequence[str], window: Window | None = None
 ) -> Iterator[pa.Table]:
     """Yield the row groups of a table in order, the next one read ahead in a thread."""
+    from concurrent.futures import ThreadPoolExecutor
+
     groups = row_groups(report, table, window)
     reader = RowGroupReader(table, window)
     with ThreadPoolExecutor(1) as pool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from warplens.report import Report, Selection
 
-_NOTES = b"warplens.notes"
+_NOTES, _TITLE = b"warplens.notes", b"warplens.title"
 
 
 class StatTable(Protocol):
@@ -56,6 +56,17 @@ def notes(table: pa.Table) -> list[str]:
     """Return the notes that `noted` put there."""
     notes_of_table: list[str] = json.loads((table.schema.metadata or {}).get(_NOTES, b"[]"))
     return notes_of_table
+
+
+def titled(table: pa.Table, text: str) -> pa.Table:
+    """Return `table` with a title for what its options chose, instead of the stat's first line."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _TITLE: text})
+
+
+def title(table: pa.Table) -> str:
+    """Return the title that `titled` put there, else nothing."""
+    text: bytes = (table.schema.metadata or {}).get(_TITLE, b"")
+    return text.decode()
 
 
 def share(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

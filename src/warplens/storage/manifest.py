@@ -19,6 +19,7 @@ DIRECTORY = MANIFESTS
 _LONGEST = 1 << 26  # bytes
 PARTS = 1 << 15  # that many, at most: the range ids of more would not fit into 64 bits
 PROCESSES_PER_PART = 1 << 16
+INDEXED = 1 << 21  # rows: the first viewer indexes fewer within half a second, so finishing leaves them out
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Manifest:
     def rows(self, table: str) -> int:
         """Return how many rows this part has of a table; 0 when it lacks it."""
         return int(self.tables.get(table, {}).get("rows", 0))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the part may have slices enough for an index."""
+        return sum(map(self.rows, self.tables)) >= INDEXED
 
 
 def path_of(report: Path, part_id: str) -> Path:

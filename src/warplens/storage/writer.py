@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import Any, BinaryIO
 
@@ -268,11 +268,21 @@ def _sync(files: Iterable[BinaryIO]) -> None:
 
     Empty ones, which are for other tools, are not worth it.
     """
-    descriptors = [file.fileno() for file in files]
-    if descriptors:
-        with ThreadPoolExecutor(len(descriptors)) as pool:
-            for written in [pool.submit(os.fsync, descriptor) for descriptor in descriptors]:
-                written.result()
+    failures: list[OSError] = []
+
+    def sync(descriptor: int) -> None:
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            failures.append(error)
+
+    threads = [Thread(target=sync, args=(file.fileno(),)) for file in files]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def prepare() -> None:

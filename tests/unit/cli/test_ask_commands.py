@@ -36,7 +36,7 @@ def refused(*words: str) -> str:
 def test_stats_prints_the_default_tables_with_a_banner(report: str) -> None:
     result = call("stats", report)
     assert result.exit_code == 0
-    assert result.stdout.startswith(" ** NVTX Range Summary (nvtx_sum):\n\nTime (%)  Total Time (ns)")
+    assert result.stdout.startswith(" ** NVTX Range Summary (nvtx_sum):\n\nTime (%)  Total Time (us)")
     assert "PushPop  :step" in result.stdout
     assert "Note: 1 unfinished" in result.stdout
 

@@ -51,6 +51,13 @@ def test_a_python_program_has_functions_of_python_and_packages(run: Path) -> Non
     assert "import_sum" not in _titles(text)  # there are five tables before it
 
 
+def test_columns_that_say_nothing_and_nanoseconds_come_by_request(run: Path) -> None:
+    text = _stats(run)
+    assert "StdDev" not in text
+    assert "(ns)" in _stats("--timeunit", "ns", run)
+    assert "StdDev (ns)" in _stats("-r", "nvtx_sum", run)
+
+
 def test_what_is_named_and_what_programs_read_is_complete(run: Path) -> None:
     assert _titles(_stats("-r", "gil_sum,gc_sum", run)) == ["gil_sum", "gc_sum"]
     assert "More tables" not in _stats("--all", run)

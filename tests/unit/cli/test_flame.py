@@ -201,3 +201,20 @@ def test_what_it_says_where_no_task_was_seen(tmp_path: Path, story: Path) -> Non
     timeline(tmp_path / "waits.warplens", "main:task |(B<*B;get )")
     refused = str(ask(tmp_path / "waits.warplens", "--kind", "tasks").exception)
     assert "samples of tasks that waited alone; --wall shows those" in refused
+
+
+def test_threads_that_only_wait_are_not_in_wall_time(tmp_path: Path) -> None:
+    picture = """
+    main:python |(main;wait        )(main;work       )
+    idle:python |(run;get                            )
+    """
+    blocked = {"on_cpu": False}
+    cpu = {"run;get": blocked, "main;wait": blocked}
+    timeline(tmp_path / "run.warplens", picture, main="main", cpu=cpu)
+    text = ask(tmp_path / "run.warplens", "--wall", "--tree", "--color", "never").output
+    assert "1 thread that only waited at one place left out" in text
+    assert "wait" in text
+    assert "get" not in text
+    assert (
+        "get" in ask(tmp_path / "run.warplens", "--wall", "--per-thread", "--tree", "--color", "never").output
+    )

@@ -46,3 +46,20 @@ def test_nothing_is_left_to_load_at_the_end(tmp_path: Path) -> None:
     timeline(report, PICTURE, tick_ns=TICK_NS)
     assert "duckdb" in _loaded_at_the_end(report, "not")
     assert _loaded_at_the_end(report, "ahead") == []
+
+
+SHORT_RUN = """
+import sys
+from warplens.cli import prepared_child
+prepared_child._load()
+print(*sorted(sys.modules))
+"""
+
+
+def test_the_child_of_a_short_run_loads_the_converter_and_no_more() -> None:
+    done = subprocess.run([sys.executable, "-c", SHORT_RUN], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert {"warplens.convert.finish", "warplens.convert.small_processes", "pyarrow.parquet"} <= loaded
+    slow = {"duckdb", "pyarrow.compute", "numpy.ma", "concurrent.futures", "click", "pyarrow._s3fs"}
+    ours = {"warplens.convert.process_tables", "warplens.timeline.index.building", "warplens.catalog"}
+    assert not loaded & (slow | ours)

@@ -209,6 +209,17 @@ def test_a_stack_is_told_from_the_inside_out(answers: Answers) -> None:
     assert found["title"] == found["event"]["name"] == "copy"
 
 
+def test_wall_time_has_what_threads_waited_for(tmp_path: Path) -> None:
+    waits = {"main;wait": {"on_cpu": False}, "run;get": {"on_cpu": False}}
+    picture = "main:python |(main;wait  )(main;work )\nidle:python |(run;get              )"
+    timeline(tmp_path / "r.warplens", picture, main="main", cpu=waits)
+    with open_report(tmp_path / "r.warplens") as opened:
+        answers = Answers(view_of([opened]))
+        ran, wall = (answers.flame(0, kind)["root"]["children"] for kind in ("samples", "wall"))
+    assert [[child["name"] for child in node["children"]] for node in ran] == [["work"]]
+    assert [{child["name"] for child in node["children"]} for node in wall] == [{"wait", "work"}]
+
+
 def test_a_task_is_called_by_its_name_and_what_it_does(tmp_path: Path) -> None:
     timeline(tmp_path / "tasks.warplens", "main:task |(A:running<*A;work )(A<*A;get )(B<*B;get )")
     with open_report(tmp_path / "tasks.warplens") as opened:

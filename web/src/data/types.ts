@@ -240,7 +240,7 @@ export interface FlameNode {
 }
 
 export interface Flame {
-  kind: "samples" | "tasks" | "nvtx" | "kernels" | "python";
+  kind: "samples" | "wall" | "tasks" | "nvtx" | "kernels" | "python";
   unit: "ns" | "samples";
   root: FlameNode;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warplens.analysis.memory import largest
+from warplens.analysis.memory_phases import WHOLE, memory_phases
 from warplens.analysis.steps.loops import MainLoop
 from warplens.storage.manifest import PROCESSES_PER_PART
 
@@ -24,7 +25,8 @@ FACTS = {
     "processes": "",
     "requests": "",
 }
-_NAMES = 5  # of processes whose memory is listed
+PHASE = "most memory, during "  # before the name of a phase
+_NAMES = 5  # of processes and of phases whose memory is listed
 _REQUEST = r"(?i)^(http )?(request|handle[ _]request|GET|POST)\b.*"
 
 
@@ -52,6 +54,7 @@ def run_facts(report: Report, selection: Selection, loop: MainLoop | None) -> di
     if known:
         facts["most memory"] = max(known)
         facts |= {f"most memory, {name}": size for name, size in _by_name(report).items()}
+        facts |= {f"{PHASE}{name}": size for name, size in _by_phase(report).items()}
     facts["processes"] = report.tables["processes"]
     if requests := _requests(report):
         facts["requests"] = requests
@@ -66,6 +69,16 @@ def _by_name(report: Report) -> dict[str, int]:
             peaks[row["name"]] = max(peaks.get(row["name"], 0), row["max_rss"])
     largest_first = sorted(peaks, key=lambda name: (-peaks[name], name))
     return {name: peaks[name] for name in largest_first[:_NAMES]} if len(peaks) > 1 else {}
+
+
+def _by_phase(report: Report) -> dict[str, int]:
+    """Return the largest memory (bytes) of a process in each phase."""
+    peaks: dict[str, int] = {}
+    for row in memory_phases(report):
+        if row.phase != WHOLE and row.peak:
+            peaks[row.phase] = max(peaks.get(row.phase, 0), row.peak)
+    largest_first = sorted(peaks, key=lambda name: (-peaks[name], name))
+    return {name: peaks[name] for name in largest_first[:_NAMES]}
 
 
 def _requests(report: Report) -> int:

@@ -38,7 +38,7 @@ def native_time(report: Report, low: int = 0, high: int = _ALL) -> tuple[int, in
         if low <= row["process"] <= high and row["user_time"] is not None and row["end"] is not None
     ]
     used = {row["process"]: row["user_time"] + row["system_time"] for row in rows}
-    if not rows or not report.tables["thread_states"]:
+    if not rows or not report.tables["thread_states"] or report.tables["samples"] < _LEAST:
         return None
     main = max(rows, key=lambda row: used[row["process"]])
     if used[main["process"]] < MOSTLY * sum(used.values()):

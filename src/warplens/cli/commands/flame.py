@@ -44,7 +44,7 @@ Examples:
 @click.option(
     "--wall",
     is_flag=True,
-    help="Python samples of threads that waited, too; all tasks, not only those that ran.",
+    help="Python samples of threads that waited, too, but not only at one place; all tasks, not only those that ran.",
 )
 @click.option(
     "--baseline",

@@ -141,7 +141,9 @@ Examples:
     "Other formats, and files, have all.",
 )
 @click.option(
-    "--timeunit", default="ns", metavar="UNIT", help="ns (default), us, ms or s; also nsec, usec, msec, sec."
+    "--timeunit",
+    metavar="UNIT",
+    help="ns, us, ms or s; also nsec, usec, msec, sec. Default: ns; of tables that come unasked, the unit that fits.",
 )
 @click.option(
     "--filter-time", metavar="A/B", help="Only rows that overlap this time of the report, e.g. 1s/1s500ms."
@@ -168,7 +170,7 @@ def command(
     native: bool,
     by: str | None,
     rows: int | None,
-    timeunit: str,
+    timeunit: str | None,
     filter_time: str | None,
     filter_nvtx: str | None,
     window: int | None,
@@ -181,7 +183,7 @@ def command(
     The lists of -r, -f and -o go together; a shorter one repeats its last element.
     """
     give_back_early()
-    unit = tables.time_unit(timeunit)
+    unit = None if timeunit is None else tables.time_unit(timeunit)
     todo = apart(jobs(_listed(names), _listed(forms), _listed(outputs)), by)
     from warplens.report import Selection
 
@@ -212,6 +214,7 @@ def command(
                     quiet=quiet,
                     first=not printed,
                     named=bool(names),
+                    few=few,
                 )
                 printed += 1
             except MissingData as missing:
@@ -236,9 +239,9 @@ def _has_python(report: Report) -> bool:
 
 
 def _in_python(job: Job) -> Job:
-    """Return the job that answers in terms of Python: functions of the program first, imports by package."""
+    """Return the job that answers in terms of Python: lines of the program first, imports by package."""
     if job.stat.id == "cpu_hotspots":
-        return replace(job, stat=catalog.find(FAMILY, "python_hotspots"))
+        return replace(job, stat=catalog.find(FAMILY, "python_hotspots"), options={"by": "line"})
     return replace(job, options={"by": "package"}) if job.stat.id == "import_sum" else job
 
 
@@ -313,15 +316,16 @@ def _run(
     job: Job,
     report: Report,
     selection: Selection,
-    unit: str,
+    unit: str | None,
     rows: int,
     *,
     overwrite: bool,
     quiet: bool,
     first: bool,
     named: bool,
+    few: bool,
 ) -> None:
-    """Compute and write one table, at most `rows` of it for reading (0: all).
+    """Compute and write one table, at most `rows` of it for reading (0: all). `few`: without columns that say nothing.
 
     MissingData where the report has no data for it.
     """
@@ -330,14 +334,17 @@ def _run(
 
     give_back()  # of the table before
     table = job.stat.load().table(report, selection, **job.options)
-    notes = base.notes(table)
+    notes, title = base.notes(table), base.title(table) or job.stat.summary.rstrip(".")
     file = job.file(report.path)
     hidden = max(table.num_rows - rows, 0) if rows and file is None and job.form == "table" else 0
     if hidden > 1:  # to say that there is one more takes a line, too
         table = table.slice(0, rows)
     for_reading = job.form in ("table", "markdown")
     width = tables.terminal_width() if file is None else 0
-    shown, gone = tables.fitted(tables.in_unit(table, unit), width if job.form == "table" else 0)
+    if few:
+        table = tables.telling(table)
+        unit = unit or tables.fitting_unit(table)
+    shown, gone = tables.fitted(tables.in_unit(table, unit or "ns"), width if job.form == "table" else 0)
     lines = (
         _page(job, table, report) if job.form == tables.PAGE else tables.FORMATS[job.form](shown, width=width)
     )
@@ -349,7 +356,7 @@ def _run(
         if not first:
             click.echo()
         if for_reading and not quiet:
-            click.echo(f" ** {job.stat.summary.rstrip('.')} ({job.stat.id}):\n")
+            click.echo(f" ** {title} ({job.stat.id}):\n")
         tables.show(lines)
         if hidden > 1:  # part of the table, so it is there with -q, too
             more = (

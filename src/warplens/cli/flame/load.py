@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warplens.analysis.cpu.frames import FrameTable
-from warplens.analysis.cpu.samples import kind_of, sampled
+from warplens.analysis.cpu.samples import kind_of, sampled, without_idle
 from warplens.analysis.cpu.stacks import StackTree, Weights, bottom_up, top_down
 from warplens.cli.options.matching import matches, process_name
 from warplens.errors import MissingData, UsageError
@@ -87,6 +87,9 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
         if kind == "tasks":
             raise MissingData(_no_tasks(report, selection, wish))
         raise MissingData(_missing(report, selection, wish, kind=kind))
+    idle = 0
+    if wish.wall and kind == "python" and not (wish.threads or wish.per_thread):
+        rows, idle = without_idle(report, rows)
     rows, threads = wanted_threads(report, rows, wish)
     names = {thread: number for number, thread in enumerate(threads)} if wish.per_thread else {}
     group = (
@@ -104,6 +107,8 @@ def load(report: Report, selection: Selection, wish: Wish) -> Flame:
     of = (
         f"{count:,} {whose}{' and handled an exception' if wish.exceptions else ''}, {_threads(len(threads))}"
     )
+    if idle:
+        of += f"\n{_threads(idle)} that only waited at one place left out: --per-thread shows all"
     return Flame(
         f"{report.name}: {of}", frames, tree, groups=list(threads.values()) if names else [], weight=total
     )

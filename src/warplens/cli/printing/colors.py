@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+
+_CODES = {"red": 31, "yellow": 33}
+_STYLE = re.compile("\x1b\\[[0-9;]*m")
+
+
+def styled(text: str, *, bold: bool = False, dim: bool = False, fg: str | None = None) -> str:
+    """Return text with the codes of a terminal around it; `fg`: `red` or `yellow`."""
+    codes = [code for code, on in ((1, bold), (2, dim)) if on] + ([_CODES[fg]] if fg else [])
+    return "".join(f"\x1b[{code}m" for code in codes) + text + "\x1b[0m" if codes else text
+
+
+def unstyled(text: str) -> str:
+    """Return text without such codes."""
+    return _STYLE.sub("", text)
 
 
 def colored(choice: str) -> bool:

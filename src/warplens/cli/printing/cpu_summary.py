@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from warplens.cli.printing.tables import printable
 from warplens.cli.printing.words import counted, duration
 from warplens.model.words import percent
+from warplens.report.columns import coded
 
 if TYPE_CHECKING:
     from warplens.report import Report
@@ -42,7 +46,7 @@ def lines(
     """
     part = f"process BETWEEN {processes[0]} AND {processes[1]}"
     if hottest:
-        yield from _hot(report, part)
+        yield from _hot(report, processes)
     texts = {
         "OS calls": _calls(report, part) if report.tables["osrt"] else "",
         "GC": _collections(report, processes, wall) if report.tables["gc"] else "",
@@ -51,21 +55,39 @@ def lines(
     yield from ((label, text) for label, text in texts.items() if text)
 
 
-def _hot(report: Report, part: str) -> Iterator[tuple[str, str]]:
-    """Functions that ran most: native samples, which have Python frames in them, say it best."""
+def _hot(report: Report, processes: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    """Functions that ran most: native samples, which have Python frames in them, say it best.
+
+    Without SQL: to load DuckDB takes longer than a short run.
+    """
     if not report.tables["samples"]:
         return
-    rows = report.sql(
-        f"""WITH ran AS (SELECT * FROM samples WHERE on_cpu AND stack IS NOT NULL AND {part}),
-                 best AS (SELECT * FROM ran WHERE kind = (SELECT min(kind) FROM ran)),
-                 sums AS (SELECT stack, sum(weight)::BIGINT AS weight FROM best GROUP BY stack)
-            SELECT f.function, sum(s.weight)::BIGINT AS weight, (SELECT sum(weight)::BIGINT FROM sums) AS whole
-            FROM sums s JOIN frames f ON f.frame = s.stack GROUP BY f.function ORDER BY weight DESC, f.function LIMIT {_MOST}"""
-    ).to_pylist()
+    rows = report.table("samples", ["process", "kind", "on_cpu", "stack", "weight"])
+    process, weight = (np.asarray(rows[name].to_numpy(), np.int64) for name in ("process", "weight"))
+    stack = np.nan_to_num(rows["stack"].to_numpy(), nan=-1).astype(np.int64)
+    kinds, kind = coded(rows["kind"])
+    ran = np.asarray(rows["on_cpu"].to_numpy(zero_copy_only=False), bool) & (stack >= 0)
+    ran &= (process >= processes[0]) & (process <= processes[1])
+    if not ran.any():
+        return
+    best = min({kinds[code] for code in np.unique(kind[ran], return_counts=True)[0].tolist()})
+    ran &= kind == kinds.index(best)
+    stacks, code = np.unique(stack[ran], return_inverse=True)
+    frames = report.table("frames", ["frame", "function"])
+    keys = np.asarray(frames["frame"].to_numpy(), np.int64)
+    order = np.argsort(keys, kind="stable")
+    at = order[np.searchsorted(keys, stacks, sorter=order)]
+    names, name = coded(frames["function"])
+    sums: Counter[str] = Counter()
+    for function, spent in zip(
+        name[at].tolist(), np.bincount(code, weight[ran], len(stacks)).tolist(), strict=True
+    ):
+        sums[names[function]] += spent
+    whole = sums.total()
     hot = [
-        f"{percent(row['weight'] / row['whole'])} {printable(row['function'])}"
-        for row in rows
-        if row["whole"]
+        f"{percent(spent / whole)} {printable(name)}"
+        for name, spent in sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
+        if whole
     ]
     if hot:
         yield "Hottest", ", ".join(hot)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from warplens.cli.printing.colors import styled, unstyled
+
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -18,7 +20,7 @@ def tell(text: str) -> None:
         if "click" in sys.modules:
             sys.modules["click"].echo(text, err=True)  # leaves colours out where they cannot be shown
         elif sys.stderr is not None:
-            print(text, file=sys.stderr)
+            print(text if sys.stderr.isatty() else unstyled(text), file=sys.stderr)
     except OSError:
         pass
 
@@ -26,10 +28,7 @@ def tell(text: str) -> None:
 def complain(text: str) -> None:
     """Print what went wrong: its first line as the error, what to do about it below."""
     first, _, rest = text.strip().partition("\n")
-    head = "warplens: error: "
-    if "click" in sys.modules:
-        style = sys.modules["click"].style
-        head = style("warplens: ", bold=True) + style("error: ", fg="red", bold=True)
+    head = styled("warplens: ", bold=True) + styled("error: ", fg="red", bold=True)
     tell("\n  ".join([head + first, *rest.splitlines()]))
 
 

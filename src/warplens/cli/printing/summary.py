@@ -7,20 +7,19 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
 import numpy as np
-import numpy.typing as npt
 
 from warplens.analysis.cpu.whereabouts import whereabouts
 from warplens.analysis.memory import largest
 from warplens.cli.printing import cpu_summary, where, windows
+from warplens.cli.printing.colors import styled
 from warplens.cli.printing.tables import apart, printable, shorten
 from warplens.cli.printing.words import counted, duration, short_path, size
 from warplens.model.words import percent
+from warplens.report.columns import coded
 from warplens.storage.manifest import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
-    import pyarrow as pa
 
     from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
@@ -99,6 +98,7 @@ _LOST = 0.01  # share of samples and switches up to which their loss changes not
 _NOTHING = ("no-nvtx", "no-cuda")  # no process called these, and none has Python
 _BUSY = 0.25  # share of the machine
 _MOST_PLACES, _PLACES = 8, 6  # lines on where the time went: alone, and beside NVTX ranges or a GPU
+_FEW = 10  # samples: fewer say nothing about shares of the time
 _LEAST_NS = 1_000_000_000  # of a run: below it nobody asks what a fix is worth
 _FINDINGS = 3
 _MOST_GPUS = 4  # GPUs whose share of the main loop is printed
@@ -115,7 +115,8 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
     low, high = manifest.part * PART, (manifest.part + 1) * PART - 1
     wall = manifest.end - manifest.origin
     beside = facts["ranges"] or any(manifest.rows(table) for table in _GPU)
-    times = whereabouts(report, low, high, most=_PLACES if beside else _MOST_PLACES)
+    sampled = facts["Python samples"] + facts["native samples"] >= _FEW
+    times = whereabouts(report, low, high, most=_PLACES if beside else _MOST_PLACES) if sampled else None
     where = (
         [*where_it_went(times, facts["recorded"] > 1)]
         if times is not None
@@ -129,7 +130,7 @@ def summary(report: Report, manifest: Manifest) -> Iterator[str]:
         [*_gpus(report, manifest, wall)],
         [*_longest(report, manifest)] if facts["ranges"] else [],
         where,
-        [*_cpu_side(report, manifest, wall, hottest=times is None)],
+        [*_cpu_side(report, manifest, wall, hottest=sampled and times is None)],
     ]
     judgement = _judged(report, manifest, wall)
     parts[1] += [*_loop(report, judgement)]
@@ -159,13 +160,13 @@ def _recorded(facts: dict[str, int], wall: int) -> Iterator[str]:
     ):
         text = f"{counted(facts['silent'], 'process')} in {duration(wall)}".replace(" ", _HARD_SPACE)
         yield from _wrapped(
-            click.style("Recorded".ljust(_LABEL), bold=True), f"{text}; none of them has Python, CUDA or NVTX"
+            styled("Recorded".ljust(_LABEL), bold=True), f"{text}; none of them has Python, CUDA or NVTX"
         )
         return
     others = counted(facts["silent"], "other process").replace(" ", _HARD_SPACE)
     silent = f"; {others} recorded nothing (see warplens info)" if facts["silent"] else ""
     yield from _wrapped(
-        click.style("Recorded".ljust(_LABEL), bold=True),
+        styled("Recorded".ljust(_LABEL), bold=True),
         f"{', '.join(counts)} in {duration(wall).replace(' ', _HARD_SPACE)}{silent}",
     )
 
@@ -191,7 +192,7 @@ def _used(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
         )
     words += _load(report, wall, spent, cpus=cpus)
     if words:
-        yield from _wrapped(click.style("Used".ljust(_LABEL), bold=True), "; ".join(words))
+        yield from _wrapped(styled("Used".ljust(_LABEL), bold=True), "; ".join(words))
 
 
 def _load(report: Report, wall: int, spent: int, cpus: int) -> Iterator[str]:
@@ -208,7 +209,7 @@ def _load(report: Report, wall: int, spent: int, cpus: int) -> Iterator[str]:
 def _cpu_side(report: Report, manifest: Manifest, wall: int, *, hottest: bool) -> Iterator[str]:
     processes = manifest.part * PART, (manifest.part + 1) * PART - 1
     for label, text in cpu_summary.lines(report, processes, wall, hottest=hottest):
-        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+        yield from _wrapped(styled(label.ljust(_LABEL), bold=True), text)
 
 
 def where_it_went(times: Whereabouts, several: bool) -> Iterator[str]:
@@ -227,7 +228,7 @@ def _cost(manifest: Manifest, busiest: int, wall: int) -> Iterator[str]:
     if busiest or not any(
         "cost_ns" in source or not source.get("on") for source in manifest.sources.values()
     ):
-        yield from _wrapped(click.style("On".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
+        yield from _wrapped(styled("On".ljust(_LABEL), bold=True), _sources(manifest, busiest, wall))
 
 
 def _judged(report: Report, manifest: Manifest, wall: int) -> Judgement | None:
@@ -259,7 +260,7 @@ def _loop(report: Report, judgement: Judgement | None) -> Iterator[str]:
         devices = gpus(report, Selection(time=(loop.begin - report.origin, loop.end - report.origin)))
         shares = [f"{100 * gpu.busy.total / (loop.end - loop.begin):.0f} %" for gpu in devices[:_MOST_GPUS]]
         text += f"; {'GPU' if len(devices) == 1 else 'GPUs'} busy {', '.join(shares)} of it{', …' if len(devices) > _MOST_GPUS else ''}"
-    yield from _wrapped(click.style("Loop".ljust(_LABEL), bold=True), text)
+    yield from _wrapped(styled("Loop".ljust(_LABEL), bold=True), text)
 
 
 def _findings(judgement: Judgement | None) -> Iterator[str]:
@@ -322,7 +323,7 @@ def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
 
     part = _part(manifest)
     for label, text in gpu_summary.busy(report, part, wall):
-        yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+        yield from _wrapped(styled(label.ljust(_LABEL), bold=True), text)
     kernels = [
         (f"{duration(total):>9}  {number:>9,} x  ", name)
         for total, number, name in gpu_summary.kernels(report, part)
@@ -341,7 +342,7 @@ def _gpus(report: Report, manifest: Manifest, wall: int) -> Iterator[str]:
         ("Overhead", gpu_summary.overhead(report, part)),
     ):
         if text:
-            yield from _wrapped(click.style(label.ljust(_LABEL), bold=True), text)
+            yield from _wrapped(styled(label.ljust(_LABEL), bold=True), text)
 
 
 def _part(manifest: Manifest) -> str:
@@ -384,22 +385,12 @@ def _without_sql(report: Report, manifest: Manifest) -> dict[str, int]:
     if manifest.rows("samples"):
         rows = report.table("samples", ["process", "kind", "count"])
         process, count = (np.asarray(rows[name].to_numpy(), np.int64) for name in ("process", "count"))
+        kinds, kind = coded(rows["kind"])
         here = (process >= low) & (process <= high)
-        for name, kind in (("native samples", "native"), ("Python samples", "python")):
-            facts[name] = int(count[here & _is_kind(rows["kind"], kind)].sum())
+        for name, text in (("native samples", "native"), ("Python samples", "python")):
+            of_kind = here & (kind == kinds.index(text)) if text in kinds else np.zeros(len(here), bool)
+            facts[name] = int(count[of_kind].sum())
     return facts
-
-
-def _is_kind(kinds: pa.ChunkedArray, kind: str) -> npt.NDArray[np.bool_]:
-    """Say which samples are of a kind, by the numbers of the words: there may be millions."""
-    return np.concatenate(
-        [
-            np.array([word == kind for word in chunk.dictionary.to_pylist()], np.bool_)[
-                chunk.indices.to_numpy(zero_copy_only=False)
-            ]
-            for chunk in kinds.chunks
-        ]
-    )
 
 
 def _windows(report: Report, manifest: Manifest, facts: dict[str, int]) -> Iterator[str]:
@@ -435,7 +426,7 @@ def _lost(report: Report, manifest: Manifest, *, shown: bool) -> Iterator[str]:
     rows = [row for row in rows if row["code"] != "perf-lost" or (row["count"] or 0) > _LOST * seen]
     rows = [row for row in rows if not (shown and row["code"] in _NOTHING)]
     for row in rows[:8]:
-        label = click.style(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
+        label = styled(row["severity"].capitalize().ljust(_LABEL), fg=_COLORS[row["severity"]])
         more = f" (the same in {counted(row['more'], 'other process')})" if row["more"] else ""
         yield from _wrapped(label, printable(row["message"]) + more)
     if len(rows) > 8:
@@ -510,4 +501,4 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
 
 
 def _line(label: str, text: str) -> str:
-    return click.style(label.ljust(_LABEL), bold=True) + text
+    return styled(label.ljust(_LABEL), bold=True) + text

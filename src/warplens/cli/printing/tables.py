@@ -28,7 +28,7 @@ _UNIT_NAMES = {
 }
 _LONGEST_TEXT = 100
 # What a narrow terminal shows last, the least telling first.
-_SPARE = ("StdDev", "Med", "Min", "Style", "Max", "Avg")
+_SPARE = ("StdDev", "Med", "Min", "Style", "Max", "Avg", "Threads", "Samples")
 _SHORT_NAME = 24
 _GAP = "  "
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\|<&[`*"})
@@ -70,6 +70,32 @@ def in_unit(table: pa.Table, unit: str) -> pa.Table:
         )
     names = [name.replace("(ns)", f"({unit})") for name in table.column_names]
     return pa.table(columns, names=names).replace_schema_metadata(table.schema.metadata)
+
+
+def fitting_unit(table: pa.Table) -> str:
+    """Return the unit in which the largest time of a table has few digits."""
+    import pyarrow.compute as pc
+
+    columns = [table.column(name) for name in table.column_names if name.endswith("(ns)")]
+    most = max((abs(pc.max(column).as_py() or 0) for column in columns if len(column)), default=0)
+    return next((unit for unit, from_ns in (("ms", 10_000_000), ("us", 10_000)) if most >= from_ns), "ns")
+
+
+def telling(table: pa.Table) -> pa.Table:
+    """Return a table without standard deviations, and without amounts that are zero or empty in every row."""
+    import pyarrow.compute as pc
+
+    kept = [
+        name
+        for name, number in zip(table.column_names, _numeric(table), strict=True)
+        if not number
+        or _is_key(name)
+        or (
+            name.split(" ")[0] != "StdDev"
+            and pc.any(pc.fill_null(pc.not_equal(table.column(name), 0), False)).as_py()
+        )
+    ]
+    return table.select(kept) if table.num_rows else table
 
 
 def terminal_width() -> int:
@@ -273,10 +299,12 @@ def as_table(table: pa.Table, *, width: int = 0, header: bool = True) -> Iterato
     if width:
         texts = [index for index, number in enumerate(numeric) if not number]
         excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
-        # The last text column (the name) gives way first, down to 16 characters, then rows fold.
-        for index in reversed(texts):
-            give = min(max(excess, 0), max(widths[index] - max(16, len(names[index])), 0))
-            if excess <= give:
+        # The last text column (the name) gives way first, down to 16 characters, then those before it. Where all
+        # of them have too little to give, rows fold.
+        spare = {index: max(widths[index] - max(16, len(names[index])), 0) for index in texts}
+        if 0 < excess <= sum(spare.values()):
+            for index in reversed(texts):
+                give = min(excess, spare[index])
                 widths[index] -= give
                 excess -= give
         if excess > 0:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _MOST = 2  # each thread holds rows and their tables: memory has a budget
 
@@ -31,6 +34,8 @@ class Beside:
             for job in jobs:
                 job()
             return
+        from concurrent.futures import ThreadPoolExecutor, wait  # small runs need none
+
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._at_once, "warplens-table")
         futures = [self._pool.submit(job) for job in jobs]

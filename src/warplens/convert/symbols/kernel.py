@@ -11,13 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from warplens import native
+
+Places = npt.NDArray[np.uint64]
+
 KERNEL = "[kernel]"
-_CODE = np.zeros(256, np.uint8)  # the letters of functions
-_CODE[[*b"TtwW"]] = 1, 2, 3, 3
-_DIGITS = np.full(256, 255, np.uint64)
-_DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
-_WIDTH = 16  # digits of an address, on the machines that we record on
-_SHORTEST = 4  # bytes behind an address: a letter between spaces, and a name
 _FARTHEST = (
     1 << 20
 )  # bytes from the begin of a function: what is farther from it belongs to nothing that has a name
@@ -31,10 +29,7 @@ class Function(NamedTuple):
 
 
 class KernelSymbols:
-    """The functions by their addresses; none where the kernel hides them.
-
-    There are 200,000: their texts stay one piece of memory.
-    """
+    """The functions by their addresses, in a text of 5 MB."""
 
     def __init__(self, text: bytes = b"") -> None:
         """Functions of the kernel in `text`.
@@ -43,58 +38,41 @@ class KernelSymbols:
         lines are skipped.
         """
         self._text = text
-        data = np.frombuffer(text + b"\n" * _SHORTEST, np.uint8)
-        ends = np.flatnonzero(data[: len(text) + 1] == ord("\n"))
-        begins = np.append(0, ends[:-1] + 1)
-        whole = ends - begins >= _WIDTH + _SHORTEST
-        begins, ends = begins[whole], ends[whole]
-        kind = _CODE[data[begins + (_WIDTH + 1)]]
-        good = (kind > 0) & (data[begins + (_WIDTH + 3)] > ord(" "))
-        for place in (_WIDTH, _WIDTH + 2):
-            good &= data[begins + place] == ord(" ")
-        address = np.zeros(len(begins), np.uint64)
-        for place in range(_WIDTH):
-            digit = _DIGITS[data[begins + place]]
-            good &= digit < 16
-            address = address << np.uint64(4) | digit
-        good &= address > 0
-        begins, ends, address, kind = begins[good] + (_WIDTH + 3), ends[good], address[good], kind[good]
-        # Of several names the one that is known best: no stand-in, known to other files, few underscores.
-        order = np.lexsort((_underscores(data, begins), kind, address))
-        first = np.ones(len(order), bool)
-        first[1:] = address[order][1:] != address[order][:-1]
-        order = order[first]
-        self._begins, self._names, self._ends = address[order], begins[order], ends[order]
 
     def __len__(self) -> int:
-        return len(self._begins)
+        return len(self._text) and self._look(np.empty(0, np.uint64))[0]
 
     def find(self, addresses: npt.NDArray[np.uint64]) -> list[Function | None]:
-        """Return the function that each address is in, None where that is not known."""
-        functions: list[Function | None] = []
-        for address, place in zip(
-            addresses.tolist(), np.searchsorted(self._begins, addresses, side="right").tolist(), strict=True
+        """Return the function that each address is in, None where that is not known.
+
+        Of several names of a function, the one that is known best: no stand-in, known to other files, few underscores.
+        """
+        order = np.argsort(addresses, kind="stable")
+        _, begins, names, ends = self._look(addresses[order])
+        functions: list[Function | None] = [None] * len(addresses)
+        for place, address, begin, name, end in zip(
+            order.tolist(),
+            addresses[order].tolist(),
+            begins.tolist(),
+            names.tolist(),
+            ends.tolist(),
+            strict=True,
         ):
-            near = place > 0 and address - int(self._begins[place - 1]) < _FARTHEST
-            functions.append(self._function(place - 1) if near else None)
+            if begin and address - begin < _FARTHEST:
+                functions[place] = self._function(name, end)
         return functions
 
-    def _function(self, number: int) -> Function:
-        words = (
-            self._text[int(self._names[number]) : int(self._ends[number])]
-            .decode("utf-8", errors="surrogateescape")
-            .split()
+    def _look(self, addresses: npt.NDArray[np.uint64]) -> tuple[int, Places, Places, Places]:
+        """Return the number of functions, and for each address (rising) where the last one begins, and its name's place."""
+        begins, names, ends = (np.zeros(len(addresses), np.uint64) for _ in range(3))
+        count = native.call(
+            "find_kernel_functions", self._text, np.ascontiguousarray(addresses), begins, names, ends
         )
+        return count, begins, names, ends
+
+    def _function(self, name: int, end: int) -> Function:
+        words = self._text[name:end].decode("utf-8", errors="surrogateescape").split()
         return Function(words[0], words[1] if len(words) > 1 else KERNEL)
-
-
-def _underscores(data: npt.NDArray[np.uint8], begins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many underscores each name begins with."""
-    count = np.zeros(len(begins), np.int64)
-    rows = np.arange(len(begins))
-    while len(rows := rows[data[begins[rows] + count[rows]] == ord("_")]):
-        count[rows] += 1
-    return count
 
 
 def read_symbols(path: Path = Path("/proc/kallsyms")) -> KernelSymbols:

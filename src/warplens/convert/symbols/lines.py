@@ -131,7 +131,7 @@ class Lines:
             return {}
         begins = np.array([begin for begin, _ in starts], np.int64)
         place = np.searchsorted(begins, addresses, side="right") - 1
-        wanted = np.unique(np.array([at for _, at in starts], np.int64)[place[place >= 0]])
+        wanted = np.array(sorted({starts[at][1] for at in place[place >= 0].tolist()}), np.int64)
         line_of: dict[int, Line] = {}
         units = []
         for begin, end in self._units():

@@ -58,14 +58,15 @@ class Symbols:
             return nothing
         if self._kernel is None:
             self._kernel = read_symbols()
-        if not self._kernel:
+        functions = self._kernel.find(addresses)
+        if not any(functions) and not self._kernel:
             self._miss(
                 KERNEL,
                 "/proc/kallsyms hides them from this user (sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1 shows them)",
                 [],
             )
             return nothing
-        return self._kernel.find(addresses)
+        return functions
 
     def notes(self) -> list[Note]:
         """Which files could not be used.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 0.5
 _STARVED = 0.3  # of a CPU
+_END = object()
 _AWAY, _AT_WORK = b"-", b"+"  # whether the child takes the work
 
 
@@ -146,10 +147,10 @@ class _Loading:
 
         come_last()
         try:
-            self._work, more = self._load()
-            for _ in more:
-                if self._is_asked:
-                    break
+            self._work, steps = self._load()
+            more = iter(steps)
+            while not self._is_asked and next(more, _END) is not _END:
+                pass
         except (ImportError, MemoryError, OSError):
             pass
 

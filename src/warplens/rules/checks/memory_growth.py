@@ -32,7 +32,7 @@ import pyarrow as pa
 from warplens.analysis.cpu.own_code import OwnCode
 from warplens.analysis.cpu.thread_time import ThreadTime
 from warplens.analysis.intervals import Cover
-from warplens.analysis.memory import size_over_time, sizes
+from warplens.analysis.memory import before_the_end, size_over_time, sizes
 from warplens.arrays import Float64Array, Int64Array
 from warplens.errors import MissingData
 from warplens.model.words import duration, percent, size
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 SCOPE = "run"  # growth at start-up is recognized by its shape
 LINK = "https://bloomberg.github.io/memray/memory.html"
 _READINGS = 5  # of a process: fewer say nothing about growth
-_END = 0.05  # share of the readings, and 2 at least, in which a process may be giving back its memory
 _LATE = ((0.5, 0.25), (0.75, 0.08))  # behind which share of the time which share of the growth must be
 _JUMP = 0.5  # share of the growth in one step, from which on something was loaded or allocated once
 _RAN = 0.5  # share of a sample's time in which its thread ran, to count
@@ -104,9 +103,7 @@ def _growth(time: Int64Array, value: Float64Array) -> _Growth | None:
 
     The level at a time is the least that was read from then on: [3, 5, 4, 9] has the levels [3, 4, 4, 9].
     """
-    kept = len(value)
-    for _ in range(max(2, round(_END * len(value)))):
-        kept -= kept > 1 and value[kept - 1] < value[kept - 2]
+    kept = before_the_end(value)
     if kept < _READINGS:
         return None
     # of the last reading nobody knows whether it came back

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 
 from warplens.analysis.cpu.samples import kind_of
 from warplens.analysis.ranges.phases import said
-from warplens.stats.base import noted, one_of
+from warplens.stats.base import noted, one_of, titled
 from warplens.stats.hotspots import FRAMES, GROUPS, TREES, SampleProfile, as_tree, by_frame, by_group
 
 if TYPE_CHECKING:
@@ -93,4 +93,6 @@ def table(
         if min_percent > 0
         else ""
     )
-    return noted(profile_table, "; ".join(filter(None, (what, left_out))) + ".", said(report, selection))
+    table = noted(profile_table, "; ".join(filter(None, (what, left_out))) + ".", said(report, selection))
+    title = "Where Threads Waited" if wanted == "osrt" else "Where Threads Were" if wall else ""
+    return titled(table, title) if title else table

@@ -8,7 +8,7 @@ traced.
 - Self (%), Self (ns): in the function itself; what it calls in C counts as its own. Total (%), Total (ns): with what it calls.
 - Samples: how many have it in their stack; or Calls: how often it was called.
 - Threads: on how many threads it was seen.
-- Name: the function. Where: its file and first line.
+- Name: the function. Where: its file and first line; with `:by=line` the line that ran.
 
 Functions of the program come first, the most Total first: their files are neither in `site-packages` nor in the standard library. Then
 come the others, the most Self first.
@@ -40,7 +40,7 @@ from warplens.analysis.cpu.stacks import flat, top_down
 from warplens.analysis.ranges.nested import nested
 from warplens.analysis.ranges.phases import said
 from warplens.errors import MissingData
-from warplens.stats.base import noted
+from warplens.stats.base import noted, one_of, titled
 from warplens.stats.hotspots import SampleProfile, texts
 
 if TYPE_CHECKING:
@@ -50,37 +50,47 @@ DEFAULT = False  # `warplens stats` prints it only when asked by name
 
 
 def table(
-    report: Report, selection: Selection, *, calls: bool = False, wall: bool = False, min_percent: float = 0.5
+    report: Report,
+    selection: Selection,
+    *,
+    by: str = "function",
+    calls: bool = False,
+    wall: bool = False,
+    min_percent: float = 0.5,
 ) -> pa.Table:
-    """Return the functions, the most own time first.
+    """Return the functions or lines, those of the program first.
 
     MissingData where there are neither samples nor traced calls.
 
     Args:
         report: the report.
         selection: which part of it.
+        by: `function` or `line`, a row for each; traced calls have no lines.
         calls: by traced calls, although there are samples.
         wall: also samples of threads that waited (Python samples only).
         min_percent: leave out what has less of all time.
     """
+    one_of("by", by, ("function", "line"))
     if not report.tables["samples"] and not report.tables["python_calls"]:
         raise MissingData(
             "does not contain Python samples or calls; record with --sample=process-tree, or --python-functions."
         )
     if calls or not report.tables["samples"]:
         profile_table, what = _by_calls(report, selection, min_percent), "traced calls"
+        by = "function"
     else:
         kind = kind_of(report, wall=wall)
         profile = SampleProfile.of(report, selection, "thread", kind=kind, wall=wall, only_python=True)
         profile_table, what = (
-            _by_samples(profile, min_percent),
+            _by_samples(profile, by, min_percent),
             f"{int(profile.weights.count.sum()):,} {kind} samples",
         )
-    return noted(profile_table, f"By {what}.", said(report, selection))
+    table = noted(profile_table, f"By {what}.", said(report, selection))
+    return titled(table, "Python Lines") if by == "line" else table
 
 
-def _by_samples(profile: SampleProfile, min_percent: float) -> pa.Table:
-    each = flat(top_down(profile.frames, "function", profile.weights))  # of each thread
+def _by_samples(profile: SampleProfile, by: str, min_percent: float) -> pa.Table:
+    each = flat(top_down(profile.frames, by, profile.weights))  # of each thread
     # `flat` has a row for each function and thread; here the threads of a function are added up.
     labels, first, code = np.unique(each.label, return_index=True, return_inverse=True)
     own, total, samples = (np.zeros(len(labels), np.int64) for _ in range(3))
@@ -89,9 +99,7 @@ def _by_samples(profile: SampleProfile, min_percent: float) -> pa.Table:
     rows = np.flatnonzero(total >= profile.weight * min_percent / 100)
     is_own = np.array([is_own_code(profile.frames.frame(place)) for place in each.example[first].tolist()])
     rows = rows[np.lexsort((labels[rows], -total[rows], -np.where(is_own, total, own)[rows], ~is_own[rows]))]
-    names, places = texts(
-        [profile.frames.frame(place) for place in each.example[first[rows]].tolist()], "function"
-    )
+    names, places = texts([profile.frames.frame(place) for place in each.example[first[rows]].tolist()], by)
     every = max(profile.weight, 1)
     return pa.table(
         {

@@ -26,6 +26,7 @@ _FEATURES = {
     "nvtx": ("nvtx_ranges",),
     "python": ("python_calls",),
     "samples": ("samples",),
+    "wall": ("samples",),
     "tasks": ("task_samples",),
     "ops": ("ops",),
     "collectives": ("collectives",),

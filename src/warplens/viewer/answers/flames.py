@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warplens.report.report import Report
     from warplens.viewer.answers.loaded_report import Opened
 
-KINDS = ("samples", "tasks", "nvtx", "kernels", "python")
+KINDS = ("samples", "wall", "tasks", "nvtx", "kernels", "python")
 _TABLES = {"nvtx": ("nvtx_ranges", "message"), "python": ("python_calls", "name")}
 _MOST = 8_000_000  # ranges whose nesting is looked at
 
@@ -32,7 +32,7 @@ def flame(opened: Opened, kind: str, selection: Selection) -> dict[str, Any]:
     if kind not in KINDS:
         raise UsageError(f"there is no flame graph of {kind!r}; there are {', '.join(KINDS)}")
     with opened.asking() as report:
-        made = {"samples": _samples, "tasks": _tasks, "kernels": _kernels}.get(kind)
+        made = {"samples": _samples, "wall": _wall, "tasks": _tasks, "kernels": _kernels}.get(kind)
         root = made(opened, report, selection) if made else _nested(report, selection, *_TABLES[kind])
     return {"kind": kind, "unit": "ns", "root": root}
 
@@ -44,6 +44,16 @@ def _samples(opened: Opened, report: Report, selection: Selection) -> dict[str, 
     if not rows.num_rows:
         raise MissingData(f"does not contain CPU samples of threads that ran{selection.place(report)}.")
     return _stacks(opened, "samples", rows)
+
+
+def _wall(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:
+    """Threads that ran or waited, without those that only waited at one place."""
+    from warplens.analysis.cpu.samples import kind_of, sampled, without_idle
+
+    rows = sampled(report, selection, kind=kind_of(report, wall=True), wall=True)
+    if not rows.num_rows:
+        raise MissingData(f"does not contain samples of Python{selection.place(report)}.")
+    return _stacks(opened, "wall", without_idle(report, rows)[0])
 
 
 def _tasks(opened: Opened, report: Report, selection: Selection) -> dict[str, Any]:

@@ -88,6 +88,28 @@ def test_own_code_comes_first(tmp_path: Path) -> None:
         assert [row["Name"] for row in stat(report)] == ["main", "load", "apply"]
 
 
+def test_lines_with_their_own_and_their_total_time(tmp_path: Path) -> None:
+    mine = "/home/me/run.py"
+    lines = [("main", 3, None), ("main", 4, None), ("load", 9, 2)]
+    frames = [
+        {"frame": number, "process": 0, "depth": int(parent is not None), "parent": parent, "kind": "python"}
+        | {"function": name, "file": mine, "line": line, "first_line": 1}
+        for number, (name, line, parent) in enumerate(lines, 1)
+    ]
+    samples = [
+        {"id": number, "process": 0, "thread": 0, "start": 1000 * number, "end": 1000 * number + 1000}
+        | {"kind": "python", "stack": stack, "count": 1, "weight": 1000, "on_cpu": True}
+        for number, stack in enumerate([1, 3, 3, 2])
+    ]
+    timeline(tmp_path / "r.warplens", "main |[x   ]", tables={"frames": frames, "samples": samples})
+    with open_report(tmp_path / "r.warplens") as report:
+        assert [(row["Where"], row["Self (ns)"], row["Total (ns)"]) for row in stat(report, by="line")] == [
+            (f"{mine}:4", 1000, 3000),
+            (f"{mine}:9", 2000, 2000),
+            (f"{mine}:3", 1000, 1000),
+        ]
+
+
 def test_traced_calls(tmp_path: Path) -> None:
     picture = """
     main:call   |(step               )

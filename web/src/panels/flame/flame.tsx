@@ -29,6 +29,7 @@ export const KINDS: { id: Kind; title: string; missing: string }[] = [
   { id: "kernels", title: "Kernels", missing: "No kernels here. Record with --trace=cuda." },
   { id: "nvtx", title: "NVTX", missing: "No NVTX ranges here. Annotate the program with warplens.nvtx or any NVTX library." },
   { id: "samples", title: "CPU samples", missing: "No samples of stacks here. Record with --sample=process-tree or --python-sampling=true." },
+  { id: "wall", title: "Wall time", missing: "No samples of Python here. Record with --python-sampling=true." },
   { id: "tasks", title: "Tasks", missing: "No tasks of asyncio here. Record them with --python-sampling=true, from CPython 3.11 on." },
   { id: "python", title: "Python calls", missing: "No calls of Python functions here. Record with --python-functions-trace, or trace with PyTorch and with_stack=True." },
 ];
