@@ -18,7 +18,7 @@ from warplens.analysis.cpu.culprits import sampled
 from warplens.analysis.gpu.idle import CAUSES
 from warplens.report import Selection
 from warplens.report import open as open_report
-from warplens.rules.base import SEVERITIES, Finding, graded, own_idle, priced
+from warplens.rules.base import SEVERITIES, Finding, Severity, graded, own_idle, priced
 from warplens.rules.idle_time import CUT, IdleLedger
 from warplens.rules.judging import judge
 from warplens.stats.tables.time_ledger import RULES
@@ -115,7 +115,7 @@ def test_the_share_alone_decides_how_severe_a_finding_is(
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
-def test_a_rule_cannot_say_how_severe_a_finding_with_a_price_is(severity: str) -> None:
+def test_a_rule_cannot_say_how_severe_a_finding_with_a_price_is(severity: Severity) -> None:
     with pytest.raises(ValueError, match="the price of a finding decides"):
         replace(finding(5), severity=severity)
 
