@@ -18,6 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ROOT / "tools")]
 
 from tests.support.reports.judged import Verdict, cases, compared, source  # noqa: E402
+from tests.support.reports.planted import PLANTED, played  # noqa: E402
+from warplens.report import Selection  # noqa: E402
+from warplens.report import open as open_report  # noqa: E402
+from warplens.rules.judging import judge  # noqa: E402
 from wrap_markdown import wrapped  # noqa: E402
 
 PAGE = ROOT / "docs" / "dev" / "judged.md"
@@ -39,14 +43,21 @@ that nobody has seen yet will show lower figures.
 
 ## Predicted against won
 
-The same program ran without its mistake: that is what was won. Some programs shared the GPU with others, so both figures are rough.
-Bounds are no predictions and are not in this table.
+The same program ran without its mistake: that is what was won. Bounds are no predictions and are not in this table. Where other programs
+used the GPU meanwhile, the part of the run is compared in which they did not; `tests/judged` says which.
 
 | report | rule | predicted | won | ratio |
 |---|---|--:|--:|--:|
 {rows}
 
 The median error is {error:.0%}; the largest factor between the two is {factor:.2f}.
+
+The {planted} programs of `tests/support/reports/planted.py` run with their mistake and without it on a simulated machine, on which nothing
+disturbs them: the median error is {planted_error:.1%}, the largest factor {planted_factor:.2f}.
+
+| mistake | rule | predicted | won |
+|---|---|--:|--:|
+{planted_rows}
 
 ## Beside another tool
 
@@ -96,7 +107,27 @@ def main() -> int:
     return 1 if any(verdict.wrong for verdict in verdicts) else 0
 
 
+def _factor(expected: float, real: float) -> float:
+    return max(expected / real, real / expected)
+
+
+def _planted() -> list[tuple[str, str, float, float]]:
+    """Return of each program on the simulated machine its mistake, the rule, what was expected and what its twin won, ms."""
+    rows = []
+    for rule, program, speed in PLANTED:
+        mistake, twin = played(program, True, speed), played(program, False, speed)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            open_report(mistake.write(Path(folder) / "mistake.warplens")) as report,
+        ):
+            (finding,) = judge(report, Selection(), [rule]).findings
+        expected = (finding.estimate or 0) / 1e6
+        rows.append((program.__name__.replace("_", " "), rule, expected, (mistake.end - twin.end) / 1e6))
+    return rows
+
+
 def _page(verdicts: list[Verdict]) -> str:
+    planted = _planted()
     reported, true = sum(one.reported for one in verdicts), sum(one.true for one in verdicts)
     wanted, named = sum(one.wanted for one in verdicts), sum(one.named for one in verdicts)
     won = [(one.case, *row) for one in verdicts for row in one.won]
@@ -108,10 +139,17 @@ def _page(verdicts: list[Verdict]) -> str:
         wanted=wanted,
         recall=named / max(wanted, 1),
         rows="\n".join(
-            f"| {case} | {rule} | {expected:.2f} s | {real:.2f} s | {expected / real:.2f} |"
+            f"| {case} | {rule} | {expected:.3g} s | {real:.3g} s | {expected / real:.2f} |"
             for case, rule, expected, real in won
         ),
-        factor=max((max(expected / real, real / expected) for *_, expected, real in won), default=1.0),
+        factor=max((_factor(expected, real) for *_, expected, real in won), default=1.0),
+        planted=len(planted),
+        planted_error=median(abs(expected / real - 1) for *_, expected, real in planted),
+        planted_factor=max(_factor(expected, real) for *_, expected, real in planted),
+        planted_rows="\n".join(
+            f"| {mistake} | {rule} | {expected:.1f} ms | {real:.1f} ms |"
+            for mistake, rule, expected, real in planted
+        ),
         error=median(abs(expected / real - 1) for *_, expected, real in won) if won else 0.0,
         reports="\n".join(
             f"| {one.case} | {one.reported} | {one.true} | {one.wanted} | {one.named} |" for one in verdicts

@@ -3,6 +3,7 @@
 A rule is `rules/checks/<name>.py` with
 
     LINK: str                                   where the fix is explained
+    IDLE: tuple[str, ...]                       optional: all that a fix wins is time in which GPUs did nothing, by these causes first
     SCOPE = "run"                               optional: judge the whole run, not only its main loop
     def check(report: Report, selection: Selection, *, opts...) -> list[Finding]
 
@@ -13,6 +14,7 @@ it names: `bound` is time that no fix of this can win more than; `estimate` what
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -60,16 +62,29 @@ class Without:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IdleShare:
+    """What a finding has of the time (ns) in which one GPU of a process did nothing, of one cause of `gpu_utilization`."""
+
+    process: int
+    device: int
+    cause: str
+    ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One thing that costs time.
 
     `subject` is what it is about, in words that are the same in the next recording (a kernel's name, `GPU 0`): rule and subject together
-    are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time. A rule that gives
-    a `severity` only lowers what its price calls for. `within`: ns that the rule looked at, set by `judge`: severities are shares of it.
+    are what `warplens diff` compares. `bound`, `estimate`: ns of the run's wall time, null where it has no cost in time. `within`: ns that
+    the rule looked at, set by `judge`, and `severity`: by the share of the price in it. Only a finding without a price in time comes with
+    a severity of its rule: calls that fail, memory that grows.
     `without`: what a fix removes, where a graph of the run can be worked out again without it: then `judge` makes the estimate of that,
     and `priced_by` is `what-if`; else `priced_by` says why there is only the interval from the estimate to the bound.
     `claim`: the time that a fix makes shorter; findings with the same claim are about the same thing; None: not known.
     `same_as`: the rule of an earlier finding about the same time, set by `judge`.
+    `idle`: its part of the idle time of GPUs, set by `judge`: the parts of all findings add up to no more than there is. `shared`: ns of
+    the estimate that findings before it win, too.
     `occurrences`: how many times; `evidence` holds the most expensive of them.
     """
 
@@ -89,6 +104,8 @@ class Finding:
     without: Without | None = field(default=None, compare=False)
     priced_by: str = ""
     same_as: str | None = None
+    idle: tuple[IdleShare, ...] = field(default=(), compare=False)
+    shared: int = field(default=0, compare=False)
     link: str = ""
     wrong_when: str = ""
 
@@ -97,6 +114,8 @@ class Finding:
             raise ValueError(
                 f"{self.rule}: the estimate {self.estimate} is not between 0 and the bound {self.bound}"
             )
+        if self.bound is not None and self.severity is not None and self.within is None:
+            raise ValueError(f"{self.rule}: the price of a finding decides how severe it is, not the rule")
         if self.bound is None and self.estimate is not None:
             raise ValueError(f"{self.rule}: an estimate needs a bound")
 
@@ -109,6 +128,14 @@ class RuleCheck(Protocol):
         ...
 
 
+def own_idle(finding: Finding) -> int:
+    """Return how much idle time of GPUs a finding has, ns: that of the GPU of which it has most."""
+    sums: Counter[tuple[int, int]] = Counter()
+    for share in finding.idle:
+        sums[share.process, share.device] += share.ns
+    return max(sums.values(), default=0)
+
+
 def most(evidence: Iterable[Evidence], number: int = EVIDENCE) -> tuple[Evidence, ...]:
     """Return the longest of the rows, longest first."""
     return tuple(sorted(evidence, key=lambda row: (row.start - row.end, row.start))[:number])
@@ -117,16 +144,13 @@ def most(evidence: Iterable[Evidence], number: int = EVIDENCE) -> tuple[Evidence
 def graded(finding: Finding, span: int) -> Severity:
     """Return the weight of a finding in a run of `span` ns.
 
-    The share of its estimate, else of its bound.
-
-    A severity that the rule gave counts where it is lower, and where there is neither: calls that fail have no price.
+    The share of its estimate, else of its bound; of a finding without a price what its rule says.
     """
     won = priced(finding)
     if won is None:
         return finding.severity or "info"
     part = won / span if span > 0 else 0.0
-    by_price: Severity = "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"
-    return max(by_price, finding.severity or by_price, key=SEVERITIES.index)
+    return "high" if part >= _HIGH else "medium" if part >= _MEDIUM else "low"
 
 
 def priced(finding: Finding) -> int | None:

@@ -8,7 +8,7 @@ look at that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from warplens.errors import MissingData
 from warplens.model.words import counted, duration
 from warplens.report.selection import Selection
 from warplens.rules.base import SEVERITIES, Finding, graded, priced
+from warplens.rules.idle_time import IdleLedger
 from warplens.rules.what_if import WhatIf
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _ALL = 0.8  # of the run: a loop that holds so much of it is the run
 _LEAST = 200_000_000  # ns: what lies outside of the loop and is shorter matters to nobody
 # Rules that say that time was lost, whatever the reason: one that names the reason has the time.
-_GENERAL = {"gpu_waits_for_cpu": 1, "gpu_gaps": 2, "gpu_time_util": 2}
+_GENERAL = {"cuda_api_sync": 1, "gpu_waits_for_cpu": 1, "gpu_gaps": 2, "gpu_time_util": 2}
 FAMILY = "rules.checks"
 SCHEMA = "warplens.findings/1"
 
@@ -113,6 +114,8 @@ def judge(
         selection if loop is None else Selection(time=(loop.begin - report.origin, loop.end - report.origin))
     )
     engines: dict[Selection, WhatIf] = {}
+    idle_causes = {id_: getattr(module, "IDLE", ()) for id_, module in modules.items()}
+    ledger = IdleLedger(report, inner)
     for unit in asked:
         scope, looked_at = (
             (selection, end - begin)
@@ -134,10 +137,14 @@ def judge(
         for finding in own:
             empty = {name: text for name, text in constants.items() if not getattr(finding, name)}
             engine = engines.setdefault(scope, WhatIf(report, scope))
-            finding = _priced_again(finding, engine)
+            finding = ledger.cut(_priced_again(finding, engine), idle_causes[unit.id])
             findings.append(replace(finding, severity=graded(finding, looked_at), within=looked_at, **empty))
+    ordered = sorted(marked_repeats(findings), key=_weight)
     return Judgement(
-        tuple(sorted(marked_repeats(findings), key=_weight)),
+        tuple(
+            finding if finding.same_as else ledger.share(finding, idle_causes[finding.rule])
+            for finding in ordered
+        ),
         tuple(silent),
         not_judged,
         begin=begin,
@@ -254,6 +261,8 @@ def _as_json(finding: Finding, origin: int) -> dict[str, Any]:
         "bound_ns": finding.bound,
         "estimate_ns": finding.estimate,
         "priced_by": finding.priced_by,
+        "idle": [asdict(share) for share in finding.idle],
+        "shared_ns": finding.shared,
         "occurrences": finding.occurrences,
         "confidence": finding.confidence,
         "cause": finding.cause,

@@ -10,6 +10,7 @@ A case is a TOML file:
     saves = [1.0, 2.0]                          optional: expected saving, s
     place = 1                                   optional: at most this place in the list
     won = 1.36                                  optional: what the same program without the mistake took less, s
+    within = [13.9, 14.3]                       optional: in this part of the run (s), because other programs disturbed the rest
     [[may]]                                     true, though not what matters most
     rule = "gpu_time_util"
     [[never]]
@@ -21,6 +22,7 @@ Every other finding of at least medium severity is false. A case without [[must]
 from __future__ import annotations
 
 import tarfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,28 +33,20 @@ from unittest.mock import patch
 import tomllib
 
 from tests.support.pieces import ROOT
+from warplens import catalog
 from warplens.analysis.cpu.source_lines import read_source
+from warplens.analysis.gpu.idle import idle
 from warplens.convert.finish import finish
 from warplens.importers.importing import import_file
 from warplens.report import Report, Selection
 from warplens.report import open as open_report
-from warplens.rules import hosts
-from warplens.rules.base import Finding
+from warplens.rules.base import Finding, own_idle
+from warplens.rules.gpus import TABLES
 from warplens.rules.judging import Judgement, judge
 
 CASES = ROOT / "tests" / "judged"
 SHARED = ROOT.parent / "shared" / "data"
 _COUNTS = ("high", "medium")
-# Rules whose fix lets a GPU that does nothing begin sooner: none wins more than the time in which one did nothing.
-IDLE_RULES = (
-    "gpu_waits_for_cpu",
-    "unneeded_sync",
-    "cuda_api_sync",
-    "cuda_memcpy_sync",
-    "cuda_memset_sync",
-    "data_loader",
-    "small_kernels",
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +107,8 @@ def compared(path: Path, folder: Path) -> Verdict:
     case = tomllib.loads(path.read_text(encoding="utf-8"))
     with report_of(case, folder) as report, _sources_of(case):
         judgement = judge(report, Selection())
-        idle = room(report, judgement)
+        unfounded = claims_without_idle_time(report, judgement)
+        won = list(_won(report, judgement, case.get("must", [])))
     findings = judgement.distinct
     must, may, never = (case.get(name, []) for name in ("must", "may", "never"))
     wrong = []
@@ -134,18 +129,7 @@ def compared(path: Path, folder: Path) -> Verdict:
     wrong += [
         f"false: {finding.severity} {finding.rule} ({finding.subject}): {finding.title}" for finding in false
     ]
-    wrong += [
-        f"more than the idle time ({idle / 1e6:.3f} ms): {finding.title}"
-        for finding in judgement.findings
-        if finding.rule in IDLE_RULES and idle is not None and (finding.estimate or 0) > idle
-    ]
-    won = [
-        (finding.rule, finding.estimate / 1e9, want["won"])
-        for want in must
-        if "won" in want
-        for finding in findings
-        if _is(finding, want) and finding.estimate is not None
-    ]
+    wrong += unfounded
     return Verdict(
         path.stem,
         len(serious),
@@ -157,15 +141,48 @@ def compared(path: Path, folder: Path) -> Verdict:
     )
 
 
-def room(report: Report, judgement: Judgement) -> int | None:
-    """Return for how long any GPU did nothing in the time that was judged, ns; None without a GPU."""
+def _won(
+    report: Report, judgement: Judgement, must: list[Mapping[str, Any]]
+) -> Iterator[tuple[str, float, float]]:
+    """Yield rule, expected saving and what was won, s, of findings that must be there and whose twin is known."""
+    for want in must:
+        if "won" not in want:
+            continue
+        findings = judgement.distinct
+        if "within" in want:
+            begin, end = (round(edge * 1e9) for edge in want["within"])
+            findings = judge(report, Selection(time=(begin, end)), [want["rule"]]).distinct
+        best = next((finding for finding in findings if _is(finding, want)), None)
+        if best is not None and best.estimate is not None:
+            yield best.rule, best.estimate / 1e9, want["won"]
+
+
+def claims_without_idle_time(report: Report, judgement: Judgement) -> list[str]:
+    """Return the findings that expect more than the GPUs did nothing, and the causes of which findings have more than there is."""
     begin, end = (
         (judgement.begin, judgement.end)
         if judgement.loop is None
         else (judgement.loop.begin, judgement.loop.end)
     )
-    idle = hosts.idle(report, Selection(time=(begin - report.origin, end - report.origin)), whole=True)
-    return None if idle is None else idle.total
+    left: dict[tuple[int, int, str], int] = Counter()
+    room: dict[tuple[int, int], int] = Counter()
+    selection = Selection(time=(begin - report.origin, end - report.origin))
+    if any(report.tables[table] for table in TABLES):
+        for row in idle(report, selection).to_pylist():
+            left[row["process"], row["device"], row["cause"]] += row["end"] - row["start"]
+            room[row["process"], row["device"]] += row["end"] - row["start"]
+    wrong = []
+    for finding in judgement.findings:
+        own = getattr(catalog.find("rules.checks", finding.rule).load(), "IDLE", ())
+        if own and room and (finding.estimate or 0) > max(room.values()):
+            wrong.append(f"more than GPUs did nothing ({room}): {finding.title}")
+        if own_idle(finding) > (finding.estimate or 0):
+            wrong.append(f"more idle time than it wins: {finding.title}")
+        for share in finding.idle:
+            left[share.process, share.device, share.cause] -= share.ns
+    return wrong + [
+        f"findings have {-ns} ns more than there is of {cause}" for cause, ns in left.items() if ns < 0
+    ]
 
 
 def _is(finding: Finding, wanted: Mapping[str, Any]) -> bool:

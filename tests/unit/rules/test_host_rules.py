@@ -677,6 +677,33 @@ def test_gpu_waits_for_cpu_takes_modules_with_numbers_for_one_thing(tmp_path: Pa
     ]
 
 
+def test_gpu_waits_for_cpu_takes_nothing_away_that_launches(tmp_path: Path) -> None:
+    launches = "  (cuLaunchKernel#1)                     (cuLaunchKernel#2)"
+    inside = f"""
+    main@pytorch |[backward                                                  ]
+    main:api     |{launches}
+    gpu0.7       |       (gemm#1      )                          (gemm#2 )
+    """
+    (finding,) = [
+        finding
+        for finding in ask(ms(tmp_path, inside), "gpu_waits_for_cpu")
+        if finding.subject == "framework op backward"
+    ]
+    assert finding.claim is not None
+    assert finding.without is not None
+    assert finding.without.time.total == finding.claim.total  # the gap, not the 60 ms of the operation
+    before = inside.replace(
+        "[backward                                                  ]", " " * 22 + "[backward        ]"
+    )
+    (finding,) = [
+        finding
+        for finding in ask(ms(tmp_path / "before", before), "gpu_waits_for_cpu")
+        if finding.subject == "framework op backward"
+    ]
+    assert finding.without is not None
+    assert finding.without.time.total == 18 * MS  # all of it
+
+
 def test_gpu_waits_for_cpu_is_silent_where_the_host_is_ahead(tmp_path: Path) -> None:
     ahead = """
     main:api |(cuLaunchKernel#1)(cuLaunchKernel#2)

@@ -39,7 +39,7 @@ def test_without_calls_they_do_not_judge(tmp_path: Path, rule: str) -> None:
 def test_cuda_api_sync_costs_the_idle_time_after_it(tmp_path: Path) -> None:
     finding = one(drawn(tmp_path, WAIT), "cuda_api_sync")
     assert costs(finding) == (25, 24)
-    assert (finding.subject, finding.occurrences, finding.severity) == ("cudaDeviceSynchronize", 1, "low")
+    assert (finding.subject, finding.occurrences, finding.severity) == ("cudaDeviceSynchronize", 1, "high")
     (row,) = finding.evidence
     assert (row.table, row.start - ORIGIN, row.end - ORIGIN, dict(row.values)) == (
         "cuda_api",

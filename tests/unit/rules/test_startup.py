@@ -25,7 +25,7 @@ def test_the_time_before_the_main_loop(tmp_path: Path) -> None:
     with open_report(tmp_path / "r.warplens") as report:
         (finding,) = judge(report, Selection(), ["startup"]).findings
     assert finding.title == "Start-up took 1.00 s before the main loop: cuLibraryLoadData 900 ms"
-    assert (finding.severity, finding.estimate) == ("low", None)
+    assert (finding.severity, finding.estimate) == ("low", 0)
 
 
 def test_imports_of_a_program_without_a_loop(tmp_path: Path) -> None:

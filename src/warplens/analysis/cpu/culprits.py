@@ -25,7 +25,7 @@ from warplens.analysis.cpu.own_code import OwnCode, package_called
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct, labelled
 from warplens.analysis.flatten import innermost, outermost
-from warplens.analysis.intervals import union
+from warplens.analysis.intervals import Cover, union
 from warplens.arrays import Int64Array
 from warplens.storage.schema import schema
 
@@ -482,6 +482,18 @@ def _samples(report: Report, line: _Line) -> list[_Layer]:
 
         layers.append(_Layer(first, last, own[place[chosen]], label=label))
     return layers
+
+
+def sampled(report: Report, thread: int, name: str, begin: int, end: int) -> Cover:
+    """Return when samples from `begin` to `end` saw a thread in a function, under its name in `pieces`."""
+    line = _Line(np.array([thread]), begin, end - begin + 1, np.array([0]), np.array([end - begin]))
+    starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for layer in _samples(report, line):
+        code, names = codes(layer.label(layer.row)[1])
+        mine = np.array([*(text == name for text in names.to_pylist()), False], bool)[code]
+        starts.append(layer.start[mine] + begin)
+        ends.append(layer.end[mine] + begin)
+    return Cover(np.concatenate(starts), np.concatenate(ends))
 
 
 def _sampled(code: OwnCode, place: int, frame: Frame) -> str:

@@ -134,8 +134,9 @@ def _cost(finding: Finding, span: int) -> str:
         if finding.estimate in (None, finding.bound)
         else f"; expected to win: {duration(finding.estimate or 0)}"
     )
-    how = " (critical path without it)" if finding.priced_by == "what-if" else ""
-    return f"at most {duration(finding.bound)}{share}{expected}{how if expected else ''}; confidence: {finding.confidence}"
+    how = " (critical path without it)" if finding.priced_by.startswith("what-if") else ""
+    both = f"; findings above win {duration(finding.shared)} of it, too" if finding.shared else ""
+    return f"at most {duration(finding.bound)}{share}{expected}{how if expected else ''}{both}; confidence: {finding.confidence}"
 
 
 def _rows(finding: Finding, origin: int, rows: int, columns: int) -> Iterator[str]:

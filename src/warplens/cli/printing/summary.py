@@ -20,7 +20,6 @@ from warplens.report.columns import coded
 from warplens.storage.manifest import PROCESSES_PER_PART as PART
 
 if TYPE_CHECKING:
-
     from warplens.analysis.cpu.whereabouts import Whereabouts
     from warplens.report import Report
     from warplens.rules.base import Finding

@@ -2,7 +2,8 @@
 
 ## What it looks for
 Calls of `cudaMalloc`, `cudaFree` and their kin, page-locked memory of the host included, after the first
-fifth of the time in which the GPU works, in at least three of ten equal parts of the rest. Stream-ordered
+fifth of the time in which the GPU works, in at least three of ten equal parts of the rest. Where that fifth has
+no more of them than the rest, it is no warm-up and counts, too. Stream-ordered
 allocation (`cudaMallocAsync`) is cheap, and not meant. One allocation that takes most of a GPU's memory, as
 JAX and TensorFlow make it at their begin, is noted, without blame.
 
@@ -36,7 +37,7 @@ from warplens.analysis.cpu.own_code import nearest
 from warplens.analysis.intervals import Cover
 from warplens.arrays import BoolArray
 from warplens.model.words import counted, duration, percent, size
-from warplens.rules.base import Evidence, Finding
+from warplens.rules.base import Evidence, Finding, Without
 from warplens.rules.gpus import GpuOperations, gpus, span
 from warplens.rules.host_calls import HostCalls, calls, cost, evidence, needed
 from warplens.rules.hosts import numbers
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"
+IDLE = ("sync-bound", "host-bound")
 _ALLOCATES = (
     r"regexp_matches(a.name, '^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree)(Host|Pitch|Managed|3D|Array|3DArray)?$"
     r"|^cuMem(Alloc|Free|HostAlloc)(Host|Pitch|Managed)?(_v[0-9]+)?$')"
@@ -57,6 +59,7 @@ _MOSTLY = (
     0.3  # share of the calls' time in empty_cache() that names it: freeing waits, allocating again does not
 )
 _BURST = 3  # calls in a row
+_DENSER = 1.5  # times as many calls in the same time: what begins so warms up; else the first fifth is like the rest
 _OUT_OF_MEMORY = 2
 
 
@@ -111,6 +114,11 @@ def check(
             estimate=spent.estimate,
             confidence="medium",
             claim=spent.claim,
+            without=Without(
+                threads=frozenset(allocations.thread[mine].tolist()),
+                time=Cover(allocations.start[mine], allocations.end[mine]),
+                waits=allocations.id[mine],
+            ),
         ),
         *pools,
     ]
@@ -200,10 +208,13 @@ def _steady(allocations: HostCalls, devices: tuple[GpuOperations, ...], warm_up:
         own = [gpu for gpu in devices if gpu.process == process]
         begin, end = min(gpu.begin for gpu in own), max(gpu.finish for gpu in own)
         since = begin + int((end - begin) * warm_up)
-        some = (allocations.process == process) & (allocations.start >= since) & (allocations.start < end)
+        inside = (allocations.process == process) & (allocations.start >= begin) & (allocations.start < end)
+        some = inside & (allocations.start >= since)
         parts = (allocations.start[some] - since) * _PARTS // max(end - since, 1)
-        if len(np.unique(parts)) >= 3:
-            mine |= some
+        if len(np.unique(parts)) < 3:
+            continue
+        early = np.count_nonzero(inside) - np.count_nonzero(some)
+        mine |= some if early * (1 - warm_up) > _DENSER * np.count_nonzero(some) * warm_up else inside
     return mine
 
 

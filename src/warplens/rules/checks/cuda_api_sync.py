@@ -2,7 +2,7 @@
 
 ## What it looks for
 `cudaDeviceSynchronize` and `cudaStreamSynchronize`, those of the driver, and those of HIP. nsys's rule of this name lists the first two.
-What is found here is never more than `low`: where it can be won, `unneeded_sync` says so with more weight.
+Where calls repeat in one place of the program, `unneeded_sync` names that place, and this is only a line below it.
 
 ## Why it costs time
 The wait itself is no loss: the GPU works meanwhile. But the host launches nothing until it returns, and then the GPU has nothing to do
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation"
+IDLE = ("sync-bound",)
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 0.5) -> list[Finding]:
@@ -71,7 +72,6 @@ def check(report: Report, selection: Selection, *, rows: int = 50, least: float 
                 bound=spent.bound,
                 estimate=spent.estimate,
                 confidence="medium",
-                severity="low",  # unneeded_sync weighs the same time where it can be won
                 claim=spent.claim,
                 without=Without(waits=synchronizing.id[mine]),
             )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html"
+IDLE = ("sync-bound",)
 
 
 def check(report: Report, selection: Selection, *, rows: int = 50, least: float = 0.5) -> list[Finding]:

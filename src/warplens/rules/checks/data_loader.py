@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading"
+IDLE = ("host-bound", "head")
 
 
 def check(report: Report, selection: Selection, *, least: float = 5, times: int = 3) -> list[Finding]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/library/gc.html#gc.freeze"
+IDLE = ("host-bound", "head")
 _THRESHOLDS = "gc.set_threshold(50_000, 50, 1000)"
 _ENOUGH = 4  # pauses of generation 2 that show whether the heap grows
 _GROWS = 2.0  # times as long at the end of the run as at its begin

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.python.org/3/c-api/init.html#releasing-the-gil-from-extension-code"
+IDLE = ("host-bound", "head")
 _MOST = 5  # threads that are looked at closely
 _SWITCH = 5_000_000  # ns after which a thread that runs Python must let go
 

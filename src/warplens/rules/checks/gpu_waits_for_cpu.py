@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +45,7 @@ from warplens.analysis.cpu.culprits import (
     RANGE,
     UNKNOWN,
     pieces,
+    sampled,
 )
 from warplens.analysis.dictionaries import codes
 from warplens.analysis.distinct import distinct
@@ -63,7 +64,9 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+IDLE = ("host-bound", "head")
 _REST = "place"  # what takes little each, put together
+_FEW = 0.05  # of the launches of a thread: a line with so few of them launches nothing; samples are off by a tick
 _WORK = (
     API,
     RANGE,
@@ -317,7 +320,6 @@ def _finding(
         bound=cover.total,
         estimate=cover.total,
         confidence="low" if kind == UNKNOWN else "high" if kind in (GC, GIL, IMPORT, OS, API) else "medium",
-        severity="high" if cover.total >= 0.1 * span else "medium" if cover.total >= 0.02 * span else "low",
         claim=cover,
         without=Without(
             threads=frozenset(np.asarray(stretches.column("thread").to_numpy(), np.int64)[where].tolist()),
@@ -331,20 +333,50 @@ def _bounded(
 ) -> Finding:
     """Return the finding with its bound: all of its time on the thread, also where a GPU still had work, if there is so much idle time.
 
-    A fix removes all of that time.
+    A fix removes all of that time, with the waits in it. What launches kernels, other than the calls themselves, cannot be removed: there
+    a fix makes the gaps shorter.
     """
     if kind == UNKNOWN:
         return finding
-    spent = _spent(report, selection, kind, name=name, thread=finding.evidence[0].thread)
-    limit = idle_in_all if spent is None else min(spent.total, idle_in_all)
-    without = (
-        finding.without if spent is None or finding.without is None else replace(finding.without, time=spent)
-    )
-    return replace(finding, bound=max(finding.bound or 0, limit), without=without)
+    thread = finding.evidence[0].thread
+    spent = _spent(report, selection, kind, name=name, thread=thread)
+    if spent is None or thread is None:
+        return replace(finding, bound=max(finding.bound or 0, idle_in_all))
+    finding = replace(finding, bound=max(finding.bound or 0, min(spent.total, idle_in_all)))
+    if finding.without is None or (kind != API and _launches(report, thread, spent)):
+        return finding
+    waits = _calls(report, thread, "true").of(spent)
+    return replace(finding, without=replace(finding.without, time=spent, waits=waits))
+
+
+@dataclass(frozen=True, eq=False)
+class _Calls:
+    """Calls of CUDA of one thread: their ids and begins."""
+
+    id: Int64Array
+    start: Int64Array
+
+    def of(self, cover: Cover) -> Int64Array:
+        """Return the ids of those that begin in a time."""
+        return self.id[cover.within(self.start, self.start + 1) > 0]
+
+
+def _calls(report: Report, thread: int, where: str) -> _Calls:
+    rows = report.sql(f'SELECT id, "start" FROM cuda_api WHERE thread = {thread} AND {where}')
+    return _Calls(numbers(rows, "id"), numbers(rows, "start"))
+
+
+def _launches(report: Report, thread: int, spent: Cover) -> bool:
+    """Say whether a thread launched kernels in this time; samples may be off by a tick."""
+    launches = _calls(report, thread, "id IN (SELECT api FROM kernels UNION SELECT api FROM graphs)")
+    return len(launches.of(spent)) > _FEW * len(launches.id)
 
 
 def _spent(report: Report, selection: Selection, kind: str, name: str, thread: int | None) -> Cover | None:
     """Return when a thread did something, also where a GPU still had work; None where no table has that."""
+    if thread is not None and kind in (FUNCTION, NATIVE):
+        begin, end = edges(report, selection)
+        return sampled(report, thread, name, begin=begin, end=end)
     plain = quoted(name.partition(":")[2] if ":" in name and kind == RANGE else name)
     where = {
         GC: ("gc", "true"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#updating-instantiated-graphs"
+IDLE = ("host-bound", "head")
 
 
 def check(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#enable-asynchronous-data-loading-and-augmentation"
+IDLE = ("host-bound", "head")
 _NAMES = "p?readv?2?(64)?(v2)?|fread(_unlocked)?|fgets|getline|open(at)?(64)?|fopen(64)?"
 _READS = f"""\"group\" = 'file' AND regexp_full_match(name::VARCHAR, '{_NAMES}')
   AND NOT regexp_matches(coalesce(target::VARCHAR, ''), '^(pipe|socket|unix)')"""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#reduce-cpu-overhead-with-cuda-graphs"
+IDLE = ("launch-bound", "host-bound")
 _COMPILED = 0.2  # share of kernels made by Inductor from which on a program is compiled; libraries' kernels are the rest
 _IN_A_GRAPH = 1_000  # ns between two kernels of a graph
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from warplens.report import Report, Selection
 
 LINK = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization"
+IDLE = ("sync-bound",)
 _SMALL = 1024
 _DETAILS = re.compile(
     r", (seq|op_id|sizes|input_op_ids) = .*", re.DOTALL
