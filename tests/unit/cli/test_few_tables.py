@@ -51,7 +51,7 @@ def test_a_python_program_has_functions_of_python_and_packages(run: Path) -> Non
     assert "import_sum" not in _titles(text)  # there are five tables before it
 
 
-def test_what_is_named_and_what_programs_read_is_complete(run: Path) -> None:
+def test_named_tables_and_program_formats_are_complete(run: Path) -> None:
     assert _titles(_stats("-r", "gil_sum,gc_sum", run)) == ["gil_sum", "gc_sum"]
     assert "More tables" not in _stats("--all", run)
     written = _stats("-f", "csv", run)
