@@ -66,8 +66,7 @@ def test_a_question_without_end_is_ended_at_its_time(client: Client, monkeypatch
     answer = client.sql(ENDLESS)
     assert answer.status == 400
     assert (
-        answer.json["error"]
-        == "the question took longer than 1 s: ask about less time, or add LIMIT and WHERE"
+        answer.json["error"] == "the query took longer than 1 s: ask about less time, or add LIMIT and WHERE"
     )
 
 

@@ -52,7 +52,7 @@ def test_other_tables_do_not_mind(report: str) -> None:
 def test_by_without_a_table_that_supports_it_is_refused(report: str) -> None:
     result = CliRunner().invoke(commands, ["stats", "--by", "rank", "-r", "gpu_idle_trace", report])
     assert isinstance(result.exception, UsageError)
-    assert "kept apart by rank" in str(result.exception)
+    assert "grouped by rank" in str(result.exception)
     assert "gpu_utilization" in str(result.exception)
     assert CliRunner().invoke(commands, ["stats", "--by", "colour", report]).exit_code == 2
 
